@@ -1,0 +1,57 @@
+//! What is wrong or doubtful in a backlog file, and where.
+//!
+//! Owns the shape of a problem; how one is found is the checks' business, how
+//! it is shown that of [`render`].
+
+use std::ops::Range;
+
+pub use super::render::render;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The file cannot be worked with.
+    Error,
+    /// It can, but it is probably not what was meant.
+    Warning,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub severity: Severity,
+    /// Byte range in the file's text, or none when the file as a whole is meant.
+    pub span: Option<Range<usize>>,
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, message.into())
+    }
+
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, message.into())
+    }
+
+    pub fn at(self, span: Range<usize>) -> Self {
+        Self { span: Some(span), ..self }
+    }
+
+    pub fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// Errors first, then in the order of the file.
+    pub fn rank(&self) -> (Severity, usize) {
+        (self.severity, self.span.as_ref().map_or(0, |span| span.start))
+    }
+
+    fn new(severity: Severity, message: String) -> Self {
+        Self { severity, span: None, message, help: None }
+    }
+}

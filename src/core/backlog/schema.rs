@@ -1,0 +1,121 @@
+//! The fields a backlog file has.
+//!
+//! Owns their names, spellings and what to write for a missing one; reads nothing.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+
+use super::report::quoted;
+use super::spelling::looks_like;
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Field {
+    pub name: &'static str,
+    /// The spelling of other tools, read as the same.
+    pub alias: Option<&'static str>,
+    pub required: bool,
+    /// What to write when it is missing.
+    pub example: &'static str,
+}
+
+const fn required(name: &'static str, example: &'static str) -> Field {
+    Field { name, alias: None, required: true, example }
+}
+
+const fn optional(name: &'static str) -> Field {
+    Field { name, alias: None, required: false, example: "" }
+}
+
+const fn also(field: Field, alias: &'static str) -> Field {
+    Field { alias: Some(alias), ..field }
+}
+
+pub const PROJECT: Field = required("project", r#""project": "…""#);
+pub const SUMMARY: Field = required("description", r#""description": "…""#);
+pub const STORIES: Field = required("userStories", r#""userStories": [ … ]"#);
+
+pub const ID: Field = required("id", r#""id": "US-001""#);
+pub const TITLE: Field = required("title", r#""title": "…""#);
+pub const DESCRIPTION: Field = required("description", r#""description": "…""#);
+pub const CRITERIA: Field =
+    also(required("criteria", r#""criteria": ["…"]"#), "acceptanceCriteria");
+pub const PASSES: Field = required("passes", r#""passes": false"#);
+pub const DEPENDS_ON: Field = also(optional("depends_on"), "dependsOn");
+pub const SKIPPED: Field = optional("skipped");
+pub const PRIORITY: Field = optional("priority");
+
+pub const OF_FILE: &[Field] = &[PROJECT, SUMMARY, STORIES];
+pub const OF_STORY: &[Field] =
+    &[ID, TITLE, DESCRIPTION, CRITERIA, PASSES, DEPENDS_ON, SKIPPED, PRIORITY];
+
+impl Field {
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.alias == Some(name)
+    }
+
+    pub fn looks_like(&self, written: &str) -> bool {
+        looks_like(written, self.name) || self.alias.is_some_and(|alias| looks_like(written, alias))
+    }
+}
+
+/// The fields of one kind of object, and what was found out about other names.
+pub struct Vocabulary {
+    fields: &'static [Field],
+    /// The same unknown field is usually in every story.
+    meant: HashMap<String, Option<&'static Field>>,
+}
+
+/// Names remembered; a file can be made of nothing but different ones.
+const MAX_REMEMBERED: usize = 1000;
+
+impl Vocabulary {
+    pub fn new(fields: &'static [Field]) -> Self {
+        Self { fields, meant: HashMap::new() }
+    }
+
+    pub fn knows(&self, name: &str) -> bool {
+        self.fields.iter().any(|field| field.is_called(name))
+    }
+
+    /// The field an unknown name was probably meant to be.
+    pub fn meant_by(&mut self, name: &str) -> Option<&'static Field> {
+        if let Some(meant) = self.meant.get(name) {
+            return *meant;
+        }
+        let meant = self.fields.iter().find(|field| field.looks_like(name));
+        if self.meant.len() < MAX_REMEMBERED {
+            self.meant.insert(name.to_owned(), meant);
+        }
+        meant
+    }
+}
+
+/// What the fields belong to, as a message names it.
+#[derive(Clone, Debug)]
+pub enum Owner<'a> {
+    File,
+    Story { number: usize, id: Option<Cow<'a, str>> },
+}
+
+impl Owner<'_> {
+    /// "`title` of story `US-001`", or only "`project`".
+    pub fn field(&self, name: &str) -> String {
+        match self {
+            Self::File => quoted(name),
+            Self::Story { .. } => format!("{} of {self}", quoted(name)),
+        }
+    }
+}
+
+impl fmt::Display for Owner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File => f.write_str("the file"),
+            Self::Story { id: Some(id), .. } if !id.trim().is_empty() => {
+                write!(f, "story {}", quoted(id))
+            }
+            Self::Story { number, .. } => write!(f, "story number {number}"),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What to do next; the only place that stops a run.
+
+use super::backlog::{Backlog, Story};
+use super::event::Answer;
+use super::id::StoryId;
+use super::policy::{OnEscalation, Policy, StopReason};
+use super::select::{Selection, is_ready, select};
+use super::signal::{Escalation, EscalationKind};
+use super::state::{RunState, StoryState};
+
+/// Attempts that may run at the same time.
+const SLOTS: usize = 1;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Finish what an accepted claim began.
+    Close {
+        story: StoryId,
+        attempt: String,
+    },
+    /// The same error came too often: make a question of it.
+    Raise {
+        story: StoryId,
+        question: Escalation,
+    },
+    Ask {
+        story: StoryId,
+    },
+    /// Answer an open question as the human decided before the run.
+    Answer {
+        story: StoryId,
+        answer: Answer,
+    },
+    Park {
+        story: StoryId,
+    },
+    /// Take the story's unfinished work out of the tree.
+    SetAside {
+        story: StoryId,
+    },
+    Skip {
+        story: StoryId,
+    },
+    Attempt {
+        story: StoryId,
+    },
+    /// Something under way has to end first.
+    Wait,
+    Stop(StopReason),
+}
+
+pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy) -> Next {
+    if let Some((story, attempt)) = unconfirmed_close(state) {
+        return Next::Close { story, attempt };
+    }
+    if state.aborted {
+        return Next::Stop(StopReason::Aborted);
+    }
+    if state.in_flight.len() >= SLOTS {
+        return Next::Wait;
+    }
+    questions(state, backlog, policy)
+        .or_else(|| leave(state, backlog))
+        .or_else(|| skip(state, backlog))
+        .or_else(|| settled(backlog, policy))
+        .or_else(|| limit(state, policy))
+        .unwrap_or_else(|| attempt(state, backlog, policy))
+}
+
+fn unconfirmed_close(state: &RunState) -> Option<(StoryId, String)> {
+    state.stories.iter().find_map(|(id, story)| Some((id.clone(), story.closing.clone()?)))
+}
+
+/// Questions of stories that are still in the backlog and open.
+fn questions(state: &RunState, backlog: &Backlog, policy: &Policy) -> Option<Next> {
+    let open =
+        backlog.stories.iter().filter(|story| !story.is_settled() && is_wanted(story, policy));
+    open.filter_map(|story| Some((story, state.story(&story.id)?))).find_map(|(story, known)| {
+        raise(story, known, policy).or_else(|| ask(story, known, policy))
+    })
+}
+
+fn is_wanted(story: &Story, policy: &Policy) -> bool {
+    policy.only.as_ref().is_none_or(|only| *only == story.id)
+}
+
+fn raise(story: &Story, known: &StoryState, policy: &Policy) -> Option<Next> {
+    if known.question.is_some() {
+        return None;
+    }
+    let question = rut(story, known, policy)?;
+    Some(Next::Raise { story: story.id.clone(), question })
+}
+
+/// The driver's own question about a story that gets nowhere.
+fn rut(story: &Story, known: &StoryState, policy: &Policy) -> Option<Escalation> {
+    let error = known.last_error.clone().unwrap_or_default();
+    let row = known.errors_in_a_row.as_ref().map_or(0, |(_, count)| *count);
+    let summary = if row >= policy.stuck_threshold.get() {
+        format!("the same error {row} times in a row: {error}")
+    } else if known.tries >= policy.max_attempts.get() {
+        format!("{} attempts, and it is not complete", known.tries)
+    } else {
+        return None;
+    };
+    let options = [
+        "Try a different approach; do not repeat what did not work",
+        "Find the cause first and fix that, then go on with the story",
+        "Do the part of the story that is possible, and say what is missing",
+    ];
+    Some(Escalation {
+        kind: EscalationKind::Stuck,
+        summary,
+        context: error,
+        options: options.map(str::to_owned).to_vec(),
+        question: format!("How should {} go on?", story.id),
+        unread: None,
+    })
+}
+
+fn ask(story: &Story, known: &StoryState, policy: &Policy) -> Option<Next> {
+    if known.question.as_ref()?.parked {
+        return None;
+    }
+    let story = story.id.clone();
+    Some(match policy.on_escalation {
+        OnEscalation::Ask if policy.human_present => Next::Ask { story },
+        OnEscalation::Ask | OnEscalation::Park => Next::Park { story },
+        OnEscalation::Skip => Next::Answer { story, answer: Answer::Skip },
+        OnEscalation::Abort => Next::Answer { story, answer: Answer::Abort },
+    })
+}
+
+/// No story carries another one's wreckage: work in the tree belongs to the story that goes on.
+fn leave(state: &RunState, backlog: &Backlog) -> Option<Next> {
+    let id = state.in_tree.as_ref()?;
+    let goes_on = backlog.story(id).is_some_and(|story| goes_on(story, state, backlog));
+    (!goes_on).then(|| Next::SetAside { story: id.clone() })
+}
+
+fn goes_on(story: &Story, state: &RunState, backlog: &Backlog) -> bool {
+    let skip_wanted = state.story(&story.id).is_some_and(|known| known.skip_wanted);
+    !skip_wanted && is_ready(story, backlog, &state.parked())
+}
+
+fn skip(state: &RunState, backlog: &Backlog) -> Option<Next> {
+    let wanted = |story: &&Story| {
+        !story.is_settled() && state.story(&story.id).is_some_and(|known| known.skip_wanted)
+    };
+    let story = backlog.stories.iter().find(wanted)?;
+    Some(Next::Skip { story: story.id.clone() })
+}
+
+fn settled(backlog: &Backlog, policy: &Policy) -> Option<Next> {
+    if backlog.remaining() == 0 {
+        return Some(Next::Stop(StopReason::AllDone));
+    }
+    let only = policy.only.as_ref()?;
+    let is_settled = backlog.story(only).is_some_and(Story::is_settled);
+    is_settled.then(|| Next::Stop(StopReason::StoryDone { story: only.clone() }))
+}
+
+fn limit(state: &RunState, policy: &Policy) -> Option<Next> {
+    if policy.once && state.iterations > policy.iterations_before {
+        return Some(Next::Stop(StopReason::Once));
+    }
+    let limit = policy.max_iterations?;
+    (state.iterations >= limit).then_some(Next::Stop(StopReason::MaxIterations { limit }))
+}
+
+fn attempt(state: &RunState, backlog: &Backlog, policy: &Policy) -> Next {
+    // Work that is in the tree goes on before anything else is begun.
+    let in_tree = state.in_tree.as_ref().filter(|id| policy.only.as_ref().is_none_or(|o| o == *id));
+    if let Some(story) = in_tree {
+        return Next::Attempt { story: story.clone() };
+    }
+    match select(backlog, &state.parked(), policy.only.as_ref()) {
+        Selection::Next(story) => match &state.in_tree {
+            Some(other) => Next::SetAside { story: other.clone() },
+            None => Next::Attempt { story: story.id.clone() },
+        },
+        Selection::AllSettled => Next::Stop(StopReason::AllDone),
+        Selection::Blocked(blocked) => Next::Stop(StopReason::NothingToSelect { blocked }),
+    }
+}

@@ -1,0 +1,180 @@
+//! The durable facts of a run.
+//!
+//! Only the driver appends them, one transaction per decision, before it acts.
+//! Everything people see (status, log, report, the live display) and everything
+//! a restart knows is a fold over them. They are stored as JSON for years: add
+//! fields with a default, never change the meaning of one that exists.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::StoryId;
+use super::outcome::Outcome;
+use super::policy::StopReason;
+use super::signal::{Escalation, Signals};
+use super::verdict::Verdict;
+
+/// The version of the event format that this program writes.
+pub const VERSION: u32 = 1;
+
+/// An event with its place and time in the journal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Milliseconds since the Unix epoch, by the machine's clock.
+    pub at: i64,
+    pub event: Event,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Event {
+    RunStarted(RunStarted),
+    /// `ralph run` took up a run that was interrupted.
+    RunContinued,
+    AttemptStarted(Box<AttemptStarted>),
+    AttemptEnded(Box<AttemptEnded>),
+    /// The driver accepted a claim and is about to commit it.
+    ClosePlanned {
+        attempt: String,
+        story: StoryId,
+    },
+    StoryClosed(StoryClosed),
+    QuestionRaised {
+        story: StoryId,
+        question: Escalation,
+    },
+    QuestionAnswered {
+        story: StoryId,
+        answer: Answer,
+    },
+    /// Nobody answered: the question waits, other stories go on.
+    StoryParked {
+        story: StoryId,
+    },
+    /// The tree is back at the story's base; its work, if there was any, is kept at the ref.
+    WorkSetAside {
+        story: StoryId,
+        reference: Option<String>,
+    },
+    /// Work that was set aside is in the tree again, or could not be brought back as it was.
+    WorkBroughtBack {
+        story: StoryId,
+        reference: String,
+        conflicts: Vec<String>,
+    },
+    StorySkipped {
+        story: StoryId,
+        commit: Option<String>,
+    },
+    /// The story's base, where no attempt says it: before kept work comes back, and when the
+    /// branch moved while no attempt ran.
+    BaseSet {
+        story: StoryId,
+        base: Base,
+    },
+    /// The process was told to stop; the run stays open.
+    RunInterrupted {
+        signal: i32,
+    },
+    RunEnded {
+        reason: StopReason,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// UUIDv7.
+    pub run: String,
+    /// The PRD's path in the repository.
+    pub backlog: String,
+    pub project: String,
+    pub agent: String,
+    pub branch: Option<String>,
+    /// Stories whose question, guidance or unfinished work comes over from the run before.
+    #[serde(default)]
+    pub carried: Vec<StoryId>,
+}
+
+/// What an attempt is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Implement,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptStarted {
+    /// UUIDv7.
+    pub attempt: String,
+    pub iteration: u32,
+    pub role: Role,
+    pub story: StoryId,
+    pub title: String,
+    pub agent: String,
+    pub base: Base,
+    /// The human's guidance was put into the prompt.
+    pub guided: bool,
+}
+
+/// Where the repository stood at a story's first attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// None on a branch without commits.
+    pub commit: Option<String>,
+    /// The work tree (tracked and untracked, not ignored) as a git tree.
+    pub tree: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptEnded {
+    pub attempt: String,
+    pub story: StoryId,
+    pub outcome: Outcome,
+    pub signals: Signals,
+    pub verdict: Verdict,
+    pub usage: Usage,
+    pub elapsed_ms: u64,
+    /// The branch tip that the attempt left.
+    #[serde(default)]
+    pub head: Option<String>,
+}
+
+/// What an attempt used, as far as the agent said.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// None: the agent did not say, or was ended before it could.
+    pub cost_usd: Option<f64>,
+    #[serde(default)]
+    pub input_tokens: u64,
+    #[serde(default)]
+    pub output_tokens: u64,
+    #[serde(default)]
+    pub cache_read_tokens: u64,
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+    #[serde(default)]
+    pub turns: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoryClosed {
+    pub attempt: String,
+    pub story: StoryId,
+    pub commit: String,
+}
+
+/// What the human decided about a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "choice", rename_all = "snake_case")]
+pub enum Answer {
+    /// One of the agent's options, counted from 1, with its text.
+    Option {
+        number: usize,
+        text: String,
+    },
+    Guidance {
+        text: String,
+    },
+    Retry,
+    Skip,
+    Abort,
+}

@@ -1,0 +1,18 @@
+//! Everything `ralph` decides, and nothing it does.
+//!
+//! Pure: no clock, file system, process, git, terminal or tokio in here. What
+//! comes in is text and facts, what goes out is text and decisions, so every
+//! rule can be tested as a table.
+
+pub mod backlog;
+pub mod decide;
+pub mod event;
+pub mod id;
+pub mod outcome;
+pub mod policy;
+pub mod prompt;
+pub mod select;
+pub mod signal;
+pub mod state;
+pub mod text;
+pub mod verdict;

@@ -1,0 +1,83 @@
+//! The limits a run keeps, and why it stops.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::id::StoryId;
+use super::select::Blocked;
+
+/// What the human decided before the run, as far as decisions depend on it.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// None: no limit.
+    pub max_iterations: Option<u32>,
+    /// Stop after one iteration of this process.
+    pub once: bool,
+    /// Iterations that the run had when this process took it up.
+    pub iterations_before: u32,
+    /// Work on this story only.
+    pub only: Option<StoryId>,
+    /// The same error this often in a row is a question for the human.
+    pub stuck_threshold: NonZeroU32,
+    /// So many attempts at one story without an end are a question too.
+    pub max_attempts: NonZeroU32,
+    pub on_escalation: OnEscalation,
+    /// Somebody is at a terminal.
+    pub human_present: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnEscalation {
+    /// In a terminal, ask; without one, park.
+    Ask,
+    Park,
+    Skip,
+    Abort,
+}
+
+/// How long an agent may take for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until it says anything at all.
+    pub first_event: Duration,
+    /// Between two things it says.
+    pub idle: Duration,
+    pub iteration: Duration,
+    /// Between its result and its exit.
+    pub after_result: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            first_event: Duration::from_secs(180),
+            idle: Duration::from_mins(15),
+            iteration: Duration::from_mins(90),
+            after_result: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum StopReason {
+    AllDone,
+    /// `--story`: that one is settled.
+    StoryDone {
+        story: StoryId,
+    },
+    /// `--once`: the one iteration is over and work is left.
+    Once,
+    MaxIterations {
+        limit: u32,
+    },
+    /// Work is left, and none of it can be started.
+    NothingToSelect {
+        blocked: Vec<Blocked>,
+    },
+    Aborted,
+}

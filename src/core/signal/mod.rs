@@ -1,0 +1,63 @@
+//! What an agent's own text asks of the driver: a claim, a promise, a human.
+//!
+//! Owns the grammar of those three and where in a text they count. It must
+//! never decide what follows from a signal, and it never sees anything but
+//! prose: no tool output, no files. In doubt about a claim or a promise it
+//! hears nothing; in doubt about an escalation it hears one.
+
+mod bounded;
+mod claim;
+mod dressing;
+mod escalation;
+mod find;
+mod options;
+mod place;
+mod promise;
+mod retraction;
+mod scanner;
+mod vocabulary;
+
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
+mod escalation_tests;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+pub use scanner::Scanner;
+
+/// What an agent's own text asks of the driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signals {
+    /// The last statement about the current story is that it is complete.
+    pub claims_story: bool,
+    /// Ids of other stories it says are complete; told to the human, never acted on.
+    pub claims_others: Vec<String>,
+    /// It promises that the whole backlog is done.
+    pub promises_all: bool,
+    /// It asks for a human.
+    pub escalation: Option<Escalation>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EscalationKind {
+    Stuck,
+    Deviation,
+    /// The block did not say, or said something else.
+    Unstated,
+}
+
+/// A question for the human. Every text in it is data from outside: sanitise before showing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Escalation {
+    pub kind: EscalationKind,
+    pub summary: String,
+    pub context: String,
+    pub options: Vec<String>,
+    pub question: String,
+    /// What could not be read of a malformed block, as it came.
+    pub unread: Option<String>,
+}

@@ -1,0 +1,21 @@
+//! The promise that the whole backlog is done.
+
+/// The line is the promise and nothing else; only bold or italics may dress it.
+pub(super) fn is_promise(line: &str) -> bool {
+    promised(without_emphasis(line.trim())).is_some_and(|word| word.eq_ignore_ascii_case("done"))
+}
+
+fn promised(text: &str) -> Option<&str> {
+    text.strip_prefix("<promise>")?.strip_suffix("</promise>").map(str::trim)
+}
+
+fn without_emphasis(mut text: &str) -> &str {
+    while let Some(inner) = without_pair(text, '*').or_else(|| without_pair(text, '_')) {
+        text = inner;
+    }
+    text
+}
+
+fn without_pair(text: &str, mark: char) -> Option<&str> {
+    text.strip_prefix(mark)?.strip_suffix(mark)
+}

@@ -1,0 +1,271 @@
+//! What the events add up to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::event::{
+    Answer, AttemptEnded, AttemptStarted, Base, Event, Recorded, RunStarted, Usage,
+};
+use super::id::StoryId;
+use super::policy::StopReason;
+use super::signal::Escalation;
+use super::verdict::Verdict;
+
+/// The fold of one backlog's events: the current run's figures, and what is known of each story.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunState {
+    pub run: Option<RunStarted>,
+    pub started_at: i64,
+    pub iterations: u32,
+    pub in_flight: BTreeMap<String, AttemptStarted>,
+    /// The story whose unfinished work is in the tree.
+    pub in_tree: Option<StoryId>,
+    pub stories: BTreeMap<StoryId, StoryState>,
+    pub aborted: bool,
+    pub ended: Option<StopReason>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoryState {
+    /// Its title at the last attempt: another title is another story.
+    pub title: String,
+    pub base: Option<Base>,
+    /// The branch tip as its last attempt left it.
+    pub head: Option<String>,
+    pub question: Option<Question>,
+    /// What the human said about it so far, oldest first.
+    pub guidance: Vec<String>,
+    /// Fingerprint and length of the current row of equal errors.
+    pub errors_in_a_row: Option<(String, u32)>,
+    /// Attempts since the human last had a say in it.
+    pub tries: u32,
+    /// What went wrong in the last attempt, for the next one.
+    pub last_error: Option<String>,
+    /// Where its set-aside work is kept.
+    pub set_aside: Option<String>,
+    pub set_aside_count: u32,
+    /// An accepted claim whose commit is not confirmed yet.
+    pub closing: Option<String>,
+    pub skip_wanted: bool,
+    pub result: StoryResult,
+    /// This run's figures.
+    pub attempts: u32,
+    pub elapsed_ms: u64,
+    pub usage: Usage,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    pub escalation: Escalation,
+    pub raised_at: i64,
+    /// Nobody answered in this run.
+    pub parked: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum StoryResult {
+    #[default]
+    Open,
+    Closed {
+        commit: String,
+    },
+    Skipped,
+}
+
+impl RunState {
+    /// A run is open from its start to its end, whatever happened to its process.
+    pub fn is_open(&self) -> bool {
+        self.run.is_some() && self.ended.is_none()
+    }
+
+    pub fn story(&self, id: &StoryId) -> Option<&StoryState> {
+        self.stories.get(id)
+    }
+
+    pub fn parked(&self) -> BTreeSet<StoryId> {
+        self.questions().filter(|(_, q)| q.parked).map(|(id, _)| id.clone()).collect()
+    }
+
+    pub fn questions(&self) -> impl Iterator<Item = (&StoryId, &Question)> {
+        self.stories.iter().filter_map(|(id, story)| Some((id, story.question.as_ref()?)))
+    }
+
+    /// What every attempt of this run cost together, as far as it is known.
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.stories.values().filter_map(|story| story.usage.cost_usd).reduce(|a, b| a + b)
+    }
+
+    pub fn apply(&mut self, recorded: &Recorded) {
+        let at = recorded.at;
+        match &recorded.event {
+            Event::RunStarted(start) => self.start(start, at),
+            Event::RunContinued => self.ask_again(),
+            Event::AttemptStarted(start) => self.start_attempt(start),
+            Event::AttemptEnded(end) => self.end_attempt(end),
+            Event::ClosePlanned { attempt, story } => {
+                self.entry(story).closing = Some(attempt.clone());
+            }
+            Event::StoryClosed(closed) => {
+                self.settle(&closed.story, StoryResult::Closed { commit: closed.commit.clone() });
+            }
+            Event::StorySkipped { story, .. } => self.settle(story, StoryResult::Skipped),
+            Event::QuestionRaised { story, question } => {
+                self.entry(story).question =
+                    Some(Question { escalation: question.clone(), raised_at: at, parked: false });
+            }
+            Event::QuestionAnswered { story, answer } => self.answer(story, answer),
+            Event::StoryParked { story } => {
+                if let Some(question) = &mut self.entry(story).question {
+                    question.parked = true;
+                }
+            }
+            Event::WorkSetAside { story, reference } => self.set_aside(story, reference.as_ref()),
+            Event::WorkBroughtBack { story, .. } => self.entry(story).set_aside = None,
+            Event::BaseSet { story, base } => {
+                self.in_tree = Some(story.clone());
+                let story = self.entry(story);
+                story.head.clone_from(&base.commit);
+                story.base = Some(base.clone());
+            }
+            Event::RunInterrupted { .. } => {}
+            Event::RunEnded { reason } => self.ended = Some(reason.clone()),
+        }
+    }
+
+    fn entry(&mut self, story: &StoryId) -> &mut StoryState {
+        self.stories.entry(story.clone()).or_default()
+    }
+
+    /// A new run starts from zero, but for what the human and the tree still hold.
+    fn start(&mut self, start: &RunStarted, at: i64) {
+        let mut before = std::mem::take(self);
+        for id in &start.carried {
+            if let Some(story) = before.stories.remove(id) {
+                self.stories.insert(id.clone(), story.carried_over());
+            }
+        }
+        self.in_tree = before.in_tree.filter(|id| start.carried.contains(id));
+        self.run = Some(start.clone());
+        self.started_at = at;
+        self.ask_again();
+    }
+
+    fn ask_again(&mut self) {
+        self.in_flight.clear();
+        self.aborted = false;
+        for question in self.stories.values_mut().filter_map(|story| story.question.as_mut()) {
+            question.parked = false;
+        }
+    }
+
+    fn start_attempt(&mut self, start: &AttemptStarted) {
+        self.iterations = start.iteration;
+        self.in_tree = Some(start.story.clone());
+        self.in_flight.insert(start.attempt.clone(), start.clone());
+        let story = self.entry(&start.story);
+        story.title.clone_from(&start.title);
+        story.head.clone_from(&start.base.commit);
+        story.base.get_or_insert_with(|| start.base.clone());
+        story.attempts += 1;
+        story.tries += 1;
+    }
+
+    fn end_attempt(&mut self, end: &AttemptEnded) {
+        self.in_flight.remove(&end.attempt);
+        let story = self.entry(&end.story);
+        story.head.clone_from(&end.head);
+        story.elapsed_ms += end.elapsed_ms;
+        story.usage.add(&end.usage);
+        let Verdict::Failed { error, fingerprint } = &end.verdict else {
+            story.errors_in_a_row = None;
+            story.last_error = None;
+            return;
+        };
+        story.last_error = Some(error.clone());
+        let before = match &story.errors_in_a_row {
+            Some((same, count)) if same == fingerprint => *count,
+            _ => 0,
+        };
+        story.errors_in_a_row = Some((fingerprint.clone(), before + 1));
+    }
+
+    fn settle(&mut self, id: &StoryId, result: StoryResult) {
+        if self.in_tree.as_ref() == Some(id) {
+            self.in_tree = None;
+        }
+        let story = self.entry(id);
+        *story = StoryState {
+            result,
+            title: std::mem::take(&mut story.title),
+            attempts: story.attempts,
+            elapsed_ms: story.elapsed_ms,
+            usage: std::mem::take(&mut story.usage),
+            ..StoryState::default()
+        };
+    }
+
+    fn answer(&mut self, id: &StoryId, answer: &Answer) {
+        self.aborted |= *answer == Answer::Abort;
+        let story = self.entry(id);
+        match answer {
+            // The question stays: whoever runs it again is asked again.
+            Answer::Abort => return,
+            Answer::Skip => story.skip_wanted = true,
+            Answer::Retry => {}
+            Answer::Option { number, text } => {
+                story.guidance.push(format!("Proceed with option {number}: {text}"));
+            }
+            Answer::Guidance { text } => story.guidance.push(text.clone()),
+        }
+        story.question = None;
+        story.errors_in_a_row = None;
+        story.tries = 0;
+    }
+
+    fn set_aside(&mut self, id: &StoryId, reference: Option<&String>) {
+        if self.in_tree.as_ref() == Some(id) {
+            self.in_tree = None;
+        }
+        let story = self.entry(id);
+        story.base = None;
+        story.closing = None;
+        if reference.is_some() {
+            story.set_aside = reference.cloned();
+            story.set_aside_count += 1;
+        }
+    }
+}
+
+impl StoryState {
+    /// Something about it must not be forgotten when a run ends.
+    pub fn is_worth_carrying(&self) -> bool {
+        self.result == StoryResult::Open
+            && (self.question.is_some()
+                || self.base.is_some()
+                || self.set_aside.is_some()
+                || !self.guidance.is_empty())
+    }
+
+    fn carried_over(self) -> Self {
+        Self {
+            attempts: 0,
+            tries: 0,
+            elapsed_ms: 0,
+            usage: Usage::default(),
+            errors_in_a_row: None,
+            ..self
+        }
+    }
+}
+
+impl Usage {
+    pub fn add(&mut self, other: &Self) {
+        if let Some(cost) = other.cost_usd {
+            *self.cost_usd.get_or_insert(0.0) += cost;
+        }
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+        self.turns += other.turns;
+    }
+}
