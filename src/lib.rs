@@ -30,3 +30,4 @@
 //! edges together; `cli` is the only one that knows them all. A test keeps it so.
 
 pub mod core;
+pub mod store;

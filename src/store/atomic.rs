@@ -1,0 +1,206 @@
+//! Replaces a file so that a reader, a kill or a power cut sees the old or the new one, whole.
+//!
+//! Owns the temporary file beside it and its name. It never writes into the
+//! file itself, and never turns a symlink into a file. Hard links, access
+//! lists and extended attributes do not survive a replacement.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Gid, Uid};
+
+const RANDOM_LEN: usize = 6;
+const SUFFIX: &str = ".tmp";
+const NEW_FILE_MODE: u32 = 0o644;
+
+/// Writes the whole file anew, through symlinks, with the mode (and, if allowed, the owner) it has.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let target = resolve(path)?;
+    let old = existing_file(&target)?;
+    let folder = folder_of(&target);
+    let mut temporary = tempfile::Builder::new()
+        .prefix(&prefix_for(&target)?)
+        .suffix(SUFFIX)
+        .rand_bytes(RANDOM_LEN)
+        .permissions(Permissions::from_mode(NEW_FILE_MODE))
+        .tempfile_in(folder)?;
+    temporary.write_all(bytes)?;
+    if let Some(old) = old {
+        keep_owner_and_mode(temporary.as_file(), &old)?;
+    }
+    temporary.as_file().sync_all()?;
+    temporary.persist(&target).map_err(|failed| failed.error)?;
+    sync_folder(folder)
+}
+
+/// Removes what a killed `replace` of this file left behind, and says how many files that were.
+///
+/// Only for whoever holds the lock: the temporary file of a running `replace` goes too.
+pub fn remove_leftovers(path: &Path) -> io::Result<usize> {
+    let target = resolve(path)?;
+    let prefix = prefix_for(&target)?;
+    let mut removed = 0;
+    for entry in fs::read_dir(folder_of(&target))? {
+        let entry = entry?;
+        if is_leftover(&entry.file_name(), &prefix) && entry.file_type()?.is_file() {
+            fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// Where the file really is. A path where nothing is yet stays as it is; a symlink to nothing is
+/// an error.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => fs::canonicalize(path),
+        Ok(_) => Ok(path.to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The folder a file is in; for a bare name the current one.
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn existing_file(target: &Path) -> io::Result<Option<Metadata>> {
+    match fs::symlink_metadata(target) {
+        Ok(found) if found.is_file() => Ok(Some(found)),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// `.PRD.json.ralph-`
+fn prefix_for(target: &Path) -> io::Result<OsString> {
+    let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "the path names no file");
+    let mut prefix = OsString::from(".");
+    prefix.push(target.file_name().ok_or_else(no_name)?);
+    prefix.push(".ralph-");
+    Ok(prefix)
+}
+
+fn is_leftover(name: &OsStr, prefix: &OsStr) -> bool {
+    let rest = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
+    let random = rest.and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
+    random.is_some_and(|random| {
+        random.len() == RANDOM_LEN && random.iter().all(u8::is_ascii_alphanumeric)
+    })
+}
+
+fn keep_owner_and_mode(file: &File, old: &Metadata) -> io::Result<()> {
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+        // Only root may give a file away; for others the file becomes theirs.
+        let (owner, group) = (Uid::from_raw(old.uid()), Gid::from_raw(old.gid()));
+        let _ = rustix::fs::fchown(file, Some(owner), Some(group));
+    }
+    // After the owner, because giving a file away clears bits of its mode.
+    file.set_permissions(Permissions::from_mode(old.mode() & 0o7777))
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder)?.sync_all() {
+        // Some network file systems cannot; the new file is in place all the same.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn names_in(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn keeps_the_mode_and_leaves_nothing_else_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("PRD.json");
+        for mode in [0o600, 0o640, 0o664, 0o755] {
+            fs::write(&path, "old").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            replace(&path, b"new").unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"new");
+            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, mode, "{mode:o}");
+        }
+        assert_eq!(names_in(folder.path()), ["PRD.json"]);
+    }
+
+    #[test]
+    fn a_new_file_can_be_read_by_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, plain) = (folder.path().join("ours"), folder.path().join("plain"));
+        replace(&ours, b"new").unwrap();
+        File::create(&plain).unwrap();
+        let umasked = fs::metadata(&plain).unwrap().mode() & 0o777 & NEW_FILE_MODE;
+        assert_eq!(fs::metadata(&ours).unwrap().mode() & 0o777, umasked);
+    }
+
+    #[test]
+    fn writes_through_a_chain_of_relative_links() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("real")).unwrap();
+        let real = folder.path().join("real/backlog.json");
+        fs::write(&real, "old").unwrap();
+        symlink("real/backlog.json", folder.path().join("middle")).unwrap();
+        symlink("middle", folder.path().join("PRD.json")).unwrap();
+        replace(&folder.path().join("PRD.json"), b"new").unwrap();
+        assert_eq!(fs::read(&real).unwrap(), b"new");
+        assert_eq!(fs::read_link(folder.path().join("PRD.json")).unwrap(), Path::new("middle"));
+        assert_eq!(names_in(&folder.path().join("real")), ["backlog.json"]);
+        assert_eq!(names_in(folder.path()), ["PRD.json", "middle", "real"]);
+    }
+
+    #[test]
+    fn refuses_a_link_to_nothing_and_what_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let dangling = folder.path().join("PRD.json");
+        symlink("nowhere", &dangling).unwrap();
+        assert_eq!(replace(&dangling, b"").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(fs::symlink_metadata(&dangling).unwrap().is_symlink());
+        let error = replace(folder.path(), b"").unwrap_err();
+        assert_eq!(error.to_string(), "it is not a regular file");
+        assert_eq!(names_in(folder.path()), ["PRD.json"]);
+    }
+
+    #[test]
+    fn removes_leftovers_of_this_file_by_their_exact_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let gone = [".PRD.json.ralph-a1B2c3.tmp", ".PRD.json.ralph-zzzzzz.tmp"];
+        let stay = [
+            ".PRD.json.ralph-a1B2c.tmp",
+            ".PRD.json.ralph-a1-2c3.tmp",
+            ".PRD.json.ralph-a1B2c3.tmp2",
+            ".other.json.ralph-a1B2c3.tmp",
+            "PRD.json",
+            "x.PRD.json.ralph-a1B2c3.tmp",
+        ];
+        for name in gone.iter().chain(&stay) {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        fs::create_dir(folder.path().join(".PRD.json.ralph-folder.tmp")).unwrap();
+        assert_eq!(remove_leftovers(&folder.path().join("PRD.json")).unwrap(), 2);
+        let mut left = vec![".PRD.json.ralph-folder.tmp"];
+        left.extend(stay);
+        left.sort_unstable();
+        assert_eq!(names_in(folder.path()), left);
+    }
+}

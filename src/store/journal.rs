@@ -1,0 +1,185 @@
+//! The journal: every fact of every run, in SQLite, out of the reach of `git clean`.
+
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+
+use crate::core::event::{Event, Recorded, VERSION};
+
+/// The version of the tables that this program knows.
+const SCHEMA: i64 = 1;
+
+/// Which events belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The PRD's path in the repository.
+    pub backlog: String,
+    /// Which of the repository's work trees; empty for the main one.
+    pub work_tree: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("the journal `{path}` cannot be used: {source}")]
+    Open { path: String, source: rusqlite::Error },
+    #[error(
+        "the journal `{path}` was written by a newer ralph (version {found}, this one knows \
+         {SCHEMA}); use that one, nothing was changed"
+    )]
+    Newer { path: String, found: i64 },
+    #[error("the journal could not be written, is the disk full? {0}")]
+    Write(rusqlite::Error),
+    #[error("the journal could not be read: {0}")]
+    Read(rusqlite::Error),
+    #[error("the journal holds an event that this ralph does not understand: {0}")]
+    Payload(serde_json::Error),
+}
+
+/// Append, and read from a cursor: what a remote database could do too.
+pub trait Journal {
+    /// All of them or none, on the disk when it returns.
+    fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<(), JournalError>;
+    /// The scope's events after `cursor`, oldest first, and the new cursor.
+    fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), JournalError>;
+}
+
+pub struct SqliteJournal {
+    connection: Connection,
+    scope: Scope,
+}
+
+impl SqliteJournal {
+    pub fn open(path: &Path, scope: Scope) -> Result<Self, JournalError> {
+        let shown = path.display().to_string();
+        let failed = |source| JournalError::Open { path: shown.clone(), source };
+        let connection = Connection::open(path).map_err(failed)?;
+        prepare(&connection).map_err(failed)?;
+        let found = schema_version(&connection).map_err(failed)?;
+        match found {
+            0 => create(&connection).map_err(failed)?,
+            SCHEMA => {}
+            found => return Err(JournalError::Newer { path: shown, found }),
+        }
+        Ok(Self { connection, scope })
+    }
+}
+
+/// A fact that was reported must survive a power cut: full sync.
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")
+}
+
+fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn create(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!(
+        "BEGIN IMMEDIATE;
+         CREATE TABLE IF NOT EXISTS events (
+             seq       INTEGER PRIMARY KEY,
+             backlog   TEXT    NOT NULL,
+             work_tree TEXT    NOT NULL,
+             run       TEXT    NOT NULL,
+             at        INTEGER NOT NULL,
+             version   INTEGER NOT NULL,
+             payload   TEXT    NOT NULL
+         );
+         CREATE INDEX IF NOT EXISTS events_by_scope ON events (backlog, work_tree, seq);
+         PRAGMA user_version = {SCHEMA};
+         COMMIT;"
+    ))
+}
+
+impl Journal for SqliteJournal {
+    fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<(), JournalError> {
+        let payloads: Result<Vec<String>, _> = events.iter().map(serde_json::to_string).collect();
+        let payloads = payloads.map_err(JournalError::Payload)?;
+        let scope = &self.scope;
+        let write = |connection: &mut Connection| {
+            let transaction = connection.transaction()?;
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO events (backlog, work_tree, run, at, version, payload)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?;
+            for payload in &payloads {
+                let (backlog, tree) = (&scope.backlog, &scope.work_tree);
+                insert.execute(params![backlog, tree, run, at, VERSION, payload])?;
+            }
+            drop(insert);
+            transaction.commit()
+        };
+        write(&mut self.connection).map_err(JournalError::Write)
+    }
+
+    fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), JournalError> {
+        let rows = self.rows(cursor).map_err(JournalError::Read)?;
+        let last = rows.last().map_or(cursor, |(seq, ..)| *seq);
+        let parse = |(_, at, payload): (i64, i64, String)| {
+            let event = serde_json::from_str(&payload).map_err(JournalError::Payload)?;
+            Ok(Recorded { at, event })
+        };
+        Ok((rows.into_iter().map(parse).collect::<Result<_, _>>()?, last))
+    }
+}
+
+impl SqliteJournal {
+    fn rows(&self, cursor: i64) -> rusqlite::Result<Vec<(i64, i64, String)>> {
+        let mut query = self.connection.prepare_cached(
+            "SELECT seq, at, payload FROM events
+             WHERE backlog = ?1 AND work_tree = ?2 AND seq > ?3 ORDER BY seq",
+        )?;
+        let scope = params![self.scope.backlog, self.scope.work_tree, cursor];
+        query.query_map(scope, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(backlog: &str) -> Scope {
+        Scope { backlog: backlog.to_owned(), work_tree: String::new() }
+    }
+
+    fn interrupted(signal: i32) -> Event {
+        Event::RunInterrupted { signal }
+    }
+
+    #[test]
+    fn what_was_appended_is_read_back_in_order_after_reopening() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        let mut journal = SqliteJournal::open(&path, scope("PRD.json")).unwrap();
+        journal.append("r", 7, &[interrupted(1), interrupted(2)]).unwrap();
+        drop(journal);
+        let journal = SqliteJournal::open(&path, scope("PRD.json")).unwrap();
+        let (events, cursor) = journal.read(0).unwrap();
+        assert_eq!(events, [1, 2].map(|signal| Recorded { at: 7, event: interrupted(signal) }));
+        assert_eq!(journal.read(cursor).unwrap(), (vec![], cursor));
+    }
+
+    #[test]
+    fn backlogs_do_not_see_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        let mut one = SqliteJournal::open(&path, scope("a.json")).unwrap();
+        one.append("r", 1, &[interrupted(1)]).unwrap();
+        let other = SqliteJournal::open(&path, scope("b.json")).unwrap();
+        assert_eq!(other.read(0).unwrap().0, []);
+    }
+
+    #[test]
+    fn a_newer_journal_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        drop(SqliteJournal::open(&path, scope("PRD.json")).unwrap());
+        let raw = Connection::open(&path).unwrap();
+        raw.pragma_update(None, "user_version", SCHEMA + 1).unwrap();
+        let error = SqliteJournal::open(&path, scope("PRD.json")).err().unwrap();
+        assert!(matches!(error, JournalError::Newer { found, .. } if found == SCHEMA + 1));
+        assert_eq!(schema_version(&raw).unwrap(), SCHEMA + 1);
+    }
+}

@@ -1,0 +1,138 @@
+//! The file on disk, and the editor on files of every style.
+
+use super::*;
+use crate::core::id::StoryId;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+mod marks;
+mod styles;
+
+const SMALL: &str = r#"{"project": "p", "description": "d", "userStories": [
+  {"id": "A", "title": "t", "description": "", "criteria": ["c"], "passes": false}]}"#;
+
+fn id(text: &str) -> StoryId {
+    StoryId::try_from(text).unwrap()
+}
+
+fn folder_with(bytes: &[u8]) -> (tempfile::TempDir, PrdFile) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("PRD.json");
+    fs::write(&path, bytes).unwrap();
+    (folder, PrdFile::new(path))
+}
+
+/// The message with the folder's changing name taken out.
+fn message(folder: &Path, error: &impl ToString) -> String {
+    error.to_string().replace(&format!("{}/", folder.display()), "")
+}
+
+#[test]
+fn loads_marks_and_writes_back() {
+    let (folder, file) = folder_with(format!("\u{feff}{SMALL}\r\n").as_bytes());
+    fs::set_permissions(file.path(), fs::Permissions::from_mode(0o640)).unwrap();
+    file.check_writable().unwrap();
+    let loaded = file.load().unwrap();
+    assert!(loaded.warnings.is_empty());
+    let marked = set_mark(&loaded.text, &id("A"), Mark::Passes(true)).unwrap();
+    file.write(&marked).unwrap();
+    let again = file.load().unwrap();
+    assert!(again.backlog.stories[0].passes);
+    assert_eq!(again.text, loaded.text.replace("false", "true"));
+    assert_eq!(fs::metadata(file.path()).unwrap().mode() & 0o777, 0o640);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn follows_links_anew_each_time() {
+    let (folder, _) = folder_with(SMALL.as_bytes());
+    let link = folder.path().join("link");
+    symlink("PRD.json", folder.path().join("second")).unwrap();
+    symlink("second", &link).unwrap();
+    let file = PrdFile::new(&link);
+    file.check_writable().unwrap();
+    file.write(&SMALL.replace("\"A\"", "\"B\"")).unwrap();
+    assert_eq!(file.load().unwrap().backlog.stories[0].id, id("B"));
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::symlink_metadata(folder.path().join("second")).unwrap().is_symlink());
+}
+
+#[test]
+fn says_what_is_wrong_with_the_file_and_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("x")).unwrap();
+    symlink("gone", at("dangling")).unwrap();
+    fs::write(at("latin"), b"{\n \"\xc3\xa4b\": \"\xe4\"").unwrap();
+    fs::write(at("large"), vec![b' '; MAX_BYTES + 1]).unwrap();
+    fs::write(at("empty"), "").unwrap();
+    for (name, told) in [
+        ("gone\u{1b}", "there is no file `gone\\x1b`; `ralph init` writes one to start from"),
+        ("x", "`x` is a folder; name the file, for example `x/PRD.json`"),
+        (
+            "dangling",
+            "`dangling` is a link to `gone`, which does not exist; mend or remove the link",
+        ),
+        ("latin", "latin:2:9: this is not UTF-8; save the file as UTF-8"),
+        ("large", "`large` is larger than 8 MB; split it into several backlogs"),
+        ("empty/PRD.json", "`empty/PRD.json` cannot be read: Not a directory (os error 20)"),
+        (
+            "empty",
+            "`empty` cannot be used as it is: 1 error\n\nerror: empty: the file is empty\n  = help: `ralph init` writes a backlog to start from\n\n1 error\n",
+        ),
+    ] {
+        let error = PrdFile::new(at(name)).load().unwrap_err();
+        assert_eq!(message(folder.path(), &error), told);
+    }
+    let error = PrdFile::new(at("dangling")).write("x").unwrap_err();
+    let told = "`dangling` could not be written: it, or a folder on the way to it, does not exist";
+    assert_eq!(message(folder.path(), &error), told);
+}
+
+#[test]
+fn a_pipe_is_refused_without_waiting_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("PRD.json");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let error = PrdFile::new(&path).load().unwrap_err();
+    let told = "`PRD.json` is a pipe, socket or device; name a regular file";
+    assert_eq!(message(folder.path(), &error), told);
+    assert!(PrdFile::new(&path).check_writable().is_err());
+    let socket = folder.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let error = PrdFile::new(&socket).load().unwrap_err();
+    assert_eq!(message(folder.path(), &error), told.replace("PRD.json", "socket"));
+    // Also when it becomes one between the look and the opening.
+    assert!(open_without_waiting(&path).is_ok());
+    assert!(PrdFile::new(&path).write("x").is_err());
+}
+
+#[test]
+fn says_when_the_file_or_its_folder_cannot_be_written() {
+    let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+    let read_only = || io::Error::from(io::ErrorKind::ReadOnlyFilesystem);
+    let path = Path::new("p/PRD.json");
+    for (what, source, told) in [
+        (
+            path,
+            denied(),
+            "`p/PRD.json` cannot be written: permission denied; look at its owner and mode with `ls -ld`",
+        ),
+        (
+            Path::new("p"),
+            read_only(),
+            "`p/PRD.json` cannot be written because of `p`: the file system is read-only; mount it writable, or copy the project elsewhere",
+        ),
+    ] {
+        assert_eq!(LoadError::not_writable(path, what, source).to_string(), told);
+    }
+    if !rustix::process::geteuid().is_root() {
+        let (folder, file) = folder_with(SMALL.as_bytes());
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o444)).unwrap();
+        assert!(matches!(file.check_writable(), Err(LoadError::NotWritable { .. })));
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644)).unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+        assert!(matches!(file.check_writable(), Err(LoadError::NotWritable { .. })));
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}

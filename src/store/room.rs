@@ -1,0 +1,108 @@
+//! `.ralph/`: the working folder at the root of the work tree.
+//!
+//! Transcripts and prompts, for people. It can be deleted at any time without
+//! losing the run: nothing in here is ever read back to decide anything.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::core::id::StoryId;
+
+pub const FOLDER: &str = ".ralph";
+
+#[derive(Clone, Debug)]
+pub struct Room {
+    folder: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RoomError {
+    #[error("`.ralph` is not a folder of its own (a link or a file stands there); move it away")]
+    NotAFolder,
+    #[error("`.ralph` cannot be written: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl Room {
+    pub fn open(root: &Path) -> Result<Self, RoomError> {
+        let room = Self { folder: root.join(FOLDER) };
+        room.make()?;
+        Ok(room)
+    }
+
+    /// Files for one iteration: what it was given, and what it said.
+    pub fn iteration(&self, run: &str, number: u32, story: &StoryId) -> Result<Pages, RoomError> {
+        // An agent may have deleted the folder since it was made.
+        self.make()?;
+        let folder = self.folder.join("runs").join(run);
+        private_folder(&folder)?;
+        let page = |kind: &str| folder.join(format!("{number:04}-{story}.{kind}"));
+        Ok(Pages { prompt: page("prompt.md"), output: page("log"), errors: page("stderr") })
+    }
+
+    fn make(&self) -> Result<(), RoomError> {
+        match fs::symlink_metadata(&self.folder) {
+            Ok(meta) if !meta.is_dir() => return Err(RoomError::NotAFolder),
+            Ok(_) => {}
+            Err(_) => private_folder(&self.folder)?,
+        }
+        let ignore = self.folder.join(".gitignore");
+        if !ignore.exists() {
+            fs::write(&ignore, "*\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// The files of one iteration.
+#[derive(Clone, Debug)]
+pub struct Pages {
+    pub prompt: PathBuf,
+    pub output: PathBuf,
+    pub errors: PathBuf,
+}
+
+impl Pages {
+    pub fn write_prompt(&self, text: &str) -> io::Result<()> {
+        private_file(&self.prompt)?.write_all(text.as_bytes())
+    }
+}
+
+/// Readable by its owner only: transcripts may hold what nobody else should see.
+pub fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+pub fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_link_is_refused_even_a_dangling_one() {
+        let root = tempfile::tempdir().unwrap();
+        symlink(root.path().join("nowhere"), root.path().join(FOLDER)).unwrap();
+        assert!(matches!(Room::open(root.path()), Err(RoomError::NotAFolder)));
+        assert!(!root.path().join("nowhere").exists());
+    }
+
+    #[test]
+    fn it_ignores_itself_and_is_private_and_comes_back() {
+        let root = tempfile::tempdir().unwrap();
+        let room = Room::open(root.path()).unwrap();
+        fs::remove_dir_all(root.path().join(FOLDER)).unwrap();
+        let story = StoryId::try_from("US-001").unwrap();
+        let pages = room.iteration("r", 1, &story).unwrap();
+        pages.write_prompt("secret").unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&pages.prompt), 0o600);
+        assert_eq!(mode(pages.prompt.parent().unwrap()), 0o700);
+        assert_eq!(fs::read_to_string(root.path().join(".ralph/.gitignore")).unwrap(), "*\n");
+    }
+}
