@@ -30,4 +30,5 @@
 //! edges together; `cli` is the only one that knows them all. A test keeps it so.
 
 pub mod core;
+pub mod settings;
 pub mod store;

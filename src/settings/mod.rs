@@ -1,0 +1,12 @@
+//! ralph.toml + environment + flags → one validated `Plan`.
+//!
+//! Flag over environment over file over default; each value knows where it came
+//! from, so that an error can say which of them to change.
+
+mod agent;
+mod file;
+mod plan;
+
+pub use agent::{AgentKind, AgentSettings};
+pub use file::{FILE_NAME, FileError, SettingsFile};
+pub use plan::{AgentChoice, Flags, Plan, PlanError};

@@ -1,0 +1,303 @@
+//! The validated settings of one run.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::agent::{AgentKind, AgentSettings};
+use super::file::SettingsFile;
+use crate::core::id::StoryId;
+use crate::core::policy::{OnEscalation, Timeouts};
+use crate::core::text::visible_line;
+
+const DEFAULT_MAX_ITERATIONS: u32 = 50;
+const DEFAULT_STUCK_THRESHOLD: NonZeroU32 = NonZeroU32::new(3).unwrap();
+const DEFAULT_MAX_ATTEMPTS: NonZeroU32 = NonZeroU32::new(10).unwrap();
+const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
+
+const A_COUNT: &str = "a number from 1 on";
+const A_TIME: &str = "a time such as `10m` or `90s`";
+
+/// What the command line said; None where it was silent.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    pub max_iterations: Option<String>,
+    pub on_escalation: Option<OnEscalation>,
+    pub answer_timeout: Option<String>,
+    pub prompt: Option<PathBuf>,
+    pub branch: Option<String>,
+    pub agent: Option<AgentKind>,
+    pub agent_command: Option<String>,
+    pub mock_script: Option<PathBuf>,
+    pub once: bool,
+    pub story: Option<StoryId>,
+}
+
+/// Everything that was decided before the run begins.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// None: no limit.
+    pub max_iterations: Option<u32>,
+    pub stuck_threshold: NonZeroU32,
+    pub max_attempts: NonZeroU32,
+    pub on_escalation: OnEscalation,
+    pub answer_timeout: Duration,
+    pub timeouts: Timeouts,
+    pub prompt: Option<PathBuf>,
+    pub branch: Option<String>,
+    pub agent: AgentChoice,
+    pub agent_settings: AgentSettings,
+    pub once: bool,
+    pub story: Option<StoryId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentChoice {
+    Claude,
+    Mock { script: Option<PathBuf> },
+    Command { words: Vec<String> },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    #[error("{origin}: `{value}` is not {expected}")]
+    Bad { origin: Origin, value: String, expected: &'static str },
+    #[error("`--mock-script` goes with `--agent mock`")]
+    ScriptWithoutMock,
+    #[error("{origin}: `agent` and `command` name two agents; keep one of them")]
+    TwoAgents { origin: Origin },
+}
+
+impl PlanError {
+    /// The command line or the environment is wrong, not a file.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Bad { origin, .. } | Self::TwoAgents { origin } => {
+                !matches!(origin, Origin::File(_))
+            }
+            Self::ScriptWithoutMock => true,
+        }
+    }
+}
+
+/// Where a value came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Flag(&'static str),
+    Environment(&'static str),
+    File(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(name) => write!(f, "{name}"),
+            Self::Environment(name) => write!(f, "{name} in the environment"),
+            Self::File(name) => write!(f, "`{name}` in ralph.toml"),
+        }
+    }
+}
+
+/// A text with its origin, from the strongest layer that has one.
+struct Layered {
+    text: Option<(Origin, String)>,
+}
+
+impl Layered {
+    fn of<const N: usize>(layers: [(Origin, Option<String>); N]) -> Self {
+        let text = layers.into_iter().find_map(|(origin, text)| Some((origin, text?)));
+        Self { text }
+    }
+
+    fn parse<T>(
+        self,
+        default: T,
+        expected: &'static str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, PlanError> {
+        let Some((origin, text)) = self.text else { return Ok(default) };
+        let bad = || PlanError::Bad { origin, value: visible_line(&text), expected };
+        parse(text.trim()).ok_or_else(bad)
+    }
+}
+
+impl Plan {
+    pub fn new(
+        flags: Flags,
+        env: &dyn Fn(&str) -> Option<String>,
+        file: SettingsFile,
+        root: &Path,
+    ) -> Result<Self, PlanError> {
+        let max_iterations = Layered::of([
+            (Origin::Flag("--max-iterations"), flags.max_iterations.clone()),
+            (Origin::Environment("MAX_ITERATIONS"), env("MAX_ITERATIONS")),
+            (Origin::File("max_iterations"), file.max_iterations.as_ref().map(ToString::to_string)),
+        ])
+        .parse(Some(DEFAULT_MAX_ITERATIONS), "a number from 1 on, or `none`", limit)?;
+        let stuck_threshold = Layered::of([
+            (Origin::Environment("STUCK_THRESHOLD"), env("STUCK_THRESHOLD")),
+            (
+                Origin::File("stuck_threshold"),
+                file.stuck_threshold.as_ref().map(ToString::to_string),
+            ),
+        ])
+        .parse(DEFAULT_STUCK_THRESHOLD, A_COUNT, |text| text.parse().ok())?;
+        let max_attempts = Layered::of([(
+            Origin::File("max_attempts"),
+            file.max_attempts.as_ref().map(ToString::to_string),
+        )])
+        .parse(DEFAULT_MAX_ATTEMPTS, A_COUNT, |text| text.parse().ok())?;
+        let answer_timeout = Layered::of([
+            (Origin::Flag("--answer-timeout"), flags.answer_timeout.clone()),
+            (Origin::Environment("RALPH_ANSWER_TIMEOUT"), env("RALPH_ANSWER_TIMEOUT")),
+            (Origin::File("answer_timeout"), file.answer_timeout.clone()),
+        ])
+        .parse(DEFAULT_ANSWER_TIMEOUT, A_TIME, duration)?;
+        let agent = agent(&flags, &file)?;
+        Ok(Self {
+            max_iterations,
+            stuck_threshold,
+            max_attempts,
+            on_escalation: flags.on_escalation.or(file.on_escalation).unwrap_or(OnEscalation::Ask),
+            answer_timeout,
+            timeouts: timeouts(&file)?,
+            prompt: flags.prompt.or_else(|| file.prompt.map(|path| root.join(path))),
+            branch: flags.branch.or(file.branch),
+            agent,
+            agent_settings: file.agent,
+            once: flags.once,
+            story: flags.story,
+        })
+    }
+}
+
+fn timeouts(file: &SettingsFile) -> Result<Timeouts, PlanError> {
+    let default = Timeouts::default();
+    let time = |name, text: &Option<String>, default| {
+        Layered::of([(Origin::File(name), text.clone())]).parse(default, A_TIME, duration)
+    };
+    Ok(Timeouts {
+        first_event: time("first_event_timeout", &file.first_event_timeout, default.first_event)?,
+        idle: time("idle_timeout", &file.idle_timeout, default.idle)?,
+        iteration: time("iteration_timeout", &file.iteration_timeout, default.iteration)?,
+        after_result: time("result_grace", &file.result_grace, default.after_result)?,
+    })
+}
+
+/// `none` switches a limit off; `0` would be a run that can do nothing.
+#[expect(clippy::option_option, reason = "the outer one says whether the text is right")]
+fn limit(text: &str) -> Option<Option<u32>> {
+    if text == "none" {
+        return Some(None);
+    }
+    text.parse::<NonZeroU32>().ok().map(|number| Some(number.get()))
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    let span: jiff::SignedDuration = text.parse().ok()?;
+    Duration::try_from(span).ok().filter(|duration| !duration.is_zero())
+}
+
+fn agent(flags: &Flags, file: &SettingsFile) -> Result<AgentChoice, PlanError> {
+    if flags.agent.is_some() && flags.agent_command.is_some() {
+        return Err(PlanError::TwoAgents { origin: Origin::Flag("--agent") });
+    }
+    let command = |origin, text: &str| {
+        let bad = || PlanError::Bad {
+            origin,
+            value: visible_line(text),
+            expected: "a program with its arguments",
+        };
+        let words = shlex::split(text).filter(|words| !words.is_empty()).ok_or_else(bad)?;
+        Ok(AgentChoice::Command { words })
+    };
+    let kind = |kind| match kind {
+        AgentKind::Claude => AgentChoice::Claude,
+        AgentKind::Mock => AgentChoice::Mock { script: flags.mock_script.clone() },
+    };
+    let choice = match (flags.agent, &flags.agent_command, file.agent.name, &file.agent.command) {
+        (Some(flag), ..) => kind(flag),
+        (None, Some(text), ..) => command(Origin::Flag("--agent-command"), text)?,
+        (None, None, Some(_), Some(_)) => {
+            return Err(PlanError::TwoAgents { origin: Origin::File("[agent]") });
+        }
+        (None, None, Some(name), None) => kind(name),
+        (None, None, None, Some(text)) => command(Origin::File("agent.command"), text)?,
+        (None, None, None, None) if flags.mock_script.is_some() => kind(AgentKind::Mock),
+        (None, None, None, None) => AgentChoice::Claude,
+    };
+    let is_mock = matches!(choice, AgentChoice::Mock { .. });
+    if flags.mock_script.is_some() && !is_mock {
+        return Err(PlanError::ScriptWithoutMock);
+    }
+    Ok(choice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::file::Limit;
+
+    fn plan(flags: Flags, env: &[(&str, &str)], file: SettingsFile) -> Result<Plan, PlanError> {
+        let lookup = |name: &str| {
+            env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        Plan::new(flags, &lookup, file, Path::new("/"))
+    }
+
+    #[test]
+    fn flag_over_environment_over_file_over_default() {
+        let flag = || Flags { max_iterations: Some("1".into()), ..Flags::default() };
+        let env = [("MAX_ITERATIONS", "2")];
+        let file =
+            || SettingsFile { max_iterations: Some(Limit::Number(3)), ..SettingsFile::default() };
+        let most = |plan: Result<Plan, PlanError>| plan.unwrap().max_iterations;
+        assert_eq!(most(plan(flag(), &env, file())), Some(1));
+        assert_eq!(most(plan(Flags::default(), &env, file())), Some(2));
+        assert_eq!(most(plan(Flags::default(), &[], file())), Some(3));
+        assert_eq!(most(plan(Flags::default(), &[], SettingsFile::default())), Some(50));
+    }
+
+    #[test]
+    fn a_bad_value_says_where_it_stands() {
+        for bad in ["0", "-1", "many", ""] {
+            let error = plan(Flags::default(), &[("MAX_ITERATIONS", bad)], SettingsFile::default());
+            let text = error.unwrap_err().to_string();
+            assert_eq!(
+                text,
+                format!(
+                    "MAX_ITERATIONS in the environment: `{bad}` is not a number from 1 on, or `none`"
+                )
+            );
+        }
+        let none = Flags { max_iterations: Some("none".into()), ..Flags::default() };
+        assert_eq!(plan(none, &[], SettingsFile::default()).unwrap().max_iterations, None);
+    }
+
+    #[test]
+    fn a_script_alone_means_the_mock_and_never_claude() {
+        let script = Some(PathBuf::from("s.toml"));
+        let flags = Flags { mock_script: script.clone(), ..Flags::default() };
+        let chosen = plan(flags, &[], SettingsFile::default()).unwrap().agent;
+        assert_eq!(chosen, AgentChoice::Mock { script: script.clone() });
+        let claude =
+            Flags { mock_script: script, agent: Some(AgentKind::Claude), ..Flags::default() };
+        assert!(plan(claude, &[], SettingsFile::default()).is_err());
+    }
+
+    #[test]
+    fn a_command_is_split_like_a_shell_would() {
+        let flags =
+            Flags { agent_command: Some("my-agent --say 'a b'".into()), ..Flags::default() };
+        let chosen = plan(flags, &[], SettingsFile::default()).unwrap().agent;
+        assert_eq!(
+            chosen,
+            AgentChoice::Command {
+                words: ["my-agent", "--say", "a b"].map(str::to_owned).to_vec()
+            }
+        );
+        let open = Flags { agent_command: Some("agent 'open".into()), ..Flags::default() };
+        assert!(plan(open, &[], SettingsFile::default()).is_err());
+    }
+}
