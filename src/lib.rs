@@ -30,5 +30,6 @@
 //! edges together; `cli` is the only one that knows them all. A test keeps it so.
 
 pub mod core;
+pub mod process;
 pub mod settings;
 pub mod store;

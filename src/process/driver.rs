@@ -1,0 +1,111 @@
+//! The driver's end of a supervised process.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+
+use super::message::{Order, Report};
+
+/// A larger pipe than the default means far fewer switches between agent and driver.
+#[cfg(target_os = "linux")]
+const PIPE_BYTES: usize = 1024 * 1024;
+
+/// How to start a supervisor: this program, told to be one.
+#[derive(Clone, Debug)]
+pub struct Supervisor {
+    pub program: PathBuf,
+}
+
+/// What runs, where, with what.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    pub dir: PathBuf,
+    /// Set, or removed when None. Everything else is inherited.
+    pub env: Vec<(OsString, Option<OsString>)>,
+    /// A file that becomes its standard input.
+    pub input: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start a process: {0}")]
+pub struct SpawnError(#[from] io::Error);
+
+/// A supervised process. Dropping it cuts the life line: everything below is killed.
+pub struct Running {
+    pub stdout: ChildStdout,
+    pub stderr: ChildStderr,
+    pub control: Control,
+    _supervisor: Child,
+}
+
+/// The socket to the supervisor.
+pub struct Control {
+    orders: OwnedWriteHalf,
+    reports: Lines<BufReader<OwnedReadHalf>>,
+}
+
+impl Supervisor {
+    pub fn spawn(&self, spec: &Spec) -> Result<Running, SpawnError> {
+        let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let mut command = Command::new(&self.program);
+        command.arg("supervise").arg("--input").arg(&spec.input).arg("--").arg(&spec.program);
+        command.args(&spec.args).current_dir(&spec.dir);
+        for (key, value) in &spec.env {
+            match value {
+                Some(value) => command.env(key, value),
+                None => command.env_remove(key),
+            };
+        }
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        let mut supervisor = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let pipes = (supervisor.stdout.take(), supervisor.stderr.take());
+        let (Some(stdout), Some(stderr)) = pipes else {
+            return Err(io::Error::other("the pipes of a new process are missing").into());
+        };
+        enlarge(&stdout);
+        let (reports, orders) = UnixStream::from_std(ours)?.into_split();
+        let reports = BufReader::new(reports).lines();
+        let control = Control { orders, reports };
+        Ok(Running { stdout, stderr, control, _supervisor: supervisor })
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn enlarge(pipe: &ChildStdout) {
+    // The default size serves too, when the user's quota of pipe memory is used up.
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enlarge(_pipe: &ChildStdout) {}
+
+impl Control {
+    /// The supervisor that cannot be told any more has already ended.
+    pub async fn order(&mut self, order: Order) {
+        if let Ok(mut line) = serde_json::to_vec(&order) {
+            line.push(b'\n');
+            let _ = self.orders.write_all(&line).await;
+        }
+    }
+
+    /// The next report, or None when the supervisor has ended. Safe to drop half-way.
+    pub async fn report(&mut self) -> Option<Report> {
+        loop {
+            let line = self.reports.next_line().await.ok().flatten()?;
+            if let Ok(report) = serde_json::from_str(&line) {
+                return Some(report);
+            }
+        }
+    }
+}

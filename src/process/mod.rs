@@ -1,0 +1,20 @@
+//! The only spawner.
+//!
+//! Theory of operation. Every agent runs below a supervisor of its own: a hidden
+//! subcommand of this binary, in a session of its own, that adopts whatever the
+//! agent leaves behind (a subreaper on Linux). The supervisor's standard input is
+//! a socket to the driver: orders come in, reports go out, and its end is the life
+//! line. When the driver dies, however it dies, the socket closes and the
+//! supervisor kills everything below it.
+//!
+//! The agent writes straight into the driver's pipes; the supervisor lets go of
+//! them as soon as the agent has them. A pipe's end of file is never waited for:
+//! something the agent left behind may hold it open for hours.
+
+mod driver;
+pub mod message;
+pub mod supervisor;
+mod tree;
+
+pub use driver::{Running, SpawnError, Spec, Supervisor};
+pub use message::Order;
