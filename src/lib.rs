@@ -29,6 +29,7 @@
 //! `core` depends on nothing here; the edges depend on `core`; `engine` ties the
 //! edges together; `cli` is the only one that knows them all. A test keeps it so.
 
+pub mod agent;
 pub mod core;
 pub mod process;
 pub mod settings;

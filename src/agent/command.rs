@@ -1,0 +1,127 @@
+//! How each agent is started.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::core::text::visible;
+use crate::settings::{AgentChoice, AgentSettings};
+
+/// Marks of a surrounding session that would make the agent think it is nested in it.
+const NESTING_MARKS: [&str; 2] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"];
+
+/// An agent that can be launched once per iteration.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    choice: AgentChoice,
+    settings: AgentSettings,
+    /// This program, for the mock.
+    own_program: PathBuf,
+}
+
+/// A command line and what of the environment it changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    pub program: PathBuf,
+    pub args: Vec<OsString>,
+    pub env: Vec<(OsString, Option<OsString>)>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    #[error(
+        "`{name}` was not found{where_}. Install Claude Code (`npm install -g \
+         @anthropic-ai/claude-code`), name another agent with `--agent-command`, or try the loop \
+         with `--agent mock`"
+    )]
+    NoClaude { name: String, where_: String },
+    #[error("the agent `{name}` was not found{where_}. `--agent-command` names it")]
+    NoProgram { name: String, where_: String },
+}
+
+impl Agent {
+    pub fn new(choice: AgentChoice, settings: AgentSettings, own_program: PathBuf) -> Self {
+        Self { choice, settings, own_program }
+    }
+
+    /// What people call it.
+    pub fn label(&self) -> String {
+        match &self.choice {
+            AgentChoice::Claude => "claude".to_owned(),
+            AgentChoice::Mock { .. } => "mock".to_owned(),
+            AgentChoice::Command { words } => {
+                let program = words.first().map(Path::new).and_then(Path::file_name);
+                program.unwrap_or_default().to_string_lossy().into_owned()
+            }
+        }
+    }
+
+    /// Looked up anew for each spawn: an update may have moved it meanwhile. Never from inside
+    /// the work tree, which the agent itself can write.
+    pub fn launch(&self, work_tree: &Path) -> Result<Launch, AgentError> {
+        match &self.choice {
+            AgentChoice::Claude => self.claude(work_tree),
+            AgentChoice::Mock { script } => Ok(self.mock(script.as_deref())),
+            AgentChoice::Command { words } => command(words),
+        }
+    }
+
+    fn claude(&self, work_tree: &Path) -> Result<Launch, AgentError> {
+        let name = self.settings.program.clone().unwrap_or_else(|| PathBuf::from("claude"));
+        let program = find(&name, Some(work_tree))
+            .ok_or_else(|| AgentError::NoClaude { name: shown(&name), where_: looked_in(&name) })?;
+        let mut env: Vec<(OsString, Option<OsString>)> =
+            NESTING_MARKS.iter().map(|mark| (OsString::from(mark), None)).collect();
+        env.push(("DISABLE_AUTOUPDATER".into(), Some("1".into())));
+        env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".into(), Some("1".into())));
+        let args = self.settings.claude_args().into_iter().map(OsString::from).collect();
+        Ok(Launch { program, args, env })
+    }
+
+    fn mock(&self, script: Option<&Path>) -> Launch {
+        let mut args: Vec<OsString> = vec!["mock-agent".into()];
+        if let Some(script) = script {
+            args.extend(["--script".into(), script.into()]);
+        }
+        Launch { program: self.own_program.clone(), args, env: Vec::new() }
+    }
+}
+
+/// The human named it: it may be anywhere, relative to the folder ralph was started in.
+fn command(words: &[String]) -> Result<Launch, AgentError> {
+    let name = words.first().map(PathBuf::from).unwrap_or_default();
+    let program = find(&name, None)
+        .ok_or_else(|| AgentError::NoProgram { name: shown(&name), where_: looked_in(&name) })?;
+    let args = words.iter().skip(1).map(OsString::from).collect();
+    Ok(Launch { program, args, env: Vec::new() })
+}
+
+fn find(name: &Path, not_below: Option<&Path>) -> Option<PathBuf> {
+    let candidates: Vec<PathBuf> = if name.components().count() > 1 {
+        vec![std::path::absolute(name).ok()?]
+    } else {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
+        folders.map(|folder| folder.join(name)).collect()
+    };
+    candidates.into_iter().find(|path| is_program(path) && !is_below(path, not_below))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// By its own place: a link from elsewhere into the work tree counts as below it.
+fn is_below(path: &Path, folder: Option<&Path>) -> bool {
+    let Some(folder) = folder else { return false };
+    path.starts_with(folder) || path.canonicalize().is_ok_and(|real| real.starts_with(folder))
+}
+
+fn shown(name: &Path) -> String {
+    visible(&name.to_string_lossy()).into_owned()
+}
+
+fn looked_in(name: &Path) -> String {
+    if name.components().count() > 1 { String::new() } else { " on the path".to_owned() }
+}

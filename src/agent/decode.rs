@@ -1,0 +1,155 @@
+//! One line of an agent's output → what it tells.
+
+use crate::core::event::Usage;
+use crate::core::outcome::{ApiError, ResultSeen};
+use crate::core::text::{shorten, visible_line};
+
+use super::stream_json::{Block, Field, Line, Message, ModelUsages, RateLimit, ToolInput};
+
+/// The longest description of what the agent does now.
+const MAX_DOING: usize = 200;
+/// The model name under which the CLI puts its own words into the conversation.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// What one line tells. Most lines tell nothing that matters here.
+#[derive(Debug, Default, PartialEq)]
+pub struct Told {
+    /// Blocks of the main agent's own text.
+    pub said: Vec<String>,
+    /// What it does now, one line each.
+    pub doing: Vec<String>,
+    pub news: Option<News>,
+}
+
+#[derive(Debug, PartialEq)]
+pub enum News {
+    Started {
+        version: Option<String>,
+        model: Option<String>,
+    },
+    Retry(ApiError),
+    ApiError(ApiError),
+    /// The service refuses until then (seconds since the epoch).
+    Limited {
+        resets_at: Option<i64>,
+    },
+    Denied {
+        tool: String,
+    },
+    Result(Box<ResultSeen>, Usage),
+}
+
+/// None when the line is not one of Claude's events: then it is plain text.
+pub fn decode(text: &str) -> Option<Told> {
+    let line = Line::parse(text).filter(Line::is_known)?;
+    let mut told = Told::default();
+    if line.kind.is("assistant") {
+        assistant(&line, &mut told);
+    } else if line.kind.is("result") {
+        told.news = Some(result(&line));
+    } else if line.kind.is("system") {
+        system(&line, &mut told);
+    } else if line.kind.is("rate_limit_event") {
+        told.news = limited(line.rate_limit_info);
+    }
+    Some(told)
+}
+
+fn assistant(line: &Line<'_>, told: &mut Told) {
+    if line.parent_tool_use_id.is_present() || line.aborted.is_true() {
+        return;
+    }
+    let Some(message) = line.message.read::<Message<'_>>() else { return };
+    if message.model.is(SYNTHETIC) || line.is_api_error_message.is_true() {
+        told.news = Some(News::ApiError(api_error(line)));
+        return;
+    }
+    for block in message.content.read::<Vec<Block<'_>>>().unwrap_or_default() {
+        if block.kind.is("text") {
+            told.said.extend(block.text.text());
+        } else if block.kind.is("tool_use") {
+            told.doing.push(tool_call(&block));
+        }
+    }
+}
+
+fn tool_call(block: &Block<'_>) -> String {
+    let input = block.input.read::<ToolInput<'_>>().unwrap_or_default();
+    let subject = [
+        input.command,
+        input.file_path,
+        input.path,
+        input.pattern,
+        input.url,
+        input.query,
+        input.description,
+    ]
+    .into_iter()
+    .find_map(Field::text)
+    .unwrap_or_default();
+    let call = format!("{} {subject}", block.name.text().unwrap_or_default());
+    shorten(&visible_line(&call), MAX_DOING)
+}
+
+fn api_error(line: &Line<'_>) -> ApiError {
+    ApiError {
+        error: line.error.text().unwrap_or_default(),
+        api_error: line.api_error.text().unwrap_or_default(),
+        status: line.api_error_status.read().or_else(|| line.error_status.read()),
+    }
+}
+
+fn system(line: &Line<'_>, told: &mut Told) {
+    if line.subtype.is("init") {
+        let (version, model) = (line.claude_code_version.text(), line.model.text());
+        told.news = Some(News::Started { version, model });
+    } else if line.subtype.is("api_retry") {
+        told.doing.push(retry(line));
+        told.news = Some(News::Retry(api_error(line)));
+    } else if line.subtype.is("permission_denied") {
+        let tool = line.tool_name.text().unwrap_or_default();
+        told.news = Some(News::Denied { tool });
+    }
+}
+
+fn retry(line: &Line<'_>) -> String {
+    let number = |field: Field<'_>| field.read::<u64>().unwrap_or_default();
+    let (attempt, most) = (number(line.attempt), number(line.max_retries));
+    let reason = line.error.text().unwrap_or_default();
+    shorten(&visible_line(&format!("retry {attempt} of {most}: {reason}")), MAX_DOING)
+}
+
+/// The event also comes with successful runs; only a refusal limits.
+fn limited(info: Field<'_>) -> Option<News> {
+    let info = info.read::<RateLimit<'_>>()?;
+    info.status.is("rejected").then(|| News::Limited { resets_at: info.resets_at.read() })
+}
+
+fn result(line: &Line<'_>) -> News {
+    let words = line.errors.read::<Vec<String>>().unwrap_or_default().join("; ");
+    let seen = ResultSeen {
+        is_error: line.is_error.is_true(),
+        subtype: line.subtype.text().unwrap_or_default(),
+        terminal_reason: line.terminal_reason.text().unwrap_or_default(),
+        stop_reason: line.stop_reason.text().unwrap_or_default(),
+        text: line.result.text().unwrap_or(words),
+        api_error: api_error(line),
+    };
+    News::Result(Box::new(seen), usage(line))
+}
+
+/// Only `modelUsage` counts what sub-agents used too.
+fn usage(line: &Line<'_>) -> Usage {
+    let mut usage = Usage {
+        cost_usd: line.total_cost_usd.read(),
+        turns: line.num_turns.read().unwrap_or_default(),
+        ..Usage::default()
+    };
+    for model in line.model_usage.read::<ModelUsages>().unwrap_or_default().values() {
+        usage.input_tokens += model.input_tokens;
+        usage.output_tokens += model.output_tokens;
+        usage.cache_read_tokens += model.cache_read_input_tokens;
+        usage.cache_write_tokens += model.cache_creation_input_tokens;
+    }
+    usage
+}

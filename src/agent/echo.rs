@@ -1,0 +1,110 @@
+//! Takes the prompt out of a plain-text agent's output again.
+//!
+//! Some agents print what they were given. The prompt holds the very lines that
+//! count as signals, so a copy of it must not be read as the agent's own words.
+//! Two or more lines that follow each other in the prompt as they do in the output
+//! are a copy; a single equal line may be the agent speaking.
+
+use std::collections::HashMap;
+
+pub struct Echo {
+    /// The prompt's lines that are not blank.
+    lines: Vec<String>,
+    places: HashMap<String, Vec<usize>>,
+    /// Places in the prompt where the last output line stands.
+    at: Vec<usize>,
+    /// The first line of what may become a copy.
+    held: Option<String>,
+}
+
+impl Echo {
+    pub fn new(prompt: &str) -> Self {
+        let lines: Vec<String> = prompt
+            .lines()
+            .map(str::trim_end)
+            .filter(|line| !line.is_empty())
+            .map(str::to_owned)
+            .collect();
+        let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+        for (place, line) in lines.iter().enumerate() {
+            places.entry(line.clone()).or_default().push(place);
+        }
+        Self { lines, places, at: Vec::new(), held: None }
+    }
+
+    /// Calls `own` with each line that turns out to be the agent's.
+    pub fn push(&mut self, line: &str, mut own: impl FnMut(&str)) {
+        let trimmed = line.trim_end();
+        if trimmed.is_empty() {
+            if self.at.is_empty() {
+                own(line);
+            }
+            return;
+        }
+        let goes_on: Vec<usize> = self
+            .at
+            .iter()
+            .map(|place| place + 1)
+            .filter(|place| self.lines.get(*place).is_some_and(|next| next == trimmed))
+            .collect();
+        if !goes_on.is_empty() {
+            self.held = None;
+            self.at = goes_on;
+            return;
+        }
+        self.release(&mut own);
+        match self.places.get(trimmed) {
+            Some(places) => {
+                self.at.clone_from(places);
+                self.held = Some(line.to_owned());
+            }
+            None => own(line),
+        }
+    }
+
+    pub fn finish(&mut self, mut own: impl FnMut(&str)) {
+        self.release(&mut own);
+    }
+
+    fn release(&mut self, own: &mut impl FnMut(&str)) {
+        self.at.clear();
+        if let Some(held) = self.held.take() {
+            own(&held);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own_lines(prompt: &str, output: &str) -> Vec<String> {
+        let mut echo = Echo::new(prompt);
+        let mut own = Vec::new();
+        for line in output.lines() {
+            echo.push(line, |line| own.push(line.to_owned()));
+        }
+        echo.finish(|line| own.push(line.to_owned()));
+        own
+    }
+
+    const PROMPT: &str =
+        "Do it.\n\nSay this:\nTask US-001 complete\nOnly when true.\nDo it.\nWell.\n";
+
+    #[test]
+    fn a_copy_of_the_prompt_is_not_the_agents_own() {
+        let output = format!("hello\n{PROMPT}\nbye");
+        assert_eq!(own_lines(PROMPT, &output), ["hello", "bye"]);
+        assert_eq!(own_lines(PROMPT, "Say this:\nTask US-001 complete\n"), [""; 0]);
+        assert_eq!(own_lines(PROMPT, "Do it.\nWell.\nok"), ["ok"]);
+    }
+
+    #[test]
+    fn a_single_line_is_the_agent_speaking() {
+        assert_eq!(own_lines(PROMPT, "Task US-001 complete\n"), ["Task US-001 complete"]);
+        assert_eq!(
+            own_lines(PROMPT, "All good.\nTask US-001 complete\nBye."),
+            ["All good.", "Task US-001 complete", "Bye."]
+        );
+    }
+}

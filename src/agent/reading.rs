@@ -1,0 +1,187 @@
+//! What was read of one attempt, line by line, in bounded memory.
+
+use std::collections::BTreeMap;
+
+use crate::core::event::Usage;
+use crate::core::id::StoryId;
+use crate::core::outcome::Seen;
+use crate::core::signal::{Scanner, Signals};
+
+use super::decode::{News, Told, decode};
+use super::echo::Echo;
+use super::lines::Lines;
+
+/// How much of the end of plain output and of standard error is kept.
+const LAST_WORDS: usize = 4 * 1024;
+/// How many lines may wait to be known as plain text before an event comes.
+const MAX_DENIED: usize = 32;
+
+pub struct Reading {
+    lines: Lines,
+    /// The main agent's text out of events.
+    structured: Scanner,
+    /// Everything that is no event, in case it is a plain-text agent.
+    plain: Scanner,
+    echo: Echo,
+    seen: Seen,
+    usage: Usage,
+    started: Option<Started>,
+    denied: BTreeMap<String, u32>,
+    last_words: Vec<u8>,
+    anything: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Started {
+    pub version: Option<String>,
+    pub model: Option<String>,
+}
+
+/// What the attempt amounts to, once its output is over.
+#[derive(Debug)]
+pub struct Read {
+    pub signals: Signals,
+    pub seen: Seen,
+    pub usage: Usage,
+    pub started: Option<Started>,
+    /// Tools that it was not allowed to use, and how often it tried.
+    pub denied: BTreeMap<String, u32>,
+}
+
+/// For the live display.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard<'a> {
+    Doing(&'a str),
+    Said(&'a str),
+}
+
+impl Reading {
+    pub fn new(story: &StoryId, prompt: &str) -> Self {
+        Self {
+            lines: Lines::default(),
+            structured: Scanner::new(story),
+            plain: Scanner::new(story),
+            echo: Echo::new(prompt),
+            seen: Seen::default(),
+            usage: Usage::default(),
+            started: None,
+            denied: BTreeMap::new(),
+            last_words: Vec::new(),
+            anything: false,
+        }
+    }
+
+    pub fn push(&mut self, chunk: &[u8], heard: &mut dyn FnMut(Heard<'_>)) {
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.push(chunk, |line| self.line(line, heard));
+        self.lines = lines;
+    }
+
+    pub fn push_stderr(&mut self, chunk: &[u8]) {
+        self.keep_last_words(chunk);
+    }
+
+    /// Something came, on either channel.
+    pub fn has_begun(&self) -> bool {
+        self.anything
+    }
+
+    pub fn has_result(&self) -> bool {
+        self.seen.result.is_some()
+    }
+
+    /// The CLI tries again what cannot succeed: a login that is refused.
+    pub fn is_hopeless(&self) -> bool {
+        self.seen.retrying.as_ref().is_some_and(|retry| retry.error == "authentication_failed")
+    }
+
+    pub fn finish(mut self, heard: &mut dyn FnMut(Heard<'_>)) -> Read {
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.finish(|line| self.line(line, heard));
+        let plain = &mut self.plain;
+        self.echo.finish(|line| say_line(plain, line));
+        self.seen.last_words = last_line(&self.last_words);
+        let scanner = if self.seen.structured { self.structured } else { self.plain };
+        Read {
+            signals: scanner.finish(),
+            seen: self.seen,
+            usage: self.usage,
+            started: self.started,
+            denied: self.denied,
+        }
+    }
+
+    fn line(&mut self, line: &[u8], heard: &mut dyn FnMut(Heard<'_>)) {
+        self.anything = true;
+        let text = String::from_utf8_lossy(line);
+        match decode(&text) {
+            Some(told) => self.told(told, heard),
+            None => self.plain_line(&text, heard),
+        }
+    }
+
+    fn plain_line(&mut self, text: &str, heard: &mut dyn FnMut(Heard<'_>)) {
+        if self.seen.structured {
+            return;
+        }
+        self.keep_last_words(text.as_bytes());
+        self.keep_last_words(b"\n");
+        let plain = &mut self.plain;
+        self.echo.push(text, |line| {
+            say_line(plain, line);
+            heard(Heard::Said(line));
+        });
+    }
+
+    fn told(&mut self, told: Told, heard: &mut dyn FnMut(Heard<'_>)) {
+        self.seen.structured = true;
+        for text in &told.said {
+            self.structured.push(text);
+            self.structured.end_message();
+            heard(Heard::Said(text));
+        }
+        for doing in &told.doing {
+            heard(Heard::Doing(doing));
+        }
+        if let Some(news) = told.news {
+            self.news(news);
+        }
+    }
+
+    fn news(&mut self, news: News) {
+        self.seen.retrying = None;
+        match news {
+            News::Started { version, model } => self.started = Some(Started { version, model }),
+            News::Retry(error) => self.seen.retrying = Some(error),
+            News::ApiError(error) => self.seen.api_error = Some(error),
+            News::Limited { resets_at } => self.seen.limit_resets_at = resets_at,
+            News::Denied { tool } if self.denied.len() < MAX_DENIED => {
+                *self.denied.entry(tool).or_default() += 1;
+            }
+            News::Denied { .. } => {}
+            News::Result(result, usage) => {
+                self.seen.result = Some(*result);
+                self.usage = usage;
+            }
+        }
+    }
+
+    fn keep_last_words(&mut self, words: &[u8]) {
+        self.anything = true;
+        let words = words.get(words.len().saturating_sub(LAST_WORDS)..).unwrap_or(words);
+        self.last_words.extend_from_slice(words);
+        let over = self.last_words.len().saturating_sub(LAST_WORDS);
+        self.last_words.drain(..over);
+    }
+}
+
+fn say_line(scanner: &mut Scanner, line: &str) {
+    scanner.push(line);
+    scanner.push("\n");
+}
+
+/// The last line that says something: errors stand at the end.
+fn last_line(words: &[u8]) -> String {
+    let text = String::from_utf8_lossy(words);
+    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+}
