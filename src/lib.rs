@@ -31,6 +31,7 @@
 
 pub mod agent;
 pub mod core;
+pub mod git;
 pub mod process;
 pub mod settings;
 pub mod store;

@@ -1,0 +1,92 @@
+//! What can go wrong with the repository, each with what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("{} is not inside a git repository: run `git init` there, or start inside one", .0.display())]
+    NotARepository(PathBuf),
+    #[error("{} is a bare repository, without files to work on: use a clone or a `git worktree` of it", .0.display())]
+    Bare(PathBuf),
+    #[error("{} belongs to another user: run `git config --global --add safe.directory {}` if you trust it", .0.display(), .0.display())]
+    NotOwned(PathBuf),
+    #[error(
+        "the repository at {} is in a format that cannot be read ({reason}): supported are SHA-1 \
+         objects, loose or packed refs and a full index (`git sparse-checkout reapply --no-sparse-index`, \
+         `git update-index --no-split-index`)", .path.display()
+    )]
+    Format { path: PathBuf, reason: String },
+    #[error(
+        "a {what} is in progress: finish it or call it off (`git {what} --abort`), then run again"
+    )]
+    InProgress { what: &'static str },
+    #[error("unmerged files ({}): resolve them and `git add` them, then run again", .0.join(", "))]
+    Unmerged(Vec<String>),
+    #[error(
+        "git does not know who commits: run `git config user.name \"Your Name\"` and \
+         `git config user.email you@example.com`"
+    )]
+    NoIdentity,
+    #[error(
+        "`{0}` cannot be the name of a branch: see `git help check-ref-format`, or choose letters, digits, `-` and `/`"
+    )]
+    BadBranchName(String),
+    #[error("a branch whose name is not UTF-8 cannot be used: rename it with `git branch -m NAME`")]
+    BranchNotUtf8,
+    #[error("switching to `{branch}` would overwrite changes in {}: commit or stash them first", .paths.join(", "))]
+    WouldOverwrite { branch: String, paths: Vec<String> },
+    #[error("`{branch}` is checked out in another work tree: use another branch, or run there")]
+    CheckedOutElsewhere { branch: String },
+    #[error("{} is held by another git process: wait for it, or delete the file if none is running", .0.display())]
+    Locked(PathBuf),
+    #[error(
+        "`{0}` was moved by somebody else meanwhile, nothing was committed: run again to build on the new commits"
+    )]
+    HeadMoved(String),
+    #[error(
+        "HEAD is at `{found}` instead of `{expected}` and does not contain it: merge or `git switch` back, then run again"
+    )]
+    BranchChanged { expected: String, found: String },
+    #[error(
+        "{path} goes through the external filter `{filter}`, which cannot be applied here: commit it \
+         with git yourself, or take the attribute off it in .gitattributes"
+    )]
+    ForeignFilter { path: String, filter: String },
+    #[error(
+        "`{0}` exists already and holds other work: delete it with `git update-ref -d {0}` if it is not needed"
+    )]
+    AlreadyKept(String),
+    #[error(
+        "`{0}` is not work that was set aside: list it with `git for-each-ref refs/ralph/attempts`"
+    )]
+    NotSetAside(String),
+    #[error("could not {doing} {}: {source}; check its permissions and the disk's space, then run again", .path.display())]
+    File { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("git could not {doing}: {}; look with `git status` and `git fsck`, then run again", .source.message())]
+    Git { doing: &'static str, source: git2::Error },
+}
+
+/// Says what was being done when libgit2 failed.
+pub(super) trait Doing<T> {
+    fn doing(self, doing: &'static str) -> Result<T, GitError>;
+}
+
+impl<T> Doing<T> for Result<T, git2::Error> {
+    fn doing(self, doing: &'static str) -> Result<T, GitError> {
+        self.map_err(|source| GitError::Git { doing, source })
+    }
+}
+
+/// Turns "there is none" into None.
+pub(super) fn if_found<T>(result: Result<T, git2::Error>) -> Result<Option<T>, git2::Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn file_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GitError {
+    move |source| GitError::File { doing, path: path.to_owned(), source }
+}

@@ -1,0 +1,72 @@
+//! The git repository the agents work in, through libgit2.
+//!
+//! Owns every write to branch, index and work tree that the driver makes: the
+//! closing commit of a story, setting unfinished work aside and bringing it
+//! back. It must never run the `git` binary, never delete somebody's lock, never
+//! drop content that is not kept somewhere else, and never decide anything about
+//! a story: it is told what to do. All functions are synchronous and hold no
+//! lock between calls.
+
+mod bring_back;
+mod changes;
+mod closing;
+mod commit;
+mod error;
+mod filters;
+mod head;
+mod index;
+mod lock;
+mod move_base;
+mod open;
+mod place;
+mod restore;
+mod scratch;
+mod set_aside;
+mod snapshot;
+mod switch;
+#[cfg(test)]
+mod tests;
+mod tree_edit;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use bring_back::BroughtBack;
+pub use commit::{CommitRequest, Committed};
+pub use error::GitError;
+pub use head::Head;
+pub use place::Place;
+pub use scratch::init_scratch;
+pub use switch::Switched;
+
+/// The folder at the root of the work tree that belongs to the driver itself.
+const OWN_FOLDER: &str = ".ralph";
+
+/// One work tree with its repository, kept open for the whole run: opening it
+/// anew costs more than a commit.
+pub struct WorkTree {
+    repo: git2::Repository,
+    root: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    /// The full name of the branch that the run works on; None with a detached HEAD.
+    home: Option<String>,
+    lock_patience: Duration,
+}
+
+impl WorkTree {
+    /// The work tree's root, canonical.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// This work tree's own git folder: in a linked work tree not the shared one.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The git folder that all work trees of the repository share.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+}

@@ -1,0 +1,95 @@
+//! Writing files of a tree back to disk.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use git2::build::CheckoutBuilder;
+use git2::{Index, Repository, Tree};
+
+use super::WorkTree;
+use super::changes::{Change, Entry};
+use super::error::{Doing, GitError, file_error};
+
+impl WorkTree {
+    /// Makes the files on disk what the changes' new side says; `tree` has it.
+    pub(super) fn write_files(&self, tree: &Tree<'_>, changes: &[Change]) -> Result<(), GitError> {
+        for change in changes.iter().filter(|change| must_go(change)) {
+            self.delete_file(&change.path)?;
+        }
+        let written = changes.iter().filter(|c| c.new.is_some_and(|e| !e.is_nested_repository()));
+        let paths = written.map(|change| change.path.as_path());
+        // Attributes decide how the other files are written.
+        let (rules, others): (Vec<_>, Vec<_>) = paths.partition(|path| is_rules(path));
+        self.check_out(tree, &rules)?;
+        self.check_out(tree, &others)
+    }
+
+    /// Through libgit2's checkout, which knows line endings, links and modes.
+    fn check_out(&self, tree: &Tree<'_>, paths: &[&Path]) -> Result<(), GitError> {
+        // Without any path, libgit2 would check out all of them.
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let mut options = CheckoutBuilder::new();
+        options.force().recreate_missing(true).update_index(false).disable_pathspec_match(true);
+        for path in paths {
+            options.path(*path);
+        }
+        let repo = self.without_index().doing("open the repository again")?;
+        let tree = repo.find_object(tree.id(), None).doing("read a tree")?;
+        repo.checkout_tree(&tree, Some(&mut options)).doing("write files back")
+    }
+
+    /// A checkout compares with HEAD and the index, and leaves out a file whose
+    /// kind HEAD has otherwise. Where there is no index, it writes every path.
+    fn without_index(&self) -> Result<Repository, git2::Error> {
+        let repo = Repository::open(&self.root)?;
+        let mut none = Index::open(&self.git_dir.join("ralph-has-no-index"))?;
+        repo.set_index(&mut none)?;
+        Ok(repo)
+    }
+
+    fn delete_file(&self, path: &Path) -> Result<(), GitError> {
+        let file = self.root.join(path);
+        match remove_unless_folder(&file) {
+            Err(error) if !is_absence(&error) => Err(error).map_err(file_error("delete", &file)),
+            _ => {
+                self.prune_folders(path);
+                Ok(())
+            }
+        }
+    }
+
+    /// Git knows no empty folders, so neither must a restored tree.
+    fn prune_folders(&self, path: &Path) {
+        let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        for folder in folders {
+            if fs::remove_dir(self.root.join(folder)).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+/// Files that say how git treats the others.
+pub(super) fn is_rules(path: &Path) -> bool {
+    path.ends_with(".gitignore") || path.ends_with(".gitattributes")
+}
+
+/// A nested repository is not ours to delete. A file whose kind changes is
+/// deleted first, so that nothing is written through a link.
+fn must_go(change: &Change) -> bool {
+    let Some(old) = change.old.filter(|old| !old.is_nested_repository()) else {
+        return false;
+    };
+    !change.new.is_some_and(|new: Entry| new.is_like(old))
+}
+
+fn remove_unless_folder(file: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(file)?.is_dir() { Ok(()) } else { fs::remove_file(file) }
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}

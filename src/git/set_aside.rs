@@ -1,0 +1,195 @@
+//! Leaving a story unfinished: its work is kept at a ref, the tree goes back.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use git2::{Commit, Oid, RepositoryState, Tree};
+
+use super::WorkTree;
+use super::changes::{Change, Entry, between, entry_at, path_of};
+use super::error::{Doing, GitError, if_found};
+use super::head::{self, Tip};
+use super::index::{Staged, unstatted};
+use super::restore::is_rules;
+use crate::core::event::Base;
+use crate::core::id::StoryId;
+
+/// Everything the way back needs.
+struct Return<'a> {
+    base_tree: Tree<'a>,
+    /// What the base had committed; None on a branch without commits.
+    committed: Option<Tree<'a>>,
+    /// From the tree now to the base's tree.
+    changes: Vec<Change>,
+    /// What the agent committed.
+    commits: Vec<Change>,
+}
+
+impl WorkTree {
+    /// Keeps everything since the base, the agent's own commits included, as a
+    /// commit at `refs/ralph/attempts/<story>/<n>`; then branch, index and files
+    /// go back to the base. Files in `except` stay as they are. None if nothing
+    /// changed.
+    ///
+    /// An interrupted call can be repeated: what is kept is never overwritten.
+    pub fn set_aside(
+        &self,
+        story: &StoryId,
+        n: u32,
+        base: &Base,
+        except: &[PathBuf],
+    ) -> Result<Option<String>, GitError> {
+        let head = head::tip(&self.repo)?;
+        let home = self.home_commit(&head)?;
+        let now = self.scan()?;
+        let way = self.way_back(base, &head, now)?;
+        let changes = without(&way.changes, except);
+        let kept = self.kept_at(story, n)?;
+        if kept.is_none() && changes.is_empty() && self.is_settled_at(base, &head) {
+            return Ok(None);
+        }
+        self.require_writable(&changes)?;
+        let reference = match kept {
+            Some(kept) => self.require_same(kept, base, &changes)?,
+            None => self.keep(story, n, base, &head, now)?,
+        };
+        self.update_index(&self.index_of_base(&way)?)?;
+        self.restore_files(&way.base_tree, changes)?;
+        let to = base.commit.as_deref().map(Oid::from_str).transpose().doing("read the base")?;
+        self.move_home(home, to, &format!("reset: ralph set {story} aside"))?;
+        self.repo.cleanup_state().doing("end what was in progress")?;
+        Ok(Some(reference))
+    }
+
+    fn way_back(&self, base: &Base, head: &Tip, now: Oid) -> Result<Return<'_>, GitError> {
+        let base_tree = self.tree(&base.tree)?;
+        let now = self.repo.find_tree(now).doing("read the snapshot")?;
+        let committed = base.commit.as_deref().map(|id| self.tree_of(self.commit_named(id)?));
+        let committed = committed.transpose()?;
+        let tip = head.commit.map(|id| self.repo.find_commit(id)).transpose().doing("read HEAD")?;
+        let tip = tip.map(|commit| self.tree_of(commit)).transpose()?;
+        Ok(Return {
+            changes: between(&self.repo, Some(&now), Some(&base_tree))?,
+            commits: between(&self.repo, committed.as_ref(), tip.as_ref())?,
+            base_tree,
+            committed,
+        })
+    }
+
+    fn tree_of<'a>(&'a self, commit: Commit<'a>) -> Result<Tree<'a>, GitError> {
+        self.repo.find_tree(commit.tree_id()).doing("read a commit's tree")
+    }
+
+    fn is_settled_at(&self, base: &Base, head: &Tip) -> bool {
+        head.reference == self.home
+            && head.commit.map(|id| id.to_string()) == base.commit
+            && self.repo.state() == RepositoryState::Clean
+    }
+
+    pub(super) fn require_writable(&self, changes: &[Change]) -> Result<(), GitError> {
+        let written = changes.iter().filter(|change| change.new.is_some());
+        written.map(|change| &change.path).try_for_each(|path| self.require_plain(path))
+    }
+
+    fn kept_at(&self, story: &StoryId, n: u32) -> Result<Option<(String, Commit<'_>)>, GitError> {
+        let name = reference_name(story, n);
+        let found = if_found(self.repo.find_reference(&name)).doing("look for kept work")?;
+        let commit = found.map(|r| r.peel_to_commit()).transpose().doing("read kept work")?;
+        Ok(commit.map(|commit| (name, commit)))
+    }
+
+    /// The ref is there because an earlier call was interrupted: the rest of it
+    /// can be done if all that would be overwritten is in the ref.
+    fn require_same(
+        &self,
+        (name, commit): (String, Commit<'_>),
+        base: &Base,
+        changes: &[Change],
+    ) -> Result<String, GitError> {
+        let kept = self.repo.find_tree(commit.tree_id()).doing("read kept work")?;
+        let mut same = base_of(&commit)?.tree_id().to_string() == base.tree;
+        for change in changes.iter().filter(|change| change.old.is_some()) {
+            same &= entry_at(Some(&kept), &change.path)? == change.old;
+        }
+        if same { Ok(name) } else { Err(GitError::AlreadyKept(name)) }
+    }
+
+    /// The last parent is a commit of the base's tree, so that neither it nor
+    /// what the agent committed can be collected as garbage.
+    fn keep(
+        &self,
+        story: &StoryId,
+        n: u32,
+        base: &Base,
+        head: &Tip,
+        now: Oid,
+    ) -> Result<String, GitError> {
+        let before = self.commit_of_base(base, &format!("ralph: the work tree before {story}"))?;
+        let parents = head.commit.into_iter().chain([before]);
+        let parents: Result<Vec<_>, _> = parents.map(|id| self.repo.find_commit(id)).collect();
+        let tree = self.repo.find_tree(now).doing("read the snapshot")?;
+        let message = format!("ralph: work on {story} set aside ({n})");
+        let commit = self.new_commit(&tree, &parents.doing("read HEAD's commit")?, &message)?;
+        let name = reference_name(story, n);
+        self.repo.reference(&name, commit, false, &message).doing("keep the work")?;
+        Ok(name)
+    }
+
+    /// The base's entries for what the agent changed, staged or committed.
+    /// What the user had staged and nobody staged anew stays staged.
+    fn index_of_base(&self, way: &Return<'_>) -> Result<Vec<Staged>, GitError> {
+        let index = self.fresh_index()?;
+        let committed: BTreeSet<&PathBuf> = way.commits.iter().map(|c| &c.path).collect();
+        let mut paths: BTreeSet<PathBuf> = committed.iter().map(|path| (*path).clone()).collect();
+        let changed = way.changes.iter().filter(|change| {
+            let staged = index.get_path(&change.path, 0);
+            let staged = staged.map(|entry| Entry { id: entry.id, mode: entry.mode });
+            staged.is_none() || staged != change.new
+        });
+        paths.extend(changed.map(|change| change.path.clone()));
+        paths.extend(unmerged_paths(&index)?);
+        let entry = |path: &Path| entry_at(way.committed.as_ref(), path);
+        let staged = |path: PathBuf| Ok((path.clone(), entry(&path)?.map(|e| unstatted(&path, e))));
+        paths.into_iter().map(staged).collect()
+    }
+
+    /// Ignore rules first: what the base ignored was not the agent's to make
+    /// known, and must not be deleted because of it.
+    fn restore_files(&self, tree: &Tree<'_>, changes: Vec<Change>) -> Result<(), GitError> {
+        let (rules, others): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| is_rules(&change.path));
+        self.write_files(tree, &rules)?;
+        let mut wanted = Vec::new();
+        for change in others {
+            let added = change.new.is_none();
+            if !(added && self.is_ignored(&change.path)?) {
+                wanted.push(change);
+            }
+        }
+        self.write_files(tree, &wanted)
+    }
+
+    pub(super) fn is_ignored(&self, path: &Path) -> Result<bool, GitError> {
+        self.repo.is_path_ignored(path).doing("read the ignore rules")
+    }
+}
+
+/// The commit of the work tree that kept work started from.
+pub(super) fn base_of<'a>(kept: &Commit<'a>) -> Result<Commit<'a>, GitError> {
+    let last = kept.parent_count().saturating_sub(1);
+    kept.parent(last).doing("read what kept work is based on")
+}
+
+pub(super) fn without(changes: &[Change], except: &[PathBuf]) -> Vec<Change> {
+    changes.iter().filter(|change| !except.contains(&change.path)).cloned().collect()
+}
+
+fn reference_name(story: &StoryId, n: u32) -> String {
+    format!("refs/ralph/attempts/{story}/{n}")
+}
+
+fn unmerged_paths(index: &git2::Index) -> Result<Vec<PathBuf>, GitError> {
+    let conflicts = index.conflicts().doing("read the unmerged files")?;
+    let sides = conflicts.flatten().flat_map(|c| [c.our, c.their, c.ancestor]);
+    Ok(sides.flatten().map(|entry| path_of(&entry.path)).collect())
+}

@@ -1,0 +1,13 @@
+//! Real repositories in temporary folders, set up and checked by the git binary.
+
+mod bring_back;
+mod commit;
+mod locks;
+mod odd_files;
+mod open;
+mod place;
+mod sandbox;
+mod set_aside;
+mod snapshot;
+mod switch;
+mod work_trees;
