@@ -32,6 +32,7 @@
 pub mod agent;
 pub mod core;
 pub mod git;
+pub mod mock;
 pub mod process;
 pub mod settings;
 pub mod store;

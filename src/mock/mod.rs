@@ -1,0 +1,116 @@
+//! An agent that only plays: `--agent mock`.
+//!
+//! Owns the process that stands in for a real agent. It speaks Claude Code's
+//! stream-json, changes files in the current folder as a script says, and ends
+//! as the script says. It serves dry runs, demonstrations and tests.
+//!
+//! It must never reach the network, cost money, or keep anything between two
+//! processes: which attempt this is comes from the driver, in the environment.
+
+mod api_error;
+mod failure;
+mod flood;
+mod grandchild;
+mod perform;
+mod result;
+mod scene;
+mod script;
+mod step;
+mod stream;
+mod tools;
+mod written;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+
+use perform::{Ending, perform};
+use scene::Scene;
+pub use script::ScriptError;
+use script::{Attempt, Script};
+
+/// A script that cannot be played, or an environment that cannot be right.
+const CANNOT_PLAY: u8 = 2;
+/// Whoever read our output is gone: what a shell shows for a process that SIGPIPE ended.
+const NOBODY_LISTENS: u8 = 141;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Without one, every story gets a small file and is claimed complete.
+    pub script: Option<PathBuf>,
+}
+
+/// Refuses a bad script before a run starts.
+pub fn check_script(path: &Path) -> Result<(), ScriptError> {
+    Script::load(path, |source| source).map(|_| ())
+}
+
+/// Runs as the agent process: reads the prompt from standard input, plays the
+/// script to standard output, and returns the exit code.
+pub fn play(options: &Options) -> u8 {
+    match prepare(options) {
+        Ok((scene, attempt)) => play_attempt(scene, &attempt),
+        Err(problem) => complain(&problem, CANNOT_PLAY),
+    }
+}
+
+fn prepare(options: &Options) -> Result<(Scene, Attempt), String> {
+    let scene = Scene::from_environment()?;
+    let script = match &options.script {
+        Some(path) => {
+            Script::load(path, |source| scene.fill_in(&source)).map_err(|e| e.to_string())?
+        }
+        None => Script::default(),
+    };
+    let attempt = script.attempt(&scene);
+    Ok((scene, attempt))
+}
+
+fn play_attempt(mut scene: Scene, attempt: &Attempt) -> u8 {
+    if attempt.ignores_term()
+        && let Err(problem) = swallow_term()
+    {
+        return complain(&format!("cannot ignore SIGTERM: {problem}"), CANNOT_PLAY);
+    }
+    if attempt.read_prompt {
+        scene.prompt = read_prompt();
+    }
+    match perform(&scene, attempt, io::stdout().lock()) {
+        Ok(Ending::Exit(code)) => code,
+        Ok(Ending::Hang) => hang(),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => NOBODY_LISTENS,
+        Err(e) => complain(&e.to_string(), 1),
+    }
+}
+
+/// Everything on standard input. A missing prompt is no reason not to play, and
+/// a person who starts the agent by hand should not have to type one.
+fn read_prompt() -> Vec<u8> {
+    let mut prompt = Vec::new();
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        let _ = stdin.lock().read_to_end(&mut prompt);
+    }
+    prompt
+}
+
+/// Tokio's handler stays for the life of the process, and nobody reads what it notes.
+fn swallow_term() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _inside = runtime.enter();
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map(|_| ())
+}
+
+fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+fn complain(problem: &str, code: u8) -> u8 {
+    // There is nobody left to tell when standard error is gone too.
+    let _ = writeln!(io::stderr(), "mock agent: {problem}");
+    code
+}

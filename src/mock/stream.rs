@@ -1,0 +1,156 @@
+//! Writes what the agent says: Claude Code's stream-json, or plain text.
+//!
+//! Owns the shape of every event but `result`, and the order of their ids. It
+//! must never decide what is said.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+pub const MODEL: &str = "mock";
+
+pub struct Stream<W> {
+    out: W,
+    plain: bool,
+    session: String,
+    last_id: u32,
+    pub(super) started: Instant,
+    pub(super) totals: Totals,
+}
+
+/// What the result event will tell.
+#[derive(Default)]
+pub struct Totals {
+    pub turns: u64,
+    pub stated_turns: Option<u64>,
+    pub cost: f64,
+    pub last_text: String,
+    pub denials: Vec<Value>,
+}
+
+impl<W: Write> Stream<W> {
+    pub fn new(out: W, plain: bool) -> Self {
+        Self {
+            out,
+            plain,
+            session: Uuid::now_v7().to_string(),
+            last_id: 0,
+            started: Instant::now(),
+            totals: Totals::default(),
+        }
+    }
+
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    pub fn init(&mut self, folder: &str) -> io::Result<()> {
+        self.event(json!({
+            "type": "system", "subtype": "init", "cwd": folder, "model": MODEL,
+            "claude_code_version": MODEL, "permissionMode": "bypassPermissions", "apiKeySource": "none",
+            "tools": ["Bash", "Edit", "Read", "Write"], "mcp_servers": [], "slash_commands": [],
+            "agents": [], "skills": [], "plugins": [], "output_style": "default",
+        }))
+    }
+
+    /// The main agent's own words.
+    pub fn text(&mut self, text: &str) -> io::Result<()> {
+        if self.plain {
+            return self.line(text.as_bytes());
+        }
+        text.clone_into(&mut self.totals.last_text);
+        self.assistant(json!({ "type": "text", "text": text }), Value::Null)
+    }
+
+    pub fn thinking(&mut self, thought: &str) -> io::Result<()> {
+        self.assistant(
+            json!({ "type": "thinking", "thinking": thought, "signature": "bW9jaw==" }),
+            Value::Null,
+        )
+    }
+
+    pub fn subagent(&mut self, text: &str) -> io::Result<()> {
+        let parent = self.next_id("toolu");
+        self.assistant(json!({ "type": "text", "text": text }), json!(parent))
+    }
+
+    /// Announces a tool call; the answer is its id.
+    pub fn tool_use(&mut self, tool: &str, input: &Value) -> io::Result<String> {
+        let id = self.next_id("toolu");
+        self.assistant(
+            json!({ "type": "tool_use", "id": id, "name": tool, "input": input }),
+            Value::Null,
+        )?;
+        Ok(id)
+    }
+
+    pub fn tool_result(&mut self, id: &str, outcome: &Result<String, String>) -> io::Result<()> {
+        self.event(tool_result(id, outcome))
+    }
+
+    pub fn event(&mut self, mut event: Value) -> io::Result<()> {
+        if self.plain {
+            return Ok(());
+        }
+        if let Some(fields) = event.as_object_mut() {
+            fields.insert("session_id".to_owned(), json!(self.session));
+            fields.insert("uuid".to_owned(), json!(Uuid::now_v7().to_string()));
+        }
+        self.line(&serde_json::to_vec(&event)?)
+    }
+
+    /// One line in one write, so that a live display never waits for the rest of an event.
+    pub fn line(&mut self, text: &[u8]) -> io::Result<()> {
+        let mut line = Vec::with_capacity(text.len() + 1);
+        line.extend_from_slice(text);
+        line.push(b'\n');
+        self.bytes(&line)?;
+        self.out.flush()
+    }
+
+    /// For what is too large to be put together first.
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)
+    }
+
+    pub fn next_id(&mut self, kind: &str) -> String {
+        self.last_id += 1;
+        format!("{kind}_mock_{}", self.last_id)
+    }
+
+    fn assistant(&mut self, block: Value, parent: Value) -> io::Result<()> {
+        self.totals.turns += u64::from(parent.is_null());
+        let (message, request) = (self.next_id("msg"), self.next_id("req"));
+        self.event(json!({
+            "type": "assistant",
+            "message": {
+                "id": message, "type": "message", "role": "assistant", "model": MODEL,
+                "content": [block], "stop_reason": null, "stop_sequence": null,
+                "usage": { "input_tokens": 1200, "output_tokens": 1, "cache_read_input_tokens": 800,
+                           "cache_creation_input_tokens": 0 },
+            },
+            "parent_tool_use_id": parent, "request_id": request, "timestamp": timestamp(),
+        }))
+    }
+}
+
+pub fn tool_result(id: &str, outcome: &Result<String, String>) -> Value {
+    let (content, detail) = match outcome {
+        Ok(text) => (text, json!({ "stdout": text, "stderr": "", "interrupted": false })),
+        Err(text) => (text, json!(format!("Error: {text}"))),
+    };
+    json!({
+        "type": "user",
+        "message": { "role": "user", "content": [{
+            "type": "tool_result", "tool_use_id": id, "content": content, "is_error": outcome.is_err(),
+        }] },
+        "parent_tool_use_id": null, "tool_use_result": detail, "timestamp": timestamp(),
+    })
+}
+
+pub fn timestamp() -> String {
+    format!("{:.3}", Timestamp::now())
+}
