@@ -31,8 +31,10 @@
 
 pub mod agent;
 pub mod core;
+pub mod engine;
 pub mod git;
 pub mod mock;
 pub mod process;
 pub mod settings;
 pub mod store;
+pub mod ui;

@@ -1,0 +1,254 @@
+//! Attending one agent process from its start to the proof that nothing of it is left.
+
+use std::fs::File;
+use std::io::Write;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+
+use crate::agent::reading::{Heard, Read, Reading};
+use crate::core::outcome::{EndedBy, Exit};
+use crate::core::policy::Timeouts;
+use crate::process::message::{Exit as ProcessExit, Report as ProcessReport};
+use crate::process::{Order, Running};
+
+use super::Happened;
+use super::ports::Activity;
+
+/// One read of the agent's output.
+const CHUNK: usize = 256 * 1024;
+/// After the last process is gone nothing can write any more; what is in the pipe is there now.
+const DRAIN: Duration = Duration::from_millis(300);
+
+/// Everything that is known once an attempt is over.
+pub struct Report {
+    pub attempt: String,
+    pub read: Read,
+    pub exit: Exit,
+    pub ended_by: Option<EndedBy>,
+    pub elapsed: Duration,
+    /// What had to be ended after the agent itself was gone, or with it.
+    pub ended: Vec<String>,
+    pub tree: TreeEnd,
+}
+
+/// What is known of the agent's processes.
+pub enum TreeEnd {
+    Gone,
+    Survivors(Vec<String>),
+    /// The supervisor went away without a word.
+    Unknown,
+}
+
+pub struct Attendance {
+    pub attempt: String,
+    pub running: Running,
+    pub reading: Reading,
+    pub output: File,
+    pub errors: File,
+    pub timeouts: Timeouts,
+    /// The agent's words are wanted, all of them.
+    pub listening: bool,
+    pub stop: watch::Receiver<Option<Order>>,
+    pub happened: mpsc::Sender<Happened>,
+}
+
+/// The changing part of an attendance.
+struct Progress {
+    started: Instant,
+    last_heard: Instant,
+    result_at: Option<Instant>,
+    exit: Option<Exit>,
+    ended_by: Option<EndedBy>,
+    ended: Vec<String>,
+    tree: Option<TreeEnd>,
+    open: (bool, bool),
+}
+
+impl Attendance {
+    pub async fn attend(mut self) {
+        let now = Instant::now();
+        let mut progress = Progress {
+            started: now,
+            last_heard: now,
+            result_at: None,
+            exit: None,
+            ended_by: None,
+            ended: Vec::new(),
+            tree: None,
+            open: (true, true),
+        };
+        self.listen(&mut progress).await;
+        let mut heard = Vec::new();
+        let read = self.reading.finish(&mut |what| heard.push(activity(what)));
+        let last = heard.into_iter().filter(|what| self.listening || !is_said(what));
+        for activity in last {
+            let _ = self.happened.send(Happened::Activity(activity)).await;
+        }
+        let report = Report {
+            attempt: self.attempt,
+            read,
+            exit: progress.exit.unwrap_or(Exit::Unknown),
+            ended_by: progress.ended_by,
+            elapsed: progress.started.elapsed(),
+            ended: progress.ended,
+            tree: progress.tree.unwrap_or(TreeEnd::Unknown),
+        };
+        // The loop that is not there any more needs no report.
+        let _ = self.happened.send(Happened::AttemptEnded(Box::new(report))).await;
+    }
+
+    async fn listen(&mut self, progress: &mut Progress) {
+        let mut output = vec![0; CHUNK];
+        let mut errors = vec![0; 8 * 1024];
+        let mut drained_by = None;
+        loop {
+            if progress.tree.is_some() {
+                drained_by.get_or_insert_with(|| Instant::now() + DRAIN);
+            }
+            if drained_by.is_some() && progress.open == (false, false) {
+                return;
+            }
+            let (deadline, why) = self.deadline(progress, drained_by);
+            tokio::select! {
+                read = self.running.stdout.read(&mut output), if progress.open.0 => {
+                    match read {
+                        Ok(count @ 1..) => self.hear(output.get(..count), progress).await,
+                        _ => progress.open.0 = false,
+                    }
+                }
+                read = self.running.stderr.read(&mut errors), if progress.open.1 => {
+                    match read {
+                        Ok(count @ 1..) => self.hear_errors(errors.get(..count), progress),
+                        _ => progress.open.1 = false,
+                    }
+                }
+                report = self.running.control.report(), if progress.tree.is_none() => progress.take(report),
+                order = ordered(&mut self.stop) => {
+                    progress.ended_by.get_or_insert(EndedBy::Human);
+                    self.running.control.order(order).await;
+                }
+                () = sleep_until(deadline) => match why {
+                    Some(why) => {
+                        progress.ended_by = Some(why);
+                        self.running.control.order(Order::Stop).await;
+                    }
+                    None => return,
+                },
+            }
+        }
+    }
+
+    async fn hear(&mut self, chunk: Option<&[u8]>, progress: &mut Progress) {
+        let Some(chunk) = chunk else { return };
+        progress.last_heard = Instant::now();
+        // The transcript is for people; a full disk must not lose the attempt.
+        let _ = self.output.write_all(chunk);
+        let mut heard = Vec::new();
+        let listening = self.listening;
+        self.reading.push(chunk, &mut |what| {
+            if listening || matches!(what, Heard::Doing(_)) {
+                heard.push(activity(what));
+            }
+        });
+        if self.reading.has_result() {
+            progress.result_at.get_or_insert(progress.last_heard);
+        }
+        if self.reading.is_hopeless() && progress.ended_by.is_none() {
+            progress.ended_by = Some(EndedBy::HopelessRetry);
+            self.running.control.order(Order::Stop).await;
+        }
+        for activity in heard {
+            if is_said(&activity) {
+                let _ = self.happened.send(Happened::Activity(activity)).await;
+            } else {
+                // The live line shows the latest; one that is missed was over anyway.
+                let _ = self.happened.try_send(Happened::Activity(activity));
+            }
+        }
+    }
+
+    fn hear_errors(&mut self, chunk: Option<&[u8]>, progress: &mut Progress) {
+        let Some(chunk) = chunk else { return };
+        progress.last_heard = Instant::now();
+        let _ = self.errors.write_all(chunk);
+        self.reading.push_stderr(chunk);
+    }
+
+    /// The next moment at which waiting on makes no sense, and why.
+    fn deadline(
+        &self,
+        progress: &Progress,
+        drained_by: Option<Instant>,
+    ) -> (Instant, Option<EndedBy>) {
+        if let Some(drained_by) = drained_by {
+            return (drained_by, None);
+        }
+        let never = (progress.started + Duration::from_hours(24 * 365), None);
+        if progress.ended_by.is_some() || progress.exit.is_some() {
+            return never;
+        }
+        let silence = if self.reading.has_begun() {
+            (progress.last_heard + self.timeouts.idle, Some(EndedBy::IdleTimeout))
+        } else {
+            (progress.started + self.timeouts.first_event, Some(EndedBy::FirstEventTimeout))
+        };
+        let whole = (progress.started + self.timeouts.iteration, Some(EndedBy::IterationTimeout));
+        let result = progress
+            .result_at
+            .map_or(never, |at| (at + self.timeouts.after_result, Some(EndedBy::AfterResult)));
+        [silence, whole, result].into_iter().min_by_key(|(at, _)| *at).unwrap_or(never)
+    }
+}
+
+impl Progress {
+    fn take(&mut self, report: Option<ProcessReport>) {
+        match report {
+            Some(ProcessReport::Spawned { .. }) => {}
+            Some(ProcessReport::SpawnFailed { error }) => {
+                self.exit = Some(Exit::NotSpawned { error });
+                self.tree = Some(TreeEnd::Gone);
+            }
+            Some(ProcessReport::Exited { exit: ProcessExit::Code(code) }) => {
+                self.exit = Some(Exit::Code(code));
+            }
+            Some(ProcessReport::Exited { exit: ProcessExit::Signal(signal) }) => {
+                self.exit = Some(Exit::Signal(signal));
+            }
+            Some(ProcessReport::Gone { ended, survivors }) => {
+                self.ended = ended;
+                self.tree = Some(if survivors.is_empty() {
+                    TreeEnd::Gone
+                } else {
+                    TreeEnd::Survivors(survivors)
+                });
+            }
+            None => self.tree = Some(TreeEnd::Unknown),
+        }
+    }
+}
+
+/// Resolves once per order.
+async fn ordered(stop: &mut watch::Receiver<Option<Order>>) -> Order {
+    loop {
+        if stop.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+        if let Some(order) = *stop.borrow_and_update() {
+            return order;
+        }
+    }
+}
+
+fn activity(heard: Heard<'_>) -> Activity {
+    match heard {
+        Heard::Doing(what) => Activity::Doing(what.to_owned()),
+        Heard::Said(what) => Activity::Said(what.to_owned()),
+    }
+}
+
+fn is_said(activity: &Activity) -> bool {
+    matches!(activity, Activity::Said(_))
+}

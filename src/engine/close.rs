@@ -1,0 +1,133 @@
+//! Closing a story: its work and its mark in one commit.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::core::backlog::Story;
+use crate::core::event::{Event, StoryClosed};
+use crate::core::id::StoryId;
+use crate::core::text::visible_line;
+use crate::git::CommitRequest;
+use crate::store::prd::Mark;
+
+use super::Engine;
+use super::error::EngineError;
+use super::ports::Notice;
+
+/// How long a broken backlog may stay broken while a story waits to be closed.
+const REPAIR_PATIENCE: Duration = Duration::from_mins(10);
+const REPAIR_POLL: Duration = Duration::from_millis(250);
+
+impl Engine {
+    pub(super) async fn close(&mut self, id: &StoryId, attempt: &str) -> Result<(), EngineError> {
+        if !self.backlog_is_usable(id).await? {
+            return Ok(());
+        }
+        let Some(story) = self.parts.backlog.current().story(id).cloned() else {
+            let gone = format!("{id} was completed but is no longer in the backlog");
+            self.notice(Notice::Warning(gone));
+            return self.set_aside(id);
+        };
+        let text = self.parts.backlog.marked(id, Mark::Passes(true))?;
+        let trailers = self.trailers(id);
+        let commit = match self.commit_from_before(&trailers, id)? {
+            Some(commit) => commit,
+            None => self.commit_story(&story, &text, &trailers)?,
+        };
+        self.parts.backlog.write(&text)?;
+        let closed = StoryClosed { attempt: attempt.to_owned(), story: id.clone(), commit };
+        self.record(vec![Event::StoryClosed(closed)])
+    }
+
+    pub(super) async fn skip(&mut self, id: &StoryId) -> Result<(), EngineError> {
+        if !self.backlog_is_usable(id).await? {
+            return Ok(());
+        }
+        let text = self.parts.backlog.marked(id, Mark::Skipped(true))?;
+        let replaced = self.backlog_for_commit(&text);
+        let commit = if replaced.is_empty() {
+            None
+        } else {
+            let message = message(&format!("{id}: skipped"), &self.trailers(id));
+            let request = CommitRequest { base: None, replaced: &replaced, message: &message };
+            Some(self.parts.tree.commit(&request)?.commit)
+        };
+        self.parts.backlog.write(&text)?;
+        self.record(vec![Event::StorySkipped { story: id.clone(), commit }])
+    }
+
+    fn commit_story(
+        &mut self,
+        story: &Story,
+        text: &str,
+        trailers: &[(&'static str, String)],
+    ) -> Result<String, EngineError> {
+        let base = self.state.story(&story.id).and_then(|known| known.base.clone());
+        let replaced = self.backlog_for_commit(text);
+        let title = visible_line(&story.title);
+        let message = message(&format!("{}: {title}", story.id), trailers);
+        let request = CommitRequest { base: base.as_ref(), replaced: &replaced, message: &message };
+        let done = self.parts.tree.commit(&request)?;
+        self.known_base = done.next_base.filter(|_| !replaced.is_empty());
+        Ok(done.commit)
+    }
+
+    /// The backlog's new bytes, when it is one of the repository's files.
+    fn backlog_for_commit(&self, text: &str) -> Vec<(PathBuf, Vec<u8>)> {
+        let path = self.orders.backlog_in_tree.clone();
+        path.map(|path| (path, text.as_bytes().to_vec())).into_iter().collect()
+    }
+
+    /// A process before this one may have died between the commit and its confirmation.
+    fn commit_from_before(
+        &mut self,
+        trailers: &[(&'static str, String)],
+        id: &StoryId,
+    ) -> Result<Option<String>, EngineError> {
+        if !std::mem::take(&mut self.resumed) {
+            return Ok(None);
+        }
+        let base = self.state.story(id).and_then(|known| known.base.clone());
+        let wanted: Vec<(&str, &str)> =
+            trailers.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let down_to = base.and_then(|base| base.commit);
+        Ok(self.parts.tree.find_closing(&wanted, down_to.as_deref())?)
+    }
+
+    fn trailers(&self, id: &StoryId) -> Vec<(&'static str, String)> {
+        vec![
+            ("Ralph-Story", id.to_string()),
+            ("Ralph-Backlog", visible_line(&self.orders.backlog_name)),
+            ("Ralph-Run", self.run.clone()),
+            ("Ralph-Iteration", self.state.iterations.to_string()),
+        ]
+    }
+
+    /// Waits for a human who is in the middle of an edit; false when the run shall end instead.
+    async fn backlog_is_usable(&mut self, id: &StoryId) -> Result<bool, EngineError> {
+        let until = Instant::now() + REPAIR_PATIENCE;
+        while let Some(problem) = self.parts.backlog.problem() {
+            if Instant::now() >= until {
+                let (story, problem) = (id.clone(), problem.to_owned());
+                return Err(EngineError::BacklogBroken { story, problem });
+            }
+            tokio::select! {
+                () = sleep(REPAIR_POLL) => {}
+                signal = self.signals.next() => {
+                    self.take_signal(signal);
+                    return Ok(false);
+                }
+            }
+            self.refresh_backlog();
+        }
+        Ok(true)
+    }
+}
+
+fn message(subject: &str, trailers: &[(&'static str, String)]) -> String {
+    let trailers: Vec<String> =
+        trailers.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
+    format!("{subject}\n\n{}", trailers.concat())
+}

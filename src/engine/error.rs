@@ -1,0 +1,48 @@
+//! What can keep the loop from going on.
+
+use std::io;
+
+use crate::agent::AgentError;
+use crate::core::id::StoryId;
+use crate::git::GitError;
+use crate::process::SpawnError;
+use crate::store::journal::JournalError;
+use crate::store::prd::{EditError, LoadError, WriteError};
+use crate::store::room::RoomError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error(transparent)]
+    Room(#[from] RoomError),
+    #[error(transparent)]
+    Backlog(#[from] LoadError),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error(
+        "processes of the agent could not be ended: {}; end them by hand, then run `ralph run` again",
+        .0.join(", ")
+    )]
+    Survivors(Vec<String>),
+    #[error(
+        "the supervisor of the agent was killed from outside, so nobody can tell what of the \
+         agent still runs; look for it, then run `ralph run` again"
+    )]
+    SupervisorLost,
+    #[error(
+        "the backlog was broken for too long, so {story} could not be closed; mend it and run \
+         `ralph run` again: the work is kept and will be closed then\n{problem}"
+    )]
+    BacklogBroken { story: StoryId, problem: String },
+}

@@ -1,0 +1,194 @@
+//! The loop itself.
+//!
+//! Decide, act, record, tell; then again. Every decision is made by
+//! `core::decide` on the fold of the journal's events and on the backlog as it is
+//! on the disk now; every fact is in the journal before it is acted on.
+
+mod aside;
+mod attempt;
+mod backlog;
+mod close;
+mod error;
+pub mod ports;
+mod question;
+mod resume;
+mod signals;
+mod start;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+
+use crate::agent::Agent;
+use crate::core::decide::{Next, decide};
+use crate::core::event::{Base, Event, Recorded};
+use crate::core::policy::{Policy, StopReason, Timeouts};
+use crate::core::state::RunState;
+use crate::git::WorkTree;
+use crate::process::{Order, Supervisor};
+use crate::store::journal::Journal;
+use crate::store::room::Room;
+
+pub use backlog::BacklogFile;
+pub use error::EngineError;
+use ports::{Human, Notice, Reporter, View};
+use signals::Signals;
+use start::UnderWay;
+
+/// How a run's process came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Stopped(StopReason),
+    /// The run stays open; the next `ralph run` goes on.
+    Interrupted {
+        signal: i32,
+    },
+}
+
+/// The world, wired by the command line.
+pub struct Parts {
+    pub journal: Box<dyn Journal>,
+    pub backlog: BacklogFile,
+    pub tree: WorkTree,
+    pub room: Room,
+    pub agent: Agent,
+    pub supervisor: Supervisor,
+    pub reporter: Box<dyn Reporter>,
+    pub human: Arc<dyn Human>,
+    /// Milliseconds since the Unix epoch.
+    pub clock: fn() -> i64,
+}
+
+/// What the human decided before the run, beside the policy.
+pub struct Orders {
+    pub policy: Policy,
+    /// The text of PROMPT.md.
+    pub instructions: String,
+    pub timeouts: Timeouts,
+    /// How long a question waits for a key.
+    pub answer_patience: Duration,
+    /// The human's own files: never taken back with an agent's work.
+    pub human_files: Vec<PathBuf>,
+    /// The agent's words are shown as they come.
+    pub listening: bool,
+    /// The backlog's name in commits and in the journal.
+    pub backlog_name: String,
+    /// Its path in the work tree, when it is committed with the work.
+    pub backlog_in_tree: Option<PathBuf>,
+    pub branch: Option<String>,
+}
+
+/// What the loop waits for.
+enum Happened {
+    Activity(ports::Activity),
+    AttemptEnded(Box<attempt::Report>),
+    Signal(i32),
+}
+
+pub struct Engine {
+    parts: Parts,
+    orders: Orders,
+    state: RunState,
+    run: String,
+    signals: Signals,
+    happened: (mpsc::Sender<Happened>, mpsc::Receiver<Happened>),
+    /// Tells the attempts under way to end.
+    stop: watch::Sender<Option<Order>>,
+    /// The first signal that came, if any.
+    interrupted: Option<i32>,
+    /// An accepted claim from before this process may have its commit already.
+    resumed: bool,
+    under_way: HashMap<String, UnderWay>,
+    /// The tree as the last close left it: the next story's base, without another look.
+    known_base: Option<Base>,
+}
+
+impl Engine {
+    pub async fn run(mut self) -> Result<Ending, EngineError> {
+        loop {
+            if let Some(signal) = self.pending_signal()
+                && self.state.in_flight.is_empty()
+            {
+                return self.interrupt(signal);
+            }
+            self.refresh_backlog();
+            match decide(&self.state, self.parts.backlog.current(), &self.orders.policy) {
+                Next::Attempt { story } => self.start_attempt(&story)?,
+                Next::Wait => self.wait().await?,
+                Next::Close { story, attempt } => self.close(&story, &attempt).await?,
+                Next::Skip { story } => self.skip(&story).await?,
+                Next::SetAside { story } => self.set_aside(&story)?,
+                Next::Raise { story, question } => {
+                    self.record(vec![Event::QuestionRaised { story, question }])?;
+                }
+                Next::Ask { story } => self.ask(&story).await?,
+                Next::Answer { story, answer } => {
+                    self.record(vec![Event::QuestionAnswered { story, answer }])?;
+                }
+                Next::Park { story } => self.record(vec![Event::StoryParked { story }])?,
+                Next::Stop(reason) => {
+                    self.record(vec![Event::RunEnded { reason: reason.clone() }])?;
+                    return Ok(Ending::Stopped(reason));
+                }
+            }
+        }
+    }
+
+    /// Durable first, then known, then told.
+    fn record(&mut self, events: Vec<Event>) -> Result<(), EngineError> {
+        let at = (self.parts.clock)();
+        self.parts.journal.append(&self.run, at, &events)?;
+        for event in events {
+            let recorded = Recorded { at, event };
+            self.state.apply(&recorded);
+            let view = View { backlog: self.parts.backlog.current(), state: &self.state };
+            self.parts.reporter.on_event(&recorded, view);
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.parts.reporter.on_notice(&notice);
+    }
+
+    fn refresh_backlog(&mut self) {
+        if let Some(notice) = self.parts.backlog.refresh() {
+            self.notice(notice);
+        }
+    }
+
+    async fn wait(&mut self) -> Result<(), EngineError> {
+        let happened = tokio::select! {
+            Some(happened) = self.happened.1.recv() => happened,
+            signal = self.signals.next() => Happened::Signal(signal),
+        };
+        match happened {
+            Happened::Activity(activity) => self.parts.reporter.on_activity(&activity),
+            Happened::AttemptEnded(report) => self.attempt_ended(*report)?,
+            Happened::Signal(signal) => self.take_signal(signal),
+        }
+        Ok(())
+    }
+
+    fn pending_signal(&mut self) -> Option<i32> {
+        if let Some(signal) = self.signals.try_next() {
+            self.take_signal(signal);
+        }
+        self.interrupted
+    }
+
+    /// The first asks for a clean end, the second for an end at once.
+    fn take_signal(&mut self, signal: i32) {
+        let order = if self.interrupted.is_none() { Order::Stop } else { Order::Kill };
+        self.interrupted.get_or_insert(signal);
+        self.stop.send_replace(Some(order));
+    }
+
+    fn interrupt(&mut self, signal: i32) -> Result<Ending, EngineError> {
+        self.record(vec![Event::RunInterrupted { signal }])?;
+        Ok(Ending::Interrupted { signal })
+    }
+}

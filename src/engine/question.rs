@@ -1,0 +1,50 @@
+//! Asking the human.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::core::event::Event;
+use crate::core::id::StoryId;
+
+use super::Engine;
+use super::error::EngineError;
+use super::ports::Asked;
+
+/// How long a menu may take to give the terminal back.
+const WITHDRAWAL: Duration = Duration::from_secs(1);
+/// What Ctrl-C sends.
+const SIGINT: i32 = 2;
+
+impl Engine {
+    pub(super) async fn ask(&mut self, id: &StoryId) -> Result<(), EngineError> {
+        let story = self.parts.backlog.current().story(id).cloned();
+        let question = self.state.story(id).and_then(|known| known.question.clone());
+        let (Some(story), Some(question)) = (story, question) else { return Ok(()) };
+        let human = Arc::clone(&self.parts.human);
+        let patience = self.orders.answer_patience;
+        let mut asking =
+            tokio::task::spawn_blocking(move || human.ask(&story, &question.escalation, patience));
+        let asked = tokio::select! {
+            asked = &mut asking => asked.unwrap_or(Asked::NobodyThere),
+            signal = self.signals.next() => {
+                self.take_signal(signal);
+                self.parts.human.withdraw();
+                // The menu gives the terminal back; one that does not is left behind.
+                let _ = timeout(WITHDRAWAL, asking).await;
+                return Ok(());
+            }
+        };
+        match asked {
+            Asked::Answered(answer) => {
+                self.record(vec![Event::QuestionAnswered { story: id.clone(), answer }])
+            }
+            Asked::NobodyThere => self.record(vec![Event::StoryParked { story: id.clone() }]),
+            Asked::Interrupted => {
+                self.take_signal(SIGINT);
+                Ok(())
+            }
+        }
+    }
+}

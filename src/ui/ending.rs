@@ -1,0 +1,102 @@
+//! How a run ends, by why it ends.
+
+use super::figures::stories;
+use super::line::{Line, Text, Tone};
+use super::progress::Counts;
+use super::table;
+use crate::core::id::StoryId;
+use crate::core::policy::StopReason;
+use crate::core::select::{Because, Blocked};
+use crate::core::state::StoryResult;
+use crate::core::text::visible_line;
+use crate::engine::ports::View;
+
+pub fn lines(at: i64, reason: &StopReason, view: View<'_>) -> Vec<Line> {
+    let counts = Counts::of(view.backlog);
+    let final_counts = Text::at(at).plain(format!("Final: {counts}"));
+    let mut lines =
+        vec![Line::Blank, Line::Rule(heading(reason, &counts, view)), final_counts.into()];
+    lines.extend(explanation(reason, &counts, view));
+    lines.extend(table::lines(view));
+    lines
+}
+
+fn heading(reason: &StopReason, counts: &Counts, view: View<'_>) -> String {
+    match reason {
+        StopReason::AllDone if counts.skipped > 0 => {
+            format!("All tasks settled · {} complete, {} skipped", counts.complete, counts.skipped)
+        }
+        StopReason::AllDone => "All tasks complete".to_owned(),
+        StopReason::StoryDone { story } => format!("{story} {}", result(story, view)),
+        StopReason::Once => "One iteration done".to_owned(),
+        StopReason::MaxIterations { .. } => "Out of iterations".to_owned(),
+        StopReason::NothingToSelect { .. } => "A human is needed".to_owned(),
+        StopReason::Aborted => "Aborted".to_owned(),
+    }
+}
+
+fn result(story: &StoryId, view: View<'_>) -> &'static str {
+    match view.state.story(story).map(|story| &story.result) {
+        Some(StoryResult::Skipped) => "skipped",
+        _ => "complete",
+    }
+}
+
+fn explanation(reason: &StopReason, counts: &Counts, view: View<'_>) -> Vec<Line> {
+    match reason {
+        StopReason::AllDone | StopReason::StoryDone { .. } => vec![],
+        StopReason::Once => vec![hint("`ralph run` goes on.")],
+        StopReason::MaxIterations { limit } => vec![out_of_iterations(*limit, counts)],
+        StopReason::NothingToSelect { blocked } => human_needed(blocked, view),
+        StopReason::Aborted => vec![hint("`ralph run` starts again where this run stopped.")],
+    }
+}
+
+fn out_of_iterations(limit: u32, counts: &Counts) -> Line {
+    let left = stories(counts.remaining());
+    let used = if limit == 1 { "1 iteration".to_owned() } else { format!("{limit} iterations") };
+    Text::new()
+        .with(Tone::Warning, format!("Stopped: {used} used, {left} left."))
+        .plain(" --max-iterations N allows more.")
+        .into()
+}
+
+fn human_needed(blocked: &[Blocked], view: View<'_>) -> Vec<Line> {
+    let reasons = blocked.iter().map(|blocked| Text::new().plain(why(blocked)).into());
+    let mut lines: Vec<Line> = reasons.collect();
+    let questions: Vec<Line> = open_questions(view).collect();
+    let next = if questions.is_empty() {
+        "Nothing can be started until the backlog is changed: take a skip back, or a dependency out."
+    } else {
+        "Run `ralph run` in a terminal to answer."
+    };
+    lines.extend(questions);
+    lines.push(Text::new().with(Tone::Strong, next).into());
+    lines
+}
+
+fn why(blocked: &Blocked) -> String {
+    let story = &blocked.story;
+    match &blocked.because {
+        Because::Parked => format!("{story} is parked: its question waits"),
+        Because::WaitsForSkipped { on } => format!("{story} waits for {on}, which is skipped"),
+        Because::WaitsForParked { on } => format!("{story} waits for {on}, which is parked"),
+        Because::WaitsFor { on } => format!("{story} waits for {on}, which waits itself"),
+    }
+}
+
+fn open_questions(view: View<'_>) -> impl Iterator<Item = Line> {
+    view.state.questions().map(move |(id, question)| Line::Question {
+        heading: titled(id, view),
+        escalation: question.escalation.clone(),
+    })
+}
+
+fn titled(id: &StoryId, view: View<'_>) -> String {
+    let title = view.backlog.story(id).map(|story| visible_line(&story.title));
+    format!("{id} {}", title.unwrap_or_default())
+}
+
+fn hint(text: &str) -> Line {
+    Text::new().with(Tone::Dim, text).into()
+}

@@ -1,0 +1,77 @@
+//! Durations, costs and ids as short as people read them.
+
+/// `0.4s`, `12s`, `1m22s`, `2h05m`.
+pub fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0 => format!("0.{}s", ms / 100),
+        1..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// `$0.31`, `$12.40`, `<$0.01`.
+pub fn cost(usd: f64) -> String {
+    if usd > 0.0 && usd < 0.01 { "<$0.01".to_owned() } else { format!("${usd:.2}") }
+}
+
+pub fn short_commit(commit: &str) -> String {
+    commit.chars().take(7).collect()
+}
+
+/// The first group of a run's UUID.
+pub fn short_run(run: &str) -> String {
+    run.chars().take_while(|c| *c != '-').take(8).collect()
+}
+
+/// `1 story`, `5 stories`.
+pub fn stories(count: usize) -> String {
+    if count == 1 { "1 story".to_owned() } else { format!("{count} stories") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short() {
+        for (ms, shown) in [
+            (0, "0.0s"),
+            (437, "0.4s"),
+            (999, "0.9s"),
+            (1_000, "1s"),
+            (12_999, "12s"),
+            (59_999, "59s"),
+            (60_000, "1m00s"),
+            (82_000, "1m22s"),
+            (3_599_999, "59m59s"),
+            (3_600_000, "1h00m"),
+            (7_500_000, "2h05m"),
+            (360_000_000, "100h00m"),
+        ] {
+            assert_eq!(duration(ms), shown);
+        }
+    }
+
+    #[test]
+    fn costs_are_in_cents() {
+        for (usd, shown) in [
+            (0.0, "$0.00"),
+            (0.000_4, "<$0.01"),
+            (0.01, "$0.01"),
+            (0.312, "$0.31"),
+            (12.4, "$12.40"),
+        ] {
+            assert_eq!(cost(usd), shown);
+        }
+    }
+
+    #[test]
+    fn ids_are_cut_by_characters() {
+        assert_eq!(short_commit("3f2a9c1d0e"), "3f2a9c1");
+        assert_eq!(short_commit("漢"), "漢");
+        assert_eq!(short_run("0199a8b0-5c1d-7000-8000-000000000000"), "0199a8b0");
+        assert_eq!((stories(1).as_str(), stories(2).as_str()), ("1 story", "2 stories"));
+    }
+}

@@ -1,0 +1,132 @@
+//! How lines look: width, colours, times.
+//!
+//! The one place where content becomes terminal output, so the one place that
+//! makes it harmless: content first, colours after that.
+
+use console::Style;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::line::{Line, Text, Tone};
+use super::wrap;
+use super::{boxed, question};
+use crate::core::text::visible;
+
+/// How wide boxes are where there is no terminal.
+const LOG_WIDTH: usize = 62;
+const MIN_WIDTH: usize = 20;
+const MAX_WIDTH: usize = 100;
+
+#[derive(Clone, Debug)]
+pub struct Look {
+    pub colors: bool,
+    /// The terminal's columns; None in a log.
+    pub columns: Option<usize>,
+    pub zone: TimeZone,
+}
+
+impl Look {
+    pub fn width(&self) -> usize {
+        self.columns.map_or(LOG_WIDTH, |columns| columns.clamp(MIN_WIDTH, MAX_WIDTH))
+    }
+
+    /// The lines as they go to the terminal.
+    pub fn render(&self, line: &Line) -> Vec<String> {
+        match line {
+            Line::Blank => vec![String::new()],
+            Line::Rule(title) => vec![self.rule(title)],
+            Line::Text(text) => vec![self.text(text)],
+            Line::Running { at, agent } => {
+                vec![self.text(&Text::at(*at).plain(format!("Running {agent} …")))]
+            }
+            Line::Question { heading, escalation } => {
+                boxed::boxed(heading, &question::sections(escalation), self.width())
+            }
+        }
+    }
+
+    pub fn paint(&self, tone: Tone, content: &str) -> String {
+        let harmless = one_line(content);
+        match style(tone) {
+            Some(style) if self.colors => style.force_styling(true).apply_to(harmless).to_string(),
+            _ => harmless,
+        }
+    }
+
+    fn rule(&self, title: &str) -> String {
+        let title = one_line(title);
+        if self.columns.is_none() {
+            return format!("━━━ {title} ━━━");
+        }
+        // "━━━ " before, " ━━━" after.
+        let title = wrap::cut(title.trim(), self.width().saturating_sub(8));
+        let rest = self.width().saturating_sub(5 + wrap::width(&title));
+        format!("━━━ {} {}", self.paint(Tone::Strong, &title), "━".repeat(rest))
+    }
+
+    fn text(&self, text: &Text) -> String {
+        let stamp = text.at.map(|at| self.paint(Tone::Dim, &format!("[{}] ", self.time(at))));
+        let parts = text.parts.iter().map(|(tone, content)| self.paint(*tone, content));
+        stamp.into_iter().chain(parts).collect()
+    }
+
+    fn time(&self, at: i64) -> String {
+        match Timestamp::from_millisecond(at) {
+            Ok(time) => time.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string(),
+            Err(_) => "--:--:--".to_owned(),
+        }
+    }
+}
+
+/// Harmless, and without anything that would begin another line.
+pub fn one_line(content: &str) -> String {
+    visible(content).replace(['\n', '\t'], " ")
+}
+
+fn style(tone: Tone) -> Option<Style> {
+    let style = Style::new();
+    match tone {
+        Tone::Normal => None,
+        Tone::Good => Some(style.green()),
+        Tone::Bad => Some(style.red()),
+        Tone::Warning => Some(style.yellow()),
+        Tone::Question => Some(style.cyan().bold()),
+        Tone::Strong => Some(style.bold()),
+        Tone::Dim => Some(style.dim()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(columns: Option<usize>, colors: bool) -> Look {
+        Look { colors, columns, zone: TimeZone::UTC }
+    }
+
+    fn rule(columns: Option<usize>, title: &str) -> String {
+        look(columns, false).render(&Line::Rule(title.to_owned())).join("\n")
+    }
+
+    #[test]
+    fn rules_fill_the_width_and_never_more() {
+        assert_eq!(rule(None, "a title"), "━━━ a title ━━━");
+        assert_eq!(rule(Some(24), "a title"), "━━━ a title ━━━━━━━━━━━━");
+        assert_eq!(rule(Some(24), "漢字漢字漢字漢字漢字"), "━━━ 漢字漢字漢字漢… ━━━━");
+        assert_eq!(wrap::width(&rule(Some(7), "x")), MIN_WIDTH);
+        assert_eq!(wrap::width(&rule(Some(300), "x")), MAX_WIDTH);
+    }
+
+    #[test]
+    fn colours_come_after_sanitising() {
+        let line = Text::at(0).with(Tone::Good, "a\x1b[2J\nb").into();
+        assert_eq!(look(None, false).render(&line), ["[00:00:00] a\\x1b[2J b"]);
+        let painted = look(None, true).render(&line).join("");
+        assert_eq!(painted, "\x1b[2m[00:00:00] \x1b[0m\x1b[32ma\\x1b[2J b\x1b[0m");
+    }
+
+    #[test]
+    fn an_impossible_time_is_shown_as_such() {
+        assert_eq!(look(None, false).render(&Text::at(i64::MAX).into()), ["[--:--:--] "]);
+    }
+}

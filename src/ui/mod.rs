@@ -1,0 +1,62 @@
+//! What people see and how they answer, all of it on standard error.
+//!
+//! Owns the wording, the look and the menu. Must never decide anything about a
+//! run, never fail one (what cannot be shown is dropped), and never let a text
+//! from outside reach the terminal as it came.
+
+mod boxed;
+mod choices;
+mod conversation;
+mod ending;
+mod error;
+mod figures;
+mod guidance;
+mod keys;
+mod line;
+mod live;
+mod look;
+mod menu;
+mod notices;
+mod plain;
+mod printer;
+mod progress;
+mod question;
+mod region;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tty;
+mod wording;
+mod wrap;
+
+pub use error::{error, render_error};
+pub use figures::{cost, duration, short_commit, short_run, stories};
+pub use line::{Line, Text, Tone};
+pub use menu::TerminalHuman;
+pub use printer::{ColorChoice, Printer, colors, env_var};
+
+use crate::engine::ports::Reporter;
+
+/// How to show things, as the command line and the environment have it.
+#[derive(Clone, Debug)]
+pub struct UiOptions {
+    pub color: ColorChoice,
+    pub quiet: bool,
+    pub verbose: bool,
+    /// Standard error is a terminal.
+    pub terminal: bool,
+}
+
+impl UiOptions {
+    /// A line can be replaced in place.
+    fn can_animate(&self) -> bool {
+        self.terminal && !self.quiet && env_var("TERM").is_none_or(|term| term != "dumb")
+    }
+}
+
+/// The display that fits the options.
+pub fn reporter(options: &UiOptions) -> Box<dyn Reporter> {
+    let printer = Printer::stderr(options.color, options.terminal);
+    let plain = plain::Plain::new(printer, options);
+    if options.can_animate() { Box::new(live::Live::new(plain)) } else { Box::new(plain) }
+}

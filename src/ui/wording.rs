@@ -1,0 +1,157 @@
+//! What each event is in words. Pure: the same events always read the same.
+
+use super::ending;
+use super::figures::{cost, duration, short_commit, short_run, stories};
+use super::line::{Line, Text, Tone};
+use super::progress::Counts;
+use crate::core::event::{Answer, AttemptEnded, AttemptStarted, Event, Recorded, Usage};
+use crate::core::id::StoryId;
+use crate::core::state::StoryState;
+use crate::core::text::{shorten, visible_line};
+use crate::core::verdict::Verdict;
+use crate::engine::ports::View;
+
+/// The longest error or summary that one line shows.
+const LONGEST: usize = 300;
+
+pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
+    let at = recorded.at;
+    match &recorded.event {
+        Event::RunStarted(start) => vec![title(&start.project, view), progress(at, view)],
+        Event::RunContinued => continued(at, view),
+        Event::AttemptStarted(start) => attempt_started(at, start),
+        Event::AttemptEnded(end) => attempt_ended(at, end),
+        // The commit says the one; the other changes nothing that people see.
+        Event::ClosePlanned { .. } | Event::BaseSet { .. } => vec![],
+        Event::StoryClosed(closed) => {
+            vec![complete(at, &closed.story, &closed.commit, view), progress(at, view)]
+        }
+        Event::QuestionRaised { story, question } => vec![asks(at, story, &question.summary)],
+        Event::QuestionAnswered { story, answer } => answered(at, story, answer),
+        Event::StoryParked { story } => vec![parked(at, story)],
+        Event::WorkSetAside { story, reference } => set_aside(at, story, reference.as_deref()),
+        Event::WorkBroughtBack { story, reference, conflicts } => {
+            vec![brought_back(at, story, reference, conflicts)]
+        }
+        Event::StorySkipped { story, commit } => {
+            vec![skipped(at, story, commit.as_deref()), progress(at, view)]
+        }
+        Event::RunInterrupted { .. } => vec![interrupted(at)],
+        Event::RunEnded { reason } => ending::lines(at, reason, view),
+    }
+}
+
+/// What `--quiet` shows too: questions and the end.
+pub fn is_essential(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::QuestionRaised { .. } | Event::RunInterrupted { .. } | Event::RunEnded { .. }
+    )
+}
+
+fn title(project: &str, view: View<'_>) -> Line {
+    let count = stories(view.backlog.stories.len());
+    Line::Rule(format!("ralph · {} · {count}", visible_line(project)))
+}
+
+fn continued(at: i64, view: View<'_>) -> Vec<Line> {
+    let Some(run) = &view.state.run else {
+        return vec![];
+    };
+    let next = view.state.iterations.saturating_add(1);
+    let text =
+        Text::at(at).plain(format!("Continuing run {} with iteration {next}", short_run(&run.run)));
+    vec![title(&run.project, view), text.into(), progress(at, view)]
+}
+
+fn attempt_started(at: i64, start: &AttemptStarted) -> Vec<Line> {
+    let guided = if start.guided { " (with guidance)" } else { "" };
+    let title = visible_line(&start.title);
+    let heading = format!("Iteration {} · {}{guided} {title}", start.iteration, start.story);
+    vec![Line::Blank, Line::Rule(heading), Line::Running { at, agent: start.agent.clone() }]
+}
+
+fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
+    let text = match &end.verdict {
+        Verdict::Failed { error, .. } => {
+            Text::at(at).with(Tone::Bad, format!("✗ {}: ", end.story)).plain(brief(error))
+        }
+        Verdict::Progress => {
+            Text::at(at).plain(format!("… {} not complete yet; going on", end.story))
+        }
+        // What follows from these says more.
+        Verdict::Done | Verdict::Escalated { .. } | Verdict::Interrupted => return vec![],
+    };
+    vec![text.figures(time_and_cost(end.elapsed_ms, &end.usage)).into()]
+}
+
+fn complete(at: i64, story: &StoryId, commit: &str, view: View<'_>) -> Line {
+    let none = StoryState::default();
+    let figures = view.state.story(story).unwrap_or(&none);
+    Text::at(at)
+        .with(Tone::Good, "✓ ")
+        .plain(format!("Task {story} complete"))
+        .figures(time_and_cost(figures.elapsed_ms, &figures.usage))
+        .figures([short_commit(commit)])
+        .into()
+}
+
+fn asks(at: i64, story: &StoryId, summary: &str) -> Line {
+    Text::at(at).with(Tone::Question, format!("? {story} asks: ")).plain(brief(summary)).into()
+}
+
+/// Skipping and aborting show themselves in the event that follows.
+fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
+    let what = match answer {
+        Answer::Option { number, .. } => format!("{story} goes on with option {number}"),
+        Answer::Guidance { .. } => format!("{story} goes on with guidance"),
+        Answer::Retry => format!("{story} is tried again"),
+        Answer::Skip | Answer::Abort => return vec![],
+    };
+    vec![Text::at(at).plain(what).into()]
+}
+
+fn parked(at: i64, story: &StoryId) -> Line {
+    Text::at(at)
+        .with(Tone::Warning, format!("⏸ {story} parked: "))
+        .plain("its question waits")
+        .into()
+}
+
+fn set_aside(at: i64, story: &StoryId, reference: Option<&str>) -> Vec<Line> {
+    let line =
+        |kept| Text::at(at).with(Tone::Dim, format!("work of {story} kept at {kept}")).into();
+    reference.map(line).into_iter().collect()
+}
+
+fn brought_back(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {
+    if conflicts.is_empty() {
+        let what = format!("work of {story} is back in the tree");
+        return Text::at(at).with(Tone::Dim, what).into();
+    }
+    let conflicting: Vec<String> = conflicts.iter().map(|path| visible_line(path)).collect();
+    Text::at(at)
+        .with(Tone::Warning, format!("work of {story} stays at {reference}, it conflicts in: "))
+        .plain(shorten(&conflicting.join(", "), LONGEST))
+        .into()
+}
+
+fn skipped(at: i64, story: &StoryId, commit: Option<&str>) -> Line {
+    Text::at(at).plain(format!("→ {story} skipped")).figures(commit.map(short_commit)).into()
+}
+
+fn interrupted(at: i64) -> Line {
+    Text::at(at).plain("Interrupted. `ralph run` goes on where it stopped.").into()
+}
+
+fn time_and_cost(elapsed_ms: u64, usage: &Usage) -> impl Iterator<Item = String> {
+    std::iter::once(duration(elapsed_ms)).chain(usage.cost_usd.map(cost))
+}
+
+fn brief(text: &str) -> String {
+    shorten(&visible_line(text), LONGEST)
+}
+
+fn progress(at: i64, view: View<'_>) -> Line {
+    Text::at(at).plain(format!("Progress: {}", Counts::of(view.backlog))).into()
+}
