@@ -30,6 +30,7 @@
 //! edges together; `cli` is the only one that knows them all. A test keeps it so.
 
 pub mod agent;
+pub mod cli;
 pub mod core;
 pub mod engine;
 pub mod git;

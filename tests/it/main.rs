@@ -1,1 +1,19 @@
-//! The product as its users meet it.
+//! The product as its users meet it: the real binary, real repositories, real
+//! child processes, a real pseudo-terminal.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
+
+mod support;
+
+mod architecture;
+mod backlog_edits;
+mod check;
+mod commands;
+mod commits;
+mod dry_run;
+mod escalation;
+mod interrupt;
+mod limits;
+mod processes;
+mod prompt;
+mod run;
+mod terminal;

@@ -1,0 +1,65 @@
+//! Why a command failed, with its exit code.
+
+use std::io;
+
+use crate::core::id::StoryId;
+use crate::engine::EngineError;
+use crate::git::GitError;
+use crate::mock::ScriptError;
+use crate::settings::{FileError, PlanError};
+use crate::store::journal::JournalError;
+use crate::store::lock::LockError;
+use crate::store::prd::LoadError;
+use crate::store::room::RoomError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    #[error(transparent)]
+    Backlog(#[from] LoadError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Settings(#[from] FileError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    Room(#[from] RoomError),
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("the prompt `{path}` cannot be read: {source}")]
+    Prompt { path: String, source: io::Error },
+    #[error(
+        "HEAD is detached: commits would belong to no branch. `--branch NAME` works on a branch \
+         made from here"
+    )]
+    Detached,
+    #[error("there is no story `{story}` in the backlog{}", hint(.nearest.as_ref()))]
+    NoSuchStory { story: StoryId, nearest: Option<StoryId> },
+    #[error("{0}")]
+    Refused(String),
+    /// Whoever read the output has gone; that is nobody's fault.
+    #[error("standard output was closed")]
+    Pipe,
+}
+
+fn hint(nearest: Option<&StoryId>) -> String {
+    nearest.map(|id| format!("; did you mean `{id}`?")).unwrap_or_default()
+}
+
+impl CliError {
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Plan(error) if error.is_usage() => 2,
+            Self::NoSuchStory { .. } => 2,
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! One file per command: parse here, act elsewhere.
+
+mod args;
+mod check;
+mod dry_run;
+mod error;
+mod init;
+mod run;
+mod session;
+mod status;
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+
+use clap::{CommandFactory, Parser};
+
+use crate::mock;
+use crate::process::supervisor::{self, Task};
+use crate::ui::{self, ColorChoice, Printer, UiOptions};
+
+use args::{Cli, ColorArg, Command, CompletionsArgs, LookArgs, SuperviseArgs};
+use error::CliError;
+
+/// Runs one command line and returns its exit code.
+pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version come this way too, with code 0.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let look = look(cli.look);
+    match act(cli.command, &look) {
+        Ok(code) => code,
+        Err(CliError::Pipe) => 0,
+        Err(error) => {
+            let mut printer = Printer::stderr(look.color, look.terminal);
+            ui::error(&mut printer, &error.to_string());
+            error.exit_code()
+        }
+    }
+}
+
+fn act(command: Command, look: &UiOptions) -> Result<u8, CliError> {
+    match command {
+        Command::Run(args) if args.dry_run => dry_run::run(&args, look),
+        Command::Run(args) => run::run(*args, look),
+        Command::Check(args) => check::check(&args),
+        Command::Init(args) => init::init(&args, look),
+        Command::Status(args) => status::status(&args),
+        Command::Completions(args) => completions(&args),
+        Command::Supervise(args) => supervise(args),
+        Command::MockAgent(args) => Ok(mock::play(&mock::Options { script: args.script })),
+    }
+}
+
+fn look(args: LookArgs) -> UiOptions {
+    UiOptions {
+        color: match args.color {
+            ColorArg::Auto => ColorChoice::Auto,
+            ColorArg::Always => ColorChoice::Always,
+            ColorArg::Never => ColorChoice::Never,
+        },
+        quiet: args.quiet,
+        verbose: args.verbose,
+        terminal: io::stderr().is_terminal(),
+    }
+}
+
+/// Data goes to standard output; a reader that has gone is no error.
+fn print(text: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(CliError::Pipe),
+        result => Ok(result?),
+    }
+}
+
+fn completions(args: &CompletionsArgs) -> Result<u8, CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "ralph", &mut script);
+    print(&String::from_utf8_lossy(&script))?;
+    Ok(0)
+}
+
+fn supervise(args: SuperviseArgs) -> Result<u8, CliError> {
+    let mut words = args.command.into_iter();
+    let task = Task {
+        program: words.next().unwrap_or_default(),
+        args: words.collect(),
+        input: args.input,
+    };
+    supervisor::supervise(&task)?;
+    Ok(0)
+}

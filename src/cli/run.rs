@@ -1,0 +1,144 @@
+//! `ralph run`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::core::backlog::{Backlog, Severity};
+use crate::core::id::StoryId;
+use crate::core::policy::OnEscalation;
+use crate::engine::BacklogFile;
+use crate::engine::ports::{Notice, Reporter};
+use crate::git::{GitError, Head, Place as GitPlace, Switched, WorkTree};
+use crate::mock;
+use crate::settings::{AgentChoice, AgentKind, Flags, Plan, SettingsFile};
+use crate::store::prd::PrdFile;
+use crate::ui::{self, TerminalHuman, UiOptions};
+
+use super::args::{AgentArg, OnEscalationArg, RunArgs};
+use super::error::CliError;
+use super::session::{Place, Session, instructions};
+
+pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
+    let prd = args.prd.clone();
+    let backlog = BacklogFile::open(PrdFile::new(&prd))?;
+    let mut tree = open_tree(&prd)?;
+    let file = SettingsFile::load(tree.root())?;
+    let root = tree.root().to_owned();
+    let plan = Plan::new(flags(args), &ui::env_var, file, &root)?;
+    check_script(&plan)?;
+    check_story(backlog.current(), plan.story.as_ref())?;
+    let mut reporter = ui::reporter(look);
+    warn(&backlog, reporter.as_mut());
+    let branch = take_branch(&mut tree, plan.branch.as_deref(), reporter.as_mut())?;
+    let place = place(&tree, &prd, reporter.as_mut())?;
+    let instructions = instructions(plan.prompt.as_deref(), &prd, Some(&root))?;
+    Session {
+        tree,
+        backlog,
+        place,
+        plan: &plan,
+        instructions,
+        reporter,
+        human: Arc::new(TerminalHuman::new(look.color)),
+        human_present: TerminalHuman::is_there(),
+        listening: look.verbose,
+        branch,
+    }
+    .run()
+}
+
+/// From this folder upward; else from the PRD's, so that it can be named from anywhere.
+pub fn open_tree(prd: &Path) -> Result<WorkTree, CliError> {
+    let here = std::env::current_dir()?;
+    match WorkTree::open(&here) {
+        Err(GitError::NotARepository { .. }) => {
+            let folder = std::path::absolute(prd)?;
+            Ok(WorkTree::open(folder.parent().unwrap_or(&here))?)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+pub fn flags(args: RunArgs) -> Flags {
+    Flags {
+        max_iterations: args.max_iterations,
+        on_escalation: args.on_escalation.map(|what| match what {
+            OnEscalationArg::Ask => OnEscalation::Ask,
+            OnEscalationArg::Park => OnEscalation::Park,
+            OnEscalationArg::Skip => OnEscalation::Skip,
+            OnEscalationArg::Abort => OnEscalation::Abort,
+        }),
+        answer_timeout: args.answer_timeout,
+        prompt: args.prompt,
+        branch: args.branch,
+        agent: args.agent.map(|agent| match agent {
+            AgentArg::Claude => AgentKind::Claude,
+            AgentArg::Mock => AgentKind::Mock,
+        }),
+        agent_command: args.agent_command,
+        mock_script: args.mock_script.map(|path| std::path::absolute(&path).unwrap_or(path)),
+        once: args.once,
+        story: args.story,
+    }
+}
+
+pub fn check_script(plan: &Plan) -> Result<(), CliError> {
+    match &plan.agent {
+        AgentChoice::Mock { script: Some(script) } => Ok(mock::check_script(script)?),
+        _ => Ok(()),
+    }
+}
+
+pub fn check_story(backlog: &Backlog, wanted: Option<&StoryId>) -> Result<(), CliError> {
+    let Some(story) = wanted.filter(|id| backlog.story(id).is_none()) else { return Ok(()) };
+    let alike = |id: &StoryId| strsim::jaro_winkler(id.as_str(), story.as_str());
+    let nearest = backlog.stories.iter().map(|story| &story.id).filter(|id| alike(id) > 0.8);
+    let nearest = nearest.max_by(|a, b| alike(a).total_cmp(&alike(b))).cloned();
+    Err(CliError::NoSuchStory { story: story.clone(), nearest })
+}
+
+pub fn warn(backlog: &BacklogFile, reporter: &mut dyn Reporter) {
+    for doubt in &backlog.loaded().warnings {
+        if doubt.severity == Severity::Warning {
+            reporter.on_notice(&Notice::Warning(doubt.message.clone()));
+        }
+    }
+}
+
+fn take_branch(
+    tree: &mut WorkTree,
+    wanted: Option<&str>,
+    reporter: &mut dyn Reporter,
+) -> Result<Option<String>, CliError> {
+    if let Some(name) = wanted {
+        let how = match tree.switch_to(name)? {
+            Switched::Created => "made from HEAD",
+            Switched::Existing => "switched to",
+            Switched::AlreadyThere => "already there",
+        };
+        reporter.on_notice(&Notice::Info(format!("branch `{name}`: {how}")));
+    }
+    let Head::Branch { name, .. } = tree.branch()? else { return Err(CliError::Detached) };
+    if wanted.is_none() && matches!(name.as_str(), "main" | "master") {
+        let note = format!("commits go to `{name}`; `--branch NAME` works on a branch of its own");
+        reporter.on_notice(&Notice::Info(note));
+    }
+    Ok(Some(name))
+}
+
+fn place(tree: &WorkTree, prd: &Path, reporter: &mut dyn Reporter) -> Result<Place, CliError> {
+    let (path, why) = match tree.place_of(prd)? {
+        GitPlace::Inside(path) => {
+            let name = path.to_string_lossy().into_owned();
+            return Ok(Place { name, in_tree: Some(path) });
+        }
+        GitPlace::Ignored(path) => (path, "ignored by git"),
+        GitPlace::Outside => {
+            let name = prd.file_name().map(PathBuf::from).unwrap_or_default();
+            (name, "outside the repository")
+        }
+    };
+    let name = path.to_string_lossy().into_owned();
+    reporter.on_notice(&Notice::BacklogNotCommitted { path, why: why.to_owned() });
+    Ok(Place { name, in_tree: None })
+}

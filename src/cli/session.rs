@@ -1,0 +1,172 @@
+//! What `run` and `dry-run` have in common: the parts of a loop, and its end.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::agent::Agent;
+use crate::core::policy::{Policy, StopReason};
+use crate::engine::ports::{Human, Reporter};
+use crate::engine::{BacklogFile, Ending, Engine, EngineError, Orders, Parts};
+use crate::git::WorkTree;
+use crate::process::Supervisor;
+use crate::settings::Plan;
+use crate::store::journal::{Scope, SqliteJournal};
+use crate::store::lock::RunLock;
+use crate::store::room::{Room, private_folder};
+
+use super::error::CliError;
+
+const BUILT_IN_PROMPT: &str = include_str!("../../PROMPT.md.example");
+const PROMPT_FILE: &str = "PROMPT.md";
+
+/// Where the backlog stands and what it is called.
+pub struct Place {
+    /// In commits and in the journal.
+    pub name: String,
+    /// In the work tree, when it is committed with the work.
+    pub in_tree: Option<PathBuf>,
+}
+
+pub struct Session<'a> {
+    pub tree: WorkTree,
+    pub backlog: BacklogFile,
+    pub place: Place,
+    pub plan: &'a Plan,
+    pub instructions: String,
+    pub reporter: Box<dyn Reporter>,
+    pub human: Arc<dyn Human>,
+    pub human_present: bool,
+    pub listening: bool,
+    pub branch: Option<String>,
+}
+
+impl Session<'_> {
+    pub fn run(self) -> Result<u8, CliError> {
+        let own_program = std::env::current_exe()?;
+        let state_folder = state_folder(&self.tree)?;
+        let _lock = RunLock::take(&lock_path(&self.tree)?, &whoami())?;
+        let journal =
+            SqliteJournal::open(&state_folder.join("journal.db"), scope(&self.tree, &self.place))?;
+        let room = Room::open(self.tree.root())?;
+        let agent = Agent::new(
+            self.plan.agent.clone(),
+            self.plan.agent_settings.clone(),
+            own_program.clone(),
+        );
+        // A missing agent is said before anything is begun.
+        agent.launch(self.tree.root()).map_err(EngineError::from)?;
+        let orders = Orders {
+            policy: policy(self.plan, self.human_present),
+            instructions: self.instructions,
+            timeouts: self.plan.timeouts,
+            answer_patience: self.plan.answer_timeout,
+            human_files: human_files(&self.place),
+            listening: self.listening,
+            backlog_name: self.place.name,
+            backlog_in_tree: self.place.in_tree,
+            branch: self.branch,
+        };
+        let parts = Parts {
+            journal: Box::new(journal),
+            backlog: self.backlog,
+            tree: self.tree,
+            room,
+            agent,
+            supervisor: Supervisor { program: own_program },
+            reporter: self.reporter,
+            human: self.human,
+            clock: now,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let ending = runtime.block_on(async { Engine::begin(parts, orders)?.run().await });
+        // A menu that nobody answers must not keep the process.
+        runtime.shutdown_background();
+        Ok(exit_code(&ending?))
+    }
+}
+
+fn policy(plan: &Plan, human_present: bool) -> Policy {
+    Policy {
+        max_iterations: plan.max_iterations,
+        once: plan.once,
+        iterations_before: 0,
+        only: plan.story.clone(),
+        stuck_threshold: plan.stuck_threshold,
+        max_attempts: plan.max_attempts,
+        on_escalation: plan.on_escalation,
+        human_present,
+    }
+}
+
+pub fn exit_code(ending: &Ending) -> u8 {
+    match ending {
+        Ending::Stopped(reason) => match reason {
+            StopReason::AllDone | StopReason::StoryDone { .. } => 0,
+            StopReason::Once | StopReason::MaxIterations { .. } => 3,
+            StopReason::NothingToSelect { .. } => 4,
+            StopReason::Aborted => 5,
+        },
+        Ending::Interrupted { signal } => u8::try_from(128 + signal).unwrap_or(1),
+    }
+}
+
+/// `<git common dir>/ralph`: out of the reach of `git clean`.
+pub fn state_folder(tree: &WorkTree) -> Result<PathBuf, CliError> {
+    let folder = tree.common_dir().join("ralph");
+    private_folder(&folder)?;
+    Ok(folder)
+}
+
+/// One run per work tree, so the lock is in that work tree's own git folder.
+pub fn lock_path(tree: &WorkTree) -> Result<PathBuf, CliError> {
+    let folder = tree.git_dir().join("ralph");
+    private_folder(&folder)?;
+    Ok(folder.join("lock"))
+}
+
+pub fn scope(tree: &WorkTree, place: &Place) -> Scope {
+    let linked = tree.git_dir() != tree.common_dir();
+    let name = tree.git_dir().file_name().filter(|_| linked).unwrap_or_default();
+    Scope { backlog: place.name.clone(), work_tree: name.to_string_lossy().into_owned() }
+}
+
+fn human_files(place: &Place) -> Vec<PathBuf> {
+    let mut files = vec![PathBuf::from(PROMPT_FILE), PathBuf::from("ralph.toml")];
+    if let Some(prd) = &place.in_tree {
+        files.push(prd.with_file_name(PROMPT_FILE));
+        files.push(prd.clone());
+    }
+    files
+}
+
+/// The named file, else PROMPT.md beside the PRD or at the root, else the built-in text.
+pub fn instructions(
+    named: Option<&Path>,
+    prd: &Path,
+    root: Option<&Path>,
+) -> Result<String, CliError> {
+    let read = |path: &Path| {
+        std::fs::read_to_string(path)
+            .map_err(|source| CliError::Prompt { path: path.display().to_string(), source })
+    };
+    if let Some(path) = named {
+        return read(path);
+    }
+    let beside = prd.with_file_name(PROMPT_FILE);
+    let at_root = root.map(|root| root.join(PROMPT_FILE));
+    match [Some(beside), at_root].into_iter().flatten().find(|path| path.exists()) {
+        Some(path) => read(&path),
+        None => Ok(BUILT_IN_PROMPT.to_owned()),
+    }
+}
+
+fn whoami() -> String {
+    let since = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
+    format!("pid {}, since {since}", std::process::id())
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

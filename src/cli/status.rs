@@ -1,0 +1,124 @@
+//! `ralph status`: the journal's fold and the backlog, for people or as JSON.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::core::backlog::{Backlog, Story};
+use crate::core::state::{RunState, StoryState};
+use crate::core::text::{visible, visible_line};
+use crate::git::{Place as GitPlace, WorkTree};
+use crate::store::journal::{Journal, SqliteJournal};
+use crate::store::lock;
+use crate::store::prd::PrdFile;
+use crate::ui;
+
+use super::args::StatusArgs;
+use super::error::CliError;
+use super::print;
+use super::run::open_tree;
+use super::session::{Place, lock_path, scope, state_folder};
+
+pub fn status(args: &StatusArgs) -> Result<u8, CliError> {
+    let loaded = PrdFile::new(&args.prd).load()?;
+    let tree = open_tree(&args.prd)?;
+    let state = fold(&tree, args)?;
+    let holder = lock::holder(&lock_path(&tree)?);
+    let text = if args.json {
+        format!("{:#}\n", as_json(&loaded.backlog, &state, holder.as_deref()))
+    } else {
+        as_text(&loaded.backlog, &state, holder.as_deref())
+    };
+    print(&text)?;
+    Ok(0)
+}
+
+fn fold(tree: &WorkTree, args: &StatusArgs) -> Result<RunState, CliError> {
+    let path = state_folder(tree)?.join("journal.db");
+    let mut state = RunState::default();
+    if !path.exists() {
+        return Ok(state);
+    }
+    let name = match tree.place_of(&args.prd)? {
+        GitPlace::Inside(path) | GitPlace::Ignored(path) => path,
+        GitPlace::Outside => args.prd.file_name().map(Into::into).unwrap_or_default(),
+    };
+    let place = Place { name: name.to_string_lossy().into_owned(), in_tree: None };
+    let (events, _) = SqliteJournal::open(&path, scope(tree, &place))?.read(0)?;
+    for recorded in &events {
+        state.apply(recorded);
+    }
+    Ok(state)
+}
+
+/// What a story is right now, in one word.
+fn word(story: &Story, known: Option<&StoryState>, state: &RunState) -> &'static str {
+    let under_way = state.in_flight.values().any(|attempt| attempt.story == story.id);
+    match known.and_then(|known| known.question.as_ref()) {
+        _ if story.passes => "passes",
+        _ if story.skipped => "skipped",
+        Some(question) if question.parked => "parked",
+        Some(_) => "asks",
+        None if under_way && state.is_open() => "running",
+        None => "open",
+    }
+}
+
+fn run_line(state: &RunState, holder: Option<&str>) -> String {
+    let Some(run) = &state.run else { return "no run yet".to_owned() };
+    let stands = match (&state.ended, holder) {
+        (Some(_), _) => "ended".to_owned(),
+        (None, Some(holder)) => format!("running ({})", visible_line(holder)),
+        (None, None) => "interrupted; `ralph run` goes on".to_owned(),
+    };
+    format!("run {} · {} iterations · {stands}", ui::short_run(&run.run), state.iterations)
+}
+
+fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String {
+    let mut text = String::new();
+    let (done, total) = (backlog.done(), backlog.stories.len());
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{} · {done}/{total} complete", visible_line(&backlog.project));
+    let _ = writeln!(text, "{}", run_line(state, holder));
+    let widest = backlog.stories.iter().map(|story| story.id.as_str().len()).max().unwrap_or(0);
+    for story in &backlog.stories {
+        let word = word(story, state.story(&story.id), state);
+        let _ = writeln!(text, "  {:widest$}  {word:<8} {}", story.id, visible_line(&story.title));
+    }
+    for (id, question) in state.questions() {
+        let asked = &question.escalation;
+        let _ = writeln!(text, "\n{id} asks: {}", visible_line(&asked.summary));
+        let _ = writeln!(text, "{}", visible(asked.question.trim()));
+        text.push_str("Run `ralph run` in a terminal to answer.\n");
+    }
+    text
+}
+
+fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
+    let stories: Vec<Value> = backlog
+        .stories
+        .iter()
+        .map(|story| {
+            let known = state.story(&story.id);
+            json!({
+                "id": story.id,
+                "title": story.title,
+                "state": word(story, known, state),
+                "attempts": known.map_or(0, |known| known.attempts),
+                "elapsed_ms": known.map_or(0, |known| known.elapsed_ms),
+                "cost_usd": known.and_then(|known| known.usage.cost_usd),
+                "question": known.and_then(|known| known.question.as_ref()).map(|q| &q.escalation),
+            })
+        })
+        .collect();
+    json!({
+        "project": backlog.project,
+        "complete": backlog.done(),
+        "remaining": backlog.remaining(),
+        "run": state.run.as_ref().map(|run| &run.run),
+        "running": holder.is_some(),
+        "iterations": state.iterations,
+        "stop": state.ended,
+        "stories": stories,
+    })
+}

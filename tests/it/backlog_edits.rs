@@ -1,0 +1,116 @@
+//! PRD.json belongs to the human, also while a run is under way.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use crate::support::{Prd, World};
+
+/// Runs a shell command in the middle of the first story.
+fn while_running(prd: &Prd, command: &str) -> (World, crate::support::world::Said) {
+    let script = format!("[story.US-001]\nsteps = [{{ run = '''{command}''' }}, \"complete\"]\n");
+    let world = World::scripted(prd, &script);
+    let said = world.run(&[]);
+    (world, said)
+}
+
+#[test]
+fn only_the_bytes_of_the_marks_change() {
+    let odd = "\u{feff}{ \"userStories\" : [\r\n\t{\"passes\":false ,\"id\":\"A\", \"x\": [1.10, 1e2, \"\\u00e9\"],\r\n\t \"criteria\":[], \"title\":\"T\", \"description\":\"\", \"depends_on\": []}\r\n],\"description\":\"\",\"project\":\"p\" ,\"big\": 123456789012345678901234567890}";
+    let world = World::new();
+    world.write("PRD.json", odd);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.read("PRD.json"), odd.replace("\"passes\":false", "\"passes\":true"));
+    assert_eq!(world.git(&["show", "HEAD:PRD.json"]), world.read("PRD.json"));
+}
+
+#[test]
+fn mode_and_symlink_stay() {
+    let world = World::new();
+    world.write("plans/real.json", &Prd::stories(1).text());
+    std::fs::set_permissions(world.path("plans/real.json"), PermissionsExt::from_mode(0o640))
+        .unwrap();
+    symlink("plans/real.json", world.path("PRD.json")).unwrap();
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "backlog"]);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(world.path("PRD.json").is_symlink());
+    let mode = world.path("plans/real.json").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    assert!(world.read("plans/real.json").contains("\"passes\": true"));
+    assert_eq!(world.status(), "", "the target is committed, not the link");
+}
+
+#[test]
+fn a_story_added_during_a_run_is_worked_on() {
+    let more = Prd::stories(3).text();
+    let world = World::with(&Prd::stories(2));
+    std::fs::write(world.path("../more.json"), &more).unwrap();
+    std::fs::write(
+        world.script(),
+        "[story.US-001]\nsteps = [{ run = \"cp ../more.json PRD.json\" }, \"complete\"]\n",
+    )
+    .unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.passing(), ["US-001", "US-002", "US-003"]);
+}
+
+#[test]
+fn a_changed_title_of_another_story_is_taken_up() {
+    let (world, said) = while_running(&Prd::stories(2), "sed -i 's/Story 2/Better 2/' PRD.json");
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.subjects()[0], "US-002: Better 2");
+}
+
+#[test]
+fn marks_set_by_the_agent_are_put_back_and_reported() {
+    let script = r#"
+        [[story.US-001.attempts]]
+        steps = [{ run = "sed -i 's/\"passes\": false/\"passes\": true/' PRD.json" }]
+        [[story.US-001.attempts]]
+        steps = ["complete"]
+    "#;
+    let world = World::scripted(&Prd::stories(2), script);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("US-002"), "{}", said.err);
+    assert_eq!(world.subjects(), ["US-002: Story 2", "US-001: Story 1", "backlog", "first"]);
+}
+
+#[test]
+fn a_broken_edit_keeps_the_last_good_version_and_says_so() {
+    let prd = Prd::stories(3);
+    let world = World::with(&prd);
+    // Broken while US-001 runs without finishing it, mended by its second attempt.
+    let script = r#"
+        [[story.US-001.attempts]]
+        steps = [{ run = "cp PRD.json ../good.json; echo '{' > PRD.json; echo x > x.txt" }]
+        [[story.US-001.attempts]]
+        steps = [{ run = "cp ../good.json PRD.json" }, "complete"]
+    "#;
+    std::fs::write(world.script(), script).unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("last good version"), "{}", said.err);
+    assert_eq!(world.passing(), ["US-001", "US-002", "US-003"]);
+}
+
+#[test]
+fn outside_the_repository_or_ignored_it_is_written_but_not_committed() {
+    let world = World::new();
+    world.write("../outside.json", &Prd::stories(1).text());
+    let said = world.run(&["../outside.json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(said.err.matches("outside the repository").count(), 1, "{}", said.err);
+    assert!(world.read("../outside.json").contains("\"passes\": true"));
+    assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "mock/US-001.md\n");
+
+    world.write(".gitignore", "PRD.json\n");
+    world.write("PRD.json", &Prd::stories(1).text());
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(said.err.matches("ignored by git").count(), 1, "{}", said.err);
+    assert_eq!(world.passing(), ["US-001"]);
+    assert!(!world.git(&["ls-files"]).contains("PRD.json"));
+}

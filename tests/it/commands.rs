@@ -1,0 +1,112 @@
+//! The commands round the loop, and wrong usage.
+
+use crate::support::{Prd, World};
+
+#[test]
+fn init_writes_what_run_can_use_and_overwrites_nothing() {
+    let world = World::new();
+    world.write("PROMPT.md", "mine\n");
+    let said = world.ralph(&["init"]);
+    assert_eq!(said.code, 0);
+    assert_eq!(world.read("PROMPT.md"), "mine\n");
+    assert!(said.out.contains("wrote ./PRD.json"), "{}", said.out);
+    assert_eq!(world.ralph(&["check", "--strict"]).code, 0);
+    assert_eq!(world.run(&[]).code, 0);
+    let before = world.read("PRD.json");
+    assert_eq!(world.ralph(&["init"]).code, 0);
+    assert_eq!(world.read("PRD.json"), before);
+}
+
+#[test]
+fn help_of_each_command_has_an_example() {
+    let world = World::without_repository();
+    let said = world.ralph(&["--help"]);
+    assert_eq!(said.code, 0);
+    assert!(said.out.contains("ralph run PRD.json --dry-run"), "{}", said.out);
+    for command in ["run", "check", "init", "status", "completions"] {
+        let said = world.ralph(&[command, "--help"]);
+        assert_eq!(said.code, 0);
+        assert!(said.out.contains(&format!("Examples:\n  ralph {command}")), "{}", said.out);
+    }
+    assert!(!said.out.contains("supervise") && !said.out.contains("mock-agent"));
+}
+
+#[test]
+fn wrong_usage_exits_2() {
+    let world = World::with(&Prd::stories(1));
+    for words in [
+        vec!["run", "--nope"],
+        vec!["fly"],
+        vec!["run", "--max-iterations", "0"],
+        vec!["run", "--max-iterations", "many"],
+        vec!["run", "--on-escalation", "panic"],
+        vec!["run", "--agent", "claude", "--agent-command", "x"],
+        vec!["run", "--story", "../x"],
+    ] {
+        let said = world.ralph(&words);
+        assert_eq!(said.code, 2, "{words:?}: {}", said.err);
+        assert!(!said.err.is_empty());
+    }
+    assert_eq!(world.subjects(), ["backlog", "first"]);
+}
+
+#[test]
+fn a_missing_agent_is_said_before_anything_begins() {
+    let world = World::with(&Prd::stories(1));
+    let mut command = world.command(crate::support::world::RALPH);
+    let output = command.arg("run").env("PATH", "/nonexistent").output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err.contains("`claude` was not found") && err.contains("--agent mock"), "{err}");
+}
+
+#[test]
+fn a_claude_inside_the_work_tree_is_not_trusted() {
+    let world = World::with(&Prd::stories(1));
+    world.write("bin/claude", "#!/bin/sh\ntouch ran\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(world.path("bin/claude"), mode).unwrap();
+    let mut command = world.command(crate::support::world::RALPH);
+    let output = command.arg("run").env("PATH", world.path("bin")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!world.path("ran").exists());
+}
+
+#[test]
+fn wrong_settings_are_told_with_their_line() {
+    let world = World::with(&Prd::stories(1));
+    world.write("ralph.toml", "max_iterations = 3\nmax_iteration = 4\n");
+    let said = world.run(&[]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("ralph.toml") && said.err.contains("line 2"), "{}", said.err);
+    world.write("ralph.toml", "max_iterations = 0\n");
+    let said = world.run(&[]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("`max_iterations` in ralph.toml"), "{}", said.err);
+}
+
+#[test]
+fn completions_are_made_for_a_shell() {
+    let world = World::without_repository();
+    let said = world.ralph(&["completions", "bash"]);
+    assert_eq!(said.code, 0);
+    assert!(said.out.contains("_ralph()"), "{}", said.out);
+}
+
+#[test]
+fn quiet_and_verbose_change_how_much_is_said() {
+    let world = World::scripted(
+        &Prd::stories(1),
+        "[default]\nsteps = [{ say = \"Looking round.\" }, \"complete\"]\n",
+    );
+    let quiet = world.run(&["--quiet"]);
+    assert!(!quiet.err.contains("Iteration 1"), "{}", quiet.err);
+    assert!(quiet.err.contains("Final: 1/1"), "{}", quiet.err);
+    let world = World::scripted(
+        &Prd::stories(1),
+        "[default]\nsteps = [{ say = \"Looking round.\" }, \"complete\"]\n",
+    );
+    let verbose = world.run(&["--verbose"]);
+    assert!(verbose.err.contains("Looking round."), "{}", verbose.err);
+    assert!(!verbose.err.contains('\x1b'), "no colours without a terminal");
+}

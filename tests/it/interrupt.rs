@@ -1,0 +1,143 @@
+//! Ctrl-C and its relatives, at several moments.
+
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::support::world::{said, signal, until};
+use crate::support::{Prd, World};
+
+/// Says when it runs, leaves a child of its own in another session, and hangs.
+const HANGS: &str = r#"
+    [[story.US-001.attempts]]
+    steps = [
+      { write = "half.txt", text = "half\n" },
+      { grandchild = "setsid", command = "sleep 1000" },
+      { run = "echo yes > started.txt" },
+      "hang",
+    ]
+    [[story.US-001.attempts]]
+    steps = [{ delete = "started.txt" }, "complete"]
+"#;
+
+fn end(child: Child) -> (i32, String) {
+    let output = child.wait_with_output().unwrap();
+    let said = said(&output);
+    (said.code, said.err)
+}
+
+fn no_process_is_left(world: &World) {
+    let left = world.processes();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_signal_stops_the_agent_cleanly_and_the_run_goes_on_later() {
+    for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let world = World::scripted(&Prd::stories(2), HANGS);
+        let child = world.start(&[]);
+        world.await_file("started.txt");
+        signal(&child, which);
+        let (found, err) = end(child);
+        assert_eq!(found, code, "{err}");
+        assert!(err.contains("`ralph run` goes on"), "{err}");
+        no_process_is_left(&world);
+        assert_eq!(world.read("half.txt"), "half\n", "unfinished work stays in the tree");
+
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(said.err.contains("Continuing run"), "{}", said.err);
+        assert_eq!(world.subjects(), ["US-002: Story 2", "US-001: Story 1", "backlog", "first"]);
+        let trailers = world.git(&["log", "-2", "--format=%(trailers:key=Ralph-Run,valueonly)"]);
+        let runs: std::collections::BTreeSet<&str> =
+            trailers.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!(runs.len(), 1, "it is the same run");
+        assert_eq!(world.git(&["show", "HEAD~1:half.txt"]), "half\n");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once_what_does_not_want_to_end() {
+    let script = r#"
+        [default]
+        steps = [{ run = "echo yes > started.txt" }, { hang = "ignore-term" }]
+    "#;
+    let world = World::scripted(&Prd::stories(1), script);
+    let child = world.start(&[]);
+    world.await_file("started.txt");
+    let start = Instant::now();
+    signal(&child, Signal::INT);
+    signal(&child, Signal::INT);
+    // Two equal signals may arrive as one: go on until it is understood.
+    let pid = rustix::process::Pid::from_child(&child);
+    until("the run to end", || {
+        let _ = rustix::process::kill_process(pid, Signal::INT);
+        world.processes().is_empty().then_some(())
+    });
+    assert_eq!(end(child).0, 130);
+    assert!(start.elapsed() < Duration::from_secs(5), "it did not wait for the grace");
+}
+
+#[test]
+fn an_agent_that_ignores_the_first_signal_is_killed_after_its_grace() {
+    let script = r#"
+        [default]
+        steps = [{ run = "echo yes > started.txt" }, { hang = "ignore-term" }]
+    "#;
+    let world = World::scripted(&Prd::stories(1), script);
+    let child = world.start(&[]);
+    world.await_file("started.txt");
+    signal(&child, Signal::TERM);
+    assert_eq!(end(child).0, 143);
+    no_process_is_left(&world);
+}
+
+#[test]
+fn when_the_driver_is_killed_its_agents_are_gone_too() {
+    let world = World::scripted(&Prd::stories(1), HANGS);
+    let mut child = world.start(&[]);
+    world.await_file("started.txt");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("every process to be gone", || world.processes().is_empty().then_some(()));
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.subjects(), ["US-001: Story 1", "backlog", "first"]);
+}
+
+#[test]
+fn commits_made_while_interrupted_are_the_humans() {
+    let world = World::scripted(&Prd::stories(1), HANGS);
+    let child = world.start(&[]);
+    world.await_file("started.txt");
+    signal(&child, Signal::INT);
+    end(child);
+    world.write("mine.txt", "mine\n");
+    world.git(&["add", "mine.txt"]);
+    world.git(&["commit", "-qm", "by hand"]);
+    let script = r#"
+        [story.US-001]
+        steps = [{ escalate = { type = "stuck", summary = "s", question = "q" } }]
+    "#;
+    std::fs::write(world.script(), script).unwrap();
+    assert_eq!(world.run(&[]).code, 4);
+    assert_eq!(world.subjects(), ["by hand", "backlog", "first"], "setting aside keeps it");
+    assert_eq!(world.read("mine.txt"), "mine\n");
+    assert!(!world.path("half.txt").exists());
+    assert_eq!(world.git(&["show", "refs/ralph/attempts/US-001/1:half.txt"]), "half\n");
+}
+
+#[test]
+fn a_second_run_in_the_same_work_tree_is_refused() {
+    let world = World::scripted(&Prd::stories(1), HANGS);
+    let child = world.start(&[]);
+    world.await_file("started.txt");
+    let second = world.run(&[]);
+    assert_eq!(second.code, 1);
+    assert!(second.err.contains(&format!("pid {}", child.id())), "{}", second.err);
+    let status = world.ralph(&["status"]);
+    assert!(status.out.contains(&format!("running (pid {}", child.id())), "{}", status.out);
+    signal(&child, Signal::INT);
+    assert_eq!(end(child).0, 130);
+}

@@ -1,0 +1,111 @@
+//! Agents that misbehave: none hangs the run, none leaves a process behind.
+
+use std::time::{Duration, Instant};
+
+use crate::support::{Prd, World};
+
+fn settings(world: &World) {
+    let text = "first_event_timeout = \"1s\"\nidle_timeout = \"1s\"\nresult_grace = \"300ms\"\n";
+    world.write("ralph.toml", text);
+}
+
+fn one_iteration(script: &str) -> (World, crate::support::world::Said) {
+    let world = World::scripted(&Prd::stories(1), script);
+    settings(&world);
+    let said = world.run(&["--once"]);
+    let left = world.processes();
+    assert!(left.is_empty(), "{left:?}\n{}", said.err);
+    (world, said)
+}
+
+#[test]
+fn silence_at_the_start_is_ended() {
+    let (_, said) = one_iteration("[default]\ninit = false\nsteps = [\"hang\"]\n");
+    assert_eq!(said.code, 3);
+    assert!(said.err.contains("said nothing at all"), "{}", said.err);
+}
+
+#[test]
+fn silence_in_the_middle_is_ended() {
+    let (_, said) = one_iteration("[default]\nsteps = [{ say = \"hm\" }, \"hang\"]\n");
+    assert_eq!(said.code, 3);
+    assert!(said.err.contains("went silent"), "{}", said.err);
+}
+
+#[test]
+fn a_result_counts_even_when_the_process_never_exits() {
+    let script = "[default]\nsteps = [{ write = \"a\", text = \"a\" }, \"complete\", \"hang_after_result\"]\n";
+    let (world, said) = one_iteration(script);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.passing(), ["US-001"]);
+}
+
+#[test]
+fn what_an_agent_leaves_behind_is_ended_and_named() {
+    for kind in ["plain", "setsid", "double-fork"] {
+        for holds in [false, true] {
+            let script = format!(
+                "[default]\nsteps = [{{ grandchild = \"{kind}\", command = \"sleep 1000\", holds_output = {holds} }}, \"complete\"]\n"
+            );
+            let start = Instant::now();
+            let (_, said) = one_iteration(&script);
+            assert_eq!(said.code, 0, "{}", said.err);
+            let named = "ended what the agent left behind: s";
+            assert!(said.err.contains(named), "{kind} {holds}: {}", said.err);
+            assert!(start.elapsed() < Duration::from_secs(7), "{kind} {holds}");
+        }
+    }
+}
+
+#[test]
+fn exits_and_errors_are_told_and_tried_again() {
+    for (step, told) in [
+        ("{ exit = 3 }", "exit code 3"),
+        ("\"no_result\"", "without a result"),
+        ("{ fail = \"billing\" }", "billing"),
+        ("{ fail = \"model-not-found\" }", "no such model"),
+        ("{ fail = \"turn-limit\" }", "all of its turns"),
+        ("{ fail = \"refusal\" }", "refused"),
+    ] {
+        let (world, said) = one_iteration(&format!("[default]\nsteps = [\"complete\", {step}]\n"));
+        assert_eq!(said.code, 3, "{step}: {}", said.err);
+        assert!(said.err.contains(told), "{step}: {}", said.err);
+        assert_eq!(world.passing(), [""; 0], "a claim without a good end is none");
+    }
+}
+
+#[test]
+fn a_long_prompt_reaches_the_agent_whole() {
+    let world = World::with(&Prd::stories(1));
+    let prompt = "0123456789abcde\n".repeat(5 * 1024 * 1024 / 16);
+    world.write("PROMPT.md", &prompt);
+    let agent = "sh -c 'cat > got.txt; echo Task US-001 complete'";
+    let said = world.ralph(&["run", "--agent-command", agent]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let got = world.read("got.txt");
+    assert!(got.starts_with(&prompt), "{} bytes arrived", got.len());
+    assert!(got.contains("Your story: US-001"));
+}
+
+#[test]
+fn a_flood_is_read_in_bounded_memory() {
+    let world = World::scripted(
+        &Prd::stories(1),
+        "[default]\nsteps = [{ output = { mb = 50 } }, { output = { line_mb = 20 } }, \"complete\"]\n",
+    );
+    let child = world.start(&[]);
+    let pid = child.id();
+    let watch = std::thread::spawn(move || {
+        let mut most = 0;
+        while let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) {
+            let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let Some(peak) = peak else { break };
+            most = most.max(peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap());
+        }
+        most
+    });
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let most = watch.join().unwrap();
+    assert!(most > 0 && most < 64 * 1024, "{most} kB");
+}

@@ -1,0 +1,8 @@
+//! A world of its own for each test.
+
+pub mod prd;
+pub mod pty;
+pub mod world;
+
+pub use prd::Prd;
+pub use world::World;

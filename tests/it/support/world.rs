@@ -1,0 +1,226 @@
+//! A repository in a folder of its own, and the programs that are run in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use super::Prd;
+
+pub const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
+/// No test waits longer than this for a fact.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct World {
+    folder: tempfile::TempDir,
+}
+
+/// What a program said and how it ended.
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl World {
+    /// A repository with one commit and no backlog.
+    pub fn new() -> Self {
+        let world = Self::without_repository();
+        world.git(&["init", "-q", "-b", "work"]);
+        world.git(&["config", "user.name", "Tester"]);
+        world.git(&["config", "user.email", "tester@example.org"]);
+        world.write("README.md", "hello\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "first"]);
+        world
+    }
+
+    pub fn without_repository() -> Self {
+        let world = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir(world.root()).unwrap();
+        fs::create_dir(world.home()).unwrap();
+        world
+    }
+
+    /// With this backlog, committed.
+    pub fn with(prd: &Prd) -> Self {
+        let world = Self::new();
+        world.write("PRD.json", &prd.text());
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "backlog"]);
+        world
+    }
+
+    /// And with this script for the mock agent, outside the repository.
+    pub fn scripted(prd: &Prd, script: &str) -> Self {
+        let world = Self::with(prd);
+        fs::write(world.script(), script).unwrap();
+        world
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.folder.path().join("repo")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub fn script(&self) -> PathBuf {
+        self.folder.path().join("script.toml")
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Nothing of the machine's settings reaches a test.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.root())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.home())
+            .env("TMPDIR", self.folder.path())
+            .env("TZ", "UTC")
+            .env("LANG", "C.UTF-8")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CEILING_DIRECTORIES", self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn git(&self, args: &[&str]) -> String {
+        let output = self.command("git").args(args).output().unwrap();
+        let said = said(&output);
+        assert_eq!(said.code, 0, "git {args:?}: {}", said.err);
+        said.out
+    }
+
+    pub fn ralph(&self, args: &[&str]) -> Said {
+        said(&self.command(RALPH).args(args).output().unwrap())
+    }
+
+    /// `ralph run` with the mock agent, scripted when there is a script.
+    pub fn run(&self, args: &[&str]) -> Said {
+        said(&self.run_command(args).output().unwrap())
+    }
+
+    pub fn run_command(&self, args: &[&str]) -> Command {
+        let mut command = self.command(RALPH);
+        command.args(self.run_words(args));
+        command
+    }
+
+    pub fn run_words(&self, args: &[&str]) -> Vec<String> {
+        let mut words: Vec<String> = ["run", "--agent", "mock"].map(str::to_owned).to_vec();
+        if self.script().exists() {
+            words.push("--mock-script".to_owned());
+            words.push(self.script().to_str().unwrap().to_owned());
+        }
+        words.extend(args.iter().map(|arg| (*arg).to_owned()));
+        words
+    }
+
+    /// A run that goes on in the background.
+    pub fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.run_command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    pub fn subjects(&self) -> Vec<String> {
+        self.git(&["log", "--format=%s"]).lines().map(str::to_owned).collect()
+    }
+
+    pub fn status(&self) -> String {
+        self.git(&["status", "--porcelain"])
+    }
+
+    /// The ids of the stories that pass, by the file on the disk.
+    pub fn passing(&self) -> Vec<String> {
+        let prd: serde_json::Value = serde_json::from_str(&self.read("PRD.json")).unwrap();
+        let stories = prd["userStories"].as_array().unwrap();
+        stories
+            .iter()
+            .filter(|story| story["passes"] == true)
+            .map(|story| story["id"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// What the agent of an iteration was given, in the newest run.
+    pub fn prompt(&self, iteration: u32) -> String {
+        let start = format!("{iteration:04}-");
+        let mut runs: Vec<PathBuf> = entries(&self.path(".ralph/runs"));
+        runs.sort();
+        let pages = entries(runs.last().expect("a run"));
+        let is_it = |path: &&PathBuf| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with(&start) && name.ends_with(".prompt.md")
+        };
+        fs::read_to_string(pages.iter().find(is_it).expect("a prompt")).unwrap()
+    }
+
+    /// Waits until a file is there and has something in it.
+    pub fn await_file(&self, name: &str) -> String {
+        let path = self.path(name);
+        until(&format!("{name} to be written"), || {
+            fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n'))
+        })
+    }
+
+    /// Processes that were started with this world's run: their environment names its folder.
+    pub fn processes(&self) -> Vec<String> {
+        let home = format!("HOME={}", self.home().display());
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let Ok(environ) = fs::read(entry.path().join("environ")) else { continue };
+            let is_ours = environ.split(|byte| *byte == 0).any(|entry| entry == home.as_bytes());
+            if is_ours {
+                let name = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                found.push(String::from_utf8_lossy(&name).replace('\0', " "));
+            }
+        }
+        found
+    }
+}
+
+/// Waits for a fact. Polling is the test's clock, not its synchronisation: only the fact ends it.
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+pub fn said(output: &Output) -> Said {
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Ends a process the way a shell would.
+pub fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, signal).unwrap();
+}

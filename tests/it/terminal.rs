@@ -1,0 +1,203 @@
+//! The session in a real terminal, menu included.
+
+use crate::escalation::ASKS;
+use crate::support::pty::Terminal;
+use crate::support::{Prd, World};
+
+fn asked(world: &World, args: &[&str]) -> Terminal {
+    let terminal = Terminal::start(world.run_command(args));
+    terminal.await_text("[a]");
+    terminal
+}
+
+#[test]
+fn the_whole_session_with_a_question_in_the_middle() {
+    let world = World::scripted(&Prd::stories(2), ASKS);
+    let mut terminal = asked(&world, &[]);
+    let screen = terminal.screen();
+    for text in [
+        "ralph · demo · 2 stories",
+        "Iteration 1 · US-001 Story 1",
+        "Which database?",
+        "[2]",
+        "[c]",
+        "[s]",
+        "[r]",
+    ] {
+        assert!(screen.contains(text), "{text} is not in\n{screen}");
+    }
+    terminal.press("1");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    for text in [
+        "US-001 (with guidance)",
+        "✓ Task US-001 complete",
+        "✓ Task US-002 complete",
+        "All tasks complete",
+        "Final: 2/2 complete (0 remaining)",
+    ] {
+        assert!(screen.contains(text), "{text} is not in\n{screen}");
+    }
+    let prompt = world.prompt(2);
+    assert!(prompt.contains("Proceed with option 1: Use SQLite"), "{prompt}");
+    // What was in the tree when the question came is still the story's work.
+    assert_eq!(world.git(&["show", "HEAD~1:broken.txt"]), "half a thought");
+}
+
+#[test]
+fn custom_guidance_of_several_lines_reaches_the_next_prompt() {
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    let mut terminal = asked(&world, &[]);
+    terminal.press("c");
+    terminal.await_text("empty line");
+    terminal.press("Use what\r");
+    terminal.press("is there: ü 漢字\r");
+    terminal.press("\r");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    let prompt = world.prompt(2);
+    assert!(prompt.contains("Use what\nis there: ü 漢字"), "{prompt}");
+}
+
+#[test]
+fn guidance_can_be_written_in_an_editor() {
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    world.write("../editor.sh", "#!/bin/sh\nprintf 'from the editor\\nsecond line\\n' > \"$1\"\n");
+    let editor = world.path("../editor.sh");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&editor, mode).unwrap();
+    let mut command = world.run_command(&[]);
+    command.env("EDITOR", &editor);
+    let mut terminal = Terminal::start(command);
+    terminal.await_text("[a]");
+    terminal.press("c");
+    terminal.await_text("empty line");
+    terminal.press("e\r");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    assert!(world.prompt(2).contains("from the editor\nsecond line"), "{}", world.prompt(2));
+}
+
+#[test]
+fn skip_retry_and_abort() {
+    let world = World::scripted(&Prd::stories(2), ASKS);
+    let mut terminal = asked(&world, &[]);
+    terminal.press("s");
+    assert_eq!(terminal.finish().0, 0);
+    assert_eq!(world.subjects(), ["US-002: Story 2", "US-001: skipped", "backlog", "first"]);
+
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    let mut terminal = asked(&world, &[]);
+    terminal.press("r");
+    assert_eq!(terminal.finish().0, 0);
+    assert!(!world.prompt(2).contains("Guidance from the human"));
+
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    let mut terminal = asked(&world, &[]);
+    terminal.press("a");
+    assert_eq!(terminal.finish().0, 5);
+    assert_eq!(world.passing(), [""; 0]);
+}
+
+#[test]
+fn arrows_and_enter_choose_too() {
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    let mut terminal = asked(&world, &[]);
+    terminal.press("\x1b[B\r");
+    assert_eq!(terminal.finish().0, 0);
+    assert!(world.prompt(2).contains("Proceed with option 2: Use Postgres"));
+}
+
+#[test]
+fn when_no_key_is_pressed_the_story_is_parked() {
+    let world = World::scripted(&Prd::stories(2), ASKS);
+    let terminal = Terminal::start(world.run_command(&["--answer-timeout", "300ms"]));
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 4, "{screen}");
+    assert_eq!(world.passing(), ["US-002"]);
+}
+
+#[test]
+fn a_parked_question_is_asked_by_the_next_run_and_its_work_comes_back() {
+    let world = World::scripted(&Prd::stories(2), ASKS);
+    assert_eq!(world.run(&[]).code, 4);
+    assert_eq!(world.status(), "");
+    std::fs::write(world.script(), "[default]\nsteps = [\"complete\"]\n").unwrap();
+    let mut terminal = asked(&world, &[]);
+    assert!(terminal.screen().contains("Which database?"));
+    terminal.press("2");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    assert!(world.prompt(1).contains("Proceed with option 2: Use Postgres"));
+    assert_eq!(world.subjects()[0], "US-001: Story 1");
+    assert_eq!(world.git(&["show", "HEAD:broken.txt"]), "half a thought");
+    assert_eq!(world.git(&["show", "HEAD:README.md"]), "hello\nchanged\n");
+}
+
+#[test]
+fn ctrl_c_in_the_menu_leaves_the_run_resumable_and_the_terminal_usable() {
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    let mut terminal = asked(&world, &[]);
+    terminal.press("\x03");
+    let hidden = |terminal: &Terminal| terminal.cursor_is_hidden();
+    crate::support::world::until("the cursor to come back", || (!hidden(&terminal)).then_some(()));
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 130, "{screen}");
+    let mut terminal = asked(&world, &[]);
+    terminal.press("1");
+    assert_eq!(terminal.finish().0, 0);
+}
+
+#[test]
+fn the_menu_survives_a_window_that_changes_its_size() {
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    let mut terminal = asked(&world, &[]);
+    for (rows, columns) in [(30, 60), (20, 40), (50, 120)] {
+        terminal.resize(rows, columns);
+        terminal.press("\x1b[B");
+    }
+    terminal.press("2");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    assert!(world.prompt(2).contains("Proceed with option 2: Use Postgres"));
+}
+
+#[test]
+fn no_colour_when_it_is_not_wanted() {
+    let world = World::with(&Prd::stories(1));
+    let mut command = world.run_command(&[]);
+    command.env("NO_COLOR", "1");
+    let terminal = Terminal::start(command);
+    terminal.await_text("Final: 1/1");
+    assert!(!terminal.raw().contains("\x1b[3"), "{}", terminal.raw());
+    let world = World::with(&Prd::stories(1));
+    let said = world.run(&["--color", "always"]);
+    assert!(said.err.contains("\x1b[3"), "{}", said.err);
+}
+
+#[test]
+fn nothing_an_agent_or_a_backlog_says_acts_on_the_terminal() {
+    let hostile = r#"\u001b]52;c;aGk=\u0007\u001b[2J\u202e"#;
+    let script = format!(
+        r#"
+        [story.US-001]
+        steps = [
+          {{ say = "{hostile}" }},
+          {{ escalate = {{ type = "stuck", summary = "{hostile}", context = "{hostile}", options = ["{hostile}"], question = "{hostile}" }} }},
+        ]"#
+    );
+    let world = World::scripted(&Prd::stories(1), &script);
+    let text = world
+        .read("PRD.json")
+        .replace("Story 1", hostile)
+        .replace("\"demo\"", &format!("\"{hostile}\""));
+    world.write("PRD.json", &text);
+    let mut terminal = asked(&world, &["--verbose"]);
+    terminal.press("a");
+    let raw = terminal.raw();
+    assert!(raw.contains("\\x1b]52"), "{raw:?}");
+    assert!(!raw.contains("\x1b]52"), "{raw:?}");
+    assert!(!raw.contains("\x1b[2J"), "{raw:?}");
+    assert!(!raw.contains('\u{202e}'), "{raw:?}");
+    assert_eq!(terminal.finish().0, 5);
+}
