@@ -10,6 +10,7 @@ pub mod decode;
 pub mod echo;
 pub mod lines;
 pub mod reading;
+mod shallow;
 mod stream_json;
 
 pub use command::{Agent, AgentError, Launch};

@@ -1,5 +1,6 @@
 //! What was read of one attempt, line by line, in bounded memory.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::core::event::Usage;
@@ -113,7 +114,11 @@ impl Reading {
 
     fn line(&mut self, line: &[u8], heard: &mut dyn FnMut(Heard<'_>)) {
         self.anything = true;
-        let text = String::from_utf8_lossy(line);
+        // Far faster than the lossy way, which nearly no line needs.
+        let text = match std::str::from_utf8(line) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(line),
+        };
         match decode(&text) {
             Some(told) => self.told(told, heard),
             None => self.plain_line(&text, heard),

@@ -6,28 +6,32 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+
+use super::shallow;
 
 /// A field that may be missing, null, or of a type nobody expected.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(transparent)]
-pub struct Field<'a>(#[serde(borrow)] Option<&'a RawValue>);
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Field<'a>(Option<&'a str>);
 
 impl<'a> Field<'a> {
+    fn of(raw: &'a str) -> Self {
+        Self((raw != "null").then_some(raw))
+    }
+
     pub fn read<T: Deserialize<'a>>(self) -> Option<T> {
-        serde_json::from_str(self.0?.get()).ok()
+        serde_json::from_str(self.0?).ok()
     }
 
     pub fn is_present(self) -> bool {
         self.0.is_some()
     }
 
-    /// Cheap comparison with a text that needs no escapes.
+    /// Comparison with a text that needs no escapes.
     pub fn is(self, text: &str) -> bool {
-        let raw = self.0.map(RawValue::get);
-        raw.and_then(|raw| raw.strip_prefix('"')?.strip_suffix('"')) == Some(text)
+        self.0.and_then(|raw| raw.strip_prefix('"')?.strip_suffix('"')) == Some(text)
     }
 
     pub fn text(self) -> Option<String> {
@@ -35,130 +39,122 @@ impl<'a> Field<'a> {
     }
 
     pub fn is_true(self) -> bool {
-        self.read() == Some(true)
+        self.0 == Some("true")
+    }
+
+    /// What a list holds.
+    pub fn items(self) -> Vec<Field<'a>> {
+        let items = self.read::<Vec<&serde_json::value::RawValue>>().unwrap_or_default();
+        items.into_iter().map(|raw| Field::of(raw.get())).collect()
     }
 }
 
-/// One line: what is common, and what some kinds have.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Line<'a> {
-    #[serde(borrow, rename = "type")]
-    pub kind: Field<'a>,
-    #[serde(borrow)]
-    pub subtype: Field<'a>,
-    #[serde(borrow)]
-    pub parent_tool_use_id: Field<'a>,
-    #[serde(borrow)]
-    pub message: Field<'a>,
-    #[serde(borrow)]
-    pub aborted: Field<'a>,
-    #[serde(borrow)]
-    pub is_api_error_message: Field<'a>,
-    #[serde(borrow)]
-    pub error: Field<'a>,
-    #[serde(borrow)]
-    pub api_error: Field<'a>,
-    #[serde(borrow)]
-    pub api_error_status: Field<'a>,
-    #[serde(borrow)]
-    pub error_status: Field<'a>,
-    #[serde(borrow)]
-    pub attempt: Field<'a>,
-    #[serde(borrow)]
-    pub max_retries: Field<'a>,
-    #[serde(borrow)]
-    pub rate_limit_info: Field<'a>,
-    #[serde(borrow)]
-    pub tool_name: Field<'a>,
-    #[serde(borrow)]
-    pub model: Field<'a>,
-    #[serde(borrow)]
-    pub claude_code_version: Field<'a>,
-    #[serde(borrow)]
-    pub is_error: Field<'a>,
-    #[serde(borrow)]
-    pub terminal_reason: Field<'a>,
-    #[serde(borrow)]
-    pub stop_reason: Field<'a>,
-    #[serde(borrow)]
-    pub result: Field<'a>,
-    #[serde(borrow)]
-    pub errors: Field<'a>,
-    #[serde(borrow)]
-    pub total_cost_usd: Field<'a>,
-    #[serde(borrow, rename = "modelUsage")]
-    pub model_usage: Field<'a>,
-    #[serde(borrow)]
-    pub num_turns: Field<'a>,
-}
-
-impl<'a> Line<'a> {
-    /// None when the text is no JSON object with a kind.
-    pub fn parse(text: &'a str) -> Option<Self> {
-        if !text.trim_start().starts_with('{') {
-            return None;
+/// Objects of which some fields matter.
+macro_rules! object {
+    ($(#[$about:meta])* $name:ident { $($field:ident = $key:literal),* $(,)? } until $enough:expr) => {
+        $(#[$about])*
+        #[derive(Debug, Default)]
+        pub struct $name<'a> {
+            $(pub $field: Field<'a>,)*
         }
-        serde_json::from_str::<Self>(text).ok().filter(|line| line.kind.is_present())
-    }
 
+        impl<'a> $name<'a> {
+            /// None when the text is no JSON object.
+            pub fn parse(text: &'a str) -> Option<Self> {
+                let mut found = Self::default();
+                shallow::fields(text, |key, value| {
+                    match key {
+                        $($key => found.$field = Field::of(value),)*
+                        _ => return ControlFlow::Continue(()),
+                    }
+                    if $enough(&found) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
+                Some(found)
+            }
+
+            #[allow(dead_code, reason = "not every object stands in a field")]
+            pub fn of(field: Field<'a>) -> Option<Self> {
+                Self::parse(field.0?)
+            }
+        }
+    };
+}
+
+object! {
+    /// One line: what is common, and what some kinds have.
+    Line {
+        kind = "type",
+        subtype = "subtype",
+        parent_tool_use_id = "parent_tool_use_id",
+        message = "message",
+        aborted = "aborted",
+        is_api_error_message = "is_api_error_message",
+        error = "error",
+        api_error = "api_error",
+        api_error_status = "api_error_status",
+        error_status = "error_status",
+        attempt = "attempt",
+        max_retries = "max_retries",
+        rate_limit_info = "rate_limit_info",
+        tool_name = "tool_name",
+        model = "model",
+        claude_code_version = "claude_code_version",
+        is_error = "is_error",
+        terminal_reason = "terminal_reason",
+        stop_reason = "stop_reason",
+        result = "result",
+        errors = "errors",
+        total_cost_usd = "total_cost_usd",
+        model_usage = "modelUsage",
+        num_turns = "num_turns",
+    } until Line::is_enough
+}
+
+impl Line<'_> {
     /// Kinds that only Claude's stream has in this form; other JSON is just text.
     pub fn is_known(&self) -> bool {
-        ["assistant", "user", "system", "result", "stream_event", "rate_limit_event"]
-            .iter()
-            .any(|kind| self.kind.is(kind))
+        ["assistant", "result", "system", "rate_limit_event"].iter().any(|kind| self.kind.is(kind))
+            || self.is_passed_over()
+    }
+
+    /// Most of a stream: what tools gave back, and pieces of what comes whole later.
+    fn is_passed_over(&self) -> bool {
+        self.kind.is("user") || self.kind.is("stream_event")
+    }
+
+    /// The kind mostly comes first, so the rest of many a line need not be looked at.
+    fn is_enough(&self) -> bool {
+        if self.kind.is("system") && self.subtype.is("init") {
+            return self.claude_code_version.is_present() && self.model.is_present();
+        }
+        self.kind.is_present() && (self.is_passed_over() || !self.is_known())
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Message<'a> {
-    #[serde(borrow)]
-    pub model: Field<'a>,
-    #[serde(borrow)]
-    pub content: Field<'a>,
+object! {
+    Message { model = "model", content = "content" }
+    until |found: &Message<'_>| found.model.is_present() && found.content.is_present()
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Block<'a> {
-    #[serde(borrow, rename = "type")]
-    pub kind: Field<'a>,
-    #[serde(borrow)]
-    pub text: Field<'a>,
-    #[serde(borrow)]
-    pub name: Field<'a>,
-    #[serde(borrow)]
-    pub input: Field<'a>,
+object! {
+    Block { kind = "type", text = "text", name = "name", input = "input" } until |_: &Block<'_>| false
 }
 
-/// What a tool call is about: the first of these that it has.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ToolInput<'a> {
-    #[serde(borrow)]
-    pub command: Field<'a>,
-    #[serde(borrow)]
-    pub file_path: Field<'a>,
-    #[serde(borrow)]
-    pub path: Field<'a>,
-    #[serde(borrow)]
-    pub pattern: Field<'a>,
-    #[serde(borrow)]
-    pub url: Field<'a>,
-    #[serde(borrow)]
-    pub query: Field<'a>,
-    #[serde(borrow)]
-    pub description: Field<'a>,
+object! {
+    /// What a tool call is about: the first of these that it has.
+    ToolInput {
+        command = "command",
+        file_path = "file_path",
+        path = "path",
+        pattern = "pattern",
+        url = "url",
+        query = "query",
+        description = "description",
+    } until |_: &ToolInput<'_>| false
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct RateLimit<'a> {
-    #[serde(borrow)]
-    pub status: Field<'a>,
-    #[serde(borrow, rename = "resetsAt")]
-    pub resets_at: Field<'a>,
+object! {
+    RateLimit { status = "status", resets_at = "resetsAt" } until |_: &RateLimit<'_>| false
 }
 
 pub type ModelUsages = BTreeMap<String, ModelUsage>;

@@ -37,9 +37,18 @@ impl WorkTree {
 
     /// Protects the base from a `git gc --prune=now` of an agent, until the next is held.
     pub fn hold(&self, base: &Base) -> Result<(), GitError> {
+        if self.is_committed(base)? {
+            return Ok(());
+        }
         let commit = self.commit_of_base(base, "ralph: the work tree before the story")?;
         let held = self.repo.reference(HELD_BASE, commit, true, "ralph");
         held.map(drop).doing("hold the story's base")
+    }
+
+    /// With nothing uncommitted, the branch itself protects it.
+    fn is_committed(&self, base: &Base) -> Result<bool, GitError> {
+        let commit = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
+        Ok(commit.is_some_and(|commit| commit.tree_id().to_string() == base.tree))
     }
 
     /// A commit of what was in the work tree, on top of what was committed.

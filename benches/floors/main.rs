@@ -1,0 +1,40 @@
+//! What ralph costs, each figure beside its floor in the same run.
+//!
+//! `cargo bench` runs all of them, `cargo bench -- gap scan` some. Only ratios of
+//! one run mean anything: the machine is never the same twice.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a bench that cannot go on has failed"
+)]
+
+mod agent;
+mod backlog;
+mod gap;
+mod help;
+mod measure;
+mod memory;
+mod scan;
+
+const ALL: [(&str, fn()); 5] = [
+    ("gap", gap::bench),
+    ("scan", scan::bench),
+    ("memory", memory::bench),
+    ("help", help::bench),
+    ("backlog", backlog::bench),
+];
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().is_some_and(|word| word == agent::WORD) {
+        return agent::play();
+    }
+    // Cargo itself adds `--bench`.
+    let wanted: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    for (name, bench) in ALL {
+        if wanted.is_empty() || wanted.iter().any(|word| *word == name) {
+            println!("\n{name}");
+            bench();
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Reading recorded stream-json: lines, decoding, signals.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+use ralph::agent::Reading;
+use ralph::core::id::StoryId;
+
+const MEGABYTES: usize = 200;
+const CHUNK: usize = 256 * 1024;
+
+pub fn bench() {
+    let recorded = recordings();
+    let megabytes = recorded.len() as f64 / 1e6;
+    let floor = megabytes
+        / best(|| {
+            black_box(memchr::memchr_iter(b'\n', black_box(&recorded)).count());
+        });
+    let ours = megabytes
+        / best(|| {
+            let mut reading = Reading::new(&StoryId::try_from("US-001").unwrap(), "prompt");
+            for chunk in recorded.chunks(CHUNK) {
+                reading.push(chunk, &mut |heard| {
+                    black_box(heard);
+                });
+            }
+            black_box(reading.finish(&mut |_| {}));
+        });
+    println!(
+        "  decode and scan {megabytes:.0} MB of recorded events: {ours:.0} MB/s (at least 800)"
+    );
+    println!("  floor: counting its lines: {floor:.0} MB/s");
+}
+
+fn best(mut what: impl FnMut()) -> f64 {
+    let time = |what: &mut dyn FnMut()| {
+        let start = Instant::now();
+        what();
+        start.elapsed().as_secs_f64()
+    };
+    (0..5).map(|_| time(&mut what)).fold(f64::INFINITY, f64::min)
+}
+
+/// Every recording of the real CLI, again and again.
+pub fn recordings() -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings");
+    let mut once = Vec::new();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|e| e == "jsonl")) {
+        once.extend(std::fs::read(path).unwrap());
+    }
+    once.repeat(MEGABYTES * 1_000_000 / once.len() + 1)
+}
