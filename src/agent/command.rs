@@ -11,6 +11,17 @@ use crate::settings::{AgentChoice, AgentSettings};
 /// Marks of a surrounding session that would make the agent think it is nested in it.
 const NESTING_MARKS: [&str; 2] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"];
 
+/// Variables that would lead the agent's git to another repository than the work tree.
+const GIT_PLACES: [&str; 7] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+];
+
 /// An agent that can be launched once per iteration.
 #[derive(Clone, Debug)]
 pub struct Agent {
@@ -60,11 +71,13 @@ impl Agent {
     /// Looked up anew for each spawn: an update may have moved it meanwhile. Never from inside
     /// the work tree, which the agent itself can write.
     pub fn launch(&self, work_tree: &Path) -> Result<Launch, AgentError> {
-        match &self.choice {
+        let mut launch = match &self.choice {
             AgentChoice::Claude => self.claude(work_tree),
             AgentChoice::Mock { script } => Ok(self.mock(script.as_deref())),
             AgentChoice::Command { words } => command(words),
-        }
+        }?;
+        launch.env.extend(GIT_PLACES.map(|name| (name.into(), None)));
+        Ok(launch)
     }
 
     fn claude(&self, work_tree: &Path) -> Result<Launch, AgentError> {

@@ -21,7 +21,7 @@ impl Echo {
     pub fn new(prompt: &str) -> Self {
         let lines: Vec<String> = prompt
             .lines()
-            .map(str::trim_end)
+            .map(str::trim)
             .filter(|line| !line.is_empty())
             .map(str::to_owned)
             .collect();
@@ -34,7 +34,8 @@ impl Echo {
 
     /// Calls `own` with each line that turns out to be the agent's.
     pub fn push(&mut self, line: &str, mut own: impl FnMut(&str)) {
-        let trimmed = line.trim_end();
+        // An agent may have lost the indentation that protects a line.
+        let trimmed = line.trim();
         if trimmed.is_empty() {
             if self.at.is_empty() {
                 own(line);

@@ -14,7 +14,7 @@ use super::lines::Lines;
 
 /// How much of the end of plain output and of standard error is kept.
 const LAST_WORDS: usize = 4 * 1024;
-/// How many lines may wait to be known as plain text before an event comes.
+/// How many different tools are told apart.
 const MAX_DENIED: usize = 32;
 
 pub struct Reading {
@@ -73,6 +73,7 @@ impl Reading {
     }
 
     pub fn push(&mut self, chunk: &[u8], heard: &mut dyn FnMut(Heard<'_>)) {
+        self.anything |= !chunk.is_empty();
         let mut lines = std::mem::take(&mut self.lines);
         lines.push(chunk, |line| self.line(line, heard));
         self.lines = lines;
@@ -113,7 +114,6 @@ impl Reading {
     }
 
     fn line(&mut self, line: &[u8], heard: &mut dyn FnMut(Heard<'_>)) {
-        self.anything = true;
         // Far faster than the lossy way, which nearly no line needs.
         let text = match std::str::from_utf8(line) {
             Ok(text) => Cow::Borrowed(text),
@@ -140,6 +140,7 @@ impl Reading {
 
     fn told(&mut self, told: Told, heard: &mut dyn FnMut(Heard<'_>)) {
         self.seen.structured = true;
+        self.seen.retrying = None;
         for text in &told.said {
             self.structured.push(text);
             self.structured.end_message();
@@ -154,9 +155,12 @@ impl Reading {
     }
 
     fn news(&mut self, news: News) {
-        self.seen.retrying = None;
         match news {
-            News::Started { version, model } => self.started = Some(Started { version, model }),
+            News::Started { version, model } => {
+                // A new turn: what failed before it did not end the process.
+                self.seen.api_error = None;
+                self.started = Some(Started { version, model });
+            }
             News::Retry(error) => self.seen.retrying = Some(error),
             News::ApiError(error) => self.seen.api_error = Some(error),
             News::Limited { resets_at } => self.seen.limit_resets_at = resets_at,

@@ -111,10 +111,15 @@ object! {
 }
 
 impl Line<'_> {
-    /// Kinds that only Claude's stream has in this form; other JSON is just text.
+    /// Kinds that only Claude's stream has in this form; other JSON is just text. Other agents
+    /// have a `result` too, but none that says whether it is an error.
     pub fn is_known(&self) -> bool {
+        let is_its_own = !self.kind.is("result") || self.is_error.is_present();
+        self.is_passed_over() || (self.is_of_interest() && is_its_own)
+    }
+
+    fn is_of_interest(&self) -> bool {
         ["assistant", "result", "system", "rate_limit_event"].iter().any(|kind| self.kind.is(kind))
-            || self.is_passed_over()
     }
 
     /// Most of a stream: what tools gave back, and pieces of what comes whole later.
@@ -127,7 +132,7 @@ impl Line<'_> {
         if self.kind.is("system") && self.subtype.is("init") {
             return self.claude_code_version.is_present() && self.model.is_present();
         }
-        self.kind.is_present() && (self.is_passed_over() || !self.is_known())
+        self.kind.is_present() && !self.is_of_interest()
     }
 }
 

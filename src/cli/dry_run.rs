@@ -23,7 +23,7 @@ use super::args::{AgentArg, RunArgs};
 use super::error::CliError;
 use super::print;
 use super::run::{check_script, check_story, flags, warn};
-use super::session::{Place, Session, instructions, scope, state_folder};
+use super::session::{Place, Session, instructions, scope, state_folder, take_lock};
 
 const PRD: &str = "PRD.json";
 
@@ -37,7 +37,9 @@ pub fn run(args: &RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     let prd = folder.path().join(PRD);
     fs::write(&prd, &original.text)?;
     let tree = init_scratch(folder.path())?;
-    let place = || Place { name: PRD.to_owned(), in_tree: Some(PathBuf::from(PRD)) };
+    let place =
+        || Place { name: PRD.to_owned(), key: PRD.to_owned(), in_tree: Some(PathBuf::from(PRD)) };
+    let lock = take_lock(&tree)?;
     let journal = state_folder(&tree)?.join("journal.db");
     let scope = scope(&tree, &place());
     let backlog = BacklogFile::open(PrdFile::new(prd))?;
@@ -54,11 +56,15 @@ pub fn run(args: &RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         human_present: false,
         listening: look.verbose,
         branch: None,
+        lock,
     };
     let code = session.run()?;
     let (events, _) = SqliteJournal::open(&journal, scope)?.read(0)?;
-    print(&summary(&events))?;
-    Ok(code)
+    // What the run amounts to counts, also when nobody reads on.
+    match print(&summary(&events)) {
+        Ok(()) | Err(CliError::Pipe) => Ok(code),
+        Err(error) => Err(error),
+    }
 }
 
 /// The mock agent, no limit, and no command or setting of the user's.

@@ -58,7 +58,8 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Plan(error) if error.is_usage() => 2,
-            Self::NoSuchStory { .. } => 2,
+            Self::NoSuchStory { .. } | Self::Refused(_) => 2,
+            Self::Git(GitError::BadBranchName(_)) => 2,
             _ => 1,
         }
     }

@@ -11,25 +11,30 @@ use crate::engine::ports::{Notice, Reporter};
 use crate::git::{GitError, Head, Place as GitPlace, Switched, WorkTree};
 use crate::mock;
 use crate::settings::{AgentChoice, AgentKind, Flags, Plan, SettingsFile};
+use crate::store::atomic;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, TerminalHuman, UiOptions};
 
 use super::args::{AgentArg, OnEscalationArg, RunArgs};
 use super::error::CliError;
-use super::session::{Place, Session, instructions};
+use super::session::{Place, Session, instructions, take_lock};
 
 pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     let prd = args.prd.clone();
-    let backlog = BacklogFile::open(PrdFile::new(&prd))?;
+    PrdFile::new(&prd).load()?;
     let mut tree = open_tree(&prd)?;
+    let lock = take_lock(&tree)?;
     let file = SettingsFile::load(tree.root())?;
     let root = tree.root().to_owned();
     let plan = Plan::new(flags(args), &ui::env_var, file, &root)?;
     check_script(&plan)?;
-    check_story(backlog.current(), plan.story.as_ref())?;
     let mut reporter = ui::reporter(look);
-    warn(&backlog, reporter.as_mut());
     let branch = take_branch(&mut tree, plan.branch.as_deref(), reporter.as_mut())?;
+    // On another branch it may be another backlog.
+    atomic::remove_leftovers(&prd)?;
+    let backlog = BacklogFile::open(PrdFile::new(&prd))?;
+    check_story(backlog.current(), plan.story.as_ref())?;
+    warn(&backlog, reporter.as_mut());
     let place = place(&tree, &prd, reporter.as_mut())?;
     let instructions = instructions(plan.prompt.as_deref(), &prd, Some(&root))?;
     Session {
@@ -43,6 +48,7 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         human_present: TerminalHuman::is_there(),
         listening: look.verbose,
         branch,
+        lock,
     }
     .run()
 }
@@ -126,19 +132,28 @@ fn take_branch(
     Ok(Some(name))
 }
 
+/// Says once when the backlog is not committed with the work.
 fn place(tree: &WorkTree, prd: &Path, reporter: &mut dyn Reporter) -> Result<Place, CliError> {
-    let (path, why) = match tree.place_of(prd)? {
+    let place = place_of(tree, prd)?;
+    if place.in_tree.is_none() {
+        let inside = tree.place_of(prd)? != GitPlace::Outside;
+        let why = if inside { "ignored by git" } else { "outside the repository" };
+        let path = PathBuf::from(&place.name);
+        reporter.on_notice(&Notice::BacklogNotCommitted { path, why: why.to_owned() });
+    }
+    Ok(place)
+}
+
+pub fn place_of(tree: &WorkTree, prd: &Path) -> Result<Place, CliError> {
+    let shown = |path: &Path| path.to_string_lossy().into_owned();
+    Ok(match tree.place_of(prd)? {
         GitPlace::Inside(path) => {
-            let name = path.to_string_lossy().into_owned();
-            return Ok(Place { name, in_tree: Some(path) });
+            Place { name: shown(&path), key: shown(&path), in_tree: Some(path) }
         }
-        GitPlace::Ignored(path) => (path, "ignored by git"),
+        GitPlace::Ignored(path) => Place { name: shown(&path), key: shown(&path), in_tree: None },
         GitPlace::Outside => {
-            let name = prd.file_name().map(PathBuf::from).unwrap_or_default();
-            (name, "outside the repository")
+            let name = prd.file_name().map(Path::new).map(shown).unwrap_or_default();
+            Place { name, key: shown(&prd.canonicalize()?), in_tree: None }
         }
-    };
-    let name = path.to_string_lossy().into_owned();
-    reporter.on_notice(&Notice::BacklogNotCommitted { path, why: why.to_owned() });
-    Ok(Place { name, in_tree: None })
+    })
 }

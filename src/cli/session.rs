@@ -10,7 +10,7 @@ use crate::engine::ports::{Human, Reporter};
 use crate::engine::{BacklogFile, Ending, Engine, EngineError, Orders, Parts};
 use crate::git::WorkTree;
 use crate::process::Supervisor;
-use crate::settings::Plan;
+use crate::settings::{self, Plan};
 use crate::store::journal::{Scope, SqliteJournal};
 use crate::store::lock::RunLock;
 use crate::store::room::{Room, private_folder};
@@ -22,8 +22,10 @@ const PROMPT_FILE: &str = "PROMPT.md";
 
 /// Where the backlog stands and what it is called.
 pub struct Place {
-    /// In commits and in the journal.
+    /// In commits.
     pub name: String,
+    /// In the journal: outside the repository the whole path, because names repeat.
+    pub key: String,
     /// In the work tree, when it is committed with the work.
     pub in_tree: Option<PathBuf>,
 }
@@ -39,13 +41,15 @@ pub struct Session<'a> {
     pub human_present: bool,
     pub listening: bool,
     pub branch: Option<String>,
+    /// Taken before anything is changed.
+    pub lock: RunLock,
 }
 
 impl Session<'_> {
     pub fn run(self) -> Result<u8, CliError> {
         let own_program = std::env::current_exe()?;
         let state_folder = state_folder(&self.tree)?;
-        let _lock = RunLock::take(&lock_path(&self.tree)?, &whoami())?;
+        let _lock = self.lock;
         let journal =
             SqliteJournal::open(&state_folder.join("journal.db"), scope(&self.tree, &self.place))?;
         let room = Room::open(self.tree.root())?;
@@ -66,6 +70,7 @@ impl Session<'_> {
             backlog_name: self.place.name,
             backlog_in_tree: self.place.in_tree,
             branch: self.branch,
+            branch_is_chosen: self.plan.branch.is_some(),
         };
         let parts = Parts {
             journal: Box::new(journal),
@@ -118,6 +123,11 @@ pub fn state_folder(tree: &WorkTree) -> Result<PathBuf, CliError> {
     Ok(folder)
 }
 
+/// Held until the process ends; said to whoever comes second.
+pub fn take_lock(tree: &WorkTree) -> Result<RunLock, CliError> {
+    Ok(RunLock::take(&lock_path(tree)?, &whoami())?)
+}
+
 /// One run per work tree, so the lock is in that work tree's own git folder.
 pub fn lock_path(tree: &WorkTree) -> Result<PathBuf, CliError> {
     let folder = tree.git_dir().join("ralph");
@@ -128,11 +138,11 @@ pub fn lock_path(tree: &WorkTree) -> Result<PathBuf, CliError> {
 pub fn scope(tree: &WorkTree, place: &Place) -> Scope {
     let linked = tree.git_dir() != tree.common_dir();
     let name = tree.git_dir().file_name().filter(|_| linked).unwrap_or_default();
-    Scope { backlog: place.name.clone(), work_tree: name.to_string_lossy().into_owned() }
+    Scope { backlog: place.key.clone(), work_tree: name.to_string_lossy().into_owned() }
 }
 
 fn human_files(place: &Place) -> Vec<PathBuf> {
-    let mut files = vec![PathBuf::from(PROMPT_FILE), PathBuf::from("ralph.toml")];
+    let mut files = vec![PathBuf::from(PROMPT_FILE), PathBuf::from(settings::FILE_NAME)];
     if let Some(prd) = &place.in_tree {
         files.push(prd.with_file_name(PROMPT_FILE));
         files.push(prd.clone());

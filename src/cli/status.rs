@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::core::backlog::{Backlog, Story};
 use crate::core::state::{RunState, StoryState};
 use crate::core::text::{visible, visible_line};
-use crate::git::{Place as GitPlace, WorkTree};
+use crate::git::WorkTree;
 use crate::store::journal::{Journal, SqliteJournal};
 use crate::store::lock;
 use crate::store::prd::PrdFile;
@@ -16,8 +16,8 @@ use crate::ui;
 use super::args::StatusArgs;
 use super::error::CliError;
 use super::print;
-use super::run::open_tree;
-use super::session::{Place, lock_path, scope, state_folder};
+use super::run::{open_tree, place_of};
+use super::session::{lock_path, scope, state_folder};
 
 pub fn status(args: &StatusArgs) -> Result<u8, CliError> {
     let loaded = PrdFile::new(&args.prd).load()?;
@@ -39,11 +39,7 @@ fn fold(tree: &WorkTree, args: &StatusArgs) -> Result<RunState, CliError> {
     if !path.exists() {
         return Ok(state);
     }
-    let name = match tree.place_of(&args.prd)? {
-        GitPlace::Inside(path) | GitPlace::Ignored(path) => path,
-        GitPlace::Outside => args.prd.file_name().map(Into::into).unwrap_or_default(),
-    };
-    let place = Place { name: name.to_string_lossy().into_owned(), in_tree: None };
+    let place = place_of(tree, &args.prd)?;
     let (events, _) = SqliteJournal::open(&path, scope(tree, &place))?.read(0)?;
     for recorded in &events {
         state.apply(recorded);

@@ -38,6 +38,10 @@ pub enum Next {
     SetAside {
         story: StoryId,
     },
+    /// The human settled it: leave what is in the tree to the human.
+    LetGo {
+        story: StoryId,
+    },
     Skip {
         story: StoryId,
     },
@@ -134,6 +138,9 @@ fn ask(story: &Story, known: &StoryState, policy: &Policy) -> Option<Next> {
 /// No story carries another one's wreckage: work in the tree belongs to the story that goes on.
 fn leave(state: &RunState, backlog: &Backlog) -> Option<Next> {
     let id = state.in_tree.as_ref()?;
+    if backlog.story(id).is_some_and(|story| story.passes) {
+        return Some(Next::LetGo { story: id.clone() });
+    }
     let goes_on = backlog.story(id).is_some_and(|story| goes_on(story, state, backlog));
     (!goes_on).then(|| Next::SetAside { story: id.clone() })
 }
@@ -145,7 +152,7 @@ fn goes_on(story: &Story, state: &RunState, backlog: &Backlog) -> bool {
 
 fn skip(state: &RunState, backlog: &Backlog) -> Option<Next> {
     let wanted = |story: &&Story| {
-        !story.is_settled() && state.story(&story.id).is_some_and(|known| known.skip_wanted)
+        !story.passes && state.story(&story.id).is_some_and(|known| known.skip_wanted)
     };
     let story = backlog.stories.iter().find(wanted)?;
     Some(Next::Skip { story: story.id.clone() })
@@ -179,7 +186,11 @@ fn attempt(state: &RunState, backlog: &Backlog, policy: &Policy) -> Next {
             Some(other) => Next::SetAside { story: other.clone() },
             None => Next::Attempt { story: story.id.clone() },
         },
-        Selection::AllSettled => Next::Stop(StopReason::AllDone),
+        // With `--story`: that story is not there any more.
+        Selection::AllSettled => Next::Stop(StopReason::NothingToSelect { blocked: vec![] }),
         Selection::Blocked(blocked) => Next::Stop(StopReason::NothingToSelect { blocked }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,10 +32,20 @@ pub enum Event {
     RunContinued,
     AttemptStarted(Box<AttemptStarted>),
     AttemptEnded(Box<AttemptEnded>),
+    /// The marks that count from here on: as the human had them while no attempt ran.
+    MarksSeen {
+        passing: Vec<StoryId>,
+        skipped: Vec<StoryId>,
+    },
     /// The driver accepted a claim and is about to commit it.
     ClosePlanned {
         attempt: String,
         story: StoryId,
+    },
+    /// The work cannot be committed as it is: the claim is not accepted after all.
+    CloseRefused {
+        story: StoryId,
+        error: String,
     },
     StoryClosed(StoryClosed),
     QuestionRaised {
@@ -54,6 +64,10 @@ pub enum Event {
     WorkSetAside {
         story: StoryId,
         reference: Option<String>,
+    },
+    /// The human settled the story: what is in the tree of it is the human's now.
+    WorkLetGo {
+        story: StoryId,
     },
     /// Work that was set aside is in the tree again, or could not be brought back as it was.
     WorkBroughtBack {
@@ -87,6 +101,8 @@ pub struct RunStarted {
     /// The PRD's path in the repository.
     pub backlog: String,
     pub project: String,
+    #[serde(default)]
+    pub description: String,
     pub agent: String,
     pub branch: Option<String>,
     /// Stories whose question, guidance or unfinished work comes over from the run before.
@@ -153,6 +169,19 @@ pub struct Usage {
     pub cache_write_tokens: u64,
     #[serde(default)]
     pub turns: u64,
+}
+
+impl Usage {
+    pub fn add(&mut self, other: &Self) {
+        if let Some(cost) = other.cost_usd {
+            *self.cost_usd.get_or_insert(0.0) += cost;
+        }
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+        self.turns += other.turns;
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -16,3 +16,6 @@ pub mod signal;
 pub mod state;
 pub mod text;
 pub mod verdict;
+
+#[cfg(test)]
+mod tests;

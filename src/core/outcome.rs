@@ -313,3 +313,6 @@ impl Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

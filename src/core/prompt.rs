@@ -25,6 +25,8 @@ pub struct Standing<'a> {
     /// Stories left, this one included.
     pub remaining: usize,
     pub last_error: Option<&'a str>,
+    /// Unfinished work on this story is in the tree.
+    pub work_in_tree: bool,
     /// Earlier work on this story that could not be put back into the tree.
     pub kept_at: Option<&'a str>,
 }
@@ -67,7 +69,7 @@ fn standing(standing: &Standing<'_>) -> String {
          - {} of {} stories are complete. Work on this one only.\n",
         standing.iteration, standing.attempt, standing.stories_done, standing.stories,
     );
-    if standing.attempt > 1 {
+    if standing.work_in_tree {
         text.push_str("- What earlier attempts left is in the work tree: look at it first.\n");
     }
     if let Some(reference) = standing.kept_at {
@@ -113,7 +115,7 @@ outside any code block, and stop:
 
     Task {id} complete
 
-It must be true. It will be checked. Do not print it to get out of the task, and do not change
+It must be true. Do not print it to get out of the task, and do not change
 `passes` in the backlog yourself: if the story is not complete, say what is missing and stop; the
 next iteration goes on from there. You need not commit; if you do, that is fine.
 
@@ -143,3 +145,6 @@ fn add(text: &mut String, more: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _ = text.write_fmt(more);
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,3 +104,6 @@ fn reason(
         Because::WaitsFor { on }
     }
 }
+
+#[cfg(test)]
+mod tests;

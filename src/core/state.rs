@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::backlog::{Backlog, Story};
 use super::event::{
     Answer, AttemptEnded, AttemptStarted, Base, Event, Recorded, RunStarted, Usage,
 };
@@ -22,6 +23,33 @@ pub struct RunState {
     pub stories: BTreeMap<StoryId, StoryState>,
     pub aborted: bool,
     pub ended: Option<StopReason>,
+    /// What passes and what is skipped, whatever the file says meanwhile.
+    pub marks: Marks,
+    /// The process before this one died without a word.
+    pub cut_off: bool,
+}
+
+/// The marks of a backlog, as far as they are set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    pub passing: BTreeSet<StoryId>,
+    pub skipped: BTreeSet<StoryId>,
+}
+
+impl Marks {
+    pub fn of(backlog: &Backlog) -> Self {
+        let ids = |which: fn(&&Story) -> bool| {
+            backlog.stories.iter().filter(which).map(|story| story.id.clone()).collect()
+        };
+        Self { passing: ids(|story| story.passes), skipped: ids(|story| story.skipped) }
+    }
+
+    /// Stories of the backlog that are settled by neither.
+    pub fn remaining(&self, backlog: &Backlog) -> usize {
+        let is_open =
+            |story: &&Story| !self.passing.contains(&story.id) && !self.skipped.contains(&story.id);
+        backlog.stories.iter().filter(is_open).count()
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +70,8 @@ pub struct StoryState {
     pub last_error: Option<String>,
     /// Where its set-aside work is kept.
     pub set_aside: Option<String>,
+    /// Where work is kept that could not be brought back.
+    pub does_not_fit: Option<String>,
     pub set_aside_count: u32,
     /// An accepted claim whose commit is not confirmed yet.
     pub closing: Option<String>,
@@ -96,6 +126,8 @@ impl RunState {
 
     pub fn apply(&mut self, recorded: &Recorded) {
         let at = recorded.at;
+        self.cut_off =
+            !matches!(recorded.event, Event::RunEnded { .. } | Event::RunInterrupted { .. });
         match &recorded.event {
             Event::RunStarted(start) => self.start(start, at),
             Event::RunContinued => self.ask_again(),
@@ -104,10 +136,20 @@ impl RunState {
             Event::ClosePlanned { attempt, story } => {
                 self.entry(story).closing = Some(attempt.clone());
             }
+            Event::MarksSeen { passing, skipped } => {
+                self.marks.passing = passing.iter().cloned().collect();
+                self.marks.skipped = skipped.iter().cloned().collect();
+            }
+            Event::CloseRefused { story, error } => self.refuse(story, error),
+            Event::WorkLetGo { story } => self.let_go(story),
             Event::StoryClosed(closed) => {
+                self.marks.passing.insert(closed.story.clone());
                 self.settle(&closed.story, StoryResult::Closed { commit: closed.commit.clone() });
             }
-            Event::StorySkipped { story, .. } => self.settle(story, StoryResult::Skipped),
+            Event::StorySkipped { story, .. } => {
+                self.marks.skipped.insert(story.clone());
+                self.settle(story, StoryResult::Skipped);
+            }
             Event::QuestionRaised { story, question } => {
                 self.entry(story).question =
                     Some(Question { escalation: question.clone(), raised_at: at, parked: false });
@@ -119,7 +161,11 @@ impl RunState {
                 }
             }
             Event::WorkSetAside { story, reference } => self.set_aside(story, reference.as_ref()),
-            Event::WorkBroughtBack { story, .. } => self.entry(story).set_aside = None,
+            Event::WorkBroughtBack { story, reference, conflicts } => {
+                let story = self.entry(story);
+                story.set_aside = None;
+                story.does_not_fit = (!conflicts.is_empty()).then(|| reference.clone());
+            }
             Event::BaseSet { story, base } => {
                 self.in_tree = Some(story.clone());
                 let story = self.entry(story);
@@ -163,8 +209,11 @@ impl RunState {
         self.in_flight.insert(start.attempt.clone(), start.clone());
         let story = self.entry(&start.story);
         story.title.clone_from(&start.title);
-        story.head.clone_from(&start.base.commit);
-        story.base.get_or_insert_with(|| start.base.clone());
+        story.result = StoryResult::Open;
+        if story.base.is_none() {
+            story.head.clone_from(&start.base.commit);
+            story.base = Some(start.base.clone());
+        }
         story.attempts += 1;
         story.tries += 1;
     }
@@ -175,17 +224,28 @@ impl RunState {
         story.head.clone_from(&end.head);
         story.elapsed_ms += end.elapsed_ms;
         story.usage.add(&end.usage);
-        let Verdict::Failed { error, fingerprint } = &end.verdict else {
-            story.errors_in_a_row = None;
-            story.last_error = None;
-            return;
-        };
-        story.last_error = Some(error.clone());
-        let before = match &story.errors_in_a_row {
-            Some((same, count)) if same == fingerprint => *count,
-            _ => 0,
-        };
-        story.errors_in_a_row = Some((fingerprint.clone(), before + 1));
+        match &end.verdict {
+            Verdict::Interrupted => story.tries = story.tries.saturating_sub(1),
+            Verdict::Failed { error, fingerprint } => story.fail(error, fingerprint),
+            Verdict::Done | Verdict::Progress | Verdict::Escalated { .. } => {
+                story.errors_in_a_row = None;
+                story.last_error = None;
+            }
+        }
+    }
+
+    /// The next attempt is told why.
+    fn refuse(&mut self, id: &StoryId, error: &str) {
+        let story = self.entry(id);
+        story.closing = None;
+        story.fail(error, error);
+    }
+
+    fn let_go(&mut self, id: &StoryId) {
+        self.in_tree = None;
+        let story = self.entry(id);
+        story.base = None;
+        story.closing = None;
     }
 
     fn settle(&mut self, id: &StoryId, result: StoryResult) {
@@ -240,9 +300,19 @@ impl StoryState {
     pub fn is_worth_carrying(&self) -> bool {
         self.result == StoryResult::Open
             && (self.question.is_some()
+                || self.skip_wanted
                 || self.base.is_some()
                 || self.set_aside.is_some()
                 || !self.guidance.is_empty())
+    }
+
+    fn fail(&mut self, error: &str, fingerprint: &str) {
+        let before = match &self.errors_in_a_row {
+            Some((same, count)) if same == fingerprint => *count,
+            _ => 0,
+        };
+        self.last_error = Some(error.to_owned());
+        self.errors_in_a_row = Some((fingerprint.to_owned(), before + 1));
     }
 
     fn carried_over(self) -> Self {
@@ -257,15 +327,5 @@ impl StoryState {
     }
 }
 
-impl Usage {
-    pub fn add(&mut self, other: &Self) {
-        if let Some(cost) = other.cost_usd {
-            *self.cost_usd.get_or_insert(0.0) += cost;
-        }
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cache_read_tokens += other.cache_read_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-        self.turns += other.turns;
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -29,14 +29,10 @@ impl Engine {
         }
     }
 
-    /// Puts kept work back into the tree; the ref's name when it does not fit any more.
-    pub(super) fn bring_back(
-        &mut self,
-        story: &StoryId,
-        base: &Base,
-    ) -> Result<Option<String>, EngineError> {
+    /// Puts kept work back into the tree, where it still fits.
+    pub(super) fn bring_back(&mut self, story: &StoryId, base: &Base) -> Result<(), EngineError> {
         let kept = self.state.story(story).and_then(|known| known.set_aside.clone());
-        let Some(reference) = kept else { return Ok(None) };
+        let Some(reference) = kept else { return Ok(()) };
         // First of all what is not the story's: half of its work may be in the tree after a crash.
         self.record(vec![Event::BaseSet { story: story.clone(), base: base.clone() }])?;
         let brought = self.parts.tree.bring_back(&reference, &self.orders.human_files)?;
@@ -44,8 +40,6 @@ impl Engine {
             BroughtBack::Clean => Vec::new(),
             BroughtBack::Conflicts(paths) => paths,
         };
-        let kept_at = (!conflicts.is_empty()).then(|| reference.clone());
-        self.record(vec![Event::WorkBroughtBack { story: story.clone(), reference, conflicts }])?;
-        Ok(kept_at)
+        self.record(vec![Event::WorkBroughtBack { story: story.clone(), reference, conflicts }])
     }
 }

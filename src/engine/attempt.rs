@@ -12,7 +12,7 @@ use crate::agent::reading::{Heard, Read, Reading};
 use crate::core::outcome::{EndedBy, Exit};
 use crate::core::policy::Timeouts;
 use crate::process::message::{Exit as ProcessExit, Report as ProcessReport};
-use crate::process::{Order, Running};
+use crate::process::{Leader, Order, Running};
 
 use super::Happened;
 use super::ports::Activity;
@@ -21,6 +21,9 @@ use super::ports::Activity;
 const CHUNK: usize = 256 * 1024;
 /// After the last process is gone nothing can write any more; what is in the pipe is there now.
 const DRAIN: Duration = Duration::from_millis(300);
+
+/// The supervisor's own grace and patience, and a little: then it is not coming back.
+const END_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Everything that is known once an attempt is over.
 pub struct Report {
@@ -65,6 +68,9 @@ struct Progress {
     ended: Vec<String>,
     tree: Option<TreeEnd>,
     open: (bool, bool),
+    leader: Option<Leader>,
+    /// Since when it is on its way out.
+    ending_since: Option<Instant>,
 }
 
 impl Attendance {
@@ -79,6 +85,8 @@ impl Attendance {
             ended: Vec::new(),
             tree: None,
             open: (true, true),
+            leader: None,
+            ending_since: None,
         };
         self.listen(&mut progress).await;
         let mut heard = Vec::new();
@@ -113,6 +121,9 @@ impl Attendance {
             }
             let (deadline, why) = self.deadline(progress, drained_by);
             tokio::select! {
+                // What was said comes before what was not: a process that was stopped itself must
+                // not take the agent's waiting output for silence.
+                biased;
                 read = self.running.stdout.read(&mut output), if progress.open.0 => {
                     match read {
                         Ok(count @ 1..) => self.hear(output.get(..count), progress).await,
@@ -127,18 +138,25 @@ impl Attendance {
                 }
                 report = self.running.control.report(), if progress.tree.is_none() => progress.take(report),
                 order = ordered(&mut self.stop) => {
-                    progress.ended_by.get_or_insert(EndedBy::Human);
-                    self.running.control.order(order).await;
+                    if progress.exit.is_none() {
+                        progress.ended_by.get_or_insert(EndedBy::Human);
+                    }
+                    self.order(order, progress).await;
                 }
                 () = sleep_until(deadline) => match why {
                     Some(why) => {
                         progress.ended_by = Some(why);
-                        self.running.control.order(Order::Stop).await;
+                        self.order(Order::Stop, progress).await;
                     }
                     None => return,
                 },
             }
         }
+    }
+
+    async fn order(&mut self, order: Order, progress: &mut Progress) {
+        progress.ending_since.get_or_insert_with(Instant::now);
+        self.running.order(order).await;
     }
 
     async fn hear(&mut self, chunk: Option<&[u8]>, progress: &mut Progress) {
@@ -158,7 +176,7 @@ impl Attendance {
         }
         if self.reading.is_hopeless() && progress.ended_by.is_none() {
             progress.ended_by = Some(EndedBy::HopelessRetry);
-            self.running.control.order(Order::Stop).await;
+            self.order(Order::Stop, progress).await;
         }
         for activity in heard {
             if is_said(&activity) {
@@ -186,27 +204,30 @@ impl Attendance {
         if let Some(drained_by) = drained_by {
             return (drained_by, None);
         }
-        let never = (progress.started + Duration::from_hours(24 * 365), None);
-        if progress.ended_by.is_some() || progress.exit.is_some() {
-            return never;
+        if let Some(since) = progress.ending_since {
+            return (since + END_PATIENCE, None);
+        }
+        let times = &self.timeouts;
+        if let Some(at) = progress.result_at {
+            return (at + times.after_result, Some(EndedBy::AfterResult));
         }
         let silence = if self.reading.has_begun() {
-            (progress.last_heard + self.timeouts.idle, Some(EndedBy::IdleTimeout))
+            (progress.last_heard + times.idle, Some(EndedBy::IdleTimeout))
         } else {
-            (progress.started + self.timeouts.first_event, Some(EndedBy::FirstEventTimeout))
+            (progress.started + times.first_event, Some(EndedBy::FirstEventTimeout))
         };
-        let whole = (progress.started + self.timeouts.iteration, Some(EndedBy::IterationTimeout));
-        let result = progress
-            .result_at
-            .map_or(never, |at| (at + self.timeouts.after_result, Some(EndedBy::AfterResult)));
-        [silence, whole, result].into_iter().min_by_key(|(at, _)| *at).unwrap_or(never)
+        let whole = (progress.started + times.iteration, Some(EndedBy::IterationTimeout));
+        if whole.0 < silence.0 { whole } else { silence }
     }
 }
 
 impl Progress {
     fn take(&mut self, report: Option<ProcessReport>) {
+        if let Some(ProcessReport::Exited { .. }) = report {
+            self.ending_since.get_or_insert_with(Instant::now);
+        }
         match report {
-            Some(ProcessReport::Spawned { .. }) => {}
+            Some(ProcessReport::Spawned { pid }) => self.leader = Leader::hold(pid),
             Some(ProcessReport::SpawnFailed { error }) => {
                 self.exit = Some(Exit::NotSpawned { error });
                 self.tree = Some(TreeEnd::Gone);
@@ -225,7 +246,12 @@ impl Progress {
                     TreeEnd::Survivors(survivors)
                 });
             }
-            None => self.tree = Some(TreeEnd::Unknown),
+            None => {
+                if let Some(leader) = &self.leader {
+                    leader.kill();
+                }
+                self.tree = Some(TreeEnd::Unknown);
+            }
         }
     }
 }

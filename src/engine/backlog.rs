@@ -2,6 +2,7 @@
 
 use crate::core::backlog::Backlog;
 use crate::core::id::StoryId;
+use crate::core::state::Marks;
 use crate::store::prd::{EditError, LoadError, Loaded, Mark, PrdFile, set_mark};
 
 use super::error::EngineError;
@@ -65,20 +66,22 @@ impl BacklogFile {
         Ok(())
     }
 
-    /// Marks that are not the driver's own doing are put back; the ids of the stories it touched.
-    pub fn put_back_marks(&mut self, before: &Backlog) -> Result<Vec<StoryId>, EngineError> {
+    /// Sets every story's marks to the known ones; the ids of the stories that differed.
+    pub fn put_back_marks(&mut self, known: &Marks) -> Result<Vec<StoryId>, EngineError> {
         let mut text = self.good.text.clone();
         let mut touched = Vec::new();
-        for story in &before.stories {
-            let Some(now) = self.good.backlog.story(&story.id) else { continue };
-            if now.passes != story.passes {
-                text = set_mark(&text, &story.id, Mark::Passes(story.passes))?;
+        for story in &self.good.backlog.stories {
+            let passes = known.passing.contains(&story.id);
+            let skipped = known.skipped.contains(&story.id);
+            if (story.passes, story.skipped) == (passes, skipped) {
+                continue;
             }
-            if now.skipped != story.skipped {
-                text = set_mark(&text, &story.id, Mark::Skipped(story.skipped))?;
+            touched.push(story.id.clone());
+            if story.passes != passes {
+                text = set_mark(&text, &story.id, Mark::Passes(passes))?;
             }
-            if (now.passes, now.skipped) != (story.passes, story.skipped) {
-                touched.push(story.id.clone());
+            if story.skipped != skipped {
+                text = set_mark(&text, &story.id, Mark::Skipped(skipped))?;
             }
         }
         if !touched.is_empty() {

@@ -34,7 +34,13 @@ impl Engine {
         let trailers = self.trailers(id);
         let commit = match self.commit_from_before(&trailers, id)? {
             Some(commit) => commit,
-            None => self.commit_story(&story, &text, &trailers)?,
+            None => match self.commit_story(&story, &text, &trailers) {
+                Err(EngineError::Git(error)) if error.is_the_agents_doing() => {
+                    let error = error.to_string();
+                    return self.record(vec![Event::CloseRefused { story: id.clone(), error }]);
+                }
+                commit => commit?,
+            },
         };
         self.parts.backlog.write(&text)?;
         let closed = StoryClosed { attempt: attempt.to_owned(), story: id.clone(), commit };
@@ -47,10 +53,12 @@ impl Engine {
         }
         let text = self.parts.backlog.marked(id, Mark::Skipped(true))?;
         let replaced = self.backlog_for_commit(&text);
-        let commit = if replaced.is_empty() {
-            None
+        let trailers = self.trailers(id);
+        let before = self.commit_from_before(&trailers, id)?;
+        let commit = if replaced.is_empty() || before.is_some() {
+            before
         } else {
-            let message = message(&format!("{id}: skipped"), &self.trailers(id));
+            let message = message(&format!("{id}: skipped"), &trailers);
             let request = CommitRequest { base: None, replaced: &replaced, message: &message };
             Some(self.parts.tree.commit(&request)?.commit)
         };
@@ -70,6 +78,18 @@ impl Engine {
         let message = message(&format!("{}: {title}", story.id), trailers);
         let request = CommitRequest { base: base.as_ref(), replaced: &replaced, message: &message };
         let done = self.parts.tree.commit(&request)?;
+        if !done.changed {
+            let text = format!("{} was claimed complete, and nothing changed for it", story.id);
+            self.notice(Notice::Warning(text));
+        }
+        for folder in done.left_out {
+            if !self.told_nested.insert(folder.clone()) {
+                continue;
+            }
+            let folder = visible_line(&folder.to_string_lossy());
+            let text = format!("{folder} is a repository of its own and was not committed");
+            self.notice(Notice::Warning(text));
+        }
         self.known_base = done.next_base.filter(|_| !replaced.is_empty());
         Ok(done.commit)
     }

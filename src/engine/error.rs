@@ -41,6 +41,11 @@ pub enum EngineError {
     )]
     SupervisorLost,
     #[error(
+        "the run works on `{before}` and HEAD is on `{now}`: `git switch {before}`, or go on here \
+         with `--branch {now}`"
+    )]
+    OtherBranch { before: String, now: String },
+    #[error(
         "the backlog was broken for too long, so {story} could not be closed; mend it and run \
          `ralph run` again: the work is kept and will be closed then\n{problem}"
     )]

@@ -9,18 +9,20 @@ mod attempt;
 mod backlog;
 mod close;
 mod error;
+mod marks;
 pub mod ports;
 mod question;
 mod resume;
 mod signals;
 mod start;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
+use tokio::task::yield_now;
 
 use crate::agent::Agent;
 use crate::core::decide::{Next, decide};
@@ -79,14 +81,21 @@ pub struct Orders {
     /// Its path in the work tree, when it is committed with the work.
     pub backlog_in_tree: Option<PathBuf>,
     pub branch: Option<String>,
+    /// The human named the branch for this process.
+    pub branch_is_chosen: bool,
 }
 
 /// What the loop waits for.
 enum Happened {
     Activity(ports::Activity),
     AttemptEnded(Box<attempt::Report>),
+    /// Nobody attends the agent any more; that must not happen.
+    AttendanceLost,
     Signal(i32),
 }
+
+/// So many signals end the process without waiting for anything: the life line does the rest.
+const IMPATIENT: u32 = 3;
 
 pub struct Engine {
     parts: Parts,
@@ -99,9 +108,14 @@ pub struct Engine {
     stop: watch::Sender<Option<Order>>,
     /// The first signal that came, if any.
     interrupted: Option<i32>,
+    signals_taken: u32,
+    /// Marks in the file that differ from the known ones are an agent's doing.
+    marks_are_suspect: bool,
     /// An accepted claim from before this process may have its commit already.
     resumed: bool,
     under_way: HashMap<String, UnderWay>,
+    /// Nested repositories that were reported.
+    told_nested: BTreeSet<PathBuf>,
     /// The tree as the last close left it: the next story's base, without another look.
     known_base: Option<Base>,
 }
@@ -109,18 +123,20 @@ pub struct Engine {
 impl Engine {
     pub async fn run(mut self) -> Result<Ending, EngineError> {
         loop {
-            if let Some(signal) = self.pending_signal()
-                && self.state.in_flight.is_empty()
+            if let Some(signal) = self.pending_signal().await
+                && (self.state.in_flight.is_empty() || self.signals_taken >= IMPATIENT)
             {
                 return self.interrupt(signal);
             }
             self.refresh_backlog();
+            self.settle_marks()?;
             match decide(&self.state, self.parts.backlog.current(), &self.orders.policy) {
                 Next::Attempt { story } => self.start_attempt(&story)?,
                 Next::Wait => self.wait().await?,
                 Next::Close { story, attempt } => self.close(&story, &attempt).await?,
                 Next::Skip { story } => self.skip(&story).await?,
                 Next::SetAside { story } => self.set_aside(&story)?,
+                Next::LetGo { story } => self.let_go(story)?,
                 Next::Raise { story, question } => {
                     self.record(vec![Event::QuestionRaised { story, question }])?;
                 }
@@ -168,12 +184,17 @@ impl Engine {
         match happened {
             Happened::Activity(activity) => self.parts.reporter.on_activity(&activity),
             Happened::AttemptEnded(report) => self.attempt_ended(*report)?,
+            Happened::AttendanceLost => return Err(EngineError::SupervisorLost),
             Happened::Signal(signal) => self.take_signal(signal),
         }
         Ok(())
     }
 
-    fn pending_signal(&mut self) -> Option<i32> {
+    async fn pending_signal(&mut self) -> Option<i32> {
+        // What came during work on the repository is only handed over when the loop yields:
+        // once for the system's side, once for the task that passes it on.
+        yield_now().await;
+        yield_now().await;
         if let Some(signal) = self.signals.try_next() {
             self.take_signal(signal);
         }
@@ -184,6 +205,7 @@ impl Engine {
     fn take_signal(&mut self, signal: i32) {
         let order = if self.interrupted.is_none() { Order::Stop } else { Order::Kill };
         self.interrupted.get_or_insert(signal);
+        self.signals_taken += 1;
         self.stop.send_replace(Some(order));
     }
 

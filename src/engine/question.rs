@@ -31,9 +31,12 @@ impl Engine {
             signal = self.signals.next() => {
                 self.take_signal(signal);
                 self.parts.human.withdraw();
-                // The menu gives the terminal back; one that does not is left behind.
-                let _ = timeout(WITHDRAWAL, asking).await;
-                return Ok(());
+                // The menu gives the terminal back; one that does not is left behind. An answer
+                // that was just given counts.
+                match timeout(WITHDRAWAL, asking).await {
+                    Ok(Ok(answered @ Asked::Answered(_))) => answered,
+                    _ => return Ok(()),
+                }
             }
         };
         match asked {

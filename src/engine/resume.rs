@@ -1,6 +1,6 @@
 //! Beginning a run, or going on with one that was interrupted.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
@@ -11,6 +11,7 @@ use crate::core::id::StoryId;
 use crate::core::state::RunState;
 
 use super::error::EngineError;
+use super::ports::Notice;
 use super::signals::Signals;
 use super::{Engine, Orders, Parts};
 
@@ -19,15 +20,15 @@ const ACTIVITIES: usize = 64;
 
 impl Engine {
     /// Folds what the journal knows of this backlog and takes up the run from there.
-    pub fn begin(mut parts: Parts, orders: Orders) -> Result<Self, EngineError> {
+    pub fn begin(parts: Parts, orders: Orders) -> Result<Self, EngineError> {
         let signals = Signals::listen()?;
         let mut state = RunState::default();
         let (events, _) = parts.journal.read(0)?;
         for recorded in &events {
             state.apply(recorded);
         }
-        parts.backlog.refresh();
         let resumed = state.is_open();
+        let cut_off = resumed && state.cut_off;
         let run = match &state.run {
             Some(run) if resumed => run.run.clone(),
             _ => Uuid::now_v7().to_string(),
@@ -41,23 +42,31 @@ impl Engine {
             happened: mpsc::channel(ACTIVITIES),
             stop: watch::Sender::new(None),
             interrupted: None,
+            signals_taken: 0,
+            marks_are_suspect: cut_off,
             resumed,
             under_way: HashMap::new(),
+            told_nested: BTreeSet::new(),
             known_base: None,
         };
-        engine.open()?;
+        engine.refresh_backlog();
+        engine.open(cut_off)?;
         Ok(engine)
     }
 
-    fn open(&mut self) -> Result<(), EngineError> {
+    fn open(&mut self, cut_off: bool) -> Result<(), EngineError> {
         if self.resumed {
+            self.require_same_branch()?;
+            self.leave_what_does_not_go_on()?;
             self.record(vec![Event::RunContinued])?;
         } else {
+            self.leave_what_does_not_go_on()?;
             let backlog = self.parts.backlog.current();
             let started = RunStarted {
                 run: self.run.clone(),
                 backlog: self.orders.backlog_name.clone(),
                 project: backlog.project.clone(),
+                description: backlog.description.clone(),
                 agent: self.parts.agent.label(),
                 branch: self.orders.branch.clone(),
                 carried: carried(&self.state, backlog),
@@ -65,7 +74,38 @@ impl Engine {
             self.record(vec![Event::RunStarted(started)])?;
         }
         self.orders.policy.iterations_before = self.state.iterations;
-        self.follow_the_branch()
+        // After a crash nobody can tell the agent's commits from the human's.
+        if cut_off { Ok(()) } else { self.follow_the_branch() }
+    }
+
+    /// A run belongs to its branch, unless the human names another one.
+    fn require_same_branch(&self) -> Result<(), EngineError> {
+        let before = self.state.run.as_ref().and_then(|run| run.branch.clone());
+        match (before, &self.orders.branch) {
+            (Some(before), Some(now)) if before != *now && !self.orders.branch_is_chosen => {
+                Err(EngineError::OtherBranch { before, now: now.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Another story of the same id is not the one whose work is in the tree or was accepted.
+    fn leave_what_does_not_go_on(&mut self) -> Result<(), EngineError> {
+        let backlog = self.parts.backlog.current();
+        let is_other = |id: &&StoryId| !goes_on(&self.state, backlog, id);
+        let in_tree = self.state.in_tree.iter().filter(is_other).cloned();
+        let accepted = self.state.stories.iter().filter(|(_, known)| known.closing.is_some());
+        let accepted = accepted.map(|(id, _)| id).filter(is_other).cloned();
+        let others: Vec<StoryId> = in_tree.chain(accepted).collect();
+        for id in others {
+            if backlog_passes(self.parts.backlog.current(), &id) {
+                continue;
+            }
+            let text = format!("{id} is another story now; the work of the earlier one is kept");
+            self.notice(Notice::Warning(text));
+            self.set_aside(&id)?;
+        }
+        Ok(())
     }
 
     /// Commits that were made while no attempt ran are not the story's work.
@@ -78,19 +118,29 @@ impl Engine {
         }
         let from = known.head.clone();
         let base = self.parts.tree.move_base(&base, from.as_deref())?;
+        self.parts.tree.hold(&base)?;
         self.record(vec![Event::BaseSet { story, base }])
     }
 }
 
-/// Stories whose question, guidance or unfinished work goes on: the same id with the same title.
+/// Stories whose question, guidance or unfinished work goes on.
 fn carried(state: &RunState, backlog: &Backlog) -> Vec<StoryId> {
-    let goes_on = |id: &StoryId, title: &str| {
-        backlog.story(id).is_some_and(|story| !story.is_settled() && story.title == title)
-    };
-    state
-        .stories
-        .iter()
-        .filter(|(id, known)| known.is_worth_carrying() && goes_on(id, &known.title))
-        .map(|(id, _)| id.clone())
-        .collect()
+    let worth = state.stories.iter().filter(|(_, known)| known.is_worth_carrying());
+    worth.map(|(id, _)| id).filter(|id| goes_on(state, backlog, id)).cloned().collect()
+}
+
+/// In the same backlog the id decides, so that a title can be corrected; where another backlog
+/// took its place, only a story of the same title is the same story.
+fn goes_on(state: &RunState, backlog: &Backlog, id: &StoryId) -> bool {
+    let same_backlog = state.run.as_ref().is_some_and(|run| {
+        run.project == backlog.project && run.description == backlog.description
+    });
+    let same_title = |title: &str| state.story(id).is_some_and(|known| known.title == title);
+    backlog
+        .story(id)
+        .is_some_and(|story| !story.is_settled() && (same_backlog || same_title(&story.title)))
+}
+
+fn backlog_passes(backlog: &Backlog, id: &StoryId) -> bool {
+    backlog.story(id).is_some_and(|story| story.passes)
 }

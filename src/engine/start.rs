@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use uuid::Uuid;
 
 use crate::agent::{Launch, Reading};
-use crate::core::backlog::Backlog;
 use crate::core::event::{AttemptEnded, AttemptStarted, Base, Event, Role};
 use crate::core::id::StoryId;
 use crate::core::outcome::{Outcome, classify};
@@ -15,17 +14,17 @@ use crate::core::{backlog::Story, signal::Signals};
 use crate::process::Spec;
 use crate::store::room::{Pages, private_file};
 
-use super::Engine;
 use super::attempt::{Attendance, Report, TreeEnd};
 use super::error::EngineError;
 use super::ports::Notice;
+use super::{Engine, Happened};
 
 /// What is known of an attempt under way beside the journal.
 pub struct UnderWay {
     /// Tree and branch right before it.
     pub before: Base,
-    /// The marks as they were: the agent's own are put back.
-    pub backlog: Backlog,
+    /// The stories there were.
+    pub stories: Vec<StoryId>,
 }
 
 impl Engine {
@@ -34,9 +33,9 @@ impl Engine {
         let Some(story) = self.parts.backlog.current().story(id).cloned() else { return Ok(()) };
         let before = self.base_for_next_attempt()?;
         let base = self.story_base(id, &before)?;
-        let kept_at = self.bring_back(id, &base)?;
+        self.bring_back(id, &base)?;
         let iteration = self.state.iterations + 1;
-        let prompt = self.prompt(&story, iteration, kept_at.as_deref());
+        let prompt = self.prompt(&story, iteration);
         let pages = self.parts.room.iteration(&self.run, iteration, id)?;
         pages.write_prompt(&prompt)?;
         let started = AttemptStarted {
@@ -49,9 +48,10 @@ impl Engine {
             base,
             guided: self.state.story(id).is_some_and(|known| !known.guidance.is_empty()),
         };
-        let backlog = self.parts.backlog.current().clone();
+        let all = &self.parts.backlog.current().stories;
+        let stories = all.iter().map(|story| story.id.clone()).collect();
         self.record(vec![Event::AttemptStarted(Box::new(started.clone()))])?;
-        self.under_way.insert(started.attempt.clone(), UnderWay { before, backlog });
+        self.under_way.insert(started.attempt.clone(), UnderWay { before, stories });
         self.spawn(&started, launch, &pages, &prompt)
     }
 
@@ -72,7 +72,7 @@ impl Engine {
         }
     }
 
-    fn prompt(&self, story: &Story, iteration: u32, kept_at: Option<&str>) -> String {
+    fn prompt(&self, story: &Story, iteration: u32) -> String {
         let backlog = self.parts.backlog.current();
         let known = self.state.story(&story.id);
         Prompt {
@@ -86,7 +86,8 @@ impl Engine {
                 stories: backlog.stories.len(),
                 remaining: backlog.remaining(),
                 last_error: known.and_then(|known| known.last_error.as_deref()),
-                kept_at,
+                work_in_tree: known.is_some_and(|known| known.base.is_some()),
+                kept_at: known.and_then(|known| known.does_not_fit.as_deref()),
             },
             guidance: known.map_or(&[], |known| &known.guidance),
         }
@@ -128,7 +129,13 @@ impl Engine {
             stop: self.stop.subscribe(),
             happened: self.happened.0.clone(),
         };
-        tokio::spawn(attendance.attend());
+        let attending = tokio::spawn(attendance.attend());
+        let happened = self.happened.0.clone();
+        tokio::spawn(async move {
+            if attending.await.is_err() {
+                let _ = happened.send(Happened::AttendanceLost).await;
+            }
+        });
         Ok(())
     }
 
@@ -139,10 +146,16 @@ impl Engine {
         let under_way = self.under_way.remove(&report.attempt);
         let outcome = classify(&report.read.seen, &report.exit, report.ended_by);
         let signals = report.read.signals.clone();
-        let evidence = self.gather(&signals, &outcome, under_way.as_ref())?;
-        self.put_back_marks(under_way.as_ref())?;
+        self.refresh_backlog();
+        self.marks_are_suspect = true;
+        // An attempt that cannot be looked at is recorded all the same: what it said and cost is
+        // known.
+        let (evidence, problem) = match self.gather(&signals, &outcome, under_way.as_ref()) {
+            Ok(evidence) => (evidence, None),
+            Err(error) => (Evidence { changed: true, remaining: usize::MAX }, Some(error)),
+        };
         let verdict = judge(&outcome, &signals, evidence);
-        self.tell(&report, &signals, evidence);
+        self.tell(&report, &signals, evidence, under_way.as_ref());
         let mut events = vec![Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: report.attempt.clone(),
             story: started.story.clone(),
@@ -151,10 +164,13 @@ impl Engine {
             verdict: verdict.clone(),
             usage: report.read.usage,
             elapsed_ms: u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX),
-            head: self.parts.tree.head_commit()?,
+            head: self.parts.tree.head_commit().unwrap_or_default(),
         }))];
         events.extend(follow_up(&started, verdict));
         self.record(events)?;
+        if let Some(error) = problem {
+            return Err(error);
+        }
         match report.tree {
             TreeEnd::Gone => Ok(()),
             TreeEnd::Survivors(names) => Err(EngineError::Survivors(names)),
@@ -168,13 +184,10 @@ impl Engine {
         outcome: &Outcome,
         under_way: Option<&UnderWay>,
     ) -> Result<Evidence, EngineError> {
-        self.refresh_backlog();
-        let remaining = under_way.map_or_else(
-            || self.parts.backlog.current().remaining(),
-            |under_way| under_way.backlog.remaining(),
-        );
-        // Looking at a large tree takes its time, and a claim does not depend on it.
-        let depends = *outcome == Outcome::Completed && !signals.claims_story;
+        let remaining = self.state.marks.remaining(self.parts.backlog.current());
+        // Looking at a large tree takes its time, and neither a claim nor a question depends on it.
+        let depends =
+            *outcome == Outcome::Completed && !signals.claims_story && signals.escalation.is_none();
         let changed = match under_way {
             Some(under_way) if depends => self.parts.tree.changed_since(&under_way.before)?,
             _ => true,
@@ -182,25 +195,34 @@ impl Engine {
         Ok(Evidence { changed, remaining })
     }
 
-    /// The agent is not trusted with its own marks.
-    fn put_back_marks(&mut self, under_way: Option<&UnderWay>) -> Result<(), EngineError> {
-        let Some(under_way) = under_way else { return Ok(()) };
-        if self.parts.backlog.problem().is_some() {
-            return Ok(());
-        }
-        let ids = self.parts.backlog.put_back_marks(&under_way.backlog)?;
-        if !ids.is_empty() {
-            self.notice(Notice::MarksPutBack { ids });
-        }
-        Ok(())
-    }
-
-    fn tell(&mut self, report: &Report, signals: &Signals, evidence: Evidence) {
+    fn tell(
+        &mut self,
+        report: &Report,
+        signals: &Signals,
+        evidence: Evidence,
+        under_way: Option<&UnderWay>,
+    ) {
         if is_false_promise(signals, evidence) {
             self.notice(Notice::FalsePromise { remaining: evidence.remaining });
         }
         if !signals.claims_others.is_empty() {
             self.notice(Notice::OtherClaims { ids: signals.claims_others.clone() });
+        }
+        let backlog = self.parts.backlog.current();
+        let is_gone = |id: &&StoryId| backlog.story(id).is_none();
+        let before = under_way.map_or(&[][..], |under_way| &under_way.stories);
+        let gone: Vec<String> = before.iter().filter(is_gone).map(ToString::to_string).collect();
+        if !gone.is_empty() {
+            let gone = gone.join(", ");
+            let text = format!("{gone} disappeared from the backlog during the attempt");
+            self.notice(Notice::Warning(text));
+        }
+        for (tool, times) in &report.read.denied {
+            let text = format!(
+                "the agent was not allowed to use `{tool}` ({times} times); `allowed_tools` in \
+                 ralph.toml allows it"
+            );
+            self.notice(Notice::Warning(text));
         }
         if !report.ended.is_empty() && report.ended_by.is_none() {
             let names = report.ended.join(", ");

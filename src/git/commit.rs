@@ -11,7 +11,7 @@ use super::changes::{Entry, between, bytes_of, entry_at};
 use super::error::{Doing, GitError, file_error};
 use super::head::{self, Tip};
 use super::index::{Staged, unstatted};
-use super::snapshot::snapshot_into;
+use super::snapshot::{Scan, snapshot_into};
 use super::tree_edit::edited;
 use crate::core::event::Base;
 
@@ -30,6 +30,10 @@ pub struct CommitRequest<'a> {
 pub struct Committed {
     /// The commit's full id.
     pub commit: String,
+    /// Something beside the replaced files is new since the base.
+    pub changed: bool,
+    /// Repositories inside the work tree, which cannot be committed.
+    pub left_out: Vec<PathBuf>,
     /// The next story's base, without another scan. It holds once the replaced
     /// files are on disk, and as long as nobody else writes to the tree.
     pub next_base: Option<Base>,
@@ -38,6 +42,8 @@ pub struct Committed {
 /// What a commit will hold beside what HEAD has.
 struct Plan {
     paths: BTreeMap<PathBuf, Option<IndexEntry>>,
+    /// Nested repositories.
+    left_out: Vec<PathBuf>,
     /// The snapshot that the paths came from.
     work_tree: Option<Oid>,
 }
@@ -58,10 +64,15 @@ impl WorkTree {
         let plan = self.plan(&mut index, request, parent.as_ref())?;
         let commit = self.commit_plan(&plan, parent, request.message)?;
         let next_base = self.next_base(&plan, request, commit)?;
+        let replaced = |path: &PathBuf| request.replaced.iter().any(|(other, _)| other == path);
+        let moved =
+            request.base.is_none_or(|base| base.commit != head.commit.map(|id| id.to_string()));
+        let changed = moved || plan.paths.keys().any(|path| !replaced(path));
+        let left_out = plan.left_out;
         self.update_index(&plan.paths.into_iter().collect::<Vec<Staged>>())?;
         let subject = request.message.lines().next().unwrap_or_default();
         self.move_home(home, Some(commit), &format!("commit: {subject}"))?;
-        Ok(Committed { commit: commit.to_string(), next_base })
+        Ok(Committed { commit: commit.to_string(), changed, left_out, next_base })
     }
 
     fn commit_at(&self, head: &Tip) -> Result<Option<Commit<'_>>, GitError> {
@@ -77,7 +88,7 @@ impl WorkTree {
     ) -> Result<Plan, GitError> {
         let mut plan = match request.base {
             Some(base) => self.since(index, base, parent)?,
-            None => Plan { paths: BTreeMap::new(), work_tree: None },
+            None => Plan { paths: BTreeMap::new(), left_out: Vec::new(), work_tree: None },
         };
         let new = plan.paths.iter().filter(|(_, entry)| entry.is_some());
         new.map(|(path, _)| path).try_for_each(|path| self.require_plain(path))?;
@@ -94,14 +105,14 @@ impl WorkTree {
         base: &Base,
         parent: Option<&Commit<'_>>,
     ) -> Result<Plan, GitError> {
-        let now = snapshot_into(index)?;
+        let Scan { tree: now, nested: left_out } = snapshot_into(index)?;
         let base_tree = self.tree(&base.tree)?;
         let now_tree = self.repo.find_tree(now).doing("read the snapshot")?;
         let changes = between(&self.repo, Some(&base_tree), Some(&now_tree))?;
         let mut paths: Vec<PathBuf> = changes.into_iter().map(|change| change.path).collect();
         paths.extend(self.taken_back(base, &base_tree, parent)?);
         let paths = paths.into_iter().map(|path| (path.clone(), index.get_path(&path, 0)));
-        Ok(Plan { paths: paths.collect(), work_tree: Some(now) })
+        Ok(Plan { paths: paths.collect(), left_out, work_tree: Some(now) })
     }
 
     /// Paths that the agent committed and that were clean at the base: whatever

@@ -67,6 +67,19 @@ pub enum GitError {
     Git { doing: &'static str, source: git2::Error },
 }
 
+impl GitError {
+    /// The work tree is in a state that an agent brought about and can mend.
+    pub fn is_the_agents_doing(&self) -> bool {
+        matches!(
+            self,
+            Self::InProgress { .. }
+                | Self::Unmerged(_)
+                | Self::BranchChanged { .. }
+                | Self::ForeignFilter { .. }
+        )
+    }
+}
+
 /// Says what was being done when libgit2 failed.
 pub(super) trait Doing<T> {
     fn doing(self, doing: &'static str) -> Result<T, GitError>;

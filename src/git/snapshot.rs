@@ -69,27 +69,40 @@ impl WorkTree {
     }
 
     pub(super) fn scan(&self) -> Result<Oid, GitError> {
-        snapshot_into(&mut self.fresh_index()?)
+        Ok(snapshot_into(&mut self.fresh_index()?)?.tree)
     }
 }
 
-/// The work tree as a tree; afterwards the index in memory says the same.
-pub(super) fn snapshot_into(index: &mut Index) -> Result<Oid, GitError> {
-    stage_all(index).doing("read the work tree (is every file readable?)")?;
-    index.write_tree().doing("write the snapshot")
+/// What a look at the work tree found.
+pub(super) struct Scan {
+    pub tree: Oid,
+    /// Repositories inside the work tree, which cannot be a part of it.
+    pub nested: Vec<PathBuf>,
 }
 
-/// Brings the index in memory to what is in the work tree.
-pub(super) fn stage_all(index: &mut Index) -> Result<(), git2::Error> {
+/// The work tree as a tree; afterwards the index in memory says the same.
+pub(super) fn snapshot_into(index: &mut Index) -> Result<Scan, GitError> {
+    let nested = stage_all(index).doing("read the work tree (is every file readable?)")?;
+    let tree = index.write_tree().doing("write the snapshot")?;
+    Ok(Scan { tree, nested })
+}
+
+/// Brings the index in memory to what is in the work tree; the nested repositories it left out.
+pub(super) fn stage_all(index: &mut Index) -> Result<Vec<PathBuf>, git2::Error> {
     index.remove_dir(Path::new(OWN_FOLDER), 0)?;
     let sparse = left_out_by_sparse_checkout(index);
+    let mut left_out = Vec::new();
     let mut skip = |path: &Path, _: &[u8]| {
         // libgit2 marks nested repositories with a slash, and cannot add them.
         let nested = bytes_of(path).ends_with(b"/");
+        if nested {
+            left_out.push(path.to_owned());
+        }
         i32::from(nested || path.starts_with(OWN_FOLDER) || sparse.contains(path))
     };
     // Without a pattern git2 hands a null pointer to the closure.
-    index.add_all(["*"], IndexAddOption::DEFAULT, Some(&mut skip))
+    index.add_all(["*"], IndexAddOption::DEFAULT, Some(&mut skip))?;
+    Ok(left_out)
 }
 
 fn left_out_by_sparse_checkout(index: &Index) -> HashSet<PathBuf> {

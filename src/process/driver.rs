@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream as StdStream;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -45,7 +46,36 @@ pub struct Running {
     pub stdout: ChildStdout,
     pub stderr: ChildStderr,
     pub control: Control,
-    _supervisor: Child,
+    supervisor: Child,
+}
+
+/// The agent itself. On Linux it is held by a handle, so that its number cannot become somebody
+/// else's.
+pub struct Leader {
+    pid: Pid,
+    #[cfg(target_os = "linux")]
+    handle: OwnedFd,
+}
+
+impl Leader {
+    /// None when it has ended already.
+    pub fn hold(pid: i32) -> Option<Self> {
+        let pid = Pid::from_raw(pid)?;
+        Some(Self {
+            pid,
+            #[cfg(target_os = "linux")]
+            handle: rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()?,
+        })
+    }
+
+    /// For an agent whose supervisor was killed: it and its group, as far as that can be told.
+    pub fn kill(&self) {
+        #[cfg(target_os = "linux")]
+        if rustix::process::pidfd_send_signal(&self.handle, Signal::KILL).is_err() {
+            return;
+        }
+        let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+    }
 }
 
 /// The socket to the supervisor.
@@ -77,7 +107,7 @@ impl Supervisor {
         let (reports, orders) = UnixStream::from_std(ours)?.into_split();
         let reports = BufReader::new(reports).lines();
         let control = Control { orders, reports };
-        Ok(Running { stdout, stderr, control, _supervisor: supervisor })
+        Ok(Running { stdout, stderr, control, supervisor })
     }
 }
 
@@ -90,9 +120,20 @@ fn enlarge(pipe: &ChildStdout) {
 #[cfg(not(target_os = "linux"))]
 fn enlarge(_pipe: &ChildStdout) {}
 
+impl Running {
+    /// An agent may have stopped its supervisor: it has to go on to obey.
+    pub async fn order(&mut self, order: Order) {
+        let pid = self.supervisor.id().and_then(|id| i32::try_from(id).ok());
+        if let Some(pid) = pid.and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::CONT);
+        }
+        self.control.order(order).await;
+    }
+}
+
 impl Control {
     /// The supervisor that cannot be told any more has already ended.
-    pub async fn order(&mut self, order: Order) {
+    async fn order(&mut self, order: Order) {
         if let Ok(mut line) = serde_json::to_vec(&order) {
             line.push(b'\n');
             let _ = self.orders.write_all(&line).await;

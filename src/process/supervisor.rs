@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, WaitOptions, getpid, setsid, wait};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::message::{Exit, Order, Report};
 use super::tree::{self, Seen};
@@ -51,10 +52,20 @@ pub fn supervise(task: &Task) -> io::Result<()> {
             return send(&control, &Report::SpawnFailed { error: error.to_string() });
         }
     };
+    let attended = attend(control, agent);
+    if attended.is_err() {
+        // Nobody watches it, so it must not go on.
+        tree::descendants(getpid().as_raw_pid()).iter().for_each(|one| one.signal(Signal::KILL));
+    }
+    attended
+}
+
+fn attend(control: UnixStream, agent: i32) -> io::Result<()> {
     let_go_of_the_pipes()?;
     let (sender, happened) = channel();
-    listen(control.try_clone()?, sender.clone());
-    reap(sender);
+    listen(control.try_clone()?, sender.clone())?;
+    obey_signals(sender.clone())?;
+    reap(sender)?;
     let mut watch = Watch { control, agent, happened, ended: Vec::new() };
     watch.report(&Report::Spawned { pid: agent });
     watch.run();
@@ -89,8 +100,8 @@ fn send(mut control: &UnixStream, report: &Report) -> io::Result<()> {
     control.write_all(&line)
 }
 
-fn listen(control: UnixStream, happened: Sender<Happened>) {
-    thread::spawn(move || {
+fn listen(control: UnixStream, happened: Sender<Happened>) -> io::Result<()> {
+    in_background(move || {
         for line in BufReader::new(control).lines() {
             let Ok(line) = line else { break };
             let Ok(order) = serde_json::from_str(&line) else { continue };
@@ -99,12 +110,37 @@ fn listen(control: UnixStream, happened: Sender<Happened>) {
             }
         }
         let _ = happened.send(Happened::LifeLineCut);
-    });
+    })
+}
+
+fn in_background(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().spawn(work).map(drop)
+}
+
+/// Whoever wants to end this process wants to end the agent: it must not outlive its supervisor.
+fn obey_signals(happened: Sender<Happened>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    in_background(move || {
+        runtime.block_on(async {
+            let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+            let [Ok(mut term), Ok(mut int), Ok(mut hup)] = kinds.map(signal) else { return };
+            loop {
+                tokio::select! {
+                    _ = term.recv() => {}
+                    _ = int.recv() => {}
+                    _ = hup.recv() => {}
+                }
+                if happened.send(Happened::Ordered(Order::Stop)).is_err() {
+                    return;
+                }
+            }
+        });
+    })
 }
 
 /// The only place that waits, so no exit status can be taken by another.
-fn reap(happened: Sender<Happened>) {
-    thread::spawn(move || {
+fn reap(happened: Sender<Happened>) -> io::Result<()> {
+    in_background(move || {
         loop {
             let event = match wait(WaitOptions::empty()) {
                 Ok(Some((pid, status))) => {
@@ -124,7 +160,7 @@ fn reap(happened: Sender<Happened>) {
                 return;
             }
         }
-    });
+    })
 }
 
 struct Watch {
@@ -154,7 +190,9 @@ impl Watch {
                     // `NoChildren` is next when nothing was left behind; else it is ended now.
                     match self.happened.recv_timeout(POLL) {
                         Ok(Happened::NoChildren) => return self.gone(Vec::new()),
-                        Ok(Happened::LifeLineCut) => Stage::Killing(Instant::now()),
+                        Ok(Happened::LifeLineCut | Happened::Ordered(Order::Kill)) => {
+                            Stage::Killing(Instant::now())
+                        }
                         _ => Stage::Terminating(Instant::now()),
                     }
                 }

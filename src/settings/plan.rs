@@ -17,7 +17,8 @@ const DEFAULT_MAX_ATTEMPTS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
 const A_COUNT: &str = "a number from 1 on";
-const A_TIME: &str = "a time such as `10m` or `90s`";
+const A_TIME: &str = "a time such as `10m` or `90s`, at most 30 days";
+const LONGEST_TIME: Duration = Duration::from_hours(30 * 24);
 
 /// What the command line said; None where it was silent.
 #[derive(Clone, Debug, Default)]
@@ -196,7 +197,8 @@ fn limit(text: &str) -> Option<Option<u32>> {
 
 fn duration(text: &str) -> Option<Duration> {
     let span: jiff::SignedDuration = text.parse().ok()?;
-    Duration::try_from(span).ok().filter(|duration| !duration.is_zero())
+    let duration = Duration::try_from(span).ok()?;
+    (!duration.is_zero() && duration <= LONGEST_TIME).then_some(duration)
 }
 
 fn agent(flags: &Flags, file: &SettingsFile) -> Result<AgentChoice, PlanError> {

@@ -49,6 +49,7 @@ fn backlog(title: &str) -> Backlog {
 
 fn started(project: &str) -> Event {
     Event::RunStarted(RunStarted {
+        description: String::new(),
         run: "0199a8b0-5c1d-7000-8000-000000000000".into(),
         backlog: "PRD.json".into(),
         project: project.into(),

@@ -23,6 +23,9 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::AttemptEnded(end) => attempt_ended(at, end),
         // The commit says the one; the other changes nothing that people see.
         Event::ClosePlanned { .. } | Event::BaseSet { .. } => vec![],
+        // A notice says the one; the human knows the other.
+        Event::WorkLetGo { .. } | Event::MarksSeen { .. } => vec![],
+        Event::CloseRefused { story, error } => vec![not_closed(at, story, error)],
         Event::StoryClosed(closed) => {
             vec![complete(at, &closed.story, &closed.commit, view), progress(at, view)]
         }
@@ -94,6 +97,11 @@ fn complete(at: i64, story: &StoryId, commit: &str, view: View<'_>) -> Line {
         .figures(time_and_cost(figures.elapsed_ms, &figures.usage))
         .figures([short_commit(commit)])
         .into()
+}
+
+fn not_closed(at: i64, story: &StoryId, error: &str) -> Line {
+    let text = Text::at(at).with(Tone::Bad, format!("✗ {story} cannot be closed: "));
+    text.plain(brief(error)).into()
 }
 
 fn asks(at: i64, story: &StoryId, summary: &str) -> Line {

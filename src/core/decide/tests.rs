@@ -1,0 +1,342 @@
+use std::num::NonZeroU32;
+
+use crate::core::select::{Because, Blocked};
+use crate::core::tests::{History, Told, attended, backlog, failed, guidance, id, policy, story};
+use crate::core::verdict::Verdict;
+
+use super::*;
+
+fn ask(story: &str) -> Next {
+    Next::Ask { story: id(story) }
+}
+
+fn attempt(story: &str) -> Next {
+    Next::Attempt { story: id(story) }
+}
+
+fn set_aside(story: &str) -> Next {
+    Next::SetAside { story: id(story) }
+}
+
+fn let_go(story: &str) -> Next {
+    Next::LetGo { story: id(story) }
+}
+
+fn skip(story: &str) -> Next {
+    Next::Skip { story: id(story) }
+}
+
+fn park(story: &str) -> Next {
+    Next::Park { story: id(story) }
+}
+
+fn only(story: &str) -> Policy {
+    Policy { only: Some(id(story)), ..attended() }
+}
+
+fn at_most(max_iterations: u32) -> Policy {
+    Policy { max_iterations: Some(max_iterations), ..attended() }
+}
+
+/// A and B, nothing done yet.
+fn two() -> Backlog {
+    backlog([story("A"), story("B")])
+}
+
+fn next(history: &History, backlog: &Backlog, policy: &Policy) -> Next {
+    decide(&history.state, backlog, policy)
+}
+
+/// The summary of the question that is raised next, if one is.
+fn raised(history: &History, policy: &Policy) -> Option<String> {
+    match next(history, &two(), policy) {
+        Next::Raise { question, .. } => Some(question.summary),
+        _ => None,
+    }
+}
+
+#[test]
+fn every_rule_comes_before_the_next_one() {
+    let new = History::new;
+    let done = |name: &str| new().tried(name, Verdict::Done);
+    let aborted = |history: History| history.raised("B").answered("B", Answer::Abort);
+    let a_passes = || backlog([story("A").passing(), story("B")]);
+    let all_pass = || backlog([story("A").passing(), story("B").passing()]);
+    let close = Next::Close { story: id("A"), attempt: "attempt 1".into() };
+    let limited = Next::Stop(StopReason::MaxIterations { limit: 1 });
+    for (rule, history, backlog, policy, expected) in [
+        ("close before abort", aborted(done("A").planned("A")), two(), attended(), close),
+        (
+            "abort before wait",
+            aborted(new()).started("A"),
+            two(),
+            attended(),
+            Next::Stop(StopReason::Aborted),
+        ),
+        ("wait before questions", new().raised("B").started("A"), two(), attended(), Next::Wait),
+        ("questions before leaving", done("A").raised("B"), a_passes(), attended(), ask("B")),
+        (
+            "leaving before skip",
+            done("A").answered("B", Answer::Skip),
+            a_passes(),
+            attended(),
+            let_go("A"),
+        ),
+        (
+            "skip before settled",
+            new().answered("B", Answer::Skip),
+            a_passes(),
+            only("A"),
+            skip("B"),
+        ),
+        (
+            "settled before limits",
+            done("A").closed("A"),
+            all_pass(),
+            at_most(1),
+            Next::Stop(StopReason::AllDone),
+        ),
+        ("limits before attempt", done("A").closed("A"), a_passes(), at_most(1), limited),
+    ] {
+        assert_eq!(next(&history, &backlog, &policy), expected, "{rule}");
+    }
+}
+
+#[test]
+fn an_open_question_is_handled_as_was_decided() {
+    let history = History::new().tried("A", Verdict::Progress).raised("A");
+    let answer = |answer: Answer| Next::Answer { story: id("A"), answer };
+    for (on_escalation, human_present, expected) in [
+        (OnEscalation::Ask, true, ask("A")),
+        (OnEscalation::Ask, false, park("A")),
+        (OnEscalation::Park, true, park("A")),
+        (OnEscalation::Park, false, park("A")),
+        (OnEscalation::Skip, true, answer(Answer::Skip)),
+        (OnEscalation::Skip, false, answer(Answer::Skip)),
+        (OnEscalation::Abort, true, answer(Answer::Abort)),
+        (OnEscalation::Abort, false, answer(Answer::Abort)),
+    ] {
+        let policy = Policy { on_escalation, human_present, ..policy() };
+        assert_eq!(next(&history, &two(), &policy), expected, "{on_escalation:?} {human_present}");
+    }
+}
+
+#[test]
+fn only_questions_that_matter_are_asked() {
+    let history = History::new().raised("B");
+    for (backlog, policy, expected) in [
+        (two(), attended(), ask("B")),
+        (two(), only("B"), ask("B")),
+        (two(), only("A"), attempt("A")),
+        (backlog([story("A"), story("B").passing()]), attended(), attempt("A")),
+        (backlog([story("A"), story("B").skipped()]), attended(), attempt("A")),
+        (backlog([story("A")]), attended(), attempt("A")),
+    ] {
+        assert_eq!(next(&history, &backlog, &policy), expected);
+    }
+}
+
+#[test]
+fn a_parked_question_is_asked_again_by_the_next_process_only() {
+    let parked = History::new().raised("A").parked("A");
+    assert_eq!(next(&parked, &two(), &attended()), attempt("B"));
+    let continued = parked.clone().then(crate::core::event::Event::RunContinued);
+    assert_eq!(next(&continued, &two(), &attended()), ask("A"));
+    assert_eq!(next(&parked.clone().run(&["A"]), &two(), &attended()), ask("A"));
+    assert_eq!(next(&parked.run(&[]), &two(), &attended()), attempt("A"));
+}
+
+#[test]
+fn an_answer_leads_on() {
+    let asked = History::new().tried("A", Verdict::Progress).raised("A");
+    for (answer, expected) in [
+        (Answer::Retry, attempt("A")),
+        (guidance("use v2"), attempt("A")),
+        (Answer::Option { number: 1, text: "left".into() }, attempt("A")),
+        (Answer::Skip, set_aside("A")),
+        (Answer::Abort, Next::Stop(StopReason::Aborted)),
+    ] {
+        let answered = asked.clone().answered("A", answer.clone());
+        assert_eq!(next(&answered, &two(), &attended()), expected, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_skipped_story_is_left_before_it_is_marked() {
+    let wanted = History::new().tried("A", Verdict::Progress).answered("A", Answer::Skip);
+    assert_eq!(next(&wanted, &two(), &attended()), set_aside("A"));
+    let left = wanted.set_aside("A", None);
+    assert_eq!(next(&left, &two(), &attended()), skip("A"));
+    let marked = backlog([story("A").skipped(), story("B")]);
+    assert_eq!(next(&left.skipped("A"), &marked, &attended()), attempt("B"));
+}
+
+#[test]
+fn the_same_error_too_often_is_a_question() {
+    let same = failed("no such file");
+    let new = History::new;
+    let twice = || new().tried_often("A", &same, 2);
+    let often = Some("the same error 3 times in a row: no such file".to_owned());
+    for (case, history, expected) in [
+        ("once less than the threshold", twice(), None),
+        ("at the threshold", twice().tried("A", same.clone()), often.clone()),
+        ("another error between", twice().tried("A", failed("x")).tried("A", same.clone()), None),
+        ("progress between", twice().tried("A", Verdict::Progress).tried("A", same.clone()), None),
+        ("an answer between", twice().answered("A", Answer::Retry).tried("A", same.clone()), None),
+        ("another story's error", twice().tried("B", same.clone()), None),
+        ("a question is open already", twice().tried("A", same.clone()).raised("A"), None),
+        (
+            "and again after the answer",
+            twice().answered("A", Answer::Retry).tried_often("A", &same, 3),
+            often,
+        ),
+    ] {
+        assert_eq!(raised(&history, &attended()), expected, "{case}");
+    }
+}
+
+#[test]
+fn too_many_attempts_are_a_question() {
+    let progress = Verdict::Progress;
+    let tried = |times| History::new().tried_often("A", &progress, times);
+    let many = Some("5 attempts, and it is not complete".to_owned());
+    for (case, history, expected) in [
+        ("one less", tried(4), None),
+        ("the last one", tried(5), many.clone()),
+        (
+            "an answer in between",
+            tried(4).answered("A", guidance("x")).tried("A", Verdict::Progress),
+            None,
+        ),
+        (
+            "as many again",
+            tried(5).answered("A", Answer::Retry).tried_often("A", &progress, 5),
+            many,
+        ),
+        ("another story's", tried(4).tried("B", Verdict::Progress), None),
+        ("a new run", tried(5).run(&["A"]), None),
+    ] {
+        assert_eq!(raised(&history, &attended()), expected, "{case}");
+    }
+}
+
+#[test]
+fn the_drivers_own_question_can_be_answered_like_an_agents() {
+    let once = NonZeroU32::MIN;
+    let policy = Policy { stuck_threshold: once, ..attended() };
+    let history = History::new().tried("A", failed("no such file"));
+    let Next::Raise { story, question } = next(&history, &two(), &policy) else {
+        panic!("no question")
+    };
+    assert_eq!((story, question.kind), (id("A"), EscalationKind::Stuck));
+    assert_eq!(question.context, "no such file");
+    assert_eq!(question.question, "How should A go on?");
+    assert_eq!(question.options.len(), 3);
+}
+
+#[test]
+fn work_in_the_tree_goes_on_unless_its_story_cannot() {
+    let new = History::new;
+    let begun = || new().tried("B", Verdict::Progress);
+    let urgent = || story("A").ranked(0.0);
+    let b = || story("B").ranked(9.0);
+    for (case, history, backlog, policy, expected) in [
+        ("before a higher priority", begun(), backlog([urgent(), b()]), attended(), attempt("B")),
+        ("wanted alone", begun(), backlog([urgent(), b()]), only("B"), attempt("B")),
+        ("another is wanted", begun(), backlog([urgent(), b()]), only("A"), set_aside("B")),
+        (
+            "another is wanted that cannot start",
+            begun(),
+            backlog([urgent().after(&["B"]), b()]),
+            only("A"),
+            Next::Stop(StopReason::NothingToSelect {
+                blocked: vec![Blocked {
+                    story: id("A"),
+                    because: Because::WaitsFor { on: id("B") },
+                }],
+            }),
+        ),
+        (
+            "parked",
+            begun().raised("B").parked("B"),
+            backlog([urgent(), b()]),
+            attended(),
+            set_aside("B"),
+        ),
+        ("passing", begun(), backlog([urgent(), b().passing()]), attended(), let_go("B")),
+        ("skipped", begun(), backlog([urgent(), b().skipped()]), attended(), set_aside("B")),
+        ("removed", begun(), backlog([urgent()]), attended(), set_aside("B")),
+        ("blocked", begun(), backlog([urgent(), b().after(&["A"])]), attended(), set_aside("B")),
+        (
+            "out of the way",
+            begun().set_aside("B", None),
+            backlog([urgent(), b()]),
+            attended(),
+            attempt("A"),
+        ),
+    ] {
+        assert_eq!(next(&history, &backlog, &policy), expected, "{case}");
+    }
+}
+
+#[test]
+fn limits_hold_and_count_what_they_should() {
+    let progress = Verdict::Progress;
+    let tried = |times| History::new().tried_often("A", &progress, times);
+    let once = |iterations_before| Policy { once: true, iterations_before, ..attended() };
+    let stop = Next::Stop;
+    for (case, history, policy, expected) in [
+        ("below the limit", tried(1), at_most(2), attempt("A")),
+        ("at it", tried(2), at_most(2), stop(StopReason::MaxIterations { limit: 2 })),
+        ("no limit", tried(4), attended(), attempt("A")),
+        ("none allowed", tried(0), at_most(0), stop(StopReason::MaxIterations { limit: 0 })),
+        ("once, not yet", tried(0), once(0), attempt("A")),
+        ("once, done", tried(1), once(0), stop(StopReason::Once)),
+        ("once counts this process only", tried(1), once(1), attempt("A")),
+        ("once, done after others", tried(2), once(1), stop(StopReason::Once)),
+    ] {
+        assert_eq!(next(&history, &two(), &policy), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_run_that_is_complete_is_done_whatever_its_limits() {
+    let last = History::new().tried("A", Verdict::Done).closed("A");
+    let done = || backlog([story("A").passing(), story("B").skipped()]);
+    for policy in [at_most(1), Policy { once: true, ..policy() }, only("A")] {
+        assert_eq!(next(&last, &done(), &policy), Next::Stop(StopReason::AllDone));
+    }
+    let rest = backlog([story("A").passing(), story("B")]);
+    let story_done = Next::Stop(StopReason::StoryDone { story: id("A") });
+    for policy in [only("A"), Policy { once: true, max_iterations: Some(1), ..only("A") }] {
+        assert_eq!(next(&last, &rest, &policy), story_done);
+    }
+}
+
+#[test]
+fn a_run_without_anything_to_start_says_why() {
+    let parked = History::new().raised("A").parked("A");
+    let blocked = vec![
+        Blocked { story: id("A"), because: Because::Parked },
+        Blocked { story: id("B"), because: Because::WaitsForParked { on: id("A") } },
+    ];
+    assert_eq!(
+        next(&parked, &backlog([story("A"), story("B").after(&["A"])]), &attended()),
+        Next::Stop(StopReason::NothingToSelect { blocked })
+    );
+}
+
+#[test]
+fn an_accepted_claim_is_closed_once() {
+    let planned = History::new().tried("A", Verdict::Done).planned("A");
+    let close = Next::Close { story: id("A"), attempt: "attempt 1".into() };
+    let continued = planned.clone().then(crate::core::event::Event::RunContinued);
+    assert_eq!(next(&continued, &two(), &policy()), close);
+    let rest = backlog([story("A").passing(), story("B")]);
+    assert_eq!(next(&planned.clone().closed("A"), &rest, &policy()), attempt("B"));
+    // Its story is gone: the work is kept, and nothing is left to close.
+    assert_eq!(
+        next(&planned.set_aside("A", None), &backlog([story("B")]), &policy()),
+        attempt("B")
+    );
+}

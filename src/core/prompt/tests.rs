@@ -1,0 +1,166 @@
+use crate::core::signal::Scanner;
+use crate::core::tests::story as a_story;
+
+use super::*;
+
+struct Given {
+    instructions: &'static str,
+    story: Story,
+    guidance: Vec<String>,
+    standing: Standing<'static>,
+}
+
+fn given() -> Given {
+    let story = Story {
+        title: " Log in ".into(),
+        description: "\nWith a password.\n".into(),
+        criteria: vec!["It works ".into(), "It is tested".into()],
+        ..a_story("US-007")
+    };
+    let standing = Standing {
+        work_in_tree: false,
+        iteration: 4,
+        max_iterations: Some(9),
+        attempt: 1,
+        stories_done: 2,
+        stories: 6,
+        remaining: 3,
+        last_error: None,
+        kept_at: None,
+    };
+    Given { instructions: "Be careful.\n\n", story, guidance: Vec::new(), standing }
+}
+
+impl Given {
+    fn but(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    fn text(self) -> String {
+        let Self { instructions, story, guidance, standing } = self;
+        Prompt { instructions, story: &story, standing, guidance: &guidance }.text()
+    }
+
+    /// Everything before the contract.
+    fn layers(self) -> String {
+        let text = self.text();
+        text.split_once("\n# How to finish\n").unwrap().0.to_owned()
+    }
+}
+
+#[test]
+fn the_layers_stand_in_their_order() {
+    let text = given().but(|it| it.guidance = vec!["Use v2.".into()]).layers();
+    assert_eq!(
+        text,
+        "Be careful.\n\
+         \n\
+         # Your story: US-007\n\
+         \n\
+         Log in\n\
+         \n\
+         With a password.\n\
+         \n\
+         It is done when all of this is true:\n\
+         \n\
+         - It works\n\
+         - It is tested\n\
+         \n\
+         # Where the run stands\n\
+         \n\
+         - Iteration 4 of at most 9, attempt 1 at this story.\n\
+         - 2 of 6 stories are complete. Work on this one only.\n\
+         \n\
+         # Guidance from the human\n\
+         \n\
+         Use v2.\n"
+    );
+}
+
+#[test]
+fn a_layer_that_has_nothing_to_say_is_not_there() {
+    let left = "- What earlier attempts left is in the work tree";
+    for (case, part, with, without) in [
+        ("instructions", "Be careful.", given(), given().but(|it| it.instructions = " \n")),
+        (
+            "description",
+            "With a password.",
+            given(),
+            given().but(|it| it.story.description = " ".into()),
+        ),
+        ("criteria", "It is done when", given(), given().but(|it| it.story.criteria.clear())),
+        (
+            "guidance",
+            "# Guidance from the human",
+            given().but(|it| it.guidance = vec!["x".into()]),
+            given(),
+        ),
+        ("a limit", " of at most 9,", given(), given().but(|it| it.standing.max_iterations = None)),
+        ("earlier attempts", left, given().but(|it| it.standing.work_in_tree = true), given()),
+        (
+            "kept work",
+            "kept at `refs/x`; `git diff HEAD...refs/x` shows it.\n",
+            given().but(|it| it.standing.kept_at = Some("refs/x")),
+            given(),
+        ),
+        (
+            "the last error",
+            "- The last attempt went wrong: no such file\n",
+            given().but(|it| it.standing.last_error = Some(" no such file\n")),
+            given(),
+        ),
+    ] {
+        assert!(with.text().contains(part), "{case}");
+        let text = without.text();
+        assert!(!text.contains(part), "no {case}");
+        assert!(!text.contains("\n\n\n") && !text.starts_with('\n'), "no {case}: {text:?}");
+    }
+}
+
+#[test]
+fn guidance_is_told_oldest_first() {
+    let text =
+        given().but(|it| it.guidance = vec!["first ".into(), "\nsecond".into(), "third".into()]);
+    assert!(text.layers().ends_with("# Guidance from the human\n\nfirst\n\nsecond\n\nthird\n"));
+}
+
+#[test]
+fn the_contract_names_the_line_that_counts() {
+    let text = given().text();
+    let lines = text.lines().filter(|line| line.trim_start().starts_with("Task "));
+    assert_eq!(lines.collect::<Vec<_>>(), ["    Task US-007 complete"]);
+    let story = given().story;
+    let mut scanner = Scanner::new(&story.id);
+    scanner.push("Task US-007 complete\n");
+    assert!(scanner.finish().claims_story, "the reader hears what the contract asks for");
+}
+
+#[test]
+fn the_contract_itself_is_no_signal() {
+    for remaining in [1, 3] {
+        let given = given().but(|it| it.standing.remaining = remaining);
+        let mut scanner = Scanner::new(&given.story.id);
+        scanner.push(&given.text());
+        let signals = scanner.finish();
+        assert!(!signals.claims_story && !signals.promises_all, "{remaining} remaining");
+        assert_eq!(signals.escalation, None, "{remaining} remaining");
+    }
+}
+
+#[test]
+fn only_the_last_story_may_promise_the_whole_backlog() {
+    for (remaining, part) in [
+        (
+            1,
+            "This is the last open story of the backlog. After that line you may add\n`<promise>DONE</promise>`",
+        ),
+        (
+            2,
+            "Do not print `<promise>DONE</promise>`: it means that the whole backlog is done, and 2 stories are open.",
+        ),
+    ] {
+        let text = given().but(|it| it.standing.remaining = remaining).text();
+        assert!(text.contains(part), "{remaining} remaining");
+    }
+}

@@ -1,0 +1,252 @@
+use crate::core::tests::{History, base, escalation, failed, guidance, id};
+
+use super::*;
+
+fn usage(cost_usd: Option<f64>, tokens: u64) -> Usage {
+    Usage {
+        cost_usd,
+        input_tokens: tokens,
+        output_tokens: tokens + 1,
+        cache_read_tokens: tokens + 2,
+        cache_write_tokens: tokens + 3,
+        turns: tokens + 4,
+    }
+}
+
+/// A failed twice and closed, B was parked and set aside, C is skipped.
+fn a_whole_run() -> History {
+    History::new()
+        .started("A")
+        .ended(failed("x"), usage(Some(0.25), 10))
+        .tried("A", failed("x"))
+        .started("A")
+        .ended(Verdict::Done, usage(Some(0.5), 100))
+        .planned("A")
+        .closed("A")
+        .tried("B", Verdict::Escalated { escalation: escalation("stuck") })
+        .raised("B")
+        .parked("B")
+        .set_aside("B", Some("refs/B/1"))
+        .raised("C")
+        .answered("C", Answer::Skip)
+        .skipped("C")
+}
+
+#[test]
+fn a_whole_run_adds_up() {
+    let history = a_whole_run();
+    let state = &history.state;
+    assert_eq!((state.iterations, state.started_at), (4, 1));
+    assert_eq!((state.in_flight.len(), &state.in_tree), (0, &None));
+    assert_eq!(state.cost_usd(), Some(0.75));
+    assert_eq!(state.parked(), BTreeSet::from([id("B")]));
+    assert!(state.is_open() && !state.aborted);
+    let a = history.of("A");
+    assert_eq!(a.result, StoryResult::Closed { commit: "commit of A".into() });
+    assert_eq!((a.attempts, a.elapsed_ms), (3, 300));
+    assert_eq!(history.of("C").result, StoryResult::Skipped);
+    let reason = StopReason::Aborted;
+    let ended = history.then(Event::RunEnded { reason: reason.clone() });
+    assert_eq!(ended.state.ended, Some(reason));
+    assert!(!ended.state.is_open());
+}
+
+#[test]
+fn what_attempts_used_is_summed_and_unknown_costs_stay_unknown() {
+    let a = a_whole_run().of("A").usage;
+    assert_eq!(a, Usage { cost_usd: Some(0.75), ..sum(&usage(None, 10), &usage(None, 100)) });
+    let silent = History::new().tried("A", Verdict::Progress);
+    assert_eq!((silent.of("A").usage.cost_usd, silent.state.cost_usd()), (None, None));
+    let once = silent.started("B").ended(Verdict::Progress, usage(Some(0.5), 0));
+    assert_eq!(once.state.cost_usd(), Some(0.5));
+}
+
+fn sum(a: &Usage, b: &Usage) -> Usage {
+    Usage {
+        cost_usd: None,
+        input_tokens: a.input_tokens + b.input_tokens,
+        output_tokens: a.output_tokens + b.output_tokens,
+        cache_read_tokens: a.cache_read_tokens + b.cache_read_tokens,
+        cache_write_tokens: a.cache_write_tokens + b.cache_write_tokens,
+        turns: a.turns + b.turns,
+    }
+}
+
+#[test]
+fn an_attempt_holds_the_tree_and_the_storys_first_base() {
+    let history = History::new().started("A");
+    assert_eq!(history.state.in_tree, Some(id("A")));
+    assert!(history.state.in_flight.contains_key("attempt 1"));
+    assert_eq!(history.of("A").head, Some("commit of first".into()));
+    let again = history
+        .ended(Verdict::Progress, Usage::default())
+        .then(Event::BaseSet { story: id("A"), base: base("moved") })
+        .tried("A", Verdict::Progress);
+    assert!(again.state.in_flight.is_empty());
+    let a = again.of("A");
+    assert_eq!((a.base, a.head), (Some(base("moved")), Some("head after".into())));
+    assert_eq!((a.title.as_str(), a.attempts, a.tries), ("Title of A", 2, 2));
+}
+
+#[test]
+fn errors_count_while_they_are_the_same() {
+    let row = |history: &History| history.of("A").errors_in_a_row.map(|(_, count)| count);
+    let twice = History::new().tried("A", failed("x")).tried("A", failed("x"));
+    assert_eq!((row(&twice), twice.of("A").last_error), (Some(2), Some("x".into())));
+    let other = twice.clone().tried("A", failed("y"));
+    assert_eq!((row(&other), other.of("A").last_error), (Some(1), Some("y".into())));
+    let well = twice.clone().tried("A", Verdict::Progress);
+    assert_eq!((row(&well), well.of("A").last_error), (None, None));
+}
+
+#[test]
+fn every_answer_does_its_part() {
+    let asked = || History::new().tried("A", failed("x")).raised("A").parked("A");
+    let option = Answer::Option { number: 2, text: "use v2".into() };
+    let none: &[&str] = &[];
+    for (answer, said, skip_wanted) in [
+        (Answer::Retry, none, false),
+        (option, &["Proceed with option 2: use v2"], false),
+        (guidance("read the docs"), &["read the docs"], false),
+        (Answer::Skip, none, true),
+    ] {
+        let history = asked().answered("A", answer.clone());
+        let a = history.of("A");
+        assert_eq!((a.guidance.as_slice(), a.skip_wanted), (&*owned(said), skip_wanted));
+        assert_eq!((a.question, a.errors_in_a_row, a.tries), (None, None, 0), "{answer:?}");
+        assert_eq!(a.last_error, Some("x".into()), "the next attempt still hears of it");
+        assert!(!history.state.aborted);
+    }
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[test]
+fn guidance_adds_up_oldest_first() {
+    let history = History::new()
+        .answered("A", guidance("first"))
+        .answered("A", Answer::Option { number: 1, text: "second".into() })
+        .answered("A", guidance("third"));
+    assert_eq!(history.of("A").guidance, ["first", "Proceed with option 1: second", "third"]);
+}
+
+#[test]
+fn an_abort_keeps_the_question_for_the_next_run() {
+    let history = History::new().tried("A", failed("x")).raised("A").answered("A", Answer::Abort);
+    assert!(history.state.aborted);
+    let a = history.of("A");
+    assert!(a.question.is_some());
+    assert_eq!((a.tries, a.errors_in_a_row), (1, Some(("x".into(), 1))));
+    assert!(!history.clone().then(Event::RunContinued).state.aborted);
+    assert!(!history.run(&["A"]).state.aborted);
+}
+
+#[test]
+fn settling_forgets_everything_but_the_figures() {
+    let busy = || {
+        History::new()
+            .answered("A", guidance("x"))
+            .set_aside("A", Some("refs/A/1"))
+            .started("A")
+            .ended(failed("x"), usage(Some(0.5), 1))
+            .raised("A")
+            .planned("A")
+    };
+    for (settled, result) in [
+        (busy().closed("A"), StoryResult::Closed { commit: "commit of A".into() }),
+        (busy().answered("A", Answer::Skip).skipped("A"), StoryResult::Skipped),
+    ] {
+        let figures = StoryState {
+            result,
+            title: "Title of A".into(),
+            attempts: 1,
+            elapsed_ms: 100,
+            usage: usage(Some(0.5), 1),
+            ..StoryState::default()
+        };
+        assert_eq!(settled.of("A"), figures);
+        assert_eq!(settled.state.in_tree, None);
+        assert!(!settled.of("A").is_worth_carrying());
+    }
+    let other = History::new().started("B").closed("A");
+    assert_eq!(other.state.in_tree, Some(id("B")));
+}
+
+#[test]
+fn work_that_is_set_aside_leaves_the_tree_and_comes_back() {
+    let aside = History::new().tried("A", Verdict::Done).planned("A").set_aside("A", Some("r/1"));
+    let a = aside.of("A");
+    assert_eq!((&aside.state.in_tree, a.base, a.closing), (&None, None, None));
+    assert_eq!((a.set_aside, a.set_aside_count), (Some("r/1".into()), 1));
+    let brought =
+        Event::WorkBroughtBack { story: id("A"), reference: "r/1".into(), conflicts: Vec::new() };
+    let back = aside.then(Event::BaseSet { story: id("A"), base: base("now") }).then(brought);
+    let a = back.of("A");
+    assert_eq!((a.set_aside, a.set_aside_count, a.base), (None, 1, Some(base("now"))));
+    assert_eq!((a.head, &back.state.in_tree), (Some("commit of now".into()), &Some(id("A"))));
+    // Nothing had changed: there is nothing to keep, and what was kept before stays.
+    let empty = History::new().set_aside("A", Some("r/1")).set_aside("A", None);
+    assert_eq!((empty.of("A").set_aside, empty.of("A").set_aside_count), (Some("r/1".into()), 1));
+    let other = History::new().started("B").set_aside("A", None);
+    assert_eq!(other.state.in_tree, Some(id("B")));
+}
+
+#[test]
+fn a_new_run_keeps_what_is_carried_and_counts_from_zero() {
+    let before = History::new()
+        .answered("A", guidance("use v2"))
+        .set_aside("A", Some("refs/A/1"))
+        .started("A")
+        .ended(failed("x"), usage(Some(0.5), 1))
+        .raised("A")
+        .parked("A")
+        .tried("B", Verdict::Progress)
+        .started("A");
+    let after = before.clone().run(&["A"]);
+    let state = &after.state;
+    assert_eq!((state.iterations, state.in_flight.len(), state.cost_usd()), (0, 0, None));
+    assert!(state.started_at > before.state.started_at);
+    assert!(state.story(&id("B")).is_none());
+    let (old, new) = (before.of("A"), after.of("A"));
+    assert_eq!((new.attempts, new.tries, new.elapsed_ms), (0, 0, 0));
+    assert_eq!((new.usage, new.errors_in_a_row), (Usage::default(), None));
+    assert_eq!((&new.guidance, &new.base, &new.head), (&old.guidance, &old.base, &old.head));
+    assert_eq!((&new.set_aside, new.set_aside_count), (&old.set_aside, old.set_aside_count));
+    assert_eq!((&new.last_error, &new.title), (&old.last_error, &old.title));
+    let (old, new) = (old.question.unwrap(), new.question.unwrap());
+    assert_eq!((&new.escalation, new.raised_at), (&old.escalation, old.raised_at));
+    assert!(old.parked && !new.parked);
+}
+
+#[test]
+fn work_in_the_tree_comes_over_with_its_story_only() {
+    let before = || History::new().tried("A", Verdict::Progress);
+    assert_eq!(before().run(&["A"]).state.in_tree, Some(id("A")));
+    assert_eq!(before().run(&[]).state.in_tree, None);
+}
+
+#[test]
+fn a_run_that_goes_on_has_nothing_in_flight_and_keeps_its_figures() {
+    let died = History::new().tried("A", failed("x")).started("A").then(Event::RunContinued);
+    assert!(died.state.in_flight.is_empty());
+    assert_eq!((died.state.iterations, died.of("A").attempts, died.of("A").tries), (2, 2, 2));
+    assert_eq!(died.state.in_tree, Some(id("A")));
+}
+
+#[test]
+fn what_is_worth_carrying() {
+    let new = History::new;
+    for (case, history, expected) in [
+        ("nothing", new().answered("A", Answer::Retry), false),
+        ("a question", new().raised("A"), true),
+        ("guidance", new().answered("A", guidance("x")), true),
+        ("work in the tree", new().tried("A", Verdict::Progress), true),
+        ("kept work", new().set_aside("A", Some("r/1")), true),
+        ("no work", new().tried("A", Verdict::Progress).set_aside("A", None), false),
+        ("a closed story", new().tried("A", Verdict::Done).closed("A"), false),
+    ] {
+        assert_eq!(history.of("A").is_worth_carrying(), expected, "{case}");
+    }
+}

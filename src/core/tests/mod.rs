@@ -1,0 +1,213 @@
+//! What the core's tests share: stories in a few words, and a run's history as a chain.
+
+mod simulation;
+
+use std::num::NonZeroU32;
+
+use super::backlog::{Backlog, Story};
+use super::event::{
+    Answer, AttemptEnded, AttemptStarted, Base, Event, Recorded, Role, RunStarted, StoryClosed,
+    Usage,
+};
+use super::id::StoryId;
+use super::outcome::Outcome;
+use super::policy::{OnEscalation, Policy};
+use super::signal::{Escalation, EscalationKind, Signals};
+use super::state::{RunState, StoryState};
+use super::verdict::Verdict;
+
+pub fn id(text: &str) -> StoryId {
+    StoryId::try_from(text).unwrap()
+}
+
+pub fn story(name: &str) -> Story {
+    Story {
+        id: id(name),
+        title: format!("Title of {name}"),
+        description: String::new(),
+        criteria: vec!["It works".into()],
+        passes: false,
+        skipped: false,
+        depends_on: Vec::new(),
+        priority: None,
+    }
+}
+
+pub trait Told {
+    fn passing(self) -> Self;
+    fn skipped(self) -> Self;
+    fn after(self, others: &[&str]) -> Self;
+    fn ranked(self, priority: f64) -> Self;
+}
+
+impl Told for Story {
+    fn passing(self) -> Self {
+        Self { passes: true, ..self }
+    }
+
+    fn skipped(self) -> Self {
+        Self { skipped: true, ..self }
+    }
+
+    fn after(self, others: &[&str]) -> Self {
+        Self { depends_on: others.iter().map(|other| id(other)).collect(), ..self }
+    }
+
+    fn ranked(self, priority: f64) -> Self {
+        Self { priority: Some(priority), ..self }
+    }
+}
+
+pub fn backlog(stories: impl IntoIterator<Item = Story>) -> Backlog {
+    Backlog {
+        project: "p".into(),
+        description: String::new(),
+        stories: stories.into_iter().collect(),
+    }
+}
+
+/// Nobody is there, and nothing is limited but a story's own attempts.
+pub fn policy() -> Policy {
+    Policy {
+        max_iterations: None,
+        once: false,
+        iterations_before: 0,
+        only: None,
+        stuck_threshold: NonZeroU32::new(3).unwrap(),
+        max_attempts: NonZeroU32::new(5).unwrap(),
+        on_escalation: OnEscalation::Ask,
+        human_present: false,
+    }
+}
+
+pub fn attended() -> Policy {
+    Policy { human_present: true, ..policy() }
+}
+
+pub fn failed(error: &str) -> Verdict {
+    Verdict::Failed { error: error.into(), fingerprint: error.into() }
+}
+
+pub fn escalation(summary: &str) -> Escalation {
+    Escalation {
+        kind: EscalationKind::Stuck,
+        summary: summary.into(),
+        context: String::new(),
+        options: vec!["left".into(), "right".into()],
+        question: "Which?".into(),
+        unread: None,
+    }
+}
+
+pub fn base(tree: &str) -> Base {
+    Base { commit: Some(format!("commit of {tree}")), tree: tree.into() }
+}
+
+pub fn guidance(text: &str) -> Answer {
+    Answer::Guidance { text: text.into() }
+}
+
+/// Events as they happen, one after the other; the time is their number.
+#[derive(Clone)]
+pub struct History {
+    pub state: RunState,
+    at: i64,
+}
+
+impl History {
+    pub fn new() -> Self {
+        Self { state: RunState::default(), at: 0 }.run(&[])
+    }
+
+    pub fn then(mut self, event: Event) -> Self {
+        self.at += 1;
+        self.state.apply(&Recorded { at: self.at, event });
+        self
+    }
+
+    /// A new run.
+    pub fn run(self, carried: &[&str]) -> Self {
+        let run = format!("run {}", self.at);
+        self.then(Event::RunStarted(RunStarted {
+            description: String::new(),
+            run,
+            backlog: "PRD.json".into(),
+            project: "p".into(),
+            agent: "mock".into(),
+            branch: None,
+            carried: carried.iter().map(|story| id(story)).collect(),
+        }))
+    }
+
+    pub fn started(self, story: &str) -> Self {
+        let iteration = self.state.iterations + 1;
+        self.then(Event::AttemptStarted(Box::new(AttemptStarted {
+            attempt: format!("attempt {iteration}"),
+            iteration,
+            role: Role::Implement,
+            story: id(story),
+            title: format!("Title of {story}"),
+            agent: "mock".into(),
+            base: base("first"),
+            guided: false,
+        })))
+    }
+
+    pub fn ended(self, verdict: Verdict, usage: Usage) -> Self {
+        let under_way = self.state.in_flight.values().next().cloned().unwrap();
+        self.then(Event::AttemptEnded(Box::new(AttemptEnded {
+            attempt: under_way.attempt,
+            story: under_way.story,
+            outcome: Outcome::Completed,
+            signals: Signals::default(),
+            verdict,
+            usage,
+            elapsed_ms: 100,
+            head: Some("head after".into()),
+        })))
+    }
+
+    pub fn tried(self, story: &str, verdict: Verdict) -> Self {
+        self.started(story).ended(verdict, Usage::default())
+    }
+
+    pub fn tried_often(self, story: &str, verdict: &Verdict, times: u32) -> Self {
+        (0..times).fold(self, |history, _| history.tried(story, verdict.clone()))
+    }
+
+    pub fn planned(self, story: &str) -> Self {
+        let attempt = format!("attempt {}", self.state.iterations);
+        self.then(Event::ClosePlanned { attempt, story: id(story) })
+    }
+
+    pub fn closed(self, story: &str) -> Self {
+        let attempt = format!("attempt {}", self.state.iterations);
+        let commit = format!("commit of {story}");
+        self.then(Event::StoryClosed(StoryClosed { attempt, story: id(story), commit }))
+    }
+
+    pub fn raised(self, story: &str) -> Self {
+        self.then(Event::QuestionRaised { story: id(story), question: escalation("stuck") })
+    }
+
+    pub fn answered(self, story: &str, answer: Answer) -> Self {
+        self.then(Event::QuestionAnswered { story: id(story), answer })
+    }
+
+    pub fn parked(self, story: &str) -> Self {
+        self.then(Event::StoryParked { story: id(story) })
+    }
+
+    pub fn set_aside(self, story: &str, reference: Option<&str>) -> Self {
+        let reference = reference.map(str::to_owned);
+        self.then(Event::WorkSetAside { story: id(story), reference })
+    }
+
+    pub fn skipped(self, story: &str) -> Self {
+        self.then(Event::StorySkipped { story: id(story), commit: None })
+    }
+
+    pub fn of(&self, story: &str) -> StoryState {
+        self.state.story(&id(story)).cloned().unwrap_or_default()
+    }
+}

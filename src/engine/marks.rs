@@ -1,0 +1,46 @@
+//! Who may set marks, and when: the driver always, the human while no attempt runs.
+
+use crate::core::event::Event;
+use crate::core::id::StoryId;
+use crate::core::state::Marks;
+
+use super::Engine;
+use super::error::EngineError;
+use super::ports::Notice;
+
+impl Engine {
+    /// What the human marked is taken up; what an agent marked is put back and reported.
+    pub(super) fn settle_marks(&mut self) -> Result<(), EngineError> {
+        if !self.state.in_flight.is_empty() || self.parts.backlog.problem().is_some() {
+            return Ok(());
+        }
+        let found = Marks::of(self.parts.backlog.current());
+        let suspect = std::mem::take(&mut self.marks_are_suspect);
+        if found == self.state.marks {
+            return Ok(());
+        }
+        if suspect {
+            return self.put_back_marks();
+        }
+        let list = |ids: std::collections::BTreeSet<StoryId>| ids.into_iter().collect();
+        let (passing, skipped) = (list(found.passing), list(found.skipped));
+        self.record(vec![Event::MarksSeen { passing, skipped }])
+    }
+
+    fn put_back_marks(&mut self) -> Result<(), EngineError> {
+        let ids = self.parts.backlog.put_back_marks(&self.state.marks)?;
+        if !ids.is_empty() {
+            self.notice(Notice::MarksPutBack { ids });
+        }
+        Ok(())
+    }
+
+    pub(super) fn let_go(&mut self, story: StoryId) -> Result<(), EngineError> {
+        let left = format!(
+            "{story} was marked as passing by hand: what it left uncommitted in the work tree is \
+             yours now, ralph does not commit it"
+        );
+        self.notice(Notice::Warning(left));
+        self.record(vec![Event::WorkLetGo { story }])
+    }
+}
