@@ -1,0 +1,163 @@
+//! Real agents' output, replayed through the reader and the classification.
+
+mod table;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ralph::agent::Reading;
+use ralph::agent::reading::Read;
+use ralph::core::id::StoryId;
+use ralph::core::outcome::{EndedBy, Exit, Outcome, classify};
+use ralph::core::signal::Signals;
+
+use table::Row;
+
+/// Chunks of one byte take their time: only for files up to this size.
+const SMALL: usize = 32 * 1024;
+const HOPELESS: [&str; 3] =
+    ["g_401_invalid_key.jsonl", "g_401_max_retries_1.jsonl", "o_401_oauth.jsonl"];
+
+struct Recording {
+    output: Vec<u8>,
+    errors: Vec<u8>,
+    exit: Exit,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings")
+}
+
+fn recording(file: &str) -> Recording {
+    let stem = folder().join(file.rsplit_once('.').expect("an extension").0);
+    let beside = |ending: &str| PathBuf::from(format!("{}.{ending}", stem.display()));
+    Recording {
+        output: fs::read(folder().join(file)).expect(file),
+        errors: fs::read(beside("stderr")).unwrap_or_default(),
+        exit: fs::read_to_string(beside("meta.json")).map_or(Exit::Code(0), |meta| exit(&meta)),
+    }
+}
+
+/// A negative exit code is a signal.
+fn exit(meta: &str) -> Exit {
+    let meta: serde_json::Value = serde_json::from_str(meta).expect("JSON");
+    let code = i32::try_from(meta["exit_code"].as_i64().expect("an exit code")).expect("an i32");
+    if code < 0 { Exit::Signal(-code) } else { Exit::Code(code) }
+}
+
+fn reading() -> Reading {
+    Reading::new(&StoryId::try_from("US-001").expect("an id"), "")
+}
+
+fn read(recording: &Recording, chunk: usize) -> Read {
+    let mut reading = reading();
+    for part in recording.output.chunks(chunk) {
+        reading.push(part, &mut |_| {});
+    }
+    reading.push_stderr(&recording.errors);
+    reading.finish(&mut |_| {})
+}
+
+fn rows() -> impl Iterator<Item = &'static Row> {
+    [table::STREAM_JSON, table::OTHER_FORMATS, table::OTHER_AGENTS].into_iter().flatten()
+}
+
+fn class(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::UsageLimit { resets_at: Some(at), .. } => {
+            format!("{} until {at}", outcome.class())
+        }
+        Outcome::KilledBySomeoneElse { signal } => format!("{} by {signal}", outcome.class()),
+        _ => outcome.class().to_owned(),
+    }
+}
+
+fn signals(signals: &Signals) -> String {
+    let mut heard = Vec::new();
+    heard.extend(signals.claims_story.then(|| "claim".to_owned()));
+    heard.extend(signals.claims_others.iter().map(|id| format!("claim of {id}")));
+    heard.extend(signals.promises_all.then(|| "promise".to_owned()));
+    heard.extend(signals.escalation.as_ref().map(|_| "escalation".to_owned()));
+    heard.join(", ")
+}
+
+/// Sums of prices are not exact.
+fn dollars(cost: Option<f64>) -> Option<String> {
+    cost.map(|cost| format!("{cost:.6}"))
+}
+
+#[test]
+fn every_recording_is_what_it_was() {
+    for &(file, expected, said, cost, tokens) in rows() {
+        let recording = recording(file);
+        let read = read(&recording, recording.output.len().max(1));
+        let usage = &read.usage;
+        let used = [
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cache_read_tokens,
+            usage.cache_write_tokens,
+        ];
+        let outcome = class(&classify(&read.seen, &recording.exit, None));
+        let found = (outcome.as_str(), &*signals(&read.signals), dollars(usage.cost_usd), used);
+        assert_eq!(found, (expected, said, dollars(cost), tokens), "{file}");
+    }
+}
+
+#[test]
+fn the_size_of_the_chunks_makes_no_difference() {
+    for (file, ..) in rows() {
+        let recording = recording(file);
+        let whole = format!("{:?}", read(&recording, recording.output.len().max(1)));
+        let sizes: &[usize] =
+            if recording.output.len() <= SMALL { &[1, 7, 64 * 1024] } else { &[7, 64 * 1024] };
+        for size in sizes {
+            assert_eq!(format!("{:?}", read(&recording, *size)), whole, "{file} by {size}");
+        }
+    }
+}
+
+#[test]
+fn the_table_and_the_folder_have_the_same_recordings() {
+    let names = fs::read_dir(folder()).expect("the folder").map(|entry| entry.expect("an entry"));
+    let is_recording =
+        |name: &String| ![".meta.json", ".stderr", ".md"].iter().any(|end| name.ends_with(end));
+    let found: BTreeSet<String> = names
+        .map(|entry| entry.file_name().into_string().expect("UTF-8"))
+        .filter(is_recording)
+        .collect();
+    let listed: BTreeSet<String> = rows().map(|(file, ..)| (*file).to_owned()).collect();
+    assert_eq!(listed, found);
+}
+
+#[test]
+fn a_refused_login_that_is_tried_again_is_seen_at_once() {
+    for (file, ..) in rows() {
+        let mut reading = reading();
+        let lines = recording(file).output;
+        let hopeless = lines.split_inclusive(|byte| *byte == b'\n').any(|line| {
+            reading.push(line, &mut |_| {});
+            reading.is_hopeless()
+        });
+        assert_eq!(hopeless, HOPELESS.contains(file), "{file}");
+        if hopeless {
+            let seen = reading.finish(&mut |_| {}).seen;
+            let outcome = classify(&seen, &Exit::Code(143), Some(EndedBy::HopelessRetry));
+            assert_eq!(outcome.class(), "login", "{file}");
+        }
+    }
+}
+
+#[test]
+fn only_a_refusal_says_until_when_the_service_refuses() {
+    for (file, until) in [
+        ("o_usage_allowed_oauth.jsonl", None),
+        ("o_usage_warning_oauth.jsonl", None),
+        ("o_usage_limit_5h_oauth.jsonl", Some(1_794_805_200)),
+        ("o_usage_limit_7d_oauth.jsonl", Some(1_795_082_400)),
+    ] {
+        let recording = recording(file);
+        assert_eq!(read(&recording, recording.output.len()).seen.limit_resets_at, until, "{file}");
+    }
+}
