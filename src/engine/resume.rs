@@ -27,7 +27,7 @@ impl Engine {
         for recorded in &events {
             state.apply(recorded);
         }
-        let resumed = state.is_open();
+        let resumed = state.is_open() && is_same(&state, parts.backlog.current());
         let cut_off = resumed && state.cut_off;
         let run = match &state.run {
             Some(run) if resumed => run.run.clone(),
@@ -98,7 +98,8 @@ impl Engine {
         let accepted = accepted.map(|(id, _)| id).filter(is_other).cloned();
         let others: Vec<StoryId> = in_tree.chain(accepted).collect();
         for id in others {
-            if backlog_passes(self.parts.backlog.current(), &id) {
+            if self.parts.backlog.current().story(&id).is_some_and(|story| story.passes) {
+                self.let_go(id)?;
                 continue;
             }
             let text = format!("{id} is another story now; the work of the earlier one is kept");
@@ -132,15 +133,16 @@ fn carried(state: &RunState, backlog: &Backlog) -> Vec<StoryId> {
 /// In the same backlog the id decides, so that a title can be corrected; where another backlog
 /// took its place, only a story of the same title is the same story.
 fn goes_on(state: &RunState, backlog: &Backlog, id: &StoryId) -> bool {
-    let same_backlog = state.run.as_ref().is_some_and(|run| {
-        run.project == backlog.project && run.description == backlog.description
-    });
     let same_title = |title: &str| state.story(id).is_some_and(|known| known.title == title);
-    backlog
-        .story(id)
-        .is_some_and(|story| !story.is_settled() && (same_backlog || same_title(&story.title)))
+    backlog.story(id).is_some_and(|story| {
+        !story.is_settled() && (is_same(state, backlog) || same_title(&story.title))
+    })
 }
 
-fn backlog_passes(backlog: &Backlog, id: &StoryId) -> bool {
-    backlog.story(id).is_some_and(|story| story.passes)
+/// Not another backlog in the same place.
+fn is_same(state: &RunState, backlog: &Backlog) -> bool {
+    state
+        .run
+        .as_ref()
+        .is_some_and(|run| run.project == backlog.project && run.description == backlog.description)
 }

@@ -17,5 +17,6 @@ mod limits;
 mod processes;
 mod prompt;
 mod recordings;
+mod recovery;
 mod run;
 mod terminal;

@@ -1,0 +1,306 @@
+//! What agents do behind the driver's back, and what is left after a crash.
+
+use std::process::Stdio;
+
+use crate::support::world::{Said, said, signal, until};
+use crate::support::{Prd, World};
+
+const COMPLETE: &str = "[default]\nsteps = [\"complete\"]\n";
+const ALL_TRUE: &str = r#"sed -i 's/\"passes\": false/\"passes\": true/' PRD.json"#;
+
+/// Runs until the agent says that it is where the test wants it, then kills the driver.
+fn killed(world: &World, steps: &str) {
+    let script =
+        format!("[default]\nsteps = [{steps}, {{ run = \"echo y > ../here\" }}, \"hang\"]\n");
+    std::fs::write(world.script(), script).unwrap();
+    let mut child = world.start(&[]);
+    world.await_file("../here");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("every process to be gone", || world.processes().is_empty().then_some(()));
+}
+
+fn go_on(world: &World, script: &str) -> Said {
+    std::fs::write(world.script(), script).unwrap();
+    world.run(&[])
+}
+
+#[test]
+fn marks_of_an_agent_whose_driver_was_killed_do_not_count() {
+    let world = World::with(&Prd::stories(2));
+    killed(&world, &format!("{{ run = '''{ALL_TRUE}''' }}").replace("\\\"", "\""));
+    assert_eq!(world.passing(), ["US-001", "US-002"]);
+    let said = go_on(&world, COMPLETE);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.subjects(), ["US-002: Story 2", "US-001: Story 1", "backlog", "first"]);
+}
+
+#[test]
+fn marks_in_a_file_that_was_broken_meanwhile_do_not_count() {
+    let script = r#"
+        [[story.US-001.attempts]]
+        steps = [{ run = '''sed -i 's/"passes": false/"passes": true/; $d' PRD.json; echo x > x''' }]
+        [[story.US-001.attempts]]
+        steps = [{ run = "echo '}' >> PRD.json" }, "complete"]
+    "#;
+    let world = World::scripted(&Prd::stories(2), script);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.subjects(), ["US-002: Story 2", "US-001: Story 1", "backlog", "first"]);
+}
+
+#[test]
+fn marks_of_a_human_between_runs_count() {
+    let world = World::with(&Prd::stories(3));
+    assert_eq!(world.run(&["--once"]).code, 3);
+    let text = world.read("PRD.json").replacen("\"passes\": false", "\"passes\": true", 1);
+    world.write("PRD.json", &text);
+    assert_eq!(world.run(&[]).code, 0);
+    assert_eq!(world.subjects()[0], "US-003: Story 3");
+    assert_eq!(world.subjects()[1], "US-001: Story 1");
+}
+
+#[test]
+fn a_story_that_vanishes_during_an_attempt_is_reported() {
+    let world = World::with(&Prd::stories(2));
+    world.write("../less.json", &Prd::stories(1).text());
+    let script = "[default]\nsteps = [{ run = \"cp ../less.json PRD.json\" }, \"complete\"]\n";
+    let said = go_on(&world, script);
+    assert!(said.err.contains("US-002 disappeared from the backlog"), "{}", said.err);
+}
+
+#[test]
+fn an_accepted_claim_is_not_given_to_another_story_of_the_same_id() {
+    let world = World::with(&Prd::stories(1));
+    let script = "[default]\nsteps = [{ write = \"a.txt\", text = \"a\" }, { run = \"touch .git/index.lock\" }, \"complete\"]\n";
+    std::fs::write(world.script(), script).unwrap();
+    assert_eq!(world.run(&[]).code, 1);
+    std::fs::remove_file(world.path(".git/index.lock")).unwrap();
+    let other = Prd::stories(1).text().replace("\"demo\"", "\"other\"").replace("Story 1", "New");
+    world.write("PRD.json", &other);
+    let said =
+        go_on(&world, "[default]\nsteps = [{ write = \"b.txt\", text = \"b\" }, \"complete\"]\n");
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(
+        world.git(&["show", "--name-only", "--format=%s", "HEAD"]),
+        "US-001: New\n\nPRD.json\nb.txt\n"
+    );
+    assert_eq!(world.git(&["show", "refs/ralph/attempts/US-001/1:a.txt"]), "a");
+}
+
+#[test]
+fn a_close_that_was_cut_off_is_finished_once() {
+    let world = World::with(&Prd::stories(1));
+    let script = "[default]\nsteps = [{ write = \"a.txt\", text = \"a\" }, { run = \"touch .git/index.lock\" }, \"complete\"]\n";
+    std::fs::write(world.script(), script).unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("index.lock"), "{}", said.err);
+    std::fs::remove_file(world.path(".git/index.lock")).unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.subjects(), ["US-001: Story 1", "backlog", "first"]);
+    assert_eq!(world.git(&["show", "HEAD:a.txt"]), "a");
+    assert_eq!(world.status(), "");
+}
+
+#[test]
+fn two_backlogs_of_the_same_name_outside_are_two() {
+    let world = World::new();
+    world.write("../one/PRD.json", &Prd::stories(1).text());
+    world.write("../two/PRD.json", &Prd::stories(1).text());
+    std::fs::write(world.script(), "[default]\nsteps = [{ write = \"half.txt\", text = \"x\" }]\n")
+        .unwrap();
+    assert_eq!(world.run(&["../one/PRD.json", "--once"]).code, 3);
+    std::fs::remove_file(world.script()).unwrap();
+    std::fs::remove_file(world.path("half.txt")).unwrap();
+    let said = world.run(&["../two/PRD.json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(world.read("../one/PRD.json").contains("\"passes\": false"));
+    assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "mock/US-001.md\n");
+}
+
+#[test]
+fn a_corrected_title_keeps_the_storys_work() {
+    let world = World::scripted(
+        &Prd::stories(1),
+        "[default]\nsteps = [{ write = \"half.txt\", text = \"x\" }]\n",
+    );
+    assert_eq!(world.run(&["--once"]).code, 3);
+    world.write("PRD.json", &world.read("PRD.json").replace("Story 1", "Better 1"));
+    assert_eq!(go_on(&world, COMPLETE).code, 0);
+    assert_eq!(
+        world.git(&["show", "--name-only", "--format=%s", "HEAD"]),
+        "US-001: Better 1\n\nPRD.json\nhalf.txt\n"
+    );
+}
+
+#[test]
+fn an_agents_commit_stays_the_agents_after_a_crash() {
+    let world = World::with(&Prd::stories(1));
+    killed(&world, "{ run = \"echo a > a.txt; git add a.txt; git commit -qm wip\" }");
+    let asks = "[default]\nsteps = [{ escalate = { type = \"stuck\", summary = \"s\", question = \"q\" } }]\n";
+    assert_eq!(go_on(&world, asks).code, 4);
+    assert_eq!(world.subjects(), ["backlog", "first"]);
+    assert_eq!(world.git(&["show", "refs/ralph/attempts/US-001/1:a.txt"]), "a\n");
+}
+
+#[test]
+fn a_run_belongs_to_its_branch() {
+    let world = World::with(&Prd::stories(1));
+    killed(&world, "{ run = \"git checkout -qb elsewhere\" }");
+    let said = go_on(&world, COMPLETE);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("git switch work"), "{}", said.err);
+    world.git(&["switch", "-q", "work"]);
+    assert_eq!(world.run(&[]).code, 0);
+    assert_eq!(world.subjects()[0], "US-001: Story 1");
+}
+
+#[test]
+fn a_branch_without_the_backlog_is_refused_before_the_work() {
+    let world = World::with(&Prd::stories(1));
+    world.git(&["checkout", "-qb", "bare"]);
+    world.git(&["rm", "-q", "PRD.json"]);
+    world.git(&["commit", "-qm", "no backlog"]);
+    world.git(&["checkout", "-q", "work"]);
+    let said = world.run(&["--branch", "bare"]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("there is no file `PRD.json`"), "{}", said.err);
+}
+
+#[test]
+fn a_second_run_does_not_switch_the_branch_under_the_first() {
+    let world = World::with(&Prd::stories(1));
+    let script = "[default]\nsteps = [{ run = \"echo y > ../here\" }, \"hang\"]\n";
+    std::fs::write(world.script(), script).unwrap();
+    let child = world.start(&[]);
+    world.await_file("../here");
+    assert_eq!(world.run(&["--branch", "other"]).code, 1);
+    assert_eq!(world.git(&["branch", "--show-current"]), "work\n");
+    signal(&child, rustix::process::Signal::INT);
+    assert_eq!(said(&child.wait_with_output().unwrap()).code, 130);
+}
+
+#[test]
+fn what_cannot_be_committed_is_the_next_attempts_business() {
+    let world = World::with(&Prd::stories(2));
+    let script = r#"
+        [[story.US-001.attempts]]
+        steps = [
+          { run = "git checkout -qb side; echo side > README.md; git commit -qam side; git checkout -q work; echo main > README.md; git commit -qam main; git merge side || true" },
+          "complete",
+        ]
+        [[story.US-001.attempts]]
+        steps = [{ run = "echo both > README.md; git add README.md; git commit -qm merged" }, "complete"]
+    "#;
+    let said = go_on(&world, script);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("US-001 cannot be closed: a merge is in progress"), "{}", said.err);
+    assert!(world.prompt(2).contains("a merge is in progress"), "{}", world.prompt(2));
+}
+
+#[test]
+fn a_nested_repository_is_left_out_and_told() {
+    let script = "[default]\nsteps = [{ run = \"mkdir app; cd app; git init -q; echo x > x\" }, \"complete\"]\n";
+    let world = World::scripted(&Prd::stories(1), script);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("app/ is a repository of its own"), "{}", said.err);
+}
+
+#[test]
+fn a_claim_without_any_change_is_told() {
+    let world = World::scripted(&Prd::stories(1), COMPLETE);
+    let said = world.run(&[]);
+    assert!(said.err.contains("nothing changed for it"), "{}", said.err);
+    let world = World::with(&Prd::stories(1));
+    assert!(!world.run(&[]).err.contains("nothing changed"));
+}
+
+#[test]
+fn what_a_human_finished_by_hand_stays_in_the_tree() {
+    let world = World::scripted(
+        &Prd::stories(2),
+        "[default]\nsteps = [{ write = \"half.txt\", text = \"x\" }]\n",
+    );
+    assert_eq!(world.run(&["--once"]).code, 3);
+    let text = world.read("PRD.json").replacen("\"passes\": false", "\"passes\": true", 1);
+    world.write("PRD.json", &text);
+    let said = go_on(&world, COMPLETE);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("marked as passing by hand"), "{}", said.err);
+    assert_eq!(world.read("half.txt"), "x");
+    assert!(!world.git(&["ls-files"]).contains("half.txt"));
+}
+
+#[test]
+fn a_supervisor_that_is_told_to_end_takes_its_agent_along() {
+    let world = World::with(&Prd::stories(1));
+    let script = "[default]\nsteps = [{ run = \"ps -o ppid= -p $PPID > ../supervisor; echo y > ../here\" }, \"hang\"]\n";
+    std::fs::write(world.script(), script).unwrap();
+    let child = world.start(&["--once"]);
+    world.await_file("../here");
+    let pid: i32 = world.read("../supervisor").trim().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let said = said(&child.wait_with_output().unwrap());
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert!(world.processes().is_empty(), "{:?}", world.processes());
+}
+
+#[test]
+fn a_stopped_or_killed_supervisor_does_not_hang_the_run() {
+    for (how, code) in [("STOP", 3), ("KILL", 1)] {
+        let world = World::with(&Prd::stories(1));
+        world.write("ralph.toml", "iteration_timeout = \"1s\"\n");
+        let script = format!(
+            "[default]\nsteps = [{{ run = \"kill -{how} $(ps -o ppid= -p $PPID)\" }}, \"hang\"]\n"
+        );
+        std::fs::write(world.script(), script).unwrap();
+        let said = world.run(&["--once"]);
+        assert_eq!(said.code, code, "{how}: {}", said.err);
+        until("every process to be gone", || world.processes().is_empty().then_some(()));
+    }
+}
+
+#[test]
+fn an_echo_that_lost_its_indentation_is_no_claim() {
+    let world = World::with(&Prd::stories(1));
+    let said = world.ralph(&["run", "--once", "--agent-command", "sed 's/^[ \\t]*//'"]);
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert_eq!(world.passing(), [""; 0]);
+}
+
+#[test]
+fn a_dry_run_tells_by_its_code_even_when_nobody_reads() {
+    let world = World::scripted(&Prd::stories(1), crate::escalation::ASKS);
+    let script = world.script();
+    let mut command = world.command(crate::support::world::RALPH);
+    command.args(["run", "--dry-run", "--mock-script", script.to_str().unwrap()]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+}
+
+#[test]
+fn a_dry_run_is_not_led_into_another_repository() {
+    let world = World::with(&Prd::stories(1));
+    let script =
+        "[default]\nsteps = [{ run = \"git add -A; git commit -qm leaked\" }, \"complete\"]\n";
+    std::fs::write(world.script(), script).unwrap();
+    let mut command = world.command(crate::support::world::RALPH);
+    command.args(["run", "--dry-run", "--mock-script", world.script().to_str().unwrap()]);
+    let output = command.env("GIT_DIR", world.path(".git")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(world.subjects(), ["backlog", "first"]);
+}
+
+#[test]
+fn a_temporary_file_of_a_killed_write_is_cleaned_up() {
+    let world = World::with(&Prd::stories(1));
+    world.write(".PRD.json.ralph-abc123.tmp", "half");
+    assert_eq!(world.run(&[]).code, 0);
+    assert!(!world.path(".PRD.json.ralph-abc123.tmp").exists());
+    assert_eq!(world.status(), "");
+}
