@@ -110,6 +110,9 @@ pub struct RunArgs {
     /// story, or abort [default: ask]
     #[arg(long, value_name = "WHAT")]
     pub on_escalation: Option<OnEscalationArg>,
+    /// When the account's usage limit is reached: wait until it resets, or stop [default: wait]
+    #[arg(long, value_name = "WHAT")]
+    pub on_limit: Option<OnLimitArg>,
     /// How long a question waits for a key before the story is parked [default: 10m]
     #[arg(long, value_name = "TIME")]
     pub answer_timeout: Option<String>,
@@ -133,6 +136,12 @@ pub enum OnEscalationArg {
     Park,
     Skip,
     Abort,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnLimitArg {
+    Wait,
+    Stop,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

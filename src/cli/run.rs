@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::core::backlog::{Backlog, Severity};
 use crate::core::id::StoryId;
-use crate::core::policy::OnEscalation;
+use crate::core::policy::{OnEscalation, OnLimit};
 use crate::engine::BacklogFile;
 use crate::engine::ports::{Notice, Reporter};
 use crate::git::{GitError, Head, Place as GitPlace, Switched, WorkTree};
@@ -15,7 +15,7 @@ use crate::store::atomic;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, TerminalHuman, UiOptions};
 
-use super::args::{AgentArg, OnEscalationArg, RunArgs};
+use super::args::{AgentArg, OnEscalationArg, OnLimitArg, RunArgs};
 use super::error::CliError;
 use super::session::{Place, Session, instructions, take_lock};
 
@@ -73,6 +73,10 @@ pub fn flags(args: RunArgs) -> Flags {
             OnEscalationArg::Park => OnEscalation::Park,
             OnEscalationArg::Skip => OnEscalation::Skip,
             OnEscalationArg::Abort => OnEscalation::Abort,
+        }),
+        on_limit: args.on_limit.map(|what| match what {
+            OnLimitArg::Wait => OnLimit::Wait,
+            OnLimitArg::Stop => OnLimit::Stop,
         }),
         answer_timeout: args.answer_timeout,
         prompt: args.prompt,

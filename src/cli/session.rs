@@ -95,11 +95,12 @@ fn policy(plan: &Plan, human_present: bool) -> Policy {
     Policy {
         max_iterations: plan.max_iterations,
         once: plan.once,
-        iterations_before: 0,
+        attempts_before: 0,
         only: plan.story.clone(),
         stuck_threshold: plan.stuck_threshold,
         max_attempts: plan.max_attempts,
         on_escalation: plan.on_escalation,
+        on_limit: plan.on_limit,
         human_present,
     }
 }
@@ -108,8 +109,13 @@ pub fn exit_code(ending: &Ending) -> u8 {
     match ending {
         Ending::Stopped(reason) => match reason {
             StopReason::AllDone | StopReason::StoryDone { .. } => 0,
-            StopReason::Once | StopReason::MaxIterations { .. } => 3,
-            StopReason::NothingToSelect { .. } => 4,
+            StopReason::AgentUnusable { .. } => 1,
+            StopReason::Once | StopReason::MaxIterations { .. } | StopReason::UsageLimit { .. } => {
+                3
+            }
+            StopReason::NothingToSelect { .. }
+            | StopReason::ServiceDown { .. }
+            | StopReason::AccountTrouble { .. } => 4,
             StopReason::Aborted => 5,
         },
         Ending::Interrupted { signal } => u8::try_from(128 + signal).unwrap_or(1),

@@ -7,7 +7,10 @@ use super::policy::{OnEscalation, Policy, StopReason};
 use super::select::{Selection, is_ready, select};
 use super::signal::{Escalation, EscalationKind};
 use super::state::{RunState, StoryState};
+use super::weather::Weather;
 
+/// The second time it was already shortened.
+const TOO_LONG: u32 = 2;
 /// Attempts that may run at the same time.
 const SLOTS: usize = 1;
 
@@ -50,10 +53,15 @@ pub enum Next {
     },
     /// Something under way has to end first.
     Wait,
+    /// The service has a bad day: not before this moment.
+    WaitUntil {
+        at: i64,
+    },
     Stop(StopReason),
 }
 
-pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy) -> Next {
+/// `now` is in milliseconds since the Unix epoch.
+pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, now: i64) -> Next {
     if let Some((story, attempt)) = unconfirmed_close(state) {
         return Next::Close { story, attempt };
     }
@@ -63,11 +71,17 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy) -> Next {
     if state.in_flight.len() >= SLOTS {
         return Next::Wait;
     }
+    let wait = match weather(state, policy, now) {
+        Weather::Stop(reason) => return Next::Stop(reason),
+        Weather::WaitUntil(at) => Some(Next::WaitUntil { at }),
+        Weather::Fine => None,
+    };
     questions(state, backlog, policy)
         .or_else(|| leave(state, backlog))
         .or_else(|| skip(state, backlog))
         .or_else(|| settled(backlog, policy))
         .or_else(|| limit(state, policy))
+        .or(wait)
         .unwrap_or_else(|| attempt(state, backlog, policy))
 }
 
@@ -102,6 +116,8 @@ fn rut(story: &Story, known: &StoryState, policy: &Policy) -> Option<Escalation>
     let row = known.errors_in_a_row.as_ref().map_or(0, |(_, count)| *count);
     let summary = if row >= policy.stuck_threshold.get() {
         format!("the same error {row} times in a row: {error}")
+    } else if known.too_long >= TOO_LONG {
+        format!("the prompt is too long for the agent: {error}")
     } else if known.tries >= policy.max_attempts.get() {
         format!("{} attempts, and it is not complete", known.tries)
     } else {
@@ -167,8 +183,12 @@ fn settled(backlog: &Backlog, policy: &Policy) -> Option<Next> {
     is_settled.then(|| Next::Stop(StopReason::StoryDone { story: only.clone() }))
 }
 
+fn weather(state: &RunState, policy: &Policy, now: i64) -> Weather {
+    state.trouble.as_ref().map_or(Weather::Fine, |row| row.weather(policy.on_limit, now))
+}
+
 fn limit(state: &RunState, policy: &Policy) -> Option<Next> {
-    if policy.once && state.iterations > policy.iterations_before {
+    if policy.once && state.attempts > policy.attempts_before {
         return Some(Next::Stop(StopReason::Once));
     }
     let limit = policy.max_iterations?;

@@ -16,6 +16,7 @@ pub mod signal;
 pub mod state;
 pub mod text;
 pub mod verdict;
+pub mod weather;
 
 #[cfg(test)]
 mod tests;

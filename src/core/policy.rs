@@ -15,8 +15,8 @@ pub struct Policy {
     pub max_iterations: Option<u32>,
     /// Stop after one iteration of this process.
     pub once: bool,
-    /// Iterations that the run had when this process took it up.
-    pub iterations_before: u32,
+    /// Attempts that the run had when this process took it up.
+    pub attempts_before: u32,
     /// Work on this story only.
     pub only: Option<StoryId>,
     /// The same error this often in a row is a question for the human.
@@ -24,6 +24,7 @@ pub struct Policy {
     /// So many attempts at one story without an end are a question too.
     pub max_attempts: NonZeroU32,
     pub on_escalation: OnEscalation,
+    pub on_limit: OnLimit,
     /// Somebody is at a terminal.
     pub human_present: bool,
 }
@@ -36,6 +37,14 @@ pub enum OnEscalation {
     Park,
     Skip,
     Abort,
+}
+
+/// What to do when the account's usage limit is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnLimit {
+    Wait,
+    Stop,
 }
 
 /// How long an agent may take for what.
@@ -74,6 +83,23 @@ pub enum StopReason {
     Once,
     MaxIterations {
         limit: u32,
+    },
+    /// `--on-limit stop`. Seconds since the Unix epoch.
+    UsageLimit {
+        resets_at: Option<i64>,
+        error: String,
+    },
+    /// The service did not come back.
+    ServiceDown {
+        error: String,
+    },
+    /// Login or billing.
+    AccountTrouble {
+        error: String,
+    },
+    /// The agent cannot be started, or not with this model.
+    AgentUnusable {
+        error: String,
     },
     /// Work is left, and none of it can be started.
     NothingToSelect {

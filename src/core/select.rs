@@ -34,6 +34,10 @@ pub enum Because {
     WaitsForParked {
         on: StoryId,
     },
+    /// On a story that could be worked on, if it were wanted.
+    WaitsForOpen {
+        on: StoryId,
+    },
     /// On a story that waits itself.
     WaitsFor {
         on: StoryId,
@@ -101,7 +105,8 @@ fn reason(
         Because::WaitsForParked { on }
     } else {
         let on = waiting_for(&|_| true).unwrap_or_else(|| story.id.clone());
-        Because::WaitsFor { on }
+        let is_next = backlog.story(&on).is_some_and(|on| can_start(on, parked, passing));
+        if is_next { Because::WaitsForOpen { on } } else { Because::WaitsFor { on } }
     }
 }
 

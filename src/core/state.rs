@@ -10,6 +10,7 @@ use super::id::StoryId;
 use super::policy::StopReason;
 use super::signal::Escalation;
 use super::verdict::Verdict;
+use super::weather::Row;
 
 /// The fold of one backlog's events: the current run's figures, and what is known of each story.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +18,10 @@ pub struct RunState {
     pub run: Option<RunStarted>,
     pub started_at: i64,
     pub iterations: u32,
+    /// Agents that were started, whether they count as an iteration or not.
+    pub attempts: u32,
+    /// The service's bad days in a row.
+    pub trouble: Option<Row>,
     pub in_flight: BTreeMap<String, AttemptStarted>,
     /// The story whose unfinished work is in the tree.
     pub in_tree: Option<StoryId>,
@@ -66,6 +71,8 @@ pub struct StoryState {
     pub errors_in_a_row: Option<(String, u32)>,
     /// Attempts since the human last had a say in it.
     pub tries: u32,
+    /// How often in a row the prompt was too long for the agent.
+    pub too_long: u32,
     /// What went wrong in the last attempt, for the next one.
     pub last_error: Option<String>,
     /// Where its set-aside work is kept.
@@ -132,7 +139,7 @@ impl RunState {
             Event::RunStarted(start) => self.start(start, at),
             Event::RunContinued => self.ask_again(),
             Event::AttemptStarted(start) => self.start_attempt(start),
-            Event::AttemptEnded(end) => self.end_attempt(end),
+            Event::AttemptEnded(end) => self.end_attempt(end, at),
             Event::ClosePlanned { attempt, story } => {
                 self.entry(story).closing = Some(attempt.clone());
             }
@@ -205,6 +212,7 @@ impl RunState {
 
     fn start_attempt(&mut self, start: &AttemptStarted) {
         self.iterations = start.iteration;
+        self.attempts += 1;
         self.in_tree = Some(start.story.clone());
         self.in_flight.insert(start.attempt.clone(), start.clone());
         let story = self.entry(&start.story);
@@ -218,19 +226,44 @@ impl RunState {
         story.tries += 1;
     }
 
-    fn end_attempt(&mut self, end: &AttemptEnded) {
+    fn end_attempt(&mut self, end: &AttemptEnded, at: i64) {
         self.in_flight.remove(&end.attempt);
+        self.note_weather(&end.verdict, at);
         let story = self.entry(&end.story);
         story.head.clone_from(&end.head);
         story.elapsed_ms += end.elapsed_ms;
         story.usage.add(&end.usage);
         match &end.verdict {
-            Verdict::Interrupted => story.tries = story.tries.saturating_sub(1),
+            Verdict::Interrupted | Verdict::NotTheStory { .. } => {
+                story.tries = story.tries.saturating_sub(1);
+            }
+            Verdict::PromptTooLong { error } => {
+                story.tries = story.tries.saturating_sub(1);
+                story.too_long += 1;
+                story.last_error = Some(error.clone());
+            }
             Verdict::Failed { error, fingerprint } => story.fail(error, fingerprint),
             Verdict::Done | Verdict::Progress | Verdict::Escalated { .. } => {
                 story.errors_in_a_row = None;
                 story.last_error = None;
+                story.too_long = 0;
             }
+        }
+    }
+
+    fn note_weather(&mut self, verdict: &Verdict, at: i64) {
+        let before = self.trouble.take();
+        match verdict {
+            Verdict::NotTheStory { trouble, error } => {
+                let row = Row::after(before, trouble, error, at);
+                if !row.counts() {
+                    self.iterations = self.iterations.saturating_sub(1);
+                }
+                self.trouble = Some(row);
+            }
+            Verdict::PromptTooLong { .. } => self.iterations = self.iterations.saturating_sub(1),
+            Verdict::Interrupted => self.trouble = before,
+            _ => {}
         }
     }
 
@@ -279,6 +312,7 @@ impl RunState {
         story.question = None;
         story.errors_in_a_row = None;
         story.tries = 0;
+        story.too_long = 0;
     }
 
     fn set_aside(&mut self, id: &StoryId, reference: Option<&String>) {
@@ -319,6 +353,7 @@ impl StoryState {
         Self {
             attempts: 0,
             tries: 0,
+            too_long: 0,
             elapsed_ms: 0,
             usage: Usage::default(),
             errors_in_a_row: None,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::outcome::Outcome;
 use super::signal::{Escalation, Signals};
 use super::text::shorten;
+use super::weather::Trouble;
 
 const MAX_FINGERPRINT: usize = 200;
 
@@ -19,6 +20,10 @@ pub enum Verdict {
     Progress,
     /// It went wrong. Equal fingerprints are the same error.
     Failed { error: String, fingerprint: String },
+    /// The service had a bad day; it says nothing about the story.
+    NotTheStory { trouble: Trouble, error: String },
+    /// The agent could not take what it was given.
+    PromptTooLong { error: String },
     /// The human stopped it; it says nothing about the story.
     Interrupted,
 }
@@ -37,6 +42,12 @@ pub fn judge(outcome: &Outcome, signals: &Signals, evidence: Evidence) -> Verdic
     match outcome {
         Outcome::EndedByUs => return Verdict::Interrupted,
         Outcome::Completed => {}
+        Outcome::PromptTooLong { .. } => {
+            return Verdict::PromptTooLong { error: outcome.describe() };
+        }
+        _ if let Some(trouble) = Trouble::of(outcome) => {
+            return Verdict::NotTheStory { trouble, error: outcome.describe() };
+        }
         _ => return failed(outcome.class(), outcome.describe()),
     }
     if let Some(escalation) = &signals.escalation {

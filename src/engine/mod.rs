@@ -15,6 +15,7 @@ mod question;
 mod resume;
 mod signals;
 mod start;
+mod waiting;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -113,6 +114,8 @@ pub struct Engine {
     marks_are_suspect: bool,
     /// An accepted claim from before this process may have its commit already.
     resumed: bool,
+    /// The end of the wait that was told.
+    told_wait: Option<i64>,
     under_way: HashMap<String, UnderWay>,
     /// Nested repositories that were reported.
     told_nested: BTreeSet<PathBuf>,
@@ -130,9 +133,11 @@ impl Engine {
             }
             self.refresh_backlog();
             self.settle_marks()?;
-            match decide(&self.state, self.parts.backlog.current(), &self.orders.policy) {
+            let now = (self.parts.clock)();
+            match decide(&self.state, self.parts.backlog.current(), &self.orders.policy, now) {
                 Next::Attempt { story } => self.start_attempt(&story)?,
                 Next::Wait => self.wait().await?,
+                Next::WaitUntil { at } => self.wait_until(at, now).await,
                 Next::Close { story, attempt } => self.close(&story, &attempt).await?,
                 Next::Skip { story } => self.skip(&story).await?,
                 Next::SetAside { story } => self.set_aside(&story)?,

@@ -46,6 +46,7 @@ impl Engine {
             marks_are_suspect: cut_off,
             resumed,
             under_way: HashMap::new(),
+            told_wait: None,
             told_nested: BTreeSet::new(),
             known_base: None,
         };
@@ -73,7 +74,7 @@ impl Engine {
             };
             self.record(vec![Event::RunStarted(started)])?;
         }
-        self.orders.policy.iterations_before = self.state.iterations;
+        self.orders.policy.attempts_before = self.state.attempts;
         // After a crash nobody can tell the agent's commits from the human's.
         if cut_off { Ok(()) } else { self.follow_the_branch() }
     }

@@ -75,6 +75,8 @@ impl Engine {
     fn prompt(&self, story: &Story, iteration: u32) -> String {
         let backlog = self.parts.backlog.current();
         let known = self.state.story(&story.id);
+        // What ralph adds is what can be left out when it was too much.
+        let short = known.is_some_and(|known| known.too_long > 0);
         Prompt {
             instructions: &self.orders.instructions,
             story,
@@ -85,9 +87,9 @@ impl Engine {
                 stories_done: backlog.done(),
                 stories: backlog.stories.len(),
                 remaining: backlog.remaining(),
-                last_error: known.and_then(|known| known.last_error.as_deref()),
+                last_error: known.and_then(|known| known.last_error.as_deref()).filter(|_| !short),
                 work_in_tree: known.is_some_and(|known| known.base.is_some()),
-                kept_at: known.and_then(|known| known.does_not_fit.as_deref()),
+                kept_at: known.and_then(|known| known.does_not_fit.as_deref()).filter(|_| !short),
             },
             guidance: known.map_or(&[], |known| &known.guidance),
         }
@@ -238,6 +240,10 @@ fn follow_up(started: &AttemptStarted, verdict: Verdict) -> Option<Event> {
         Verdict::Escalated { escalation } => {
             Some(Event::QuestionRaised { story, question: escalation })
         }
-        Verdict::Progress | Verdict::Failed { .. } | Verdict::Interrupted => None,
+        Verdict::Progress
+        | Verdict::Failed { .. }
+        | Verdict::NotTheStory { .. }
+        | Verdict::PromptTooLong { .. }
+        | Verdict::Interrupted => None,
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::agent::AgentSettings;
-use crate::core::policy::OnEscalation;
+use crate::core::policy::{OnEscalation, OnLimit};
 use crate::core::text::visible;
 
 pub const FILE_NAME: &str = "ralph.toml";
@@ -20,6 +20,7 @@ pub struct SettingsFile {
     pub stuck_threshold: Option<Limit>,
     pub max_attempts: Option<Limit>,
     pub on_escalation: Option<OnEscalation>,
+    pub on_limit: Option<OnLimit>,
     pub answer_timeout: Option<String>,
     pub first_event_timeout: Option<String>,
     pub idle_timeout: Option<String>,

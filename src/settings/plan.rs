@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::agent::{AgentKind, AgentSettings};
 use super::file::SettingsFile;
 use crate::core::id::StoryId;
-use crate::core::policy::{OnEscalation, Timeouts};
+use crate::core::policy::{OnEscalation, OnLimit, Timeouts};
 use crate::core::text::visible_line;
 
 const DEFAULT_MAX_ITERATIONS: u32 = 50;
@@ -25,6 +25,7 @@ const LONGEST_TIME: Duration = Duration::from_hours(30 * 24);
 pub struct Flags {
     pub max_iterations: Option<String>,
     pub on_escalation: Option<OnEscalation>,
+    pub on_limit: Option<OnLimit>,
     pub answer_timeout: Option<String>,
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
@@ -43,6 +44,7 @@ pub struct Plan {
     pub stuck_threshold: NonZeroU32,
     pub max_attempts: NonZeroU32,
     pub on_escalation: OnEscalation,
+    pub on_limit: OnLimit,
     pub answer_timeout: Duration,
     pub timeouts: Timeouts,
     pub prompt: Option<PathBuf>,
@@ -161,6 +163,7 @@ impl Plan {
             stuck_threshold,
             max_attempts,
             on_escalation: flags.on_escalation.or(file.on_escalation).unwrap_or(OnEscalation::Ask),
+            on_limit: flags.on_limit.or(file.on_limit).unwrap_or(OnLimit::Wait),
             answer_timeout,
             timeouts: timeouts(&file)?,
             prompt: flags.prompt.or_else(|| file.prompt.map(|path| root.join(path))),

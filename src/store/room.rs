@@ -38,7 +38,14 @@ impl Room {
         self.make()?;
         let folder = self.folder.join("runs").join(run);
         private_folder(&folder)?;
-        let page = |kind: &str| folder.join(format!("{number:04}-{story}.{kind}"));
+        // An attempt that did not count left its pages under the same number: they stay.
+        let names = (1..).map(|n| match n {
+            1 => format!("{number:04}-{story}"),
+            n => format!("{number:04}-{story}-{n}"),
+        });
+        let free = |name: &String| !folder.join(format!("{name}.prompt.md")).exists();
+        let name = names.into_iter().find(free).unwrap_or_default();
+        let page = |kind: &str| folder.join(format!("{name}.{kind}"));
         Ok(Pages { prompt: page("prompt.md"), output: page("log"), errors: page("stderr") })
     }
 

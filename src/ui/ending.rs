@@ -30,7 +30,12 @@ fn heading(reason: &StopReason, counts: &Counts, view: View<'_>) -> String {
         StopReason::StoryDone { story } => format!("{story} {}", result(story, view)),
         StopReason::Once => "One iteration done".to_owned(),
         StopReason::MaxIterations { .. } => "Out of iterations".to_owned(),
-        StopReason::NothingToSelect { .. } => "A human is needed".to_owned(),
+        StopReason::UsageLimit { .. } => "Usage limit".to_owned(),
+        StopReason::ServiceDown { .. } => "The service did not come back".to_owned(),
+        StopReason::AgentUnusable { .. } => "The agent cannot be used".to_owned(),
+        StopReason::NothingToSelect { .. } | StopReason::AccountTrouble { .. } => {
+            "A human is needed".to_owned()
+        }
         StopReason::Aborted => "Aborted".to_owned(),
     }
 }
@@ -47,9 +52,24 @@ fn explanation(reason: &StopReason, counts: &Counts, view: View<'_>) -> Vec<Line
         StopReason::AllDone | StopReason::StoryDone { .. } => vec![],
         StopReason::Once => vec![hint("`ralph run` goes on.")],
         StopReason::MaxIterations { limit } => vec![out_of_iterations(*limit, counts)],
+        StopReason::UsageLimit { error, .. } => trouble(error, LIMIT),
+        StopReason::ServiceDown { error } => trouble(error, OUTAGE),
+        StopReason::AccountTrouble { error } => trouble(error, ACCOUNT),
+        StopReason::AgentUnusable { error } => trouble(error, SETUP),
         StopReason::NothingToSelect { blocked } => human_needed(blocked, view),
         StopReason::Aborted => vec![hint("`ralph run` starts again where this run stopped.")],
     }
+}
+
+const LIMIT: &str = "`ralph run` goes on; with `--on-limit wait` it waits for the reset by itself.";
+const OUTAGE: &str = "Look at the connection and the service's status page; `ralph run` goes on.";
+const ACCOUNT: &str =
+    "Run `claude` and `/login`, or mend the API key or the billing; `ralph run` goes on.";
+const SETUP: &str = "Mend `[agent]` in ralph.toml (`model`, `program`); `ralph run` goes on.";
+
+fn trouble(error: &str, remedy: &str) -> Vec<Line> {
+    let stopped = Text::new().with(Tone::Warning, format!("Stopped: {}", visible_line(error)));
+    vec![stopped.into(), hint(remedy)]
 }
 
 fn out_of_iterations(limit: u32, counts: &Counts) -> Line {
@@ -65,7 +85,10 @@ fn human_needed(blocked: &[Blocked], view: View<'_>) -> Vec<Line> {
     let reasons = blocked.iter().map(|blocked| Text::new().plain(why(blocked)).into());
     let mut lines: Vec<Line> = reasons.collect();
     let questions: Vec<Line> = open_questions(view).collect();
-    let next = if questions.is_empty() {
+    let is_open = |blocked: &Blocked| matches!(blocked.because, Because::WaitsForOpen { .. });
+    let next = if blocked.iter().any(is_open) {
+        "Without `--story`, `ralph run` does that one first."
+    } else if questions.is_empty() {
         "Nothing can be started until the backlog is changed: take a skip back, or a dependency out."
     } else {
         "Run `ralph run` in a terminal to answer."
@@ -81,6 +104,7 @@ fn why(blocked: &Blocked) -> String {
         Because::Parked => format!("{story} is parked: its question waits"),
         Because::WaitsForSkipped { on } => format!("{story} waits for {on}, which is skipped"),
         Because::WaitsForParked { on } => format!("{story} waits for {on}, which is parked"),
+        Because::WaitsForOpen { on } => format!("{story} waits for {on}, which is not done yet"),
         Because::WaitsFor { on } => format!("{story} waits for {on}, which waits itself"),
     }
 }

@@ -76,7 +76,9 @@ fn attempt_started(at: i64, start: &AttemptStarted) -> Vec<Line> {
 
 fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
     let text = match &end.verdict {
-        Verdict::Failed { error, .. } => {
+        Verdict::Failed { error, .. }
+        | Verdict::NotTheStory { error, .. }
+        | Verdict::PromptTooLong { error } => {
             Text::at(at).with(Tone::Bad, format!("✗ {}: ", end.story)).plain(brief(error))
         }
         Verdict::Progress => {

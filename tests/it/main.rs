@@ -6,6 +6,7 @@ mod support;
 
 mod architecture;
 mod backlog_edits;
+mod bad_days;
 mod check;
 mod commands;
 mod commits;

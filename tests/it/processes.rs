@@ -62,8 +62,6 @@ fn exits_and_errors_are_told_and_tried_again() {
     for (step, told) in [
         ("{ exit = 3 }", "exit code 3"),
         ("\"no_result\"", "without a result"),
-        ("{ fail = \"billing\" }", "billing"),
-        ("{ fail = \"model-not-found\" }", "no such model"),
         ("{ fail = \"turn-limit\" }", "all of its turns"),
         ("{ fail = \"refusal\" }", "refused"),
     ] {

@@ -44,7 +44,7 @@ fn two() -> Backlog {
 }
 
 fn next(history: &History, backlog: &Backlog, policy: &Policy) -> Next {
-    decide(&history.state, backlog, policy)
+    decide(&history.state, backlog, policy, 0)
 }
 
 /// The summary of the question that is raised next, if one is.
@@ -283,7 +283,7 @@ fn work_in_the_tree_goes_on_unless_its_story_cannot() {
 fn limits_hold_and_count_what_they_should() {
     let progress = Verdict::Progress;
     let tried = |times| History::new().tried_often("A", &progress, times);
-    let once = |iterations_before| Policy { once: true, iterations_before, ..attended() };
+    let once = |attempts_before| Policy { once: true, attempts_before, ..attended() };
     let stop = Next::Stop;
     for (case, history, policy, expected) in [
         ("below the limit", tried(1), at_most(2), attempt("A")),

@@ -11,7 +11,7 @@ use super::event::{
 };
 use super::id::StoryId;
 use super::outcome::Outcome;
-use super::policy::{OnEscalation, Policy};
+use super::policy::{OnEscalation, OnLimit, Policy};
 use super::signal::{Escalation, EscalationKind, Signals};
 use super::state::{RunState, StoryState};
 use super::verdict::Verdict;
@@ -69,9 +69,10 @@ pub fn backlog(stories: impl IntoIterator<Item = Story>) -> Backlog {
 /// Nobody is there, and nothing is limited but a story's own attempts.
 pub fn policy() -> Policy {
     Policy {
+        on_limit: OnLimit::Wait,
         max_iterations: None,
         once: false,
-        iterations_before: 0,
+        attempts_before: 0,
         only: None,
         stuck_threshold: NonZeroU32::new(3).unwrap(),
         max_attempts: NonZeroU32::new(5).unwrap(),
@@ -111,7 +112,7 @@ pub fn guidance(text: &str) -> Answer {
 #[derive(Clone)]
 pub struct History {
     pub state: RunState,
-    at: i64,
+    pub at: i64,
 }
 
 impl History {

@@ -10,9 +10,10 @@ use crate::core::backlog::{Backlog, Story};
 use crate::core::decide::{Next, decide};
 use crate::core::event::{Answer, Event, Usage};
 use crate::core::id::StoryId;
-use crate::core::policy::{OnEscalation, Policy, StopReason};
+use crate::core::policy::{OnEscalation, OnLimit, Policy, StopReason};
 use crate::core::select::is_ready;
 use crate::core::verdict::Verdict;
+use crate::core::weather::Trouble;
 
 #[derive(Clone, Debug)]
 enum Reply {
@@ -71,7 +72,7 @@ impl World {
 
     /// One decision and what follows from it; the reason when it is to stop.
     fn step(&mut self) -> Option<StopReason> {
-        match decide(&self.history.state, &self.backlog, &self.policy) {
+        match decide(&self.history.state, &self.backlog, &self.policy, self.history.at) {
             Next::Attempt { story } => self.start(&story),
             Next::Wait => self.end_attempt(),
             Next::Close { story, attempt } => self.close(&story, &attempt),
@@ -79,6 +80,10 @@ impl World {
             Next::SetAside { story } => {
                 assert_eq!(self.history.state.in_tree, Some(story.clone()));
                 self.change(|history| history.set_aside(story.as_str(), Some("refs/x")));
+            }
+            Next::WaitUntil { at } => {
+                assert!(at > self.history.at, "a wait that is over");
+                self.history.at = at;
             }
             Next::LetGo { story } => panic!("nobody settled {story} by hand"),
             Next::Raise { story, question } => self.then(Event::QuestionRaised { story, question }),
@@ -188,6 +193,13 @@ impl World {
                 assert!(self.backlog.story(story).unwrap().is_settled());
             }
             StopReason::Aborted => assert!(self.history.state.aborted),
+            StopReason::ServiceDown { .. } => {
+                let row = self.history.state.trouble.as_ref().unwrap();
+                assert!(row.last_at - row.first_at > 2 * 60 * 60 * 1000);
+            }
+            StopReason::UsageLimit { .. }
+            | StopReason::AccountTrouble { .. }
+            | StopReason::AgentUnusable { .. } => panic!("{reason:?} was not in the scene"),
             StopReason::AllDone => {}
         }
     }
@@ -198,7 +210,8 @@ fn most_steps(scene: &Scene) -> usize {
     let stories = scene.backlog.stories.len();
     let rounds = stories + scene.answers.len();
     let attempts = rounds * usize::try_from(scene.policy.max_attempts.get()).unwrap();
-    (attempts + 1) * (2 * stories + 10)
+    // Each attempt may be put off by an outage, and an outage lasts for so many tries at most.
+    (attempts + 1) * (2 * stories + 10) * scene.replies.len() + 200
 }
 
 fn any_story(number: usize) -> impl Strategy<Value = Story> {
@@ -227,6 +240,7 @@ fn any_backlog() -> impl Strategy<Value = Backlog> {
 fn any_reply() -> impl Strategy<Value = Reply> {
     let escalated = Verdict::Escalated { escalation: escalation("stuck") };
     prop_oneof![
+        1 => Just(Reply::Ends(Verdict::NotTheStory { trouble: Trouble::Outage, error: "o".into() })),
         4 => Just(Reply::Ends(Verdict::Done)),
         2 => Just(Reply::Ends(Verdict::Progress)),
         2 => "[xy]".prop_map(|error| Reply::Ends(failed(&error))),
@@ -259,9 +273,10 @@ fn any_policy() -> impl Strategy<Value = Policy> {
     let once = prop_oneof![9 => Just(false), 1 => Just(true)];
     (on_escalation, any::<bool>(), count(), count(), only, max_iterations, once).prop_map(
         |(on_escalation, human_present, stuck, attempts, only, max_iterations, once)| Policy {
+            on_limit: OnLimit::Wait,
             max_iterations,
             once,
-            iterations_before: 0,
+            attempts_before: 0,
             only,
             stuck_threshold: stuck,
             max_attempts: attempts,

@@ -1,0 +1,107 @@
+//! Failures that are not the story's: waited out, or told with the remedy.
+
+use rustix::process::Signal;
+
+use crate::support::world::{said, signal, until};
+use crate::support::{Prd, World};
+
+fn script(first: &str) -> String {
+    format!(
+        "[[story.US-001.attempts]]\nsteps = [{first}]\n[[story.US-001.attempts]]\nsteps = [\"complete\"]\n"
+    )
+}
+
+#[test]
+fn login_billing_and_setup_stop_the_run_at_once_with_the_remedy() {
+    for (class, code, told) in [
+        ("login", 4, "/login"),
+        ("billing", 4, "billing"),
+        ("model-not-found", 1, "`[agent]` in ralph.toml"),
+    ] {
+        let world =
+            World::scripted(&Prd::stories(2), &script(&format!("{{ fail = \"{class}\" }}")));
+        let said = world.run(&[]);
+        assert_eq!(said.code, code, "{class}: {}", said.err);
+        assert!(said.err.contains(told), "{class}: {}", said.err);
+        assert!(!said.err.contains("US-002"), "the next story would fail too: {}", said.err);
+    }
+}
+
+#[test]
+fn an_outage_is_waited_out_and_does_not_count() {
+    for class in ["overloaded", "server", "connection"] {
+        let world =
+            World::scripted(&Prd::stories(1), &script(&format!("{{ fail = \"{class}\" }}")));
+        let said = world.run(&["--max-iterations", "1"]);
+        assert_eq!(said.code, 0, "{class}: {}", said.err);
+        assert!(said.err.contains("waiting until"), "{class}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_usage_limit_can_stop_the_run() {
+    let world = World::scripted(
+        &Prd::stories(1),
+        &script("{ fail = \"usage-limit\", resets_in = \"5h\" }"),
+    );
+    let said = world.run(&["--on-limit", "stop"]);
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert!(said.err.contains("usage limit"), "{}", said.err);
+}
+
+#[test]
+fn a_wait_for_a_limit_survives_a_restart() {
+    let world = World::scripted(
+        &Prd::stories(1),
+        &script("{ fail = \"usage-limit\", resets_in = \"5h\" }"),
+    );
+    let mut waits = Vec::new();
+    for _ in 0..2 {
+        let log = world.path("../log");
+        let mut command = world.run_command(&[]);
+        command.stderr(std::fs::File::create(&log).unwrap());
+        let child = command.spawn().unwrap();
+        let told = until("the wait to be told", || {
+            let text = std::fs::read_to_string(&log).unwrap();
+            let line = text.lines().find(|line| line.contains("waiting until"));
+            line.map(str::to_owned)
+        });
+        waits.push(told);
+        signal(&child, Signal::INT);
+        assert_eq!(said(&child.wait_with_output().unwrap()).code, 130);
+    }
+    assert_eq!(waits[0], waits[1], "the same moment");
+    assert_eq!(world.ralph(&["status", "--json"]).out.matches("\"attempts\": 1").count(), 1);
+}
+
+#[test]
+fn agents_that_say_nothing_stop_the_run_after_three() {
+    let world = World::scripted(&Prd::stories(1), "[default]\ninit = false\nsteps = [\"hang\"]\n");
+    world.write("ralph.toml", "first_event_timeout = \"100ms\"\n");
+    let said = world.run(&[]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(said.err.matches("said nothing at all").count(), 3 + 2 + 1, "{}", said.err);
+}
+
+#[test]
+fn a_prompt_that_is_too_long_is_shortened_once_and_then_asked_about() {
+    let world =
+        World::scripted(&Prd::stories(1), "[default]\nsteps = [{ fail = \"prompt-too-long\" }]\n");
+    let said = world.run(&["--max-iterations", "1"]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert!(said.err.contains("the prompt is too long for the agent"), "{}", said.err);
+    let runs: Vec<_> = std::fs::read_dir(world.path(".ralph/runs")).unwrap().collect();
+    let run = runs[0].as_ref().unwrap().path();
+    assert!(
+        run.join("0001-US-001.prompt.md").exists() && run.join("0001-US-001-2.prompt.md").exists()
+    );
+}
+
+#[test]
+fn an_agent_that_only_talks_of_limits_has_finished() {
+    let world = World::scripted(
+        &Prd::stories(1),
+        "[default]\nsteps = [{ say = \"You've hit your 5-hour limit · resets 5am (UTC)\" }, { run = \"echo Credit balance is too low\" }, \"complete\"]\n",
+    );
+    assert_eq!(world.run(&[]).code, 0);
+}
