@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::core::id::StoryId;
 
@@ -33,35 +33,41 @@ pub struct Cli {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct LookArgs {
     /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", display_order = 100)]
     pub color: ColorArg,
-    /// Show only questions, warnings and the end
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    // Taken anywhere, so that `ralph -q run` works; shown where they do something.
+    #[arg(short, long, global = true, hide = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Show the agent's text as it comes
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, hide = true)]
     pub verbose: bool,
+}
+
+/// The global `-q` and `-v` with their texts, for the help of `run`. The values are `LookArgs`'.
+fn loudness() -> [Arg; 2] {
+    let flag = |name: &'static str, short, help: &'static str| {
+        Arg::new(name).short(short).long(name).action(ArgAction::SetTrue).help(help)
+    };
+    [
+        flag("quiet", 'q', "Show only questions, warnings and the end").conflicts_with("verbose"),
+        flag("verbose", 'v', "Show the agent's text as it comes"),
+    ]
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ColorArg {
-    /// In a terminal, unless NO_COLOR or CLICOLOR=0 is set
+    /// In a terminal, or when CLICOLOR_FORCE is set, unless NO_COLOR or CLICOLOR=0 is
     Auto,
     Always,
     Never,
 }
 
+// Each command's text is at its arguments: one here would hide the long one there.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Work off a backlog
     Run(Box<RunArgs>),
-    /// Say all that is wrong or doubtful in a backlog, without running it
     Check(CheckArgs),
-    /// Write PRD.json and PROMPT.md to start from
     Init(InitArgs),
-    /// Show how the run stands
     Status(StatusArgs),
-    /// Print a completion script for a shell
     Completions(CompletionsArgs),
     #[command(hide = true)]
     Supervise(SuperviseArgs),
@@ -71,20 +77,33 @@ pub enum Command {
 
 #[derive(Clone, Debug, Args)]
 #[command(
+    about = "Work off a backlog",
     long_about = "Work off a backlog.\n\n\
         Each iteration starts a fresh agent process in the work tree, for the next story whose \
         dependencies pass. A completed story becomes one commit. `ralph run` again goes on where \
         it stopped.",
-    after_help = "Examples:\n  \
+    after_help = "`ralph run --help` has examples, the environment and the exit codes.",
+    after_long_help = "Examples:\n  \
         ralph run                              PRD.json in this folder, with Claude Code\n  \
         ralph run plans/auth.json --branch auth\n  \
         ralph run --story US-003 --once        one iteration on one story\n  \
         ralph run --dry-run                    the whole loop with a mock agent; changes nothing\n  \
         ralph run --agent-command 'my-agent --print'\n  \
         ralph run --on-escalation park         ask nothing now, list the questions at the end\n\n\
-        Exit codes: 0 every story passes · 1 ralph could not do its work · 2 wrong usage ·\n\
-        3 a limit was reached with work left · 4 a human is needed · 5 you aborted ·\n\
-        130, 143, 129 interrupted, terminated, hung up"
+        Environment:\n  \
+        MAX_ITERATIONS         as --max-iterations\n  \
+        RALPH_ANSWER_TIMEOUT   as --answer-timeout\n  \
+        STUCK_THRESHOLD        a question after the same error this often in a row [default: 3]\n  \
+        VISUAL, EDITOR         where you write longer guidance [default: vi]\n\n\
+        Exit codes:\n  \
+        0              every story passes or was skipped (with --story: that one)\n  \
+        1              ralph could not do its work\n  \
+        2              wrong usage\n  \
+        3              a limit was reached with work left\n  \
+        4              a human is needed\n  \
+        5              you aborted\n  \
+        130, 143, 129  interrupted, terminated, hung up",
+    args = loudness()
 )]
 pub struct RunArgs {
     /// The backlog
@@ -113,7 +132,8 @@ pub struct RunArgs {
     /// When the account's usage limit is reached: wait until it resets, or stop [default: wait]
     #[arg(long, value_name = "WHAT")]
     pub on_limit: Option<OnLimitArg>,
-    /// How long a question waits for a key before the story is parked [default: 10m]
+    /// How long a question waits for a key before the story is parked
+    /// [env: RALPH_ANSWER_TIMEOUT] [default: 10m]
     #[arg(long, value_name = "TIME")]
     pub answer_timeout: Option<String>,
     /// Which agent [default: claude]
@@ -153,7 +173,13 @@ pub enum AgentArg {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  ralph check\n  ralph check plans/auth.json --strict")]
+#[command(
+    about = "Say all that is wrong or doubtful in a backlog, without running it",
+    long_about = "Say all that is wrong or doubtful in a backlog, without running it.\n\n\
+        Every problem is told at once, with its line. An error would keep `ralph run` from \
+        starting: exit code 1. A doubt would not, unless `--strict` is given.",
+    after_help = "Examples:\n  ralph check\n  ralph check plans/auth.json --strict"
+)]
 pub struct CheckArgs {
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
@@ -164,7 +190,13 @@ pub struct CheckArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  ralph init\n  ralph init plans/")]
+#[command(
+    about = "Write PRD.json and PROMPT.md to start from",
+    long_about = "Write PRD.json and PROMPT.md to start from.\n\n\
+        PRD.json is a backlog with a few stories, PROMPT.md the instructions that every \
+        iteration begins with. Make them yours, then `ralph run --dry-run`.",
+    after_help = "Examples:\n  ralph init\n  ralph init plans/"
+)]
 pub struct InitArgs {
     /// Where to write them; existing files are never overwritten
     #[arg(value_name = "FOLDER", default_value = ".", value_hint = ValueHint::DirPath)]
@@ -172,7 +204,13 @@ pub struct InitArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  ralph status\n  ralph status plans/auth.json --json")]
+#[command(
+    about = "Show how the run stands",
+    long_about = "Show how the run stands.\n\n\
+        Each story with what it is now: passes, skipped, running, asks, parked or open; and the \
+        questions that wait for you. Changes nothing, and works while a run goes on.",
+    after_help = "Examples:\n  ralph status\n  ralph status plans/auth.json --json"
+)]
 pub struct StatusArgs {
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
@@ -183,10 +221,17 @@ pub struct StatusArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    about = "Print a completion script for a shell",
+    long_about = "Print a completion script for a shell.\n\n\
+        It goes where the shell looks for such scripts; a new shell then knows the commands and \
+        their options.",
+    after_help = "Examples:\n  \
         ralph completions bash > ~/.local/share/bash-completion/completions/ralph\n  \
-        ralph completions zsh > ~/.zfunc/_ralph")]
+        ralph completions zsh > ~/.zfunc/_ralph"
+)]
 pub struct CompletionsArgs {
+    /// Which shell
     pub shell: clap_complete::Shell,
 }
 

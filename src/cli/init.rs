@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::core::text::visible_line;
 use crate::ui::UiOptions;
 
 use super::args::InitArgs;
@@ -14,11 +15,12 @@ const PRD: &str = include_str!("../../PRD.example.json");
 const PROMPT: &str = include_str!("../../PROMPT.md.example");
 
 pub fn init(args: &InitArgs, look: &UiOptions) -> Result<u8, CliError> {
-    std::fs::create_dir_all(&args.folder)?;
+    make_folder(&args.folder)?;
     let mut report = String::new();
     for (name, text) in [("PRD.json", PRD), ("PROMPT.md", PROMPT)] {
         let path = args.folder.join(name);
-        let what = if write_new(&path, text)? { "wrote" } else { "kept, it was there already:" };
+        let written = write_new(&path, text).map_err(|error| not_written(&path, &error))?;
+        let what = if written { "wrote" } else { "kept, it was there already:" };
         report.push_str(&format!("{what} {}\n", path.display()));
     }
     if !look.quiet {
@@ -26,6 +28,26 @@ pub fn init(args: &InitArgs, look: &UiOptions) -> Result<u8, CliError> {
         print(&report)?;
     }
     Ok(0)
+}
+
+fn make_folder(folder: &Path) -> Result<(), CliError> {
+    let shown = visible_line(&folder.to_string_lossy());
+    std::fs::create_dir_all(folder).map_err(|error| {
+        // What is there already is no error of `create_dir_all`, unless it is something else.
+        CliError::Refused(match error.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                format!(
+                    "`{shown}` is not a folder; name the one to write PRD.json and PROMPT.md in"
+                )
+            }
+            _ => format!("the folder `{shown}` cannot be made: {error}; name another one"),
+        })
+    })
+}
+
+fn not_written(path: &Path, error: &io::Error) -> CliError {
+    let shown = visible_line(&path.to_string_lossy());
+    CliError::Refused(format!("`{shown}` cannot be written: {error}; name another folder"))
 }
 
 /// False when something is there already.

@@ -1,11 +1,12 @@
 //! `ralph status`: the journal's fold and the backlog, for people or as JSON.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::core::backlog::{Backlog, Story};
-use crate::core::state::{RunState, StoryState};
+use crate::core::state::RunState;
 use crate::core::text::{visible, visible_line};
 use crate::git::WorkTree;
 use crate::store::journal::{Journal, SqliteJournal};
@@ -17,13 +18,13 @@ use super::args::StatusArgs;
 use super::error::CliError;
 use super::print;
 use super::run::{open_tree, place_of};
-use super::session::{lock_path, scope, state_folder};
+use super::session::scope;
 
 pub fn status(args: &StatusArgs) -> Result<u8, CliError> {
     let loaded = PrdFile::new(&args.prd).load()?;
     let tree = open_tree(&args.prd)?;
     let state = fold(&tree, args)?;
-    let holder = lock::holder(&lock_path(&tree)?);
+    let holder = lock::holder(&lock_file(&tree));
     let text = if args.json {
         format!("{:#}\n", as_json(&loaded.backlog, &state, holder.as_deref()))
     } else {
@@ -33,8 +34,17 @@ pub fn status(args: &StatusArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
+/// Where `ralph run` keeps them. Only looked at: whoever asks how it stands changes nothing.
+fn journal_file(tree: &WorkTree) -> PathBuf {
+    tree.common_dir().join("ralph/journal.db")
+}
+
+fn lock_file(tree: &WorkTree) -> PathBuf {
+    tree.git_dir().join("ralph/lock")
+}
+
 fn fold(tree: &WorkTree, args: &StatusArgs) -> Result<RunState, CliError> {
-    let path = state_folder(tree)?.join("journal.db");
+    let path = journal_file(tree);
     let mut state = RunState::default();
     if !path.exists() {
         return Ok(state);
@@ -47,15 +57,16 @@ fn fold(tree: &WorkTree, args: &StatusArgs) -> Result<RunState, CliError> {
     Ok(state)
 }
 
-/// What a story is right now, in one word.
-fn word(story: &Story, known: Option<&StoryState>, state: &RunState) -> &'static str {
+/// What a story is right now, in one word. Nothing runs when nobody holds the lock.
+fn word(story: &Story, state: &RunState, locked: bool) -> &'static str {
+    let known = state.story(&story.id);
     let under_way = state.in_flight.values().any(|attempt| attempt.story == story.id);
     match known.and_then(|known| known.question.as_ref()) {
         _ if story.passes => "passes",
         _ if story.skipped => "skipped",
         Some(question) if question.parked => "parked",
         Some(_) => "asks",
-        None if under_way && state.is_open() => "running",
+        None if under_way && locked => "running",
         None => "open",
     }
 }
@@ -67,7 +78,11 @@ fn run_line(state: &RunState, holder: Option<&str>) -> String {
         (None, Some(holder)) => format!("running ({})", visible_line(holder)),
         (None, None) => "interrupted; `ralph run` goes on".to_owned(),
     };
-    format!("run {} · {} iterations · {stands}", ui::short_run(&run.run), state.iterations)
+    let iterations = match state.iterations {
+        1 => "1 iteration".to_owned(),
+        count => format!("{count} iterations"),
+    };
+    format!("run {} · {iterations} · {stands}", ui::short_run(&run.run))
 }
 
 fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String {
@@ -78,7 +93,7 @@ fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String 
     let _ = writeln!(text, "{}", run_line(state, holder));
     let widest = backlog.stories.iter().map(|story| story.id.as_str().len()).max().unwrap_or(0);
     for story in &backlog.stories {
-        let word = word(story, state.story(&story.id), state);
+        let word = word(story, state, holder.is_some());
         let _ = writeln!(text, "  {:widest$}  {word:<8} {}", story.id, visible_line(&story.title));
     }
     for (id, question) in state.questions() {
@@ -99,7 +114,7 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
             json!({
                 "id": story.id,
                 "title": story.title,
-                "state": word(story, known, state),
+                "state": word(story, state, holder.is_some()),
                 "attempts": known.map_or(0, |known| known.attempts),
                 "elapsed_ms": known.map_or(0, |known| known.elapsed_ms),
                 "cost_usd": known.and_then(|known| known.usage.cost_usd),

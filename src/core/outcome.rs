@@ -141,6 +141,8 @@ pub fn classify(seen: &Seen, exit: &Exit, ended_by: Option<EndedBy>) -> Outcome 
         Some(EndedBy::IdleTimeout) => return Outcome::IdleTimeout,
         Some(EndedBy::IterationTimeout) => return Outcome::IterationTimeout,
         Some(EndedBy::AfterResult) => return after_result(seen),
+        // It may have come to its own end before the order reached it.
+        Some(EndedBy::HopelessRetry) if seen.result.is_some() => return after_result(seen),
         Some(EndedBy::HopelessRetry) => return of_retry(seen),
         None => {}
     }
@@ -164,10 +166,10 @@ fn after_result(seen: &Seen) -> Outcome {
 }
 
 fn of_retry(seen: &Seen) -> Outcome {
-    seen.retrying
-        .as_ref()
+    let error = seen.retrying.as_ref().or(seen.api_error.as_ref());
+    error
         .and_then(|error| of_api_error(seen, error, &error.error))
-        .unwrap_or(Outcome::EndedByUs)
+        .unwrap_or(Outcome::Login { detail: "authentication_failed".to_owned() })
 }
 
 fn of_good_result(seen: &Seen, exit: &Exit) -> Outcome {

@@ -7,7 +7,6 @@ use super::table;
 use crate::core::id::StoryId;
 use crate::core::policy::StopReason;
 use crate::core::select::{Because, Blocked};
-use crate::core::state::StoryResult;
 use crate::core::text::visible_line;
 use crate::engine::ports::View;
 
@@ -40,9 +39,10 @@ fn heading(reason: &StopReason, counts: &Counts, view: View<'_>) -> String {
     }
 }
 
+/// By the backlog: it may have been skipped before this run.
 fn result(story: &StoryId, view: View<'_>) -> &'static str {
-    match view.state.story(story).map(|story| &story.result) {
-        Some(StoryResult::Skipped) => "skipped",
+    match view.backlog.story(story) {
+        Some(story) if story.skipped && !story.passes => "skipped",
         _ => "complete",
     }
 }

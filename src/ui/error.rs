@@ -6,7 +6,7 @@ use crate::core::text::visible;
 /// Shows an error with its hint.
 pub fn error(printer: &mut Printer, message: &str) {
     let text = render_error(message, printer.colors());
-    printer.rendered(&text);
+    printer.last_words(text);
 }
 
 /// `error: …`, further lines indented. Harmless whatever the message holds.

@@ -1,19 +1,19 @@
 //! The human writes to the agent: lines until an empty one, or an editor.
 
 use console::Term;
-use dialoguer::Editor;
 
 use super::conversation::Conversation;
+use super::editor::{self, Edited};
 use super::keys::Key;
 use super::line::{Line, Text, Tone};
 use super::look::one_line;
-use super::printer::env_var;
 use super::region::Region;
 use crate::engine::ports::Asked;
 
 /// None: nothing was written, or the human went back.
 pub fn write(conversation: &mut Conversation<'_>) -> Result<Option<String>, Asked> {
-    let help = format!("An empty line ends it, Esc goes back, `e` + Enter opens {}.", editor());
+    let help =
+        format!("An empty line ends it, Esc goes back, `e` + Enter opens {}.", editor::name());
     conversation.print(&Text::new().with(Tone::Dim, help).into());
     let _ = conversation.terminal.show_cursor();
     let mut region = Region::default();
@@ -22,6 +22,11 @@ pub fn write(conversation: &mut Conversation<'_>) -> Result<Option<String>, Aske
     let _ = conversation.terminal.hide_cursor();
     let text = match written? {
         Written::Text(text) => Some(text),
+        Written::Left(text) => {
+            let note = "No key for so long: what is written so far is the answer.";
+            conversation.print(&Text::new().with(Tone::Warning, note).into());
+            Some(text)
+        }
         Written::InEditor => edit(conversation)?,
         Written::Nothing => None,
     };
@@ -30,6 +35,8 @@ pub fn write(conversation: &mut Conversation<'_>) -> Result<Option<String>, Aske
 
 enum Written {
     Text(String),
+    /// Nobody went on with it.
+    Left(String),
     InEditor,
     Nothing,
 }
@@ -40,7 +47,14 @@ fn type_in(conversation: &mut Conversation<'_>, region: &mut Region) -> Result<W
         if !conversation.tty.has_more() {
             draw(&draft, &conversation.terminal, region);
         }
-        match draft.press(conversation.next()?) {
+        let key = match conversation.next() {
+            // What somebody wrote is never lost.
+            Err(Asked::NobodyThere) if draft.has_words() => {
+                return Ok(Written::Left(draft.text()));
+            }
+            key => key?,
+        };
+        match draft.press(key) {
             Step::Typing => {}
             Step::LineEnded => {
                 let ended = draft.lines.last().map_or("", String::as_str);
@@ -103,8 +117,18 @@ impl Draft {
     }
 
     fn done(&mut self) -> Step {
+        Step::Done(Written::Text(self.text()))
+    }
+
+    fn text(&mut self) -> String {
         self.lines.push(std::mem::take(&mut self.current));
-        Step::Done(Written::Text(self.lines.join("\n")))
+        self.lines.join("\n")
+    }
+
+    /// A lone `e` was on its way to the editor.
+    fn has_words(&self) -> bool {
+        let is_command = self.lines.is_empty() && self.current == "e";
+        !is_command && self.lines.iter().chain([&self.current]).any(|line| !line.trim().is_empty())
     }
 
     fn erase_word(&mut self) {
@@ -122,25 +146,18 @@ impl Draft {
     }
 }
 
-/// An editor that cannot be started is told, and the menu comes back.
+/// An editor that fails is told, and the menu comes back.
 fn edit(conversation: &mut Conversation<'_>) -> Result<Option<String>, Asked> {
-    let edited = conversation.tty.lend(|| Editor::new().executable(editor()).edit(""));
-    match edited.map_err(|_| Asked::NobodyThere)? {
-        Ok(text) => Ok(text),
-        Err(error) => {
-            let text = format!("{} cannot be used: {error}", editor());
-            let line: Line = Text::new().with(Tone::Warning, "warning: ").plain(text).into();
-            conversation.print(&line);
-            Ok(None)
-        }
-    }
-}
-
-fn editor() -> String {
-    let names = ["VISUAL", "EDITOR"].into_iter().filter_map(env_var);
-    // dialoguer panics on a command without words.
-    let has_words = |command: &String| shlex::split(command).is_some_and(|words| !words.is_empty());
-    names.into_iter().find(has_words).unwrap_or_else(|| "vi".to_owned())
+    let edited = conversation.tty.lend(editor::edit).map_err(|_| Asked::NobodyThere)?;
+    let problem = match edited {
+        Edited::Text(text) => return Ok(Some(text)),
+        Edited::Nothing => return Ok(None),
+        Edited::Refused => "the editor said no; nothing was taken".to_owned(),
+        Edited::Failed(why) => format!("{} cannot be used: {why}", editor::name()),
+    };
+    let line: Line = Text::new().with(Tone::Warning, "warning: ").plain(problem).into();
+    conversation.print(&line);
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -154,6 +171,7 @@ mod tests {
         for key in Decoder::default().feed(bytes.as_bytes()) {
             match draft.press(key) {
                 Step::Done(Written::Text(text)) => return text,
+                Step::Done(Written::Left(text)) => return text,
                 Step::Done(Written::InEditor) => return "EDITOR".to_owned(),
                 Step::Done(Written::Nothing) => return "BACK".to_owned(),
                 Step::Typing | Step::LineEnded => {}
@@ -178,6 +196,24 @@ mod tests {
             ("\x1b[200~e\r\rb\x1b[201~\r\r", "e\n\nb\n"),
         ] {
             assert_eq!(typed(bytes), text, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_somebody_meant_is_kept() {
+        for (bytes, words) in [
+            ("", false),
+            ("  ", false),
+            ("e", false),
+            ("half", true),
+            ("one\r", true),
+            ("x\re", true),
+        ] {
+            let mut draft = Draft::default();
+            for key in Decoder::default().feed(bytes.as_bytes()) {
+                draft.press(key);
+            }
+            assert_eq!(draft.has_words(), words, "{bytes:?}");
         }
     }
 }

@@ -1,87 +1,50 @@
-//! The display for terminals: the plain one, and one line that moves while an agent works.
+//! The line that moves while an agent works.
+//!
+//! indicatif ticks and draws; `Anchor` places what it draws.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use console::Term;
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use super::anchor::Anchor;
 use super::figures::duration;
-use super::line::{Line, Tone};
+use super::line::Tone;
 use super::look::{Look, one_line};
-use super::plain::Plain;
 use super::wrap;
-use crate::core::event::{Event, Recorded};
 use crate::core::text::visible_line;
-use crate::engine::ports::{Activity, Notice, Reporter, View};
 
 const TICK: Duration = Duration::from_millis(100);
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-pub struct Live {
-    plain: Plain,
-    spinner: Option<Spinner>,
-}
-
-impl Live {
-    pub fn new(plain: Plain) -> Self {
-        Self { plain, spinner: None }
-    }
-
-    fn print(&mut self, lines: &[Line]) {
-        let Some(spinner) = &self.spinner else {
-            return self.plain.print(lines);
-        };
-        if !lines.is_empty() {
-            spinner.bar.suspend(|| self.plain.print(lines));
-        }
-    }
-}
-
-impl Reporter for Live {
-    fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
-        // It moves between an attempt's start and the next fact, so never under a menu.
-        self.spinner = None;
-        let mut lines = self.plain.event_lines(recorded, view);
-        lines.retain(|line| !matches!(line, Line::Running { .. }));
-        self.print(&lines);
-        if let Event::AttemptStarted(start) = &recorded.event {
-            self.spinner = Some(Spinner::start(&start.agent, self.plain.printer().look()));
-        }
-    }
-
-    fn on_activity(&mut self, activity: &Activity) {
-        if let (Activity::Doing(what), Some(spinner)) = (activity, &self.spinner) {
-            spinner.doing(what);
-        }
-        self.print(&self.plain.activity_lines(activity));
-    }
-
-    fn on_notice(&mut self, notice: &Notice) {
-        self.print(&self.plain.notice_lines(notice));
-    }
-}
-
 /// `⠋ Running claude · 1m02s · Bash cargo test`, gone when dropped.
-struct Spinner {
+pub struct Spinner {
     bar: ProgressBar,
     doing: Arc<Mutex<String>>,
 }
 
 impl Spinner {
-    fn start(agent: &str, look: &Look) -> Self {
+    pub fn start(agent: &str, look: &Look) -> Self {
         let doing = Arc::new(Mutex::new(String::new()));
         let status = status(visible_line(agent), doing.clone(), look.clone());
         let style = ProgressStyle::with_template("{status}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner())
             .with_key("status", status);
+        let target = ProgressDrawTarget::term_like(Box::new(Anchor::stderr()));
         let bar = ProgressBar::new_spinner().with_style(style);
+        bar.set_draw_target(target);
         bar.enable_steady_tick(TICK);
         Self { bar, doing }
     }
 
-    fn doing(&self, what: &str) {
+    /// The line is away while something else is written.
+    pub fn stand_back<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bar.suspend(write)
+    }
+
+    pub fn doing(&self, what: &str) {
         *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = visible_line(what);
     }
 }

@@ -9,11 +9,13 @@ use jiff::tz::TimeZone;
 
 use super::line::{Line, Text, Tone};
 use super::wrap;
-use super::{boxed, question};
+use super::{boxed, flow, question};
 use crate::core::text::visible;
 
 /// How wide boxes are where there is no terminal.
 const LOG_WIDTH: usize = 62;
+/// Columns of `[10:00:00] `.
+const STAMP: usize = 11;
 const MIN_WIDTH: usize = 20;
 const MAX_WIDTH: usize = 100;
 
@@ -35,9 +37,9 @@ impl Look {
         match line {
             Line::Blank => vec![String::new()],
             Line::Rule(title) => vec![self.rule(title)],
-            Line::Text(text) => vec![self.text(text)],
+            Line::Text(text) => self.text(text),
             Line::Running { at, agent } => {
-                vec![self.text(&Text::at(*at).plain(format!("Running {agent} …")))]
+                self.text(&Text::at(*at).plain(format!("Running {agent} …")))
             }
             Line::Question { heading, escalation } => {
                 boxed::boxed(heading, &question::sections(escalation), self.width())
@@ -64,10 +66,21 @@ impl Look {
         format!("━━━ {} {}", self.paint(Tone::Strong, &title), "━".repeat(rest))
     }
 
-    fn text(&self, text: &Text) -> String {
-        let stamp = text.at.map(|at| self.paint(Tone::Dim, &format!("[{}] ", self.time(at))));
-        let parts = text.parts.iter().map(|(tone, content)| self.paint(*tone, content));
-        stamp.into_iter().chain(parts).collect()
+    /// One line in a log; in a terminal as many as its width needs, broken between words.
+    fn text(&self, text: &Text) -> Vec<String> {
+        let stamp = text.at.map(|at| (Tone::Dim, format!("[{}] ", self.time(at))));
+        let harmless = text.parts.iter().map(|(tone, content)| (*tone, one_line(content)));
+        let parts: Vec<_> = stamp.into_iter().chain(harmless).collect();
+        let paint = |row: Vec<(Tone, String)>| {
+            row.iter().map(|(tone, content)| self.paint(*tone, content)).collect()
+        };
+        match self.columns {
+            None => vec![paint(parts)],
+            Some(columns) => {
+                let hanging = if text.at.is_some() { STAMP } else { flow::leading_spaces(&parts) };
+                flow::flow(parts, columns, hanging).into_iter().map(paint).collect()
+            }
+        }
     }
 
     fn time(&self, at: i64) -> String {
@@ -123,6 +136,14 @@ mod tests {
         assert_eq!(look(None, false).render(&line), ["[00:00:00] a\\x1b[2J b"]);
         let painted = look(None, true).render(&line).join("");
         assert_eq!(painted, "\x1b[2m[00:00:00] \x1b[0m\x1b[32ma\\x1b[2J b\x1b[0m");
+    }
+
+    #[test]
+    fn a_long_line_is_broken_between_words_in_a_terminal() {
+        let long = Text::at(0).with(Tone::Question, "? US-002 asks: ").plain("which of the two?");
+        let render = |columns| look(columns, false).render(&long.clone().into()).join("\n");
+        assert_eq!(render(None), "[00:00:00] ? US-002 asks: which of the two?");
+        assert_eq!(render(Some(32)), "[00:00:00] ? US-002 asks: which\n           of the two?");
     }
 
     #[test]

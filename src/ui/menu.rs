@@ -13,7 +13,7 @@ use super::figures::duration;
 use super::line::{Line, Text, Tone};
 use super::look::Look;
 use super::printer::{ColorChoice, colors, env_var};
-use super::{guidance, tty};
+use super::{display, guidance, tty};
 use crate::core::backlog::Story;
 use crate::core::event::Answer;
 use crate::core::signal::Escalation;
@@ -46,6 +46,8 @@ impl TerminalHuman {
         if !tty::is_there() {
             return Err(Asked::NobodyThere);
         }
+        // Given back after the conversation's end: the last declared is dropped first.
+        let _held = display::hold(patience, &self.withdrawn)?;
         let mut conversation = Conversation::start(self.look.clone(), patience, &self.withdrawn)?;
         show(&conversation, story, question, patience);
         let items = items(question);

@@ -4,12 +4,17 @@
 //! run, never fail one (what cannot be shown is dropped), and never let a text
 //! from outside reach the terminal as it came.
 
+mod amount;
+mod anchor;
 mod boxed;
 mod choices;
 mod conversation;
+mod display;
+mod editor;
 mod ending;
 mod error;
 mod figures;
+mod flow;
 mod guidance;
 mod keys;
 mod line;
@@ -17,11 +22,11 @@ mod live;
 mod look;
 mod menu;
 mod notices;
-mod plain;
 mod printer;
 mod progress;
 mod question;
 mod region;
+mod screen;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -54,9 +59,9 @@ impl UiOptions {
     }
 }
 
-/// The display that fits the options.
+/// The display that fits the options. It is shown on a thread of its own until it is dropped.
 pub fn reporter(options: &UiOptions) -> Box<dyn Reporter> {
     let printer = Printer::stderr(options.color, options.terminal);
-    let plain = plain::Plain::new(printer, options);
-    if options.can_animate() { Box::new(live::Live::new(plain)) } else { Box::new(plain) }
+    let screen = screen::Screen::new(printer, options.can_animate());
+    Box::new(display::Display::start(screen, options).share())
 }

@@ -4,10 +4,13 @@
 //! gone is no error: nobody is there to be told.
 
 use std::io::Write;
+use std::sync::mpsc::channel;
+use std::thread;
 
 use console::Term;
 use jiff::tz::TimeZone;
 
+use super::display::LAST_WORDS;
 use super::line::{Line, Text, Tone};
 use super::look::Look;
 
@@ -89,6 +92,21 @@ impl Printer {
     pub fn warning(&mut self, text: &str) {
         let label = Text::new().with(Tone::Warning, "warning: ");
         self.line(&label.plain(text).into());
+    }
+
+    /// As `rendered`, but a terminal that takes nothing does not keep the process.
+    pub(super) fn last_words(&mut self, text: String) {
+        let mut out = std::mem::replace(&mut self.out, Box::new(std::io::sink()));
+        let (done, is_done) = channel();
+        let write = move || {
+            let _ = out.write_all(format!("{text}\n").as_bytes());
+            let _ = out.flush();
+            let _ = done.send(out);
+        };
+        let _ = thread::Builder::new().spawn(write);
+        if let Ok(out) = is_done.recv_timeout(LAST_WORDS) {
+            self.out = out;
+        }
     }
 
     /// One write per fact, so that lines of other programs do not come in between.

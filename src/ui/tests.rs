@@ -1,13 +1,16 @@
 //! Whole sessions as people read them, and what must never reach a terminal.
 
 use std::io::Write;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
+use super::display::{Display, hold};
 use super::look::Look;
-use super::plain::Plain;
 use super::printer::{ColorChoice, Printer};
+use super::screen::Screen;
 use super::{UiOptions, wording};
 use crate::core::backlog::{Backlog, Story};
 use crate::core::event::{
@@ -21,7 +24,7 @@ use crate::core::select::{Because, Blocked};
 use crate::core::signal::{Escalation, EscalationKind, Signals};
 use crate::core::state::RunState;
 use crate::core::verdict::Verdict;
-use crate::engine::ports::{Activity, Notice, Reporter, View};
+use crate::engine::ports::{Activity, Asked, Notice, Reporter, View};
 
 const NASTY: &str = "x\x1b]52;c;aGk=\x07\r\u{9b}2J\u{202e}\n\u{1b}[31my\u{200b}";
 
@@ -136,15 +139,22 @@ impl Sink {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 
-    fn reporter(&self, columns: Option<usize>, colors: bool, quiet: bool, verbose: bool) -> Plain {
+    fn reporter(
+        &self,
+        columns: Option<usize>,
+        colors: bool,
+        quiet: bool,
+        verbose: bool,
+    ) -> Display {
         let look = Look { colors, columns, zone: TimeZone::fixed(jiff::tz::offset(2)) };
         let options = UiOptions { color: ColorChoice::Never, quiet, verbose, terminal: false };
-        Plain::new(Printer::to(Box::new(self.clone()), look), &options)
+        let printer = Printer::to(Box::new(self.clone()), look);
+        Display::start(Screen::new(printer, false), &options)
     }
 }
 
 /// Plays the events, one every ten seconds from ten o'clock, as the driver would.
-fn play(reporter: &mut Plain, mut backlog: Backlog, events: &[Event]) {
+fn play(reporter: &mut Display, mut backlog: Backlog, events: &[Event]) {
     let mut state = RunState::default();
     for (number, event) in events.iter().enumerate() {
         let at = 8 * 3_600_000 + i64::try_from(number).unwrap() * 10_000;
@@ -425,6 +435,77 @@ fn every_end_says_why() {
 }
 
 #[test]
+fn a_story_that_was_skipped_before_the_run_ends_as_skipped() {
+    let sink = Sink::default();
+    let mut backlog = backlog("Short title");
+    backlog.stories[2].skipped = true;
+    let reason = StopReason::StoryDone { story: id("US-003") };
+    play(&mut sink.reporter(None, false, false, false), backlog, &[started("demo"), end(reason)]);
+    assert!(sink.text().contains("━━━ US-003 skipped ━━━"), "{}", sink.text());
+}
+
+/// A terminal after Ctrl-S.
+struct Stopped;
+
+impl Write for Stopped {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        loop {
+            std::thread::park();
+        }
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn stopped() -> Display {
+    let options =
+        UiOptions { color: ColorChoice::Never, quiet: false, verbose: true, terminal: false };
+    Display::start(Screen::new(stopped_printer(), false), &options)
+}
+
+fn stopped_printer() -> Printer {
+    let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
+    Printer::to(Box::new(Stopped), look)
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_keeps_nobody() {
+    let mut display = stopped();
+    let start = Instant::now();
+    for _ in 0..1_000 {
+        display.on_activity(&Activity::Said("x".repeat(100_000)));
+        display.on_notice(&Notice::BacklogUsableAgain);
+    }
+    drop(display);
+    super::error(&mut stopped_printer(), "and it failed");
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_menu_has_the_terminal_for_itself() {
+    let patience = Duration::from_secs(60);
+    let here = AtomicBool::new(false);
+    let sink = Sink::default();
+    let mut display = sink.reporter(None, false, false, false).share();
+    display.on_notice(&Notice::Info("before".into()));
+    let held = hold(patience, &here).unwrap();
+    assert_eq!(sink.text(), "before\n", "all that was told is shown first");
+    display.on_notice(&Notice::Info("after".into()));
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(sink.text(), "before\n", "nothing comes in between");
+    drop(held);
+    drop(display);
+    assert_eq!(sink.text(), "before\nafter\n");
+    assert!(hold(patience, &here).is_ok(), "a display that has ended is not waited for");
+
+    let mut stopped = stopped().share();
+    stopped.on_notice(&Notice::Info("never shown".into()));
+    assert_eq!(hold(Duration::ZERO, &here).err(), Some(Asked::NobodyThere));
+    assert_eq!(hold(patience, &AtomicBool::new(true)).err(), Some(Asked::Interrupted));
+}
+
+#[test]
 fn notices_are_labelled() {
     let sink = Sink::default();
     let mut reporter = sink.reporter(None, false, false, true);
@@ -433,6 +514,7 @@ fn notices_are_labelled() {
     }
     reporter.on_activity(&Activity::Said("I look\n\n  at it\n".into()));
     reporter.on_activity(&Activity::Doing("nothing for a log".into()));
+    drop(reporter);
     insta::assert_snapshot!(sink.text(), @r"
     warning: the backlog cannot be used; its last good version serves
       n
@@ -516,6 +598,7 @@ fn nothing_from_outside_acts_on_the_terminal() {
             reporter.on_notice(&notice);
         }
         reporter.on_activity(&Activity::Said(NASTY.into()));
+        drop(reporter);
         let text = sink.text();
         assert!(text.contains("\\x1b") && text.contains("\\u{202e}"));
         assert_eq!(text.chars().find(|c| acts(*c)), None, "{text}");

@@ -52,7 +52,7 @@ fn marker_width(line: &str) -> usize {
 }
 
 /// A word in pieces that fit.
-fn broken(word: &str, columns: usize) -> Vec<String> {
+pub fn broken(word: &str, columns: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut used = 0;
     for c in word.chars() {

@@ -1,5 +1,6 @@
 //! The commands round the loop, and wrong usage.
 
+use crate::support::world::until;
 use crate::support::{Prd, World};
 
 #[test]
@@ -29,6 +30,83 @@ fn help_of_each_command_has_an_example() {
         assert!(said.out.contains(&format!("Examples:\n  ralph {command}")), "{}", said.out);
     }
     assert!(!said.out.contains("supervise") && !said.out.contains("mock-agent"));
+}
+
+#[test]
+fn the_short_help_is_short_and_the_long_one_complete() {
+    let world = World::without_repository();
+    let short = world.ralph(&["run", "-h"]).out;
+    let long = world.ralph(&["run", "--help"]).out;
+    assert!(!short.contains("fresh agent process"), "{short}");
+    for text in [
+        "fresh agent process",
+        "[env: MAX_ITERATIONS]",
+        "[env: RALPH_ANSWER_TIMEOUT]",
+        "STUCK_THRESHOLD",
+        "every story passes or was skipped",
+        "-q, --quiet",
+        "-v, --verbose",
+    ] {
+        assert!(long.contains(text), "{text} is not in\n{long}");
+    }
+    for command in ["check", "init", "status", "completions"] {
+        let short = world.ralph(&[command, "-h"]).out;
+        let long = world.ralph(&[command, "--help"]).out;
+        assert!(short.lines().count() < long.lines().count(), "{short}\n{long}");
+        assert!(!long.contains("--quiet"), "{long}");
+    }
+}
+
+#[test]
+fn quiet_may_stand_before_the_command() {
+    let world = World::with(&Prd::stories(1));
+    let mut words = vec!["-q".to_owned()];
+    words.extend(world.run_words(&[]));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let said = world.ralph(&words);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!said.err.contains("Iteration 1"), "{}", said.err);
+    assert_eq!(world.ralph(&["run", "-q", "-v"]).code, 2);
+}
+
+#[test]
+fn init_says_what_stands_in_its_way() {
+    let world = World::without_repository();
+    let said = world.ralph(&["init", "/dev/null"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("`/dev/null` is not a folder; name"), "{}", said.err);
+    let said = world.ralph(&["init", "/dev/null/plans"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("`/dev/null/plans` is not a folder"), "{}", said.err);
+}
+
+#[test]
+fn status_changes_nothing() {
+    let world = World::with(&Prd::stories(1));
+    let said = world.ralph(&["status"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("no run yet"), "{}", said.out);
+    assert!(!world.path(".git/ralph").exists());
+    assert!(!world.path(".ralph").exists());
+    world.run(&[]);
+    let said = world.ralph(&["status"]);
+    assert!(said.out.contains("· 1 iteration · ended"), "{}", said.out);
+}
+
+#[test]
+fn a_story_runs_only_while_somebody_holds_the_lock() {
+    let script = "[default]\nsteps = [{ run = \"echo yes > started.txt\" }, \"hang\"]\n";
+    let world = World::scripted(&Prd::stories(1), script);
+    let mut child = world.start(&[]);
+    world.await_file("started.txt");
+    let running = world.ralph(&["status"]).out;
+    assert!(running.contains("US-001  running"), "{running}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the agent to be gone", || world.processes().is_empty().then_some(()));
+    let killed = world.ralph(&["status"]).out;
+    assert!(killed.contains("US-001  open"), "{killed}");
+    assert!(killed.contains("interrupted; `ralph run` goes on"), "{killed}");
 }
 
 #[test]

@@ -1,7 +1,12 @@
 //! The session in a real terminal, menu included.
 
+use std::process::{Child, Stdio};
+
+use rustix::process::Signal;
+
 use crate::escalation::ASKS;
 use crate::support::pty::Terminal;
+use crate::support::world::{signal, until};
 use crate::support::{Prd, World};
 
 fn asked(world: &World, args: &[&str]) -> Terminal {
@@ -59,10 +64,9 @@ fn custom_guidance_of_several_lines_reaches_the_next_prompt() {
     assert!(prompt.contains("Use what\nis there: ü 漢字"), "{prompt}");
 }
 
-#[test]
-fn guidance_can_be_written_in_an_editor() {
-    let world = World::scripted(&Prd::stories(1), ASKS);
-    world.write("../editor.sh", "#!/bin/sh\nprintf 'from the editor\\nsecond line\\n' > \"$1\"\n");
+/// A program that serves as the editor.
+fn editor(world: &World, script: &str) -> Terminal {
+    world.write("../editor.sh", &format!("#!/bin/sh\n{script}\n"));
     let editor = world.path("../editor.sh");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&editor, mode).unwrap();
@@ -73,9 +77,42 @@ fn guidance_can_be_written_in_an_editor() {
     terminal.press("c");
     terminal.await_text("empty line");
     terminal.press("e\r");
+    terminal
+}
+
+#[test]
+fn guidance_can_be_written_in_an_editor() {
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    let terminal = editor(&world, "printf 'from the editor\\nsecond line\\n' > \"$1\"");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");
     assert!(world.prompt(2).contains("from the editor\nsecond line"), "{}", world.prompt(2));
+}
+
+#[test]
+fn an_editor_that_fails_sends_nothing() {
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    let mut terminal = editor(&world, "echo 'not meant' > \"$1\"; exit 1");
+    terminal.await_text("the editor said no; nothing was taken");
+    terminal.await_text("❯ [1]");
+    terminal.press("2");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    let prompt = world.prompt(2);
+    assert!(prompt.contains("Proceed with option 2") && !prompt.contains("not meant"), "{prompt}");
+}
+
+#[test]
+fn what_was_written_when_the_patience_ran_out_is_the_answer() {
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    let mut terminal = asked(&world, &["--answer-timeout", "2s"]);
+    terminal.press("c");
+    terminal.await_text("empty line");
+    terminal.press("first line\runfinis");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("what is written so far is the answer"), "{screen}");
+    assert!(world.prompt(2).contains("first line\nunfinis"), "{}", world.prompt(2));
 }
 
 #[test]
@@ -140,7 +177,7 @@ fn ctrl_c_in_the_menu_leaves_the_run_resumable_and_the_terminal_usable() {
     let mut terminal = asked(&world, &[]);
     terminal.press("\x03");
     let hidden = |terminal: &Terminal| terminal.cursor_is_hidden();
-    crate::support::world::until("the cursor to come back", || (!hidden(&terminal)).then_some(()));
+    until("the cursor to come back", || (!hidden(&terminal)).then_some(()));
     let (code, screen) = terminal.finish();
     assert_eq!(code, 130, "{screen}");
     let mut terminal = asked(&world, &[]);
@@ -199,5 +236,70 @@ fn nothing_an_agent_or_a_backlog_says_acts_on_the_terminal() {
     assert!(!raw.contains("\x1b]52"), "{raw:?}");
     assert!(!raw.contains("\x1b[2J"), "{raw:?}");
     assert!(!raw.contains('\u{202e}'), "{raw:?}");
+    assert_eq!(terminal.finish().0, 5);
+}
+
+/// Says more than a pipe holds, then hangs.
+fn talks_and_hangs() -> World {
+    let says = format!("{{ say = \"{}\" }},\n", "much to say ".repeat(1_000)).repeat(40);
+    let script = format!(
+        "[default]\nsteps = [\n{says}{{ run = \"echo yes > started.txt\" }},\n\"hang\",\n]\n"
+    );
+    World::scripted(&Prd::stories(1), &script)
+}
+
+/// Nobody reads what it says: the pipe is open and stays full.
+fn start_unread(world: &World, args: &[&str]) -> Child {
+    world.run_command(args).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn ends(child: &mut Child) -> Option<i32> {
+    until("the run to end", || child.try_wait().unwrap()).code()
+}
+
+#[test]
+fn a_signal_is_heard_when_nobody_reads_what_is_said() {
+    let world = talks_and_hangs();
+    let mut child = start_unread(&world, &["--verbose"]);
+    world.await_file("started.txt");
+    signal(&child, Signal::INT);
+    assert_eq!(ends(&mut child), Some(130));
+    assert_eq!(world.processes(), [""; 0]);
+}
+
+#[test]
+fn a_time_out_works_when_nobody_reads_what_is_said() {
+    let world = talks_and_hangs();
+    world.write("ralph.toml", "iteration_timeout = \"3s\"\n");
+    let mut child = start_unread(&world, &["--verbose", "--once"]);
+    world.await_file("started.txt");
+    assert_eq!(ends(&mut child), Some(3));
+    assert_eq!(world.processes(), [""; 0]);
+}
+
+#[test]
+fn the_moving_line_leaves_nothing_behind_when_keys_are_pressed() {
+    let world = World::scripted(&Prd::stories(1), "[default]\nsteps = [\"hang\"]\n");
+    let mut terminal = Terminal::start(world.run_command(&[]));
+    terminal.await_text("Running mock · 0s");
+    terminal.press("typed");
+    terminal.await_text("Running mock · 1s");
+    terminal.press("\x03");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 130, "{screen}");
+    assert!(screen.contains("Interrupted."), "{screen}");
+    assert!(!screen.contains("Running mock"), "{screen}");
+}
+
+#[test]
+fn a_long_question_is_broken_between_words() {
+    let script = ASKS.replace("Which database?", &"someword ".repeat(20));
+    let world = World::scripted(&Prd::stories(1), &script);
+    let mut terminal = asked(&world, &[]);
+    let screen = terminal.screen();
+    let mut asks = screen.lines().skip_while(|line| !line.contains("US-001 asks:"));
+    assert!(asks.next().unwrap().ends_with("someword"), "{screen}");
+    assert!(asks.next().unwrap().starts_with("           someword"), "{screen}");
+    terminal.press("a");
     assert_eq!(terminal.finish().0, 5);
 }

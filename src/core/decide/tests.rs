@@ -252,7 +252,7 @@ fn work_in_the_tree_goes_on_unless_its_story_cannot() {
             Next::Stop(StopReason::NothingToSelect {
                 blocked: vec![Blocked {
                     story: id("A"),
-                    because: Because::WaitsFor { on: id("B") },
+                    because: Because::WaitsForOpen { on: id("B") },
                 }],
             }),
         ),

@@ -20,6 +20,7 @@ fn why(blocked: &Blocked) -> String {
         Because::Parked => "is parked".to_owned(),
         Because::WaitsForSkipped { on } => format!("needs {on}, skipped"),
         Because::WaitsForParked { on } => format!("needs {on}, parked"),
+        Because::WaitsForOpen { on } => format!("needs {on}, open"),
         Because::WaitsFor { on } => format!("needs {on}"),
     };
     format!("{} {reason}", blocked.story)
@@ -49,7 +50,7 @@ fn the_first_that_can_be_started_is_next() {
 fn with_only_one_wanted_it_is_that_one_or_none() {
     let stories = || vec![story("A"), story("B"), story("C").after(&["A"]), story("D").passing()];
     for (only, expected) in
-        [("B", "B"), ("C", "C needs A"), ("D", "all settled"), ("X", "all settled")]
+        [("B", "B"), ("C", "C needs A, open"), ("D", "all settled"), ("X", "all settled")]
     {
         assert_eq!(selected(stories(), &[], Some(only)), expected, "{only}");
     }
