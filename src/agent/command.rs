@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::claude;
 use crate::core::text::visible;
 use crate::settings::{AgentChoice, AgentSettings};
 
@@ -88,7 +89,7 @@ impl Agent {
             NESTING_MARKS.iter().map(|mark| (OsString::from(mark), None)).collect();
         env.push(("DISABLE_AUTOUPDATER".into(), Some("1".into())));
         env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".into(), Some("1".into())));
-        let args = self.settings.claude_args().into_iter().map(OsString::from).collect();
+        let args = claude::args(&self.settings).into_iter().map(OsString::from).collect();
         Ok(Launch { program, args, env })
     }
 

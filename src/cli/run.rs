@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::core::backlog::{Backlog, Severity};
 use crate::core::id::StoryId;
 use crate::core::policy::{OnEscalation, OnLimit};
+use crate::core::text::visible_line;
 use crate::engine::BacklogFile;
 use crate::engine::ports::{Notice, Reporter};
 use crate::git::{GitError, Head, Place as GitPlace, Switched, WorkTree};
@@ -29,6 +30,7 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     let plan = Plan::new(flags(args), &ui::env_var, file, &root)?;
     check_script(&plan)?;
     let mut reporter = ui::reporter(look);
+    name_the_command(&plan, reporter.as_mut());
     let branch = take_branch(&mut tree, plan.branch.as_deref(), reporter.as_mut())?;
     // On another branch it may be another backlog.
     atomic::remove_leftovers(&prd)?;
@@ -89,6 +91,14 @@ pub fn flags(args: RunArgs) -> Flags {
         mock_script: args.mock_script.map(|path| std::path::absolute(&path).unwrap_or(path)),
         once: args.once,
         story: args.story,
+    }
+}
+
+/// It may come from a file that somebody else wrote.
+fn name_the_command(plan: &Plan, reporter: &mut dyn Reporter) {
+    if let AgentChoice::Command { words } = &plan.agent {
+        let text = format!("the agent is `{}`", visible_line(&words.join(" ")));
+        reporter.on_notice(&Notice::Info(text));
     }
 }
 

@@ -16,7 +16,6 @@ use super::weather::Row;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunState {
     pub run: Option<RunStarted>,
-    pub started_at: i64,
     pub iterations: u32,
     /// Agents that were started, whether they count as an iteration or not.
     pub attempts: u32,
@@ -93,7 +92,6 @@ pub struct StoryState {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     pub escalation: Escalation,
-    pub raised_at: i64,
     /// Nobody answered in this run.
     pub parked: bool,
 }
@@ -136,7 +134,7 @@ impl RunState {
         self.cut_off =
             !matches!(recorded.event, Event::RunEnded { .. } | Event::RunInterrupted { .. });
         match &recorded.event {
-            Event::RunStarted(start) => self.start(start, at),
+            Event::RunStarted(start) => self.start(start),
             Event::RunContinued => self.ask_again(),
             Event::AttemptStarted(start) => self.start_attempt(start),
             Event::AttemptEnded(end) => self.end_attempt(end, at),
@@ -159,7 +157,7 @@ impl RunState {
             }
             Event::QuestionRaised { story, question } => {
                 self.entry(story).question =
-                    Some(Question { escalation: question.clone(), raised_at: at, parked: false });
+                    Some(Question { escalation: question.clone(), parked: false });
             }
             Event::QuestionAnswered { story, answer } => self.answer(story, answer),
             Event::StoryParked { story } => {
@@ -189,7 +187,7 @@ impl RunState {
     }
 
     /// A new run starts from zero, but for what the human and the tree still hold.
-    fn start(&mut self, start: &RunStarted, at: i64) {
+    fn start(&mut self, start: &RunStarted) {
         let mut before = std::mem::take(self);
         for id in &start.carried {
             if let Some(story) = before.stories.remove(id) {
@@ -198,7 +196,6 @@ impl RunState {
         }
         self.in_tree = before.in_tree.filter(|id| start.carried.contains(id));
         self.run = Some(start.clone());
-        self.started_at = at;
         self.ask_again();
     }
 

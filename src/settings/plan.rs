@@ -132,39 +132,14 @@ impl Plan {
         file: SettingsFile,
         root: &Path,
     ) -> Result<Self, PlanError> {
-        let max_iterations = Layered::of([
-            (Origin::Flag("--max-iterations"), flags.max_iterations.clone()),
-            (Origin::Environment("MAX_ITERATIONS"), env("MAX_ITERATIONS")),
-            (Origin::File("max_iterations"), file.max_iterations.as_ref().map(ToString::to_string)),
-        ])
-        .parse(Some(DEFAULT_MAX_ITERATIONS), "a number from 1 on, or `none`", limit)?;
-        let stuck_threshold = Layered::of([
-            (Origin::Environment("STUCK_THRESHOLD"), env("STUCK_THRESHOLD")),
-            (
-                Origin::File("stuck_threshold"),
-                file.stuck_threshold.as_ref().map(ToString::to_string),
-            ),
-        ])
-        .parse(DEFAULT_STUCK_THRESHOLD, A_COUNT, |text| text.parse().ok())?;
-        let max_attempts = Layered::of([(
-            Origin::File("max_attempts"),
-            file.max_attempts.as_ref().map(ToString::to_string),
-        )])
-        .parse(DEFAULT_MAX_ATTEMPTS, A_COUNT, |text| text.parse().ok())?;
-        let answer_timeout = Layered::of([
-            (Origin::Flag("--answer-timeout"), flags.answer_timeout.clone()),
-            (Origin::Environment("RALPH_ANSWER_TIMEOUT"), env("RALPH_ANSWER_TIMEOUT")),
-            (Origin::File("answer_timeout"), file.answer_timeout.clone()),
-        ])
-        .parse(DEFAULT_ANSWER_TIMEOUT, A_TIME, duration)?;
         let agent = agent(&flags, &file)?;
         Ok(Self {
-            max_iterations,
-            stuck_threshold,
-            max_attempts,
+            max_iterations: max_iterations(&flags, env, &file)?,
+            stuck_threshold: stuck_threshold(env, &file)?,
+            max_attempts: max_attempts(&file)?,
             on_escalation: flags.on_escalation.or(file.on_escalation).unwrap_or(OnEscalation::Ask),
             on_limit: flags.on_limit.or(file.on_limit).unwrap_or(OnLimit::Wait),
-            answer_timeout,
+            answer_timeout: answer_timeout(&flags, env, &file)?,
             timeouts: timeouts(&file)?,
             prompt: flags.prompt.or_else(|| file.prompt.map(|path| root.join(path))),
             branch: flags.branch.or(file.branch),
@@ -174,6 +149,44 @@ impl Plan {
             story: flags.story,
         })
     }
+}
+
+type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+fn max_iterations(
+    flags: &Flags,
+    env: Env<'_>,
+    file: &SettingsFile,
+) -> Result<Option<u32>, PlanError> {
+    Layered::of([
+        (Origin::Flag("--max-iterations"), flags.max_iterations.clone()),
+        (Origin::Environment("MAX_ITERATIONS"), env("MAX_ITERATIONS")),
+        (Origin::File("max_iterations"), file.max_iterations.as_ref().map(ToString::to_string)),
+    ])
+    .parse(Some(DEFAULT_MAX_ITERATIONS), "a number from 1 on, or `none`", limit)
+}
+
+fn stuck_threshold(env: Env<'_>, file: &SettingsFile) -> Result<NonZeroU32, PlanError> {
+    Layered::of([
+        (Origin::Environment("STUCK_THRESHOLD"), env("STUCK_THRESHOLD")),
+        (Origin::File("stuck_threshold"), file.stuck_threshold.as_ref().map(ToString::to_string)),
+    ])
+    .parse(DEFAULT_STUCK_THRESHOLD, A_COUNT, |text| text.parse().ok())
+}
+
+fn max_attempts(file: &SettingsFile) -> Result<NonZeroU32, PlanError> {
+    let text = file.max_attempts.as_ref().map(ToString::to_string);
+    let parse = |text: &str| text.parse().ok();
+    Layered::of([(Origin::File("max_attempts"), text)]).parse(DEFAULT_MAX_ATTEMPTS, A_COUNT, parse)
+}
+
+fn answer_timeout(flags: &Flags, env: Env<'_>, file: &SettingsFile) -> Result<Duration, PlanError> {
+    Layered::of([
+        (Origin::Flag("--answer-timeout"), flags.answer_timeout.clone()),
+        (Origin::Environment("RALPH_ANSWER_TIMEOUT"), env("RALPH_ANSWER_TIMEOUT")),
+        (Origin::File("answer_timeout"), file.answer_timeout.clone()),
+    ])
+    .parse(DEFAULT_ANSWER_TIMEOUT, A_TIME, duration)
 }
 
 fn timeouts(file: &SettingsFile) -> Result<Timeouts, PlanError> {

@@ -141,7 +141,7 @@ fn a_missing_agent_is_said_before_anything_begins() {
 #[test]
 fn a_claude_inside_the_work_tree_is_not_trusted() {
     let world = World::with(&Prd::stories(1));
-    world.write("bin/claude", "#!/bin/sh\ntouch ran\n");
+    world.write("bin/claude", "#!/bin/sh\n: > ran\n");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(world.path("bin/claude"), mode).unwrap();
     let mut command = world.command(crate::support::world::RALPH);

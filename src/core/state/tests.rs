@@ -36,7 +36,7 @@ fn a_whole_run() -> History {
 fn a_whole_run_adds_up() {
     let history = a_whole_run();
     let state = &history.state;
-    assert_eq!((state.iterations, state.started_at), (4, 1));
+    assert_eq!(state.iterations, 4);
     assert_eq!((state.in_flight.len(), &state.in_tree), (0, &None));
     assert_eq!(state.cost_usd(), Some(0.75));
     assert_eq!(state.parked(), BTreeSet::from([id("B")]));
@@ -207,7 +207,6 @@ fn a_new_run_keeps_what_is_carried_and_counts_from_zero() {
     let after = before.clone().run(&["A"]);
     let state = &after.state;
     assert_eq!((state.iterations, state.in_flight.len(), state.cost_usd()), (0, 0, None));
-    assert!(state.started_at > before.state.started_at);
     assert!(state.story(&id("B")).is_none());
     let (old, new) = (before.of("A"), after.of("A"));
     assert_eq!((new.attempts, new.tries, new.elapsed_ms), (0, 0, 0));
@@ -216,7 +215,7 @@ fn a_new_run_keeps_what_is_carried_and_counts_from_zero() {
     assert_eq!((&new.set_aside, new.set_aside_count), (&old.set_aside, old.set_aside_count));
     assert_eq!((&new.last_error, &new.title), (&old.last_error, &old.title));
     let (old, new) = (old.question.unwrap(), new.question.unwrap());
-    assert_eq!((&new.escalation, new.raised_at), (&old.escalation, old.raised_at));
+    assert_eq!(new.escalation, old.escalation);
     assert!(old.parked && !new.parked);
 }
 
