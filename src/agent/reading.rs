@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::core::event::Usage;
 use crate::core::id::StoryId;
-use crate::core::outcome::Seen;
+use crate::core::outcome::{AUTHENTICATION_FAILED, Seen};
 use crate::core::signal::{Scanner, Signals};
 
 use super::decode::{News, Told, decode};
@@ -94,7 +94,7 @@ impl Reading {
 
     /// The CLI tries again what cannot succeed: a login that is refused.
     pub fn is_hopeless(&self) -> bool {
-        self.seen.retrying.as_ref().is_some_and(|retry| retry.error == "authentication_failed")
+        self.seen.retrying.as_ref().is_some_and(|retry| retry.error == AUTHENTICATION_FAILED)
     }
 
     pub fn finish(mut self, heard: &mut dyn FnMut(Heard<'_>)) -> Read {

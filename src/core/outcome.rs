@@ -11,6 +11,9 @@ use super::text::{shorten, visible_line};
 /// The longest `detail` that is kept of an error.
 const MAX_DETAIL: usize = 400;
 
+/// The CLI's word for a key or login that is refused.
+pub const AUTHENTICATION_FAILED: &str = "authentication_failed";
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "class", rename_all = "snake_case")]
 pub enum Outcome {
@@ -169,7 +172,7 @@ fn of_retry(seen: &Seen) -> Outcome {
     let error = seen.retrying.as_ref().or(seen.api_error.as_ref());
     error
         .and_then(|error| of_api_error(seen, error, &error.error))
-        .unwrap_or(Outcome::Login { detail: "authentication_failed".to_owned() })
+        .unwrap_or(Outcome::Login { detail: AUTHENTICATION_FAILED.to_owned() })
 }
 
 fn of_good_result(seen: &Seen, exit: &Exit) -> Outcome {
@@ -229,7 +232,7 @@ fn of_api_error(seen: &Seen, error: &ApiError, text: &str) -> Option<Outcome> {
             Outcome::UsageLimit { resets_at: seen.limit_resets_at, detail }
         }
         ("connection_failed", _, _) => Outcome::Connection { detail },
-        (_, "authentication_failed", _) | (_, _, Some(401 | 403)) => Outcome::Login { detail },
+        (_, AUTHENTICATION_FAILED, _) | (_, _, Some(401 | 403)) => Outcome::Login { detail },
         (_, "billing_error", _) | (_, _, Some(402)) => Outcome::Billing { detail },
         (_, "model_not_found", _) | (_, _, Some(404)) => Outcome::ModelNotFound { detail },
         (_, "overloaded", _) | (_, _, Some(529)) => Outcome::Overloaded { detail },
@@ -271,9 +274,12 @@ impl Outcome {
             Self::Overloaded { detail } => format!("the service is overloaded: {detail}"),
             Self::ServerError { detail } => format!("the service failed: {detail}"),
             Self::Connection { detail } => format!("no connection to the service: {detail}"),
+            Self::Login { detail } if detail == AUTHENTICATION_FAILED => {
+                "the agent is not logged in: the service refused its key or login".to_owned()
+            }
             Self::Login { detail } => format!("the agent is not logged in: {detail}"),
             Self::Billing { detail } => format!("billing: {detail}"),
-            Self::PromptTooLong { detail } => format!("the prompt is too long: {detail}"),
+            Self::PromptTooLong { detail } => format!("the agent refused the prompt: {detail}"),
             Self::ModelNotFound { detail } => format!("no such model: {detail}"),
             Self::TurnLimit => "the agent used all of its turns".to_owned(),
             Self::IterationBudget => "the iteration's budget is used up".to_owned(),

@@ -220,8 +220,9 @@ impl Engine {
             self.notice(Notice::Warning(text));
         }
         for (tool, times) in &report.read.denied {
+            let often = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
             let text = format!(
-                "the agent was not allowed to use `{tool}` ({times} times); `allowed_tools` in \
+                "the agent was not allowed to use `{tool}` ({often}); `allowed_tools` in \
                  ralph.toml allows it"
             );
             self.notice(Notice::Warning(text));

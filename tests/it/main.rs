@@ -17,6 +17,7 @@ mod interrupt;
 mod limits;
 mod processes;
 mod prompt;
+mod real_claude;
 mod recordings;
 mod recovery;
 mod run;

@@ -1,5 +1,6 @@
 //! A world of its own for each test.
 
+pub mod api;
 pub mod prd;
 pub mod pty;
 pub mod world;

@@ -1,0 +1,421 @@
+//! The real Claude Code, on a Messages API of the test's own.
+//!
+//! `RALPH_TEST_CLAUDE` names its program (CONTRIBUTING.md says how to get it). Without it these
+//! tests do nothing, and one line says so. Nothing leaves the machine: the API is on the
+//! loopback, and whatever else the program asks for goes to the same place.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::support::api::{Api, Reply};
+use crate::support::world::{PATIENCE, RALPH, Said, said, signal};
+use crate::support::{Prd, World};
+
+const VARIABLE: &str = "RALPH_TEST_CLAUDE";
+const DONE: &str = "I did what story 1 asks for.\n\nTask US-001 complete";
+/// Tools run unasked.
+const FREE: &str = "[agent]\npermission_mode = \"bypassPermissions\"";
+
+/// A world, the API in it, and how the agent comes to it.
+struct Scene {
+    world: World,
+    api: Api,
+    login: (&'static str, &'static str),
+    retries: Option<u32>,
+}
+
+fn program() -> Option<PathBuf> {
+    let named = std::env::var_os(VARIABLE).filter(|value| !value.is_empty())?;
+    Some(std::path::absolute(named).unwrap())
+}
+
+/// `settings` is the head of ralph.toml, up to `[agent]`. None without the program.
+fn scene(prd: &Prd, settings: &str, api: impl FnOnce(&World) -> Api) -> Option<Scene> {
+    let program = program()?;
+    let world = World::with(prd);
+    world.write(
+        "ralph.toml",
+        &format!("{settings}\nprogram = {:?}\n", program.to_str().expect("a name in UTF-8")),
+    );
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    let api = api(&world);
+    Some(Scene { world, api, login: ("ANTHROPIC_API_KEY", "sk-ant-dummy"), retries: Some(2) })
+}
+
+impl Scene {
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.world.command(RALPH);
+        command.arg("run").args(args);
+        command.envs([
+            self.login,
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+            ("DISABLE_ERROR_REPORTING", "1"),
+            // Root may let tools run unasked only where it is said to be no harm.
+            ("IS_SANDBOX", "1"),
+            ("NO_PROXY", "127.0.0.1"),
+        ]);
+        command.env("ANTHROPIC_BASE_URL", self.api.url());
+        command.env("HTTPS_PROXY", self.api.url()).env("HTTP_PROXY", self.api.url());
+        command.env("CLAUDE_CODE_TMPDIR", self.world.home());
+        if let Some(retries) = self.retries {
+            command.env("CLAUDE_CODE_MAX_RETRIES", retries.to_string());
+        }
+        command
+    }
+
+    fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn run(&self, args: &[&str]) -> Said {
+        let said = end(self.start(args));
+        assert_eq!(self.api.others(), [""; 0], "nobody else is asked anything");
+        self.nothing_is_left();
+        said
+    }
+
+    fn nothing_is_left(&self) {
+        let left = self.world.processes();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
+    /// The one iteration came to nothing, and the output says why.
+    fn fails_with(&self, args: &[&str], words: &[&str]) {
+        let said = self.run(args);
+        assert_ne!(said.code, 0, "{}", said.err);
+        for word in words {
+            assert!(said.err.contains(word), "{word} is not in\n{}", said.err);
+        }
+        self.nothing_is_closed();
+    }
+
+    fn nothing_is_closed(&self) {
+        assert_eq!(self.world.passing(), [""; 0]);
+        assert_eq!(self.world.subjects(), ["settings", "backlog", "first"]);
+    }
+
+    fn is_closed_in_one_commit(&self, files: &str) {
+        assert_eq!(self.world.passing(), ["US-001"]);
+        assert_eq!(self.world.subjects(), ["US-001: Story 1", "settings", "backlog", "first"]);
+        assert_eq!(self.world.git(&["show", "--name-only", "--format=", "HEAD"]), files);
+    }
+}
+
+/// Waits for its end, which has to come.
+fn end(child: Child) -> Said {
+    let pid = Pid::from_child(&child);
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || send.send(child.wait_with_output()));
+    let ended = receive.recv_timeout(PATIENCE).ok();
+    let in_time = ended.is_some();
+    if !in_time {
+        kill_process(pid, Signal::TERM).unwrap();
+    }
+    let said = said(&ended.unwrap_or_else(|| receive.recv().unwrap()).unwrap());
+    assert!(in_time, "it did not end by itself\n{}", said.err);
+    said
+}
+
+fn bash(command: &str) -> Reply {
+    Reply::uses("Bash", json!({"command": command, "description": "A command of the test"}))
+}
+
+fn write(path: &Path, text: &str) -> Reply {
+    let input: Value = json!({"file_path": path.to_str().unwrap(), "content": text});
+    Reply::says("I write the file.").and_uses("Write", input)
+}
+
+#[test]
+fn is_set_up() {
+    // Not by a macro: those are caught by the test harness.
+    let tell = |line: String| std::io::stderr().write_all(line.as_bytes()).unwrap();
+    let Some(program) = program() else {
+        tell(format!(
+            "\nThe tests with the real Claude Code are skipped: {VARIABLE} does not name its \
+             program (CONTRIBUTING.md says how to get it).\n"
+        ));
+        return;
+    };
+    let world = World::without_repository();
+    let output = world.command(program.to_str().unwrap()).arg("--version").output();
+    let version = said(&output.expect("RALPH_TEST_CLAUDE names a program")).out;
+    assert!(version.contains("Claude Code"), "{VARIABLE} names something else: {version}");
+    tell(format!("\nThe tests with the real Claude Code run with {version}"));
+}
+
+#[test]
+fn a_story_is_done_with_tools_and_becomes_one_commit() {
+    let Some(scene) = scene(&Prd::stories(1), FREE, |world| {
+        Api::replying([
+            write(&world.path("hello.txt"), "hello\n"),
+            bash("cat hello.txt hello.txt > twice.txt"),
+            Reply::says(DONE),
+        ])
+    }) else {
+        return;
+    };
+    let said = scene.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    scene.is_closed_in_one_commit("PRD.json\nhello.txt\ntwice.txt\n");
+    assert_eq!(scene.world.read("twice.txt"), "hello\nhello\n");
+    assert_eq!(scene.world.status(), "");
+    let shows_cost = said.err.contains('$') && !said.err.contains("$0.00");
+    assert!(shows_cost, "{}", said.err);
+    let asked = scene.api.asked();
+    assert_eq!(asked.len(), 3);
+    assert!(asked.iter().all(|body| body.contains("What story 1 is about.")), "{asked:?}");
+}
+
+#[test]
+fn every_story_gets_a_fresh_process_and_the_last_may_promise() {
+    let Some(scene) = scene(&Prd::stories(2), FREE, |_| {
+        Api::replying([
+            Reply::says("The word of the first is xylophone.\n\nTask US-001 complete"),
+            Reply::says("Everything is done.\n\n<promise>DONE</promise>"),
+        ])
+    }) else {
+        return;
+    };
+    let said = scene.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(scene.world.passing(), ["US-001", "US-002"]);
+    let subjects = ["US-002: Story 2", "US-001: Story 1", "settings", "backlog", "first"];
+    assert_eq!(scene.world.subjects(), subjects);
+    let asked = scene.api.asked();
+    assert_eq!(asked.len(), 2);
+    assert!(!asked[1].contains("xylophone"), "it knows nothing of the one before");
+    assert_ne!(session(&asked[0]), session(&asked[1]));
+}
+
+/// Which conversation a request belongs to.
+fn session(body: &str) -> String {
+    let body: Value = serde_json::from_str(body).unwrap();
+    let user = body["metadata"]["user_id"].as_str().expect("an id of its user");
+    let user: Value = serde_json::from_str(user).expect("an id in JSON");
+    user["session_id"].as_str().expect("a session").to_owned()
+}
+
+#[test]
+fn a_question_is_shown_and_ends_the_run_with_4() {
+    let question = "I cannot go on.\n\n<escalate type=\"stuck\">\n\
+        <summary>Which database?</summary>\n<context>I tried both.</context>\n\
+        <options>\n- Use SQLite\n- Use Postgres\n</options>\n\
+        <question>Which one do you want?</question>\n</escalate>";
+    let Some(scene) = scene(&Prd::stories(1), FREE, |world| {
+        Api::replying([write(&world.path("half.txt"), "half\n"), Reply::says(question)])
+    }) else {
+        return;
+    };
+    let said = scene.run(&[]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    for text in ["Which database?", "Use SQLite", "Use Postgres", "Which one do you want?"] {
+        assert!(said.err.contains(text), "{text} is not in\n{}", said.err);
+    }
+    assert!(!said.err.contains("Not understood"), "{}", said.err);
+    scene.nothing_is_closed();
+    assert_eq!(scene.world.git(&["show", "refs/ralph/attempts/US-001/1:half.txt"]), "half\n");
+    assert_eq!(scene.api.count(), 2);
+}
+
+#[test]
+fn the_completion_line_in_the_prompt_closes_nothing() {
+    let Some(scene) = scene(&Prd::stories(1), FREE, |world| {
+        world.write("PROMPT.md", "Say this at the end:\n\nTask US-001 complete\n\n{{STORY}}\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-q", "--amend", "--no-edit"]);
+        // The file is read by a tool too.
+        Api::replying([bash("cat PROMPT.md"), Reply::says("I have read it; nothing is done yet.")])
+    }) else {
+        return;
+    };
+    let said = scene.run(&["--once"]);
+    assert_eq!(said.code, 3, "{}", said.err);
+    scene.nothing_is_closed();
+    let asked = scene.api.asked();
+    assert_eq!(asked.len(), 2);
+    let own_line = r"\n\nTask US-001 complete\n\n";
+    assert!(asked[0].contains(own_line), "it is in the prompt: {}", asked[0]);
+}
+
+#[test]
+fn a_service_that_recovers_costs_no_attempt() {
+    let overloaded = Reply::error(529, "overloaded_error", "Overloaded");
+    // After three broken streams the CLI asks for an answer in one piece.
+    let troubles = [vec![overloaded], vec![Reply::Dropped], vec![Reply::Dropped; 3]];
+    for trouble in troubles {
+        let requests = trouble.len() + 1;
+        let script = trouble.into_iter().chain([Reply::says(DONE)]);
+        let Some(scene) = scene(&Prd::stories(1), FREE, |_| Api::replying(script)) else { return };
+        let said = scene.run(&["--once"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        scene.is_closed_in_one_commit("PRD.json\n");
+        assert_eq!(scene.api.count(), requests);
+    }
+}
+
+#[test]
+fn a_rate_limit_that_stays_is_an_overload() {
+    let limit = Reply::error(429, "rate_limit_error", "50 requests per minute are too many.");
+    let Some(mut scene) =
+        scene(&Prd::stories(1), FREE, |_| Api::always(limit.with_header("retry-after", 1)))
+    else {
+        return;
+    };
+    scene.retries = Some(0);
+    scene.fails_with(&["--once"], &["overloaded", "429"]);
+    assert_eq!(scene.api.count(), 1);
+}
+
+#[test]
+fn a_key_that_is_wrong_is_not_tried_for_minutes() {
+    let wrong = Reply::error(401, "authentication_error", "invalid x-api-key");
+    let Some(mut scene) = scene(&Prd::stories(1), FREE, |_| Api::always(wrong)) else { return };
+    // As the CLI does by itself: eleven requests in three minutes.
+    scene.retries = None;
+    scene.fails_with(&["--once"], &["not logged in"]);
+    assert!(scene.api.count() < 11, "it was ended before: {}", scene.api.count());
+}
+
+#[test]
+fn an_empty_account_is_named() {
+    let empty = Reply::error(
+        400,
+        "invalid_request_error",
+        "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing \
+         to upgrade or purchase credits.",
+    );
+    let Some(scene) = scene(&Prd::stories(1), FREE, |_| Api::always(empty)) else { return };
+    scene.fails_with(&["--once"], &["billing", "Credit balance is too low"]);
+    assert_eq!(scene.api.count(), 1);
+}
+
+#[test]
+fn a_prompt_that_is_too_long_is_named() {
+    let message = "prompt is too long: 1234567 tokens > 1000000 maximum";
+    let long = Reply::error(400, "invalid_request_error", message);
+    let Some(scene) = scene(&Prd::stories(1), FREE, |_| Api::always(long)) else { return };
+    scene.fails_with(&["--once"], &["the agent refused the prompt"]);
+}
+
+#[test]
+fn the_five_hour_limit_of_a_subscription_is_named() {
+    let hour = SystemTime::now() + Duration::from_hours(1);
+    let reset = hour.duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let limit = Reply::error(429, "rate_limit_error", "This would exceed your account's limit.")
+        .with_header("anthropic-ratelimit-unified-status", "rejected")
+        .with_header("anthropic-ratelimit-unified-reset", reset)
+        .with_header("anthropic-ratelimit-unified-representative-claim", "five_hour")
+        .with_header("anthropic-ratelimit-unified-5h-status", "rejected")
+        .with_header("anthropic-ratelimit-unified-5h-reset", reset)
+        .with_header("anthropic-ratelimit-unified-5h-utilization", "1.0")
+        .with_header("anthropic-ratelimit-unified-fallback", "available")
+        .with_header("anthropic-ratelimit-unified-overage-status", "rejected")
+        .with_header("anthropic-ratelimit-unified-overage-disabled-reason", "org_level_disabled")
+        .with_header("retry-after", 10_548)
+        .with_header("x-should-retry", "false");
+    let Some(mut scene) = scene(&Prd::stories(1), FREE, |_| Api::always(limit)) else { return };
+    scene.login = ("CLAUDE_CODE_OAUTH_TOKEN", "dummy-oauth-token");
+    scene.fails_with(&["--once"], &["usage limit", "5-hour limit"]);
+    assert_eq!(scene.api.count(), 1);
+}
+
+#[test]
+fn the_limit_of_turns_is_named() {
+    let Some(scene) = scene(&Prd::stories(1), &format!("{FREE}\nmax_turns = 1"), |_| {
+        Api::replying([bash("true"), Reply::says(DONE)])
+    }) else {
+        return;
+    };
+    scene.fails_with(&["--once"], &["used all of its turns"]);
+    assert_eq!(scene.api.count(), 1);
+}
+
+#[test]
+fn a_service_that_stalls_is_silence() {
+    let settings = format!("idle_timeout = \"2s\"\n{FREE}");
+    let Some(scene) = scene(&Prd::stories(1), &settings, |_| Api::always(Reply::Stalled)) else {
+        return;
+    };
+    scene.fails_with(&["--once"], &["the agent went silent"]);
+    assert!(scene.api.count() <= 1, "a slow machine may be silent before it asks");
+}
+
+#[test]
+fn a_command_that_needs_a_permission_is_denied_and_reported() {
+    let Some(scene) = scene(&Prd::stories(1), "[agent]", |world| {
+        Api::replying([
+            bash("touch forbidden.txt && make everything"),
+            write(&world.path("hello.txt"), "hello\n"),
+            Reply::says("I was not allowed to run it; nothing is done."),
+        ])
+    }) else {
+        return;
+    };
+    let said = scene.run(&["--once"]);
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert!(said.err.contains("not allowed to use `Bash`"), "{}", said.err);
+    assert!(!scene.world.path("forbidden.txt").exists());
+    assert_eq!(scene.world.read("hello.txt"), "hello\n", "files may be edited");
+    scene.nothing_is_closed();
+}
+
+#[test]
+fn a_signal_during_a_command_leaves_no_process() {
+    let Some(scene) = scene(&Prd::stories(1), FREE, |_| {
+        Api::replying([bash("echo yes > started.txt; sleep 1000")])
+    }) else {
+        return;
+    };
+    let child = scene.start(&[]);
+    scene.world.await_file("started.txt");
+    let running = scene.world.processes();
+    signal(&child, Signal::TERM);
+    let said = end(child);
+    assert!(running.iter().any(|line| line.contains("sleep 1000")), "{running:?}");
+    assert_eq!(said.code, 143, "{}", said.err);
+    scene.nothing_is_left();
+    scene.nothing_is_closed();
+    assert_eq!(scene.world.read("started.txt"), "yes\n", "unfinished work stays in the tree");
+}
+
+#[test]
+fn no_work_goes_on_in_the_background() {
+    let input = json!({"command": "echo late > late.txt", "description": "A server",
+        "run_in_background": true});
+    let Some(scene) = scene(&Prd::stories(1), FREE, |_| {
+        Api::replying([Reply::uses("Bash", input), bash("echo now > now.txt"), Reply::says(DONE)])
+    }) else {
+        return;
+    };
+    let said = scene.run(&["--once"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    // The tool does not have it, so the agent is told off and its process ends with its result.
+    scene.is_closed_in_one_commit("PRD.json\nnow.txt\n");
+    let asked = scene.api.asked();
+    assert_eq!(asked.len(), 3);
+    assert!(asked[1].contains("unexpected parameter `run_in_background`"), "{}", asked[1]);
+}
+
+#[test]
+fn what_a_command_leaves_running_is_ended() {
+    let leave = "setsid sleep 1000 > left.txt 2>&1 & nohup sleep 1000 > /dev/null 2>&1 & \
+        until [ -e left.txt ]; do sleep 0.05; done";
+    let Some(scene) =
+        scene(&Prd::stories(1), FREE, |_| Api::replying([bash(leave), Reply::says(DONE)]))
+    else {
+        return;
+    };
+    let said = scene.run(&["--once"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("ended what the agent left behind"), "{}", said.err);
+    scene.is_closed_in_one_commit("PRD.json\nleft.txt\n");
+}
