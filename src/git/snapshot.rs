@@ -7,6 +7,7 @@ use git2::{Index, IndexAddOption, Oid, Tree};
 
 use super::changes::{bytes_of, path_of};
 use super::error::{Doing, GitError};
+use super::lock::patiently;
 use super::{OWN_FOLDER, WorkTree, head};
 use crate::core::event::Base;
 
@@ -41,8 +42,11 @@ impl WorkTree {
             return Ok(());
         }
         let commit = self.commit_of_base(base, "ralph: the work tree before the story")?;
-        let held = self.repo.reference(HELD_BASE, commit, true, "ralph");
-        held.map(drop).doing("hold the story's base")
+        let lock = self.git_dir.join(format!("{HELD_BASE}.lock"));
+        patiently(self.lock_patience, &lock, || {
+            let held = self.repo.reference(HELD_BASE, commit, true, "ralph");
+            held.map(drop).doing("hold the story's base")
+        })
     }
 
     /// With nothing uncommitted, the branch itself protects it.

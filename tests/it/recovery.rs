@@ -237,7 +237,7 @@ fn what_a_human_finished_by_hand_stays_in_the_tree() {
 #[test]
 fn a_supervisor_that_is_told_to_end_takes_its_agent_along() {
     let world = World::with(&Prd::stories(1));
-    let script = "[default]\nsteps = [{ run = \"ps -o ppid= -p $PPID > ../supervisor; echo y > ../here\" }, \"hang\"]\n";
+    let script = "[default]\nsteps = [{ run = \"cut -d' ' -f4 /proc/$PPID/stat > ../supervisor; echo y > ../here\" }, \"hang\"]\n";
     std::fs::write(world.script(), script).unwrap();
     let child = world.start(&["--once"]);
     world.await_file("../here");
@@ -255,7 +255,7 @@ fn a_stopped_or_killed_supervisor_does_not_hang_the_run() {
         let world = World::with(&Prd::stories(1));
         world.write("ralph.toml", "iteration_timeout = \"1s\"\n");
         let script = format!(
-            "[default]\nsteps = [{{ run = \"kill -{how} $(ps -o ppid= -p $PPID)\" }}, \"hang\"]\n"
+            "[default]\nsteps = [{{ run = \"kill -{how} $(cut -d' ' -f4 /proc/$PPID/stat)\" }}, \"hang\"]\n"
         );
         std::fs::write(world.script(), script).unwrap();
         let said = world.run(&["--once"]);

@@ -53,6 +53,22 @@ fn a_locked_branch_is_named() {
 }
 
 #[test]
+fn a_locked_base_is_named() {
+    let repo = Sandbox::new();
+    let mut tree = repo.open();
+    tree.lock_patience = Duration::from_millis(20);
+    repo.write("uncommitted", "x");
+    let base = tree.base().unwrap();
+    repo.write(".git/refs/worktree/ralph/base.lock", "");
+    match tree.hold(&base) {
+        Err(GitError::Locked(file)) => {
+            assert_eq!(file, repo.path(".git/refs/worktree/ralph/base.lock"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn a_branch_that_was_moved_meanwhile_is_not_overwritten() {
     let repo = Sandbox::new();
     let tree = repo.open();
