@@ -59,12 +59,12 @@ fn assistant(line: &Line<'_>, told: &mut Told) {
     if line.parent_tool_use_id.is_present() || line.aborted.is_true() {
         return;
     }
-    let Some(message) = Message::of(line.message) else { return };
+    let Some(message) = line.message.raw().and_then(Message::parse) else { return };
     if message.model.is(SYNTHETIC) || line.is_api_error_message.is_true() {
         told.news = Some(News::ApiError(api_error(line)));
         return;
     }
-    for block in message.content.items().into_iter().filter_map(Block::of) {
+    for block in message.content.items().into_iter().filter_map(|item| Block::parse(item.raw()?)) {
         if block.kind.is("text") {
             told.said.extend(block.text.text());
         } else if block.kind.is("tool_use") {
@@ -74,7 +74,7 @@ fn assistant(line: &Line<'_>, told: &mut Told) {
 }
 
 fn tool_call(block: &Block<'_>) -> String {
-    let input = ToolInput::of(block.input).unwrap_or_default();
+    let input = block.input.raw().and_then(ToolInput::parse).unwrap_or_default();
     let subject = [
         input.command,
         input.file_path,
@@ -121,7 +121,7 @@ fn retry(line: &Line<'_>) -> String {
 
 /// The event also comes with successful runs; only a refusal limits.
 fn limited(info: Field<'_>) -> Option<News> {
-    let info = RateLimit::of(info)?;
+    let info = RateLimit::parse(info.raw()?)?;
     info.status.is("rejected").then(|| News::Limited { resets_at: info.resets_at.read() })
 }
 

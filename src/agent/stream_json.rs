@@ -25,6 +25,11 @@ impl<'a> Field<'a> {
         serde_json::from_str(self.0?).ok()
     }
 
+    /// As it is written.
+    pub fn raw(self) -> Option<&'a str> {
+        self.0
+    }
+
     pub fn is_present(self) -> bool {
         self.0.is_some()
     }
@@ -70,11 +75,6 @@ macro_rules! object {
                     if $enough(&found) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 })?;
                 Some(found)
-            }
-
-            #[allow(dead_code, reason = "not every object stands in a field")]
-            pub fn of(field: Field<'a>) -> Option<Self> {
-                Self::parse(field.0?)
             }
         }
     };
