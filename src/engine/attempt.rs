@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::agent::reading::{Heard, Read, Reading};
 use crate::core::outcome::{EndedBy, Exit};
@@ -24,6 +24,9 @@ const DRAIN: Duration = Duration::from_millis(300);
 
 /// The supervisor's own grace and patience, and a little: then it is not coming back.
 const END_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a supervisor that has nothing more to do may take to end.
+const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 /// Everything that is known once an attempt is over.
 pub struct Report {
@@ -89,6 +92,8 @@ impl Attendance {
             ending_since: None,
         };
         self.listen(&mut progress).await;
+        // Its last report came a moment before its end.
+        let _ = timeout(LAST_MOMENT, self.running.supervisor_ended()).await;
         let mut heard = Vec::new();
         let read = self.reading.finish(&mut |what| heard.push(activity(what)));
         let last = heard.into_iter().filter(|what| self.listening || !is_said(what));

@@ -129,6 +129,11 @@ impl Running {
         }
         self.control.order(order).await;
     }
+
+    /// The supervisor itself, after its last report.
+    pub async fn supervisor_ended(&mut self) {
+        let _ = self.supervisor.wait().await;
+    }
 }
 
 impl Control {
