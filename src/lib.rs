@@ -3,8 +3,8 @@
 //! # The way of one attempt
 //!
 //! ```text
-//! PRD.json ─▶ select ─▶ prompt ─▶ agent process ─▶ scan ─▶ judge ─▶ close ─▶ next
-//!             story     layers     events           signals  verdict  code + PRD in one commit
+//! PRD.json ─▶ select ─▶ prompt ─▶ agent process ─▶ scan ─▶ judge ─▶ check ─▶ close ─▶ next
+//!             story     layers     events           signals  verdict  gates    code + PRD in one commit
 //!                                                     │
 //!                                                     └─▶ escalate ─▶ human ─▶ guidance
 //! ```
@@ -20,6 +20,7 @@
 //! - [`agent`]: how agents are started, and what they say.
 //! - [`mock`]: the built-in scripted agent.
 //! - [`process`]: the only spawner; holds a whole process tree and proves it dead.
+//! - [`evidence`]: runs the commands that a claim has to pass.
 //! - [`git`]: synchronous git2 functions: close, set aside, bring back.
 //! - [`store`]: the journal, PRD.json's exact-text editor, atomic files, locks.
 //! - [`ui`]: reporters, menus, the one sanitising printer.
@@ -33,6 +34,7 @@ pub mod agent;
 pub mod cli;
 pub mod core;
 pub mod engine;
+pub mod evidence;
 pub mod git;
 pub mod mock;
 pub mod process;

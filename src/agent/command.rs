@@ -12,8 +12,8 @@ use crate::settings::{AgentChoice, AgentSettings};
 /// Marks of a surrounding session that would make the agent think it is nested in it.
 const NESTING_MARKS: [&str; 2] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"];
 
-/// Variables that would lead the agent's git to another repository than the work tree.
-const GIT_PLACES: [&str; 7] = [
+/// Variables that would lead git to another repository than the work tree.
+pub const GIT_PLACES: [&str; 7] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",

@@ -14,5 +14,5 @@ pub mod reading;
 mod shallow;
 mod stream_json;
 
-pub use command::{Agent, AgentError, Launch};
+pub use command::{Agent, AgentError, GIT_PLACES, Launch};
 pub use reading::Reading;

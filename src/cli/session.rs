@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::agent::Agent;
+use crate::core::backlog::Backlog;
+use crate::core::gate::Gates;
 use crate::core::policy::{Policy, StopReason};
-use crate::engine::ports::{Human, Reporter};
+use crate::engine::ports::{Human, Notice, Reporter};
 use crate::engine::{BacklogFile, Ending, Engine, EngineError, Orders, Parts};
 use crate::git::WorkTree;
 use crate::process::Supervisor;
@@ -46,7 +48,7 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    pub fn run(self) -> Result<u8, CliError> {
+    pub fn run(mut self) -> Result<u8, CliError> {
         let own_program = std::env::current_exe()?;
         let state_folder = state_folder(&self.tree)?;
         let _lock = self.lock;
@@ -60,10 +62,18 @@ impl Session<'_> {
         );
         // A missing agent is said before anything is begun.
         agent.launch(self.tree.root()).map_err(EngineError::from)?;
+        let gates = gates(self.plan, self.backlog.current());
+        if gates.is_empty() {
+            let text = "no gates: a claim rests on the agent's word and a diff";
+            self.reporter.on_notice(&Notice::Info(text.to_owned()));
+        }
         let orders = Orders {
             policy: policy(self.plan, self.human_present),
             instructions: self.instructions,
             timeouts: self.plan.timeouts,
+            gates,
+            protect: self.plan.protect.clone(),
+            settings_file: PathBuf::from(settings::FILE_NAME),
             answer_patience: self.plan.answer_timeout,
             human_files: human_files(&self.place),
             listening: self.listening,
@@ -103,6 +113,13 @@ fn policy(plan: &Plan, human_present: bool) -> Policy {
         on_limit: plan.on_limit,
         human_present,
     }
+}
+
+/// As they are now: what an agent writes into the backlog later changes nothing.
+fn gates(plan: &Plan, backlog: &Backlog) -> Gates {
+    let with_gates = backlog.stories.iter().filter(|story| !story.verify.is_empty());
+    let of = with_gates.map(|story| (story.id.clone(), story.verify.clone())).collect();
+    Gates { all: plan.verify.clone(), of, recheck: plan.recheck }
 }
 
 pub fn exit_code(ending: &Ending) -> u8 {

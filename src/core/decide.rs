@@ -21,6 +21,11 @@ pub enum Next {
         story: StoryId,
         attempt: String,
     },
+    /// Find out whether a claim is true.
+    Check {
+        story: StoryId,
+        attempt: String,
+    },
     /// The same error came too often: make a question of it.
     Raise {
         story: StoryId,
@@ -71,6 +76,9 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, now: i64) ->
     if state.in_flight.len() >= SLOTS {
         return Next::Wait;
     }
+    if let Some((story, attempt)) = undecided_claim(state, backlog) {
+        return Next::Check { story, attempt };
+    }
     let wait = match weather(state, policy, now) {
         Weather::Stop(reason) => return Next::Stop(reason),
         Weather::WaitUntil(at) => Some(Next::WaitUntil { at }),
@@ -87,6 +95,13 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, now: i64) ->
 
 fn unconfirmed_close(state: &RunState) -> Option<(StoryId, String)> {
     state.stories.iter().find_map(|(id, story)| Some((id.clone(), story.closing.clone()?)))
+}
+
+/// A claim that is in question waits for the human, and one of a settled story is moot.
+fn undecided_claim(state: &RunState, backlog: &Backlog) -> Option<(StoryId, String)> {
+    let claims = state.stories.iter().filter(|(_, story)| story.question.is_none());
+    let mut claims = claims.filter_map(|(id, story)| Some((id.clone(), story.claim.clone()?)));
+    claims.find(|(id, _)| backlog.story(id).is_some_and(|story| !story.is_settled()))
 }
 
 /// Questions of stories that are still in the backlog and open.

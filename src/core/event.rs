@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::evidence::{Concern, GateReport, Item};
 use super::id::StoryId;
 use super::outcome::Outcome;
 use super::policy::StopReason;
@@ -36,6 +37,24 @@ pub enum Event {
     MarksSeen {
         passing: Vec<StoryId>,
         skipped: Vec<StoryId>,
+    },
+    /// What the gates of every story said before any work, to tell old failures from new ones.
+    BaselineTaken {
+        reports: Vec<GateReport>,
+    },
+    /// What the driver found out about a claim.
+    ClaimChecked {
+        attempt: String,
+        story: StoryId,
+        items: Vec<Item>,
+    },
+    /// The evidence is against the claim.
+    ClaimRejected {
+        story: StoryId,
+        error: String,
+        fingerprint: String,
+        /// There was nothing to show for it.
+        unfounded: bool,
     },
     /// The driver accepted a claim and is about to commit it.
     ClosePlanned {
@@ -127,6 +146,9 @@ pub struct AttemptStarted {
     pub title: String,
     pub agent: String,
     pub base: Base,
+    /// The story's, as they were then.
+    #[serde(default)]
+    pub criteria: Option<Vec<String>>,
     /// The human's guidance was put into the prompt.
     pub guided: bool,
 }
@@ -152,6 +174,9 @@ pub struct AttemptEnded {
     /// The branch tip that the attempt left.
     #[serde(default)]
     pub head: Option<String>,
+    /// What it changed that a human should see before a claim counts.
+    #[serde(default)]
+    pub concerns: Vec<Concern>,
 }
 
 /// What an attempt used, as far as the agent said.
@@ -203,6 +228,8 @@ pub enum Answer {
     Guidance {
         text: String,
     },
+    /// The claim in question is true.
+    Accept,
     Retry,
     Skip,
     Abort,

@@ -7,6 +7,8 @@
 pub mod backlog;
 pub mod decide;
 pub mod event;
+pub mod evidence;
+pub mod gate;
 pub mod id;
 pub mod outcome;
 pub mod policy;
@@ -15,6 +17,7 @@ pub mod select;
 pub mod signal;
 pub mod state;
 pub mod text;
+pub mod time;
 pub mod verdict;
 pub mod weather;
 

@@ -82,7 +82,12 @@ fn standing(standing: &Standing<'_>) -> String {
         );
     }
     if let Some(error) = standing.last_error {
-        add(&mut text, format_args!("- The last attempt went wrong: {}\n", error.trim()));
+        let (first, rest) = error.trim().split_once('\n').unwrap_or((error.trim(), ""));
+        add(&mut text, format_args!("- The last attempt went wrong: {first}\n"));
+        for line in rest.lines() {
+            // Indented, so that it is what it is: somebody's output, no instruction.
+            add(&mut text, format_args!("      {line}\n"));
+        }
     }
     text.trim_end().to_owned()
 }

@@ -6,9 +6,10 @@ use super::backlog::{Backlog, Story};
 use super::event::{
     Answer, AttemptEnded, AttemptStarted, Base, Event, Recorded, RunStarted, Usage,
 };
+use super::evidence::{Concern, Item};
 use super::id::StoryId;
 use super::policy::StopReason;
-use super::signal::Escalation;
+use super::signal::{Escalation, EscalationKind};
 use super::verdict::Verdict;
 use super::weather::Row;
 
@@ -29,6 +30,8 @@ pub struct RunState {
     pub ended: Option<StopReason>,
     /// What passes and what is skipped, whatever the file says meanwhile.
     pub marks: Marks,
+    /// The gates of every story were run before any work.
+    pub has_baseline: bool,
     /// The process before this one died without a word.
     pub cut_off: bool,
 }
@@ -79,6 +82,18 @@ pub struct StoryState {
     /// Where work is kept that could not be brought back.
     pub does_not_fit: Option<String>,
     pub set_aside_count: u32,
+    /// The attempt whose claim is not decided yet.
+    pub claim: Option<String>,
+    /// What was found out about it.
+    pub evidence: Vec<Item>,
+    /// What its last attempt changed that a human should see before a claim counts.
+    pub concerns: Vec<Concern>,
+    /// How often it was claimed with nothing to show for it.
+    pub unfounded: u32,
+    /// The human said that the claim is true.
+    pub accepted: bool,
+    /// Its criteria when its work began, as the human had them.
+    pub criteria: Option<Vec<String>>,
     /// An accepted claim whose commit is not confirmed yet.
     pub closing: Option<String>,
     pub skip_wanted: bool,
@@ -138,14 +153,24 @@ impl RunState {
             Event::RunContinued => self.ask_again(),
             Event::AttemptStarted(start) => self.start_attempt(start),
             Event::AttemptEnded(end) => self.end_attempt(end, at),
+            Event::BaselineTaken { .. } => self.has_baseline = true,
+            Event::ClaimChecked { story, items, .. } => {
+                self.entry(story).evidence.clone_from(items);
+            }
+            Event::ClaimRejected { story, error, fingerprint, unfounded } => {
+                self.refuse(story, error, fingerprint);
+                self.entry(story).unfounded += u32::from(*unfounded);
+            }
             Event::ClosePlanned { attempt, story } => {
-                self.entry(story).closing = Some(attempt.clone());
+                let story = self.entry(story);
+                story.claim = None;
+                story.closing = Some(attempt.clone());
             }
             Event::MarksSeen { passing, skipped } => {
                 self.marks.passing = passing.iter().cloned().collect();
                 self.marks.skipped = skipped.iter().cloned().collect();
             }
-            Event::CloseRefused { story, error } => self.refuse(story, error),
+            Event::CloseRefused { story, error } => self.refuse(story, error, error),
             Event::WorkLetGo { story } => self.let_go(story),
             Event::StoryClosed(closed) => {
                 self.marks.passing.insert(closed.story.clone());
@@ -156,8 +181,11 @@ impl RunState {
                 self.settle(story, StoryResult::Skipped);
             }
             Event::QuestionRaised { story, question } => {
-                self.entry(story).question =
-                    Some(Question { escalation: question.clone(), parked: false });
+                let story = self.entry(story);
+                if question.kind == EscalationKind::Claim {
+                    story.claim = story.closing.take().or(story.claim.take());
+                }
+                story.question = Some(Question { escalation: question.clone(), parked: false });
             }
             Event::QuestionAnswered { story, answer } => self.answer(story, answer),
             Event::StoryParked { story } => {
@@ -221,6 +249,10 @@ impl RunState {
         }
         story.attempts += 1;
         story.tries += 1;
+        story.criteria = story.criteria.take().or_else(|| start.criteria.clone());
+        story.claim = None;
+        story.evidence.clear();
+        story.concerns.clear();
     }
 
     fn end_attempt(&mut self, end: &AttemptEnded, at: i64) {
@@ -230,6 +262,7 @@ impl RunState {
         story.head.clone_from(&end.head);
         story.elapsed_ms += end.elapsed_ms;
         story.usage.add(&end.usage);
+        story.concerns.clone_from(&end.concerns);
         match &end.verdict {
             Verdict::Interrupted | Verdict::NotTheStory { .. } => {
                 story.tries = story.tries.saturating_sub(1);
@@ -240,7 +273,12 @@ impl RunState {
                 story.last_error = Some(error.clone());
             }
             Verdict::Failed { error, fingerprint } => story.fail(error, fingerprint),
-            Verdict::Done | Verdict::Progress | Verdict::Escalated { .. } => {
+            // Whether it went well is not known yet.
+            Verdict::Done => {
+                story.claim = Some(end.attempt.clone());
+                story.too_long = 0;
+            }
+            Verdict::Progress | Verdict::Escalated { .. } => {
                 story.errors_in_a_row = None;
                 story.last_error = None;
                 story.too_long = 0;
@@ -265,16 +303,19 @@ impl RunState {
     }
 
     /// The next attempt is told why.
-    fn refuse(&mut self, id: &StoryId, error: &str) {
+    fn refuse(&mut self, id: &StoryId, error: &str, fingerprint: &str) {
         let story = self.entry(id);
+        story.claim = None;
         story.closing = None;
-        story.fail(error, error);
+        story.evidence.clear();
+        story.fail(error, fingerprint);
     }
 
     fn let_go(&mut self, id: &StoryId) {
         self.in_tree = None;
         let story = self.entry(id);
         story.base = None;
+        story.claim = None;
         story.closing = None;
     }
 
@@ -299,6 +340,10 @@ impl RunState {
         match answer {
             // The question stays: whoever runs it again is asked again.
             Answer::Abort => return,
+            Answer::Accept => {
+                story.closing = story.claim.clone();
+                story.accepted = story.closing.is_some();
+            }
             Answer::Skip => story.skip_wanted = true,
             Answer::Retry => {}
             Answer::Option { number, text } => {
@@ -307,6 +352,9 @@ impl RunState {
             Answer::Guidance { text } => story.guidance.push(text.clone()),
         }
         story.question = None;
+        story.criteria = None;
+        story.claim = None;
+        story.unfounded = 0;
         story.errors_in_a_row = None;
         story.tries = 0;
         story.too_long = 0;
@@ -319,6 +367,7 @@ impl RunState {
         let story = self.entry(id);
         story.base = None;
         story.closing = None;
+        story.claim = story.claim.take().filter(|_| story.question.is_some());
         if reference.is_some() {
             story.set_aside = reference.cloned();
             story.set_aside_count += 1;

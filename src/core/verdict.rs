@@ -12,7 +12,7 @@ const MAX_FINGERPRINT: usize = 200;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// The claim holds: close the story.
+    /// It claims the story; the evidence decides.
     Done,
     /// The agent needs the human.
     Escalated { escalation: Escalation },
@@ -74,8 +74,13 @@ pub fn is_false_promise(signals: &Signals, evidence: Evidence) -> bool {
 }
 
 fn failed(class: &str, error: String) -> Verdict {
-    let fingerprint = shorten(&format!("{class}: {}", masked(&error)), MAX_FINGERPRINT);
+    let fingerprint = fingerprint(class, &error);
     Verdict::Failed { error, fingerprint }
+}
+
+/// Equal for errors of one class that differ in numbers only.
+pub fn fingerprint(class: &str, error: &str) -> String {
+    shorten(&format!("{class}: {}", masked(error)), MAX_FINGERPRINT)
 }
 
 /// The error without what differs from one time to the next: numbers, ids, times.

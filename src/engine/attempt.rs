@@ -12,7 +12,7 @@ use crate::agent::reading::{Heard, Read, Reading};
 use crate::core::outcome::{EndedBy, Exit};
 use crate::core::policy::Timeouts;
 use crate::process::message::{Exit as ProcessExit, Report as ProcessReport};
-use crate::process::{Leader, Order, Running};
+use crate::process::{Leader, Order, Running, ordered};
 
 use super::Happened;
 use super::ports::Activity;
@@ -257,18 +257,6 @@ impl Progress {
                 }
                 self.tree = Some(TreeEnd::Unknown);
             }
-        }
-    }
-}
-
-/// Resolves once per order.
-async fn ordered(stop: &mut watch::Receiver<Option<Order>>) -> Order {
-    loop {
-        if stop.changed().await.is_err() {
-            return std::future::pending().await;
-        }
-        if let Some(order) = *stop.borrow_and_update() {
-            return order;
         }
     }
 }

@@ -7,9 +7,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::core::backlog::Story;
 use crate::core::event::{Event, StoryClosed};
+use crate::core::evidence::Item;
 use crate::core::id::StoryId;
 use crate::core::text::visible_line;
-use crate::git::CommitRequest;
+use crate::git::{CommitRequest, GitError};
 use crate::store::prd::Mark;
 
 use super::Engine;
@@ -30,11 +31,17 @@ impl Engine {
             self.notice(Notice::Warning(gone));
             return self.set_aside(id);
         };
+        if !self.work_is_in_the_tree(id)? {
+            return Ok(());
+        }
         let text = self.parts.backlog.marked(id, Mark::Passes(true))?;
         let trailers = self.trailers(id);
         let commit = match self.commit_from_before(&trailers, id)? {
             Some(commit) => commit,
             None => match self.commit_story(&story, &text, &trailers) {
+                Err(EngineError::Git(GitError::NothingChanged)) => {
+                    return self.nothing_changed(id, attempt);
+                }
                 Err(EngineError::Git(error)) if error.is_the_agents_doing() => {
                     let error = error.to_string();
                     return self.record(vec![Event::CloseRefused { story: id.clone(), error }]);
@@ -45,6 +52,22 @@ impl Engine {
         self.parts.backlog.write(&text)?;
         let closed = StoryClosed { attempt: attempt.to_owned(), story: id.clone(), commit };
         self.record(vec![Event::StoryClosed(closed)])
+    }
+
+    /// A claim that the human accepted later may have had its work set aside meanwhile.
+    fn work_is_in_the_tree(&mut self, id: &StoryId) -> Result<bool, EngineError> {
+        if self.state.story(id).is_none_or(|known| known.set_aside.is_none()) {
+            return Ok(true);
+        }
+        let base = self.parts.tree.base()?;
+        self.parts.tree.hold(&base)?;
+        self.bring_back(id, &base)?;
+        let fits = self.state.story(id).is_some_and(|known| known.does_not_fit.is_none());
+        if !fits {
+            let error = "its work does not fit onto the branch any more".to_owned();
+            self.record(vec![Event::CloseRefused { story: id.clone(), error }])?;
+        }
+        Ok(fits)
     }
 
     pub(super) async fn skip(&mut self, id: &StoryId) -> Result<(), EngineError> {
@@ -59,7 +82,12 @@ impl Engine {
             before
         } else {
             let message = message(&format!("{id}: skipped"), &trailers);
-            let request = CommitRequest { base: None, replaced: &replaced, message: &message };
+            let request = CommitRequest {
+                base: None,
+                must_change: false,
+                replaced: &replaced,
+                message: &message,
+            };
             Some(self.parts.tree.commit(&request)?.commit)
         };
         self.parts.backlog.write(&text)?;
@@ -72,16 +100,21 @@ impl Engine {
         text: &str,
         trailers: &[(&'static str, String)],
     ) -> Result<String, EngineError> {
-        let base = self.state.story(&story.id).and_then(|known| known.base.clone());
+        let known = self.state.story(&story.id);
+        let base = known.and_then(|known| known.base.clone());
         let replaced = self.backlog_for_commit(text);
         let title = visible_line(&story.title);
-        let message = message(&format!("{}: {title}", story.id), trailers);
-        let request = CommitRequest { base: base.as_ref(), replaced: &replaced, message: &message };
+        let evidence = known.map_or(&[][..], |known| &known.evidence).iter().map(evidence_trailer);
+        let trailers: Vec<_> = trailers.iter().cloned().chain(evidence).collect();
+        let message = message(&format!("{}: {title}", story.id), &trailers);
+        let request = CommitRequest {
+            base: base.as_ref(),
+            // Without a gate or the human's word, the change is all the evidence there is.
+            must_change: known.is_some_and(|known| known.evidence.is_empty() && !known.accepted),
+            replaced: &replaced,
+            message: &message,
+        };
         let done = self.parts.tree.commit(&request)?;
-        if !done.changed {
-            let text = format!("{} was claimed complete, and nothing changed for it", story.id);
-            self.notice(Notice::Warning(text));
-        }
         for folder in done.left_out {
             if !self.told_nested.insert(folder.clone()) {
                 continue;
@@ -144,6 +177,13 @@ impl Engine {
         }
         Ok(true)
     }
+}
+
+/// `Ralph-Gate: cargo test (12.3s)`.
+fn evidence_trailer(item: &Item) -> (&'static str, String) {
+    let Item::Gate(report) = item;
+    let seconds = Duration::from_millis(report.elapsed_ms).as_secs_f64();
+    ("Ralph-Gate", format!("{} ({seconds:.1}s)", report.gate))
 }
 
 fn message(subject: &str, trailers: &[(&'static str, String)]) -> String {

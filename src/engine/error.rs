@@ -4,6 +4,7 @@ use std::io;
 
 use crate::agent::AgentError;
 use crate::core::id::StoryId;
+use crate::evidence::EvidenceError;
 use crate::git::GitError;
 use crate::process::SpawnError;
 use crate::store::journal::JournalError;
@@ -28,6 +29,8 @@ pub enum EngineError {
     Write(#[from] WriteError),
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error(

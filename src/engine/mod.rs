@@ -7,7 +7,9 @@
 mod aside;
 mod attempt;
 mod backlog;
+mod claim;
 mod close;
+mod concerns;
 mod error;
 mod marks;
 pub mod ports;
@@ -28,6 +30,7 @@ use tokio::task::yield_now;
 use crate::agent::Agent;
 use crate::core::decide::{Next, decide};
 use crate::core::event::{Base, Event, Recorded};
+use crate::core::gate::Gates;
 use crate::core::policy::{Policy, StopReason, Timeouts};
 use crate::core::state::RunState;
 use crate::git::WorkTree;
@@ -71,6 +74,12 @@ pub struct Orders {
     /// The text of PROMPT.md.
     pub instructions: String,
     pub timeouts: Timeouts,
+    /// What a claim has to pass.
+    pub gates: Gates,
+    /// Patterns of files whose change is a human's to accept.
+    pub protect: Vec<String>,
+    /// ralph.toml's path in the work tree.
+    pub settings_file: PathBuf,
     /// How long a question waits for a key.
     pub answer_patience: Duration,
     /// The human's own files: never taken back with an agent's work.
@@ -125,6 +134,7 @@ pub struct Engine {
 
 impl Engine {
     pub async fn run(mut self) -> Result<Ending, EngineError> {
+        self.take_baseline().await?;
         loop {
             if let Some(signal) = self.pending_signal().await
                 && (self.state.in_flight.is_empty() || self.signals_taken >= IMPATIENT)
@@ -138,6 +148,7 @@ impl Engine {
                 Next::Attempt { story } => self.start_attempt(&story)?,
                 Next::Wait => self.wait().await?,
                 Next::WaitUntil { at } => self.wait_until(at, now).await,
+                Next::Check { story, attempt } => self.check(&story, &attempt).await?,
                 Next::Close { story, attempt } => self.close(&story, &attempt).await?,
                 Next::Skip { story } => self.skip(&story).await?,
                 Next::SetAside { story } => self.set_aside(&story)?,

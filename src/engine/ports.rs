@@ -35,6 +35,8 @@ pub enum Activity {
     Doing(String),
     /// The main agent's text as it comes; for `--verbose`.
     Said(String),
+    /// A gate runs from now on, in milliseconds since the Unix epoch.
+    Checking { at: i64, gate: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,6 +46,7 @@ impl Engine {
             title: story.title.clone(),
             agent: self.parts.agent.label(),
             base,
+            criteria: Some(story.criteria.clone()),
             guided: self.state.story(id).is_some_and(|known| !known.guidance.is_empty()),
         };
         let all = &self.parts.backlog.current().stories;
@@ -157,6 +158,14 @@ impl Engine {
             Err(error) => (Evidence { changed: true, remaining: usize::MAX }, Some(error)),
         };
         let verdict = judge(&outcome, &signals, evidence);
+        let (concerns, trouble) = match (&verdict, &problem) {
+            (Verdict::Done, None) => match self.concerns(&started.story, under_way.as_ref()) {
+                Ok(concerns) => (concerns, None),
+                Err(error) => (Vec::new(), Some(error)),
+            },
+            _ => (Vec::new(), None),
+        };
+        let problem = problem.or(trouble);
         self.tell(&report, &signals, evidence, under_way.as_ref());
         let mut events = vec![Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: report.attempt.clone(),
@@ -167,8 +176,10 @@ impl Engine {
             usage: report.read.usage,
             elapsed_ms: u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX),
             head: self.parts.tree.head_commit().unwrap_or_default(),
+            concerns: concerns.clone(),
         }))];
-        events.extend(follow_up(&started, verdict));
+        let plain = self.is_plain_claim(&started.story, !concerns.is_empty());
+        events.extend(follow_up(&started, verdict, plain));
         self.record(events)?;
         if let Some(error) = problem {
             return Err(error);
@@ -210,10 +221,7 @@ impl Engine {
         if !signals.claims_others.is_empty() {
             self.notice(Notice::OtherClaims { ids: signals.claims_others.clone() });
         }
-        let backlog = self.parts.backlog.current();
-        let is_gone = |id: &&StoryId| backlog.story(id).is_none();
-        let before = under_way.map_or(&[][..], |under_way| &under_way.stories);
-        let gone: Vec<String> = before.iter().filter(is_gone).map(ToString::to_string).collect();
+        let gone = self.disappeared(under_way);
         if !gone.is_empty() {
             let gone = gone.join(", ");
             let text = format!("{gone} disappeared from the backlog during the attempt");
@@ -234,9 +242,11 @@ impl Engine {
     }
 }
 
-fn follow_up(started: &AttemptStarted, verdict: Verdict) -> Option<Event> {
+/// A plain claim is decided by the commit itself, which sees whether anything changed.
+fn follow_up(started: &AttemptStarted, verdict: Verdict, plain: bool) -> Option<Event> {
     let story = started.story.clone();
     match verdict {
+        Verdict::Done if !plain => None,
         Verdict::Done => Some(Event::ClosePlanned { attempt: started.attempt.clone(), story }),
         Verdict::Escalated { escalation } => {
             Some(Event::QuestionRaised { story, question: escalation })

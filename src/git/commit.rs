@@ -21,6 +21,8 @@ const PLAIN_FILE: u32 = 0o100_644;
 pub struct CommitRequest<'a> {
     /// Commits what changed since; None: only the replaced files.
     pub base: Option<&'a Base>,
+    /// A base needs something to show for it.
+    pub must_change: bool,
     /// Files, relative to the root, with the bytes that they will have on disk.
     pub replaced: &'a [(PathBuf, Vec<u8>)],
     pub message: &'a str,
@@ -30,8 +32,6 @@ pub struct CommitRequest<'a> {
 pub struct Committed {
     /// The commit's full id.
     pub commit: String,
-    /// Something beside the replaced files is new since the base.
-    pub changed: bool,
     /// Repositories inside the work tree, which cannot be committed.
     pub left_out: Vec<PathBuf>,
     /// The next story's base, without another scan. It holds once the replaced
@@ -62,17 +62,20 @@ impl WorkTree {
         self.require_forward(&head, home)?;
         let parent = self.commit_at(&head)?;
         let plan = self.plan(&mut index, request, parent.as_ref())?;
-        let commit = self.commit_plan(&plan, parent, request.message)?;
-        let next_base = self.next_base(&plan, request, commit)?;
         let replaced = |path: &PathBuf| request.replaced.iter().any(|(other, _)| other == path);
         let moved =
             request.base.is_none_or(|base| base.commit != head.commit.map(|id| id.to_string()));
         let changed = moved || plan.paths.keys().any(|path| !replaced(path));
+        if request.must_change && !changed {
+            return Err(GitError::NothingChanged);
+        }
+        let commit = self.commit_plan(&plan, parent, request.message)?;
+        let next_base = self.next_base(&plan, request, commit)?;
         let left_out = plan.left_out;
         self.update_index(&plan.paths.into_iter().collect::<Vec<Staged>>())?;
         let subject = request.message.lines().next().unwrap_or_default();
         self.move_home(home, Some(commit), &format!("commit: {subject}"))?;
-        Ok(Committed { commit: commit.to_string(), changed, left_out, next_base })
+        Ok(Committed { commit: commit.to_string(), left_out, next_base })
     }
 
     fn commit_at(&self, head: &Tip) -> Result<Option<Commit<'_>>, GitError> {

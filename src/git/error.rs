@@ -21,6 +21,8 @@ pub enum GitError {
         "a {what} is in progress: finish it or call it off (`git {what} --abort`), then run again"
     )]
     InProgress { what: &'static str },
+    #[error("nothing changed since the story began")]
+    NothingChanged,
     #[error("unmerged files ({}): resolve them and `git add` them, then run again", .0.join(", "))]
     Unmerged(Vec<String>),
     #[error(

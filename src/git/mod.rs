@@ -7,6 +7,7 @@
 //! a story: it is told what to do. All functions are synchronous and hold no
 //! lock between calls.
 
+mod altered;
 mod bring_back;
 mod changes;
 mod closing;
@@ -31,6 +32,7 @@ mod tree_edit;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use altered::Altered;
 pub use bring_back::BroughtBack;
 pub use commit::{CommitRequest, Committed};
 pub use error::GitError;

@@ -12,6 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::sync::watch;
 
 use super::message::{Order, Report};
 
@@ -152,6 +153,18 @@ impl Control {
             if let Ok(report) = serde_json::from_str(&line) {
                 return Some(report);
             }
+        }
+    }
+}
+
+/// Resolves once per order.
+pub async fn ordered(stop: &mut watch::Receiver<Option<Order>>) -> Order {
+    loop {
+        if stop.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+        if let Some(order) = *stop.borrow_and_update() {
+            return order;
         }
     }
 }

@@ -16,5 +16,5 @@ pub mod message;
 pub mod supervisor;
 mod tree;
 
-pub use driver::{Leader, Running, SpawnError, Spec, Supervisor};
+pub use driver::{Leader, Running, SpawnError, Spec, Supervisor, ordered};
 pub use message::Order;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::agent::AgentSettings;
+use crate::core::gate::{Gate, Recheck};
 use crate::core::policy::{OnEscalation, OnLimit};
 use crate::core::text::visible;
 
@@ -26,6 +27,11 @@ pub struct SettingsFile {
     pub idle_timeout: Option<String>,
     pub iteration_timeout: Option<String>,
     pub result_grace: Option<String>,
+    /// Commands that have to pass before any story is done.
+    pub verify: Vec<Gate>,
+    pub recheck: Recheck,
+    /// Patterns of files whose change is a human's to accept.
+    pub protect: Vec<String>,
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
     pub agent: AgentSettings,

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use super::agent::{AgentKind, AgentSettings};
 use super::file::SettingsFile;
+use crate::core::gate::{Gate, Recheck};
 use crate::core::id::StoryId;
 use crate::core::policy::{OnEscalation, OnLimit, Timeouts};
 use crate::core::text::visible_line;
+use crate::core::time::{A_TIME, duration};
 
 const DEFAULT_MAX_ITERATIONS: u32 = 50;
 const DEFAULT_STUCK_THRESHOLD: NonZeroU32 = NonZeroU32::new(3).unwrap();
@@ -17,8 +19,6 @@ const DEFAULT_MAX_ATTEMPTS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
 const A_COUNT: &str = "a number from 1 on";
-const A_TIME: &str = "a time such as `10m` or `90s`, at most 30 days";
-const LONGEST_TIME: Duration = Duration::from_hours(30 * 24);
 
 /// What the command line said; None where it was silent.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +47,10 @@ pub struct Plan {
     pub on_limit: OnLimit,
     pub answer_timeout: Duration,
     pub timeouts: Timeouts,
+    /// For every story.
+    pub verify: Vec<Gate>,
+    pub recheck: Recheck,
+    pub protect: Vec<String>,
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
     pub agent: AgentChoice,
@@ -141,6 +145,9 @@ impl Plan {
             on_limit: flags.on_limit.or(file.on_limit).unwrap_or(OnLimit::Wait),
             answer_timeout: answer_timeout(&flags, env, &file)?,
             timeouts: timeouts(&file)?,
+            verify: file.verify,
+            recheck: file.recheck,
+            protect: file.protect,
             prompt: flags.prompt.or_else(|| file.prompt.map(|path| root.join(path))),
             branch: flags.branch.or(file.branch),
             agent,
@@ -209,12 +216,6 @@ fn limit(text: &str) -> Option<Option<u32>> {
         return Some(None);
     }
     text.parse::<NonZeroU32>().ok().map(|number| Some(number.get()))
-}
-
-fn duration(text: &str) -> Option<Duration> {
-    let span: jiff::SignedDuration = text.parse().ok()?;
-    let duration = Duration::try_from(span).ok()?;
-    (!duration.is_zero() && duration <= LONGEST_TIME).then_some(duration)
 }
 
 fn agent(flags: &Flags, file: &SettingsFile) -> Result<AgentChoice, PlanError> {

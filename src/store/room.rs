@@ -49,6 +49,20 @@ impl Room {
         Ok(Pages { prompt: page("prompt.md"), output: page("log"), errors: page("stderr") })
     }
 
+    /// Where an iteration's gates print; the baseline's, without a story.
+    pub fn gates(
+        &self,
+        run: &str,
+        number: u32,
+        story: Option<&StoryId>,
+    ) -> Result<PathBuf, RoomError> {
+        self.make()?;
+        let folder = self.folder.join("runs").join(run);
+        private_folder(&folder)?;
+        let whose = story.map_or("baseline", StoryId::as_str);
+        Ok(folder.join(format!("{number:04}-{whose}.gates.log")))
+    }
+
     fn make(&self) -> Result<(), RoomError> {
         match fs::symlink_metadata(&self.folder) {
             Ok(meta) if !meta.is_dir() => return Err(RoomError::NotAFolder),
@@ -80,6 +94,11 @@ impl Pages {
 /// Readable by its owner only: transcripts may hold what nobody else should see.
 pub fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+/// The same, after what is in it already.
+pub fn append_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
 pub fn private_folder(path: &Path) -> io::Result<()> {

@@ -23,6 +23,10 @@ impl Amount {
         wording::lines(recorded, view)
     }
 
+    pub fn checking(self, running: Line) -> Vec<Line> {
+        if self.quiet { vec![] } else { vec![running] }
+    }
+
     pub fn said(self, text: &str) -> Vec<Line> {
         if !self.verbose || self.quiet {
             return vec![];

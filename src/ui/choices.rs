@@ -9,7 +9,7 @@ use super::look::{Look, one_line};
 use super::region::Region;
 use super::wrap;
 use crate::core::event::Answer;
-use crate::core::signal::Escalation;
+use crate::core::signal::{Escalation, EscalationKind};
 use crate::engine::ports::Asked;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +41,15 @@ pub fn items(question: &Escalation) -> Vec<Item> {
         label: one_line(text.trim()),
         choice: Choice::Answer(Answer::Option { number: number as usize, text: text.clone() }),
     });
+    let is_claim = question.kind == EscalationKind::Claim;
+    let accept = is_claim.then_some(('y', "accept it as done", Choice::Answer(Answer::Accept)));
     let always = [
         ('c', "write guidance", Choice::Write),
         ('s', "skip this story", Choice::Answer(Answer::Skip)),
         ('r', "retry", Choice::Answer(Answer::Retry)),
         ('a', "abort the run", Choice::Answer(Answer::Abort)),
     ];
+    let always = accept.into_iter().chain(always);
     let always =
         always.map(|(key, label, choice)| Item { key: Some(key), label: label.to_owned(), choice });
     options.chain(always).collect()

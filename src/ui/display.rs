@@ -113,6 +113,10 @@ impl Reporter for Display {
         match activity {
             Activity::Doing(what) => self.doing(what),
             Activity::Said(text) => self.said(text),
+            Activity::Checking { at, gate } => {
+                let running = Line::Running { at: *at, agent: gate.clone() };
+                self.send(Message::Fact(self.amount.checking(running)));
+            }
         }
     }
 

@@ -19,6 +19,7 @@ fn kind(kind: EscalationKind) -> &'static str {
         EscalationKind::Stuck => "Stuck",
         EscalationKind::Deviation => "Deviation",
         EscalationKind::Unstated => "Question",
+        EscalationKind::Claim => "Claim",
     }
 }
 

@@ -42,6 +42,7 @@ fn story(text: &str, title: &str) -> Story {
         skipped: false,
         depends_on: vec![],
         priority: None,
+        verify: vec![],
     }
 }
 
@@ -71,6 +72,7 @@ fn attempt(iteration: u32, story: &str, guided: bool) -> Event {
         title: "Short title".into(),
         agent: "claude".into(),
         base: Base { commit: None, tree: "t".into() },
+        criteria: None,
         guided,
     }))
 }
@@ -81,6 +83,7 @@ fn ended(story: &str, verdict: Verdict, elapsed_ms: u64, cost_usd: Option<f64>) 
         story: id(story),
         outcome: Outcome::Completed,
         head: None,
+        concerns: vec![],
         signals: Signals::default(),
         verdict,
         usage: Usage { cost_usd, ..Usage::default() },

@@ -5,6 +5,7 @@ use super::figures::{cost, duration, short_commit, short_run, stories};
 use super::line::{Line, Text, Tone};
 use super::progress::Counts;
 use crate::core::event::{Answer, AttemptEnded, AttemptStarted, Event, Recorded, Usage};
+use crate::core::evidence::{GateReport, Item};
 use crate::core::id::StoryId;
 use crate::core::state::StoryState;
 use crate::core::text::{shorten, visible_line};
@@ -25,6 +26,9 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::ClosePlanned { .. } | Event::BaseSet { .. } => vec![],
         // A notice says the one; the human knows the other.
         Event::WorkLetGo { .. } | Event::MarksSeen { .. } => vec![],
+        Event::BaselineTaken { reports } => reports.iter().map(|one| baseline(at, one)).collect(),
+        Event::ClaimChecked { items, .. } => items.iter().map(|item| checked(at, item)).collect(),
+        Event::ClaimRejected { story, error, .. } => vec![rejected(at, story, error)],
         Event::CloseRefused { story, error } => vec![not_closed(at, story, error)],
         Event::StoryClosed(closed) => {
             vec![complete(at, &closed.story, &closed.commit, view), progress(at, view)]
@@ -101,6 +105,32 @@ fn complete(at: i64, story: &StoryId, commit: &str, view: View<'_>) -> Line {
         .into()
 }
 
+/// Red tests are normal before the work; a suite that is not there is not.
+fn baseline(at: i64, report: &GateReport) -> Line {
+    let text = match (report.passed(), report.cannot_run()) {
+        (true, _) => Text::at(at).with(Tone::Good, "✓ ").plain(report.describe()),
+        (_, true) => Text::at(at).with(Tone::Bad, format!("✗ {}", report.describe())),
+        _ => Text::at(at).plain(format!("○ {}, before any work", report.describe())),
+    };
+    text.figures([duration(report.elapsed_ms)]).into()
+}
+
+fn checked(at: i64, item: &Item) -> Line {
+    let Item::Gate(report) = item;
+    let text = if report.passed() {
+        Text::at(at).with(Tone::Good, "✓ ").plain(report.describe())
+    } else {
+        Text::at(at).with(Tone::Bad, "✗ ").plain(report.describe())
+    };
+    text.figures([duration(report.elapsed_ms)]).into()
+}
+
+fn rejected(at: i64, story: &StoryId, error: &str) -> Line {
+    let first = error.lines().next().unwrap_or_default();
+    let text = Text::at(at).with(Tone::Bad, format!("✗ {story} is not done: "));
+    text.plain(brief(first)).into()
+}
+
 fn not_closed(at: i64, story: &StoryId, error: &str) -> Line {
     let text = Text::at(at).with(Tone::Bad, format!("✗ {story} cannot be closed: "));
     text.plain(brief(error)).into()
@@ -115,6 +145,7 @@ fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
     let what = match answer {
         Answer::Option { number, .. } => format!("{story} goes on with option {number}"),
         Answer::Guidance { .. } => format!("{story} goes on with guidance"),
+        Answer::Accept => format!("{story} was accepted by you"),
         Answer::Retry => format!("{story} is tried again"),
         Answer::Skip | Answer::Abort => return vec![],
     };

@@ -21,7 +21,7 @@ fn is_test(path: &Path) -> bool {
 }
 
 /// What a room may use of the others.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 11] = [
     ("core", &[]),
     ("settings", &["core"]),
     ("agent", &["core", "settings"]),
@@ -29,7 +29,8 @@ const ALLOWED: [(&str, &[&str]); 10] = [
     ("process", &["core"]),
     ("git", &["core"]),
     ("store", &["core"]),
-    ("engine", &["agent", "core", "git", "process", "store"]),
+    ("evidence", &["core", "process"]),
+    ("engine", &["agent", "core", "evidence", "git", "process", "store"]),
     ("ui", &["core", "engine"]),
     ("cli", &["agent", "core", "engine", "git", "mock", "process", "settings", "store", "ui"]),
 ];

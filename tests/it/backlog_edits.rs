@@ -6,7 +6,9 @@ use crate::support::{Prd, World};
 
 /// Runs a shell command in the middle of the first story.
 fn while_running(prd: &Prd, command: &str) -> (World, crate::support::world::Said) {
-    let script = format!("[story.US-001]\nsteps = [{{ run = '''{command}''' }}, \"complete\"]\n");
+    let script = format!(
+        "[story.US-001]\nsteps = [{{ run = '''{command}''' }}, {{ run = \"echo work >> $RALPH_STORY.txt\" }}, \"complete\"]\n"
+    );
     let world = World::scripted(prd, &script);
     let said = world.run(&[]);
     (world, said)
@@ -48,7 +50,7 @@ fn a_story_added_during_a_run_is_worked_on() {
     std::fs::write(world.path("../more.json"), &more).unwrap();
     std::fs::write(
         world.script(),
-        "[story.US-001]\nsteps = [{ run = \"cp ../more.json PRD.json\" }, \"complete\"]\n",
+        "[story.US-001]\nsteps = [{ run = \"cp ../more.json PRD.json\" }, { run = \"echo work >> $RALPH_STORY.txt\" }, \"complete\"]\n",
     )
     .unwrap();
     let said = world.run(&[]);
@@ -69,7 +71,7 @@ fn marks_set_by_the_agent_are_put_back_and_reported() {
         [[story.US-001.attempts]]
         steps = [{ run = "sed -i 's/\"passes\": false/\"passes\": true/' PRD.json" }]
         [[story.US-001.attempts]]
-        steps = ["complete"]
+        steps = [{ run = "echo work >> $RALPH_STORY.txt" }, "complete"]
     "#;
     let world = World::scripted(&Prd::stories(2), script);
     let said = world.run(&[]);
@@ -87,7 +89,7 @@ fn a_broken_edit_keeps_the_last_good_version_and_says_so() {
         [[story.US-001.attempts]]
         steps = [{ run = "cp PRD.json ../good.json; echo '{' > PRD.json; echo x > x.txt" }]
         [[story.US-001.attempts]]
-        steps = [{ run = "cp ../good.json PRD.json" }, "complete"]
+        steps = [{ run = "cp ../good.json PRD.json" }, { run = "echo work >> $RALPH_STORY.txt" }, "complete"]
     "#;
     std::fs::write(world.script(), script).unwrap();
     let said = world.run(&[]);

@@ -7,7 +7,7 @@ use crate::support::{Prd, World};
 
 fn script(first: &str) -> String {
     format!(
-        "[[story.US-001.attempts]]\nsteps = [{first}]\n[[story.US-001.attempts]]\nsteps = [\"complete\"]\n"
+        "[[story.US-001.attempts]]\nsteps = [{first}]\n[[story.US-001.attempts]]\nsteps = [{{ run = \"echo work >> $RALPH_STORY.txt\" }}, \"complete\"]\n"
     )
 }
 
@@ -101,7 +101,7 @@ fn a_prompt_that_is_too_long_is_shortened_once_and_then_asked_about() {
 fn an_agent_that_only_talks_of_limits_has_finished() {
     let world = World::scripted(
         &Prd::stories(1),
-        "[default]\nsteps = [{ say = \"You've hit your 5-hour limit · resets 5am (UTC)\" }, { run = \"echo Credit balance is too low\" }, \"complete\"]\n",
+        "[default]\nsteps = [{ say = \"You've hit your 5-hour limit · resets 5am (UTC)\" }, { run = \"echo Credit balance is too low\" }, { run = \"echo work >> $RALPH_STORY.txt\" }, \"complete\"]\n",
     );
     assert_eq!(world.run(&[]).code, 0);
 }

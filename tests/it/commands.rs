@@ -175,14 +175,14 @@ fn completions_are_made_for_a_shell() {
 fn quiet_and_verbose_change_how_much_is_said() {
     let world = World::scripted(
         &Prd::stories(1),
-        "[default]\nsteps = [{ say = \"Looking round.\" }, \"complete\"]\n",
+        "[default]\nsteps = [{ say = \"Looking round.\" }, { run = \"echo work >> $RALPH_STORY.txt\" }, \"complete\"]\n",
     );
     let quiet = world.run(&["--quiet"]);
     assert!(!quiet.err.contains("Iteration 1"), "{}", quiet.err);
     assert!(quiet.err.contains("Final: 1/1"), "{}", quiet.err);
     let world = World::scripted(
         &Prd::stories(1),
-        "[default]\nsteps = [{ say = \"Looking round.\" }, \"complete\"]\n",
+        "[default]\nsteps = [{ say = \"Looking round.\" }, { run = \"echo work >> $RALPH_STORY.txt\" }, \"complete\"]\n",
     );
     let verbose = world.run(&["--verbose"]);
     assert!(verbose.err.contains("Looking round."), "{}", verbose.err);

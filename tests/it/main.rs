@@ -12,6 +12,7 @@ mod commands;
 mod commits;
 mod dry_run;
 mod escalation;
+mod gates;
 mod hearsay;
 mod interrupt;
 mod limits;

@@ -45,7 +45,7 @@ fn what_an_agent_leaves_behind_is_ended_and_named() {
     for kind in ["plain", "setsid", "double-fork"] {
         for holds in [false, true] {
             let script = format!(
-                "[default]\nsteps = [{{ grandchild = \"{kind}\", command = \"sleep 1000\", holds_output = {holds} }}, \"complete\"]\n"
+                "[default]\nsteps = [{{ grandchild = \"{kind}\", command = \"sleep 1000\", holds_output = {holds} }}, {{ run = \"echo work >> $RALPH_STORY.txt\" }}, \"complete\"]\n"
             );
             let start = Instant::now();
             let (_, said) = one_iteration(&script);
@@ -89,7 +89,7 @@ fn a_long_prompt_reaches_the_agent_whole() {
 fn a_flood_is_read_in_bounded_memory() {
     let world = World::scripted(
         &Prd::stories(1),
-        "[default]\nsteps = [{ output = { mb = 50 } }, { output = { line_mb = 20 } }, \"complete\"]\n",
+        "[default]\nsteps = [{ output = { mb = 50 } }, { output = { line_mb = 20 } }, { run = \"echo work >> $RALPH_STORY.txt\" }, \"complete\"]\n",
     );
     let child = world.start(&[]);
     let pid = child.id();

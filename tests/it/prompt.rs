@@ -6,7 +6,7 @@ fn prompt_of(world: &World, args: &[&str]) -> String {
     let mut words = vec![
         "run",
         "--agent-command",
-        "sh -c 'cat > ../prompt.txt; env > ../env.txt; echo Task US-001 complete'",
+        "sh -c 'cat > ../prompt.txt; env > ../env.txt; date +%N > work.txt; echo Task US-001 complete'",
         "--once",
     ];
     words.extend(args);

@@ -1,5 +1,6 @@
 //! The backlog: stories, what must hold between them, and what is wrong with a file.
 
+use super::gate::Gate;
 use super::id::StoryId;
 
 mod dependencies;
@@ -46,6 +47,8 @@ pub struct Story {
     pub depends_on: Vec<StoryId>,
     /// Lower comes first; stories without one come after those that have it.
     pub priority: Option<f64>,
+    /// Commands that have to pass before it is done.
+    pub verify: Vec<Gate>,
 }
 
 impl Backlog {

@@ -44,10 +44,11 @@ pub const PASSES: Field = required("passes", r#""passes": false"#);
 pub const DEPENDS_ON: Field = also(optional("depends_on"), "dependsOn");
 pub const SKIPPED: Field = optional("skipped");
 pub const PRIORITY: Field = optional("priority");
+pub const VERIFY: Field = optional("verify");
 
 pub const OF_FILE: &[Field] = &[PROJECT, SUMMARY, STORIES];
 pub const OF_STORY: &[Field] =
-    &[ID, TITLE, DESCRIPTION, CRITERIA, PASSES, DEPENDS_ON, SKIPPED, PRIORITY];
+    &[ID, TITLE, DESCRIPTION, CRITERIA, PASSES, DEPENDS_ON, SKIPPED, PRIORITY, VERIFY];
 
 impl Field {
     pub fn is_called(&self, name: &str) -> bool {

@@ -10,7 +10,9 @@ use super::fields::{Fields, Text};
 use super::raw::{self, RawValue};
 use super::report::{Report, quoted};
 use super::schema::{self, Owner, Vocabulary};
+use crate::core::gate::Gate;
 use crate::core::id::{BadStoryId, StoryId};
+use crate::core::text::visible_line;
 
 /// What could be read of a story, enough to check it against the others.
 pub struct Draft<'a> {
@@ -74,6 +76,7 @@ fn read_fields<'a>(fields: &mut Fields<'_, 'a>) -> Draft<'a> {
     let depends_on = fields.strings(&schema::DEPENDS_ON).unwrap_or_default();
     let skipped = skipped(fields, passes);
     let priority = fields.number(&schema::PRIORITY);
+    let verify = gates(fields);
     let story = || {
         Some(Story {
             id: story_id?,
@@ -84,6 +87,7 @@ fn read_fields<'a>(fields: &mut Fields<'_, 'a>) -> Draft<'a> {
             skipped,
             depends_on: depends_on.iter().filter_map(|on| on.text.parse().ok()).collect(),
             priority,
+            verify: verify?,
         })
     };
     Draft { owner: fields.owner.clone(), story: story(), id, depends_on }
@@ -122,6 +126,42 @@ fn criteria(fields: &mut Fields<'_, '_>) -> Option<Vec<String>> {
         warn(fields, empty.raw, message, "fill it in, or remove it");
     }
     Some(criteria.into_iter().map(|criterion| criterion.text.into_owned()).collect())
+}
+
+/// None when one of them is wrong.
+fn gates(fields: &mut Fields<'_, '_>) -> Option<Vec<Gate>> {
+    let field = &schema::VERIFY;
+    let Some(raw) = fields.value(field) else { return Some(Vec::new()) };
+    let owned = fields.owner.field(field.name);
+    let Some(elements) = raw::elements(raw) else {
+        let message = format!("{owned} must be an array of commands, found {}", raw::kind(raw));
+        return fields.report_at(
+            raw,
+            message,
+            "write it as a list: `\"verify\": [\"cargo test\"]`",
+        );
+    };
+    let gates = elements.into_iter().map(|one| match serde_json::from_str(one.get()) {
+        Ok(gate) => Some(gate),
+        Err(error) => {
+            let message =
+                format!("{owned} has a gate that cannot be used: {}", without_place(&error));
+            fields.report_at(
+                one,
+                message,
+                "write a shell command, or `{ \"run\": …, \"timeout\": \"10m\" }`",
+            )
+        }
+    });
+    // Every one is looked at, so that all problems are told at once.
+    gates.collect::<Vec<_>>().into_iter().collect()
+}
+
+/// The place inside the value says nothing to whoever sees the whole file.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
+    visible_line(text)
 }
 
 fn skipped(fields: &mut Fields<'_, '_>, passes: Option<bool>) -> bool {

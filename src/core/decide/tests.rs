@@ -1,7 +1,10 @@
 use std::num::NonZeroU32;
 
+use crate::core::event::Event;
 use crate::core::select::{Because, Blocked};
-use crate::core::tests::{History, Told, attended, backlog, failed, guidance, id, policy, story};
+use crate::core::tests::{
+    History, Told, attended, backlog, escalation, failed, guidance, id, policy, story,
+};
 use crate::core::verdict::Verdict;
 
 use super::*;
@@ -100,6 +103,45 @@ fn every_rule_comes_before_the_next_one() {
     ] {
         assert_eq!(next(&history, &backlog, &policy), expected, "{rule}");
     }
+}
+
+#[test]
+fn a_claim_is_looked_into_before_anything_else_is_begun() {
+    let claimed = History::new().tried("A", Verdict::Done);
+    let check = Next::Check { story: id("A"), attempt: "attempt 1".into() };
+    assert_eq!(next(&claimed, &two(), &attended()), check);
+    let a_passes = backlog([story("A").passing(), story("B")]);
+    assert_eq!(next(&claimed, &a_passes, &attended()), let_go("A"), "it is moot");
+    let asked = claimed.clone().then(Event::QuestionRaised {
+        story: id("A"),
+        question: Escalation { kind: EscalationKind::Claim, ..escalation("done?") },
+    });
+    assert_eq!(next(&asked, &two(), &attended()), ask("A"));
+    let accepted = asked.clone().answered("A", Answer::Accept);
+    let close = Next::Close { story: id("A"), attempt: "attempt 1".into() };
+    assert_eq!(next(&accepted, &two(), &attended()), close);
+    let again = asked.answered("A", Answer::Retry);
+    assert_eq!(next(&again, &two(), &attended()), Next::Attempt { story: id("A") });
+}
+
+#[test]
+fn rejected_claims_are_errors_like_any_other() {
+    let rejected = |history: History| {
+        history.tried("A", Verdict::Done).then(Event::ClaimRejected {
+            story: id("A"),
+            error: "gate".into(),
+            fingerprint: "gate".into(),
+            unfounded: false,
+        })
+    };
+    let twice = rejected(rejected(History::new()));
+    assert_eq!(next(&twice, &two(), &attended()), Next::Attempt { story: id("A") });
+    assert_eq!(twice.of("A").last_error.as_deref(), Some("gate"));
+    let thrice = rejected(twice);
+    assert_eq!(
+        raised(&thrice, &attended()).as_deref(),
+        Some("the same error 3 times in a row: gate")
+    );
 }
 
 #[test]

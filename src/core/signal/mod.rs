@@ -48,6 +48,8 @@ pub enum EscalationKind {
     Deviation,
     /// The block did not say, or said something else.
     Unstated,
+    /// The driver's own: whether a claim is true.
+    Claim,
 }
 
 /// A question for the human. Every text in it is data from outside: sanitise before showing.

@@ -30,6 +30,7 @@ pub fn story(name: &str) -> Story {
         skipped: false,
         depends_on: Vec::new(),
         priority: None,
+        verify: vec![],
     }
 }
 
@@ -150,6 +151,7 @@ impl History {
             title: format!("Title of {story}"),
             agent: "mock".into(),
             base: base("first"),
+            criteria: None,
             guided: false,
         })))
     }
@@ -165,6 +167,7 @@ impl History {
             usage,
             elapsed_ms: 100,
             head: Some("head after".into()),
+            concerns: vec![],
         })))
     }
 

@@ -12,6 +12,7 @@ use crate::core::event::{Answer, Event, Usage};
 use crate::core::id::StoryId;
 use crate::core::policy::{OnEscalation, OnLimit, Policy, StopReason};
 use crate::core::select::is_ready;
+use crate::core::signal::{Escalation, EscalationKind};
 use crate::core::verdict::Verdict;
 use crate::core::weather::Trouble;
 
@@ -45,6 +46,8 @@ struct World {
     settled: BTreeSet<StoryId>,
     /// A human interrupts so often and then lets it run.
     interruptions: u32,
+    /// Claims that were looked into.
+    checks: u32,
 }
 
 impl World {
@@ -59,6 +62,7 @@ impl World {
             given_up: BTreeSet::new(),
             settled: BTreeSet::new(),
             interruptions: 3,
+            checks: 0,
         }
     }
 
@@ -75,6 +79,7 @@ impl World {
         match decide(&self.history.state, &self.backlog, &self.policy, self.history.at) {
             Next::Attempt { story } => self.start(&story),
             Next::Wait => self.end_attempt(),
+            Next::Check { story, attempt } => self.check(&story, &attempt),
             Next::Close { story, attempt } => self.close(&story, &attempt),
             Next::Skip { story } => self.skip(&story),
             Next::SetAside { story } => {
@@ -127,11 +132,31 @@ impl World {
         };
         let name = under_way.story.as_str();
         self.change(|history| history.ended(verdict.clone(), Usage::default()));
-        if verdict == Verdict::Done {
-            self.done.insert(under_way.attempt.clone());
-            self.change(|history| history.planned(name));
-        } else if matches!(verdict, Verdict::Escalated { .. }) {
+        if matches!(verdict, Verdict::Escalated { .. }) {
             self.change(|history| history.raised(name));
+        }
+    }
+
+    /// The evidence is now for the claim, now against it, now for the human to weigh.
+    fn check(&mut self, story: &StoryId, attempt: &str) {
+        assert!(self.history.state.questions().all(|(asked, _)| asked != story), "it is asked");
+        self.checks += 1;
+        let story = story.clone();
+        match self.checks % 4 {
+            0 => self.then(Event::ClaimRejected {
+                story,
+                error: "gate".into(),
+                fingerprint: "gate".into(),
+                unfounded: false,
+            }),
+            1 => {
+                let question = Escalation { kind: EscalationKind::Claim, ..escalation("done?") };
+                self.then(Event::QuestionRaised { story, question });
+            }
+            _ => {
+                self.done.insert(attempt.to_owned());
+                self.change(|history| history.planned(story.as_str()));
+            }
         }
     }
 
@@ -166,6 +191,9 @@ impl World {
     fn answer(&mut self, story: &StoryId, answer: Answer) {
         if answer == Answer::Skip {
             self.given_up.insert(story.clone());
+        }
+        if answer == Answer::Accept {
+            self.done.extend(self.history.of(story.as_str()).claim);
         }
         self.then(Event::QuestionAnswered { story: story.clone(), answer });
     }
@@ -253,6 +281,7 @@ fn any_reply() -> impl Strategy<Value = Reply> {
 fn any_answer() -> impl Strategy<Value = Answer> {
     prop_oneof![
         3 => Just(Answer::Retry),
+        2 => Just(Answer::Accept),
         2 => Just(guidance("use v2")),
         2 => Just(Answer::Option { number: 1, text: "left".into() }),
         2 => Just(Answer::Skip),

@@ -136,7 +136,12 @@ fn replaced_files_are_committed_before_they_are_on_disk() {
     let base = tree.base().unwrap();
     repo.write("a", "a1\n").write("PRD.json", "edited by the agent");
     let replaced = [(PathBuf::from("PRD.json"), b"done".to_vec())];
-    let request = CommitRequest { base: Some(&base), replaced: &replaced, message: "close\n" };
+    let request = CommitRequest {
+        base: Some(&base),
+        must_change: false,
+        replaced: &replaced,
+        message: "close\n",
+    };
     let closed = tree.commit(&request).unwrap();
     assert_eq!(repo.committed("PRD.json").unwrap(), "done");
     repo.write("PRD.json", "done");
@@ -150,7 +155,8 @@ fn without_a_base_only_the_replaced_files_are_committed() {
     let tree = repo.open();
     repo.write("a", "unfinished\n");
     let replaced = [(PathBuf::from("plans/PRD.json"), b"skipped".to_vec())];
-    let request = CommitRequest { base: None, replaced: &replaced, message: "skip\n" };
+    let request =
+        CommitRequest { base: None, must_change: false, replaced: &replaced, message: "skip\n" };
     let closed = tree.commit(&request).unwrap();
     assert_eq!(closed.next_base, None);
     assert_eq!(repo.last_changes(), "A\tplans/PRD.json\n");
@@ -222,7 +228,7 @@ fn finds_the_commit_by_its_trailers() {
     let tree = repo.open();
     let first = repo.head();
     let message = "close\n\nRalph-Run: r1\nRalph-Iteration: 3\n";
-    let request = CommitRequest { base: None, replaced: &[], message };
+    let request = CommitRequest { base: None, must_change: false, replaced: &[], message };
     let closed = tree.commit(&request).unwrap().commit;
     repo.commit_all("later");
     let find = |iteration, down_to| {

@@ -1,5 +1,6 @@
 //! Real repositories in temporary folders, set up and checked by the git binary.
 
+mod altered;
 mod bring_back;
 mod commit;
 mod locks;

@@ -171,6 +171,16 @@ impl World {
         fs::read_to_string(pages.iter().find(is_it).expect("a prompt")).unwrap()
     }
 
+    /// The pages of one kind of the newest run, in order.
+    pub fn pages(&self, kind: &str) -> Vec<String> {
+        let mut runs: Vec<PathBuf> = entries(&self.path(".ralph/runs"));
+        runs.sort();
+        let mut pages = entries(runs.last().expect("a run"));
+        pages.sort();
+        let of_kind = pages.iter().filter(|path| path.to_str().is_some_and(|p| p.ends_with(kind)));
+        of_kind.map(|path| fs::read_to_string(path).unwrap()).collect()
+    }
+
     /// Waits until a file is there and has something in it.
     pub fn await_file(&self, name: &str) -> String {
         let path = self.path(name);

@@ -22,6 +22,7 @@ fn everything_is_read() {
         skipped: false,
         depends_on: vec![id("US-001")],
         priority: Some(1.1),
+        verify: vec![],
     };
     let second = Story {
         id: id("US-001"),
@@ -32,6 +33,7 @@ fn everything_is_read() {
         skipped: true,
         depends_on: vec![],
         priority: Some(1e20),
+        verify: vec![],
     };
     let backlog = Backlog {
         project: "Café".to_owned(),

@@ -1,0 +1,144 @@
+//! What an attempt changed that could make its own work look done.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::core::backlog::Story;
+use crate::core::evidence::Concern;
+use crate::core::gate::{Gate, Run};
+use crate::core::id::StoryId;
+use crate::core::text::visible_line;
+
+use super::Engine;
+use super::error::EngineError;
+use super::start::UnderWay;
+
+impl Engine {
+    /// Measured from the story's base, so that no attempt can prepare it for the next.
+    pub(super) fn concerns(
+        &self,
+        id: &StoryId,
+        under_way: Option<&UnderWay>,
+    ) -> Result<Vec<Concern>, EngineError> {
+        let mut concerns = Vec::new();
+        if let Some(story) = self.parts.backlog.current().story(id) {
+            concerns.extend(self.other_criteria(story));
+            concerns.extend(self.other_gates(story));
+        }
+        concerns.extend(self.removed(under_way));
+        concerns.extend(self.altered_files(id)?);
+        Ok(concerns)
+    }
+
+    fn other_criteria(&self, story: &Story) -> Option<Concern> {
+        let before = self.state.story(&story.id)?.criteria.as_ref()?;
+        let what = "its criteria changed meanwhile".to_owned();
+        (*before != story.criteria).then(|| Concern { what, diff: lines(before, &story.criteria) })
+    }
+
+    fn other_gates(&self, story: &Story) -> Option<Concern> {
+        let before = self.orders.gates.of_story(&story.id);
+        if before == story.verify {
+            return None;
+        }
+        let texts = |gates: &[Gate]| gates.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let diff = lines(&texts(before), &texts(&story.verify));
+        let what = "its gates changed meanwhile (those of the run's start were run)".to_owned();
+        Some(Concern { what, diff })
+    }
+
+    fn removed(&self, under_way: Option<&UnderWay>) -> Option<Concern> {
+        let gone = self.disappeared(under_way);
+        if gone.is_empty() {
+            return None;
+        }
+        let diff: Vec<String> = gone.iter().map(|id| format!("- {id}")).collect();
+        let what = format!("{} disappeared from the backlog", gone.join(", "));
+        Some(Concern { what, diff: diff.join("\n") })
+    }
+
+    /// Stories that were there when the attempt began.
+    pub(super) fn disappeared(&self, under_way: Option<&UnderWay>) -> Vec<String> {
+        let backlog = self.parts.backlog.current();
+        let before = under_way.map_or(&[][..], |under_way| &under_way.stories);
+        before.iter().filter(|id| backlog.story(id).is_none()).map(ToString::to_string).collect()
+    }
+
+    fn altered_files(&self, id: &StoryId) -> Result<Vec<Concern>, EngineError> {
+        let Some(base) = self.state.story(id).and_then(|known| known.base.clone()) else {
+            return Ok(Vec::new());
+        };
+        let gates = &self.orders.gates;
+        let gates = gates.all.iter().chain(gates.of_story(id));
+        let mut named: Vec<PathBuf> = gates.flat_map(scripts).collect();
+        named.push(self.orders.settings_file.clone());
+        let altered = self.parts.tree.altered(&base, &named, &self.orders.protect)?;
+        let concern = |one: crate::git::Altered| Concern {
+            what: format!("`{}` changed meanwhile", visible_line(&one.path.to_string_lossy())),
+            diff: one.diff,
+        };
+        Ok(altered.into_iter().map(concern).collect())
+    }
+}
+
+/// Programs that run the file they are given.
+const INTERPRETERS: [&str; 14] = [
+    "bash", "bun", "dash", "deno", "env", "exec", "node", "perl", "php", "python", "python3",
+    "ruby", "sh", "zsh",
+];
+
+/// Files of the work tree that a gate's command runs. What it only looks at is the work itself.
+fn scripts(gate: &Gate) -> Vec<PathBuf> {
+    let commands = match &gate.run {
+        Run::Shell(text) => text
+            .split([';', '&', '|', '(', ')', '{', '}', '\n'])
+            .map(|command| shlex::split(command).unwrap_or_default())
+            .collect(),
+        Run::Program(words) => vec![words.clone()],
+    };
+    let dir = Path::new(gate.dir.as_deref().unwrap_or_default());
+    let programs = commands.iter().filter_map(|words| program(words));
+    programs.filter_map(|program| below_root(&dir.join(program))).collect()
+}
+
+fn program(words: &[String]) -> Option<&str> {
+    let is_option = |word: &&&String| word.starts_with('-') || word.contains('=');
+    let mut words = words.iter().skip_while(|word| is_option(&word)).map(String::as_str);
+    let first = words.next()?;
+    if INTERPRETERS.contains(&first) {
+        return words.find(|word| !word.starts_with('-') && !word.contains('='));
+    }
+    Some(first)
+}
+
+fn below_root(path: &Path) -> Option<PathBuf> {
+    let parts = path.components().filter(|part| *part != Component::CurDir);
+    let plain: PathBuf = parts.collect();
+    let is_normal = |part| matches!(part, Component::Normal(_));
+    plain.components().all(is_normal).then_some(plain)
+}
+
+fn lines(before: &[String], now: &[String]) -> String {
+    let gone = before.iter().filter(|line| !now.contains(line)).map(|line| format!("- {line}"));
+    let new = now.iter().filter(|line| !before.contains(line)).map(|line| format!("+ {line}"));
+    gone.chain(new).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_runs_its_scripts_and_looks_at_the_work() {
+        let found = |command: &str, dir: Option<&str>| {
+            let gate = Gate { dir: dir.map(str::to_owned), ..Gate::shell(command) };
+            let found = scripts(&gate);
+            found.iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("./check.sh --fast src/a.rs", None), ["check.sh"]);
+        assert_eq!(found("CI=1 bash -eu scripts/a.sh; echo b", None), ["scripts/a.sh", "echo"]);
+        assert_eq!(found("test -e go && tools/x|| { y; }", None), ["test", "tools/x", "y"]);
+        assert_eq!(found("./check.sh", Some("web")), ["web/check.sh"]);
+        assert_eq!(found("/bin/true", None), [""; 0]);
+        assert_eq!(found("../up", None), [""; 0]);
+    }
+}

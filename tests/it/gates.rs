@@ -1,0 +1,216 @@
+//! A claim is a request: the gates decide.
+
+use crate::support::pty::Terminal;
+use crate::support::world::{Said, until};
+use crate::support::{Prd, World};
+
+const WORK: &str = "{ run = \"echo work >> $RALPH_STORY.txt\" }";
+
+/// Lies once, then does what the gate asks for.
+fn liar() -> String {
+    format!(
+        "[[story.US-001.attempts]]\nsteps = [{WORK}, \"complete\"]\n\
+         [[story.US-001.attempts]]\nsteps = [{{ run = \"echo true > ok\" }}, \"complete\"]\n"
+    )
+}
+
+fn world(prd: &Prd, script: &str, settings: &str) -> World {
+    let world = World::scripted(prd, script);
+    world.write("ralph.toml", settings);
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    world
+}
+
+fn run(world: &World) -> Said {
+    world.run(&[])
+}
+
+#[test]
+fn a_claim_that_a_gate_contradicts_is_not_done_and_the_next_attempt_is_told() {
+    let gate = "echo looking for it; test -e ok || { echo 'error: no ok' >&2; exit 9; }";
+    let world = world(&Prd::stories(1), &liar(), &format!("verify = [\"\"\"{gate}\"\"\"]\n"));
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("US-001 is not done: "), "{}", said.err);
+    assert_eq!(world.subjects().len(), 4, "one closing commit: {:?}", world.subjects());
+    let prompts = world.pages("prompt.md");
+    assert_eq!(prompts.len(), 2);
+    for told in ["failed with exit code 9", "      looking for it\n", "      error: no ok\n"] {
+        assert!(prompts[1].contains(told), "{told} is not in\n{}", prompts[1]);
+    }
+    let message = world.git(&["log", "-1", "--format=%B"]);
+    assert!(message.contains("\nRalph-Gate: echo looking for it; test"), "{message}");
+    assert!(world.pages("gates.log").concat().contains("error: no ok"));
+}
+
+#[test]
+fn a_storys_own_gate_is_for_that_story_and_guards_it_afterwards() {
+    let prd = Prd::stories(1)
+        .story(r#""verify": ["test -e keep"]"#)
+        .story(r#""verify": [{ "run": ["test", "-e", "c"], "timeout": "1m" }]"#);
+    let script = format!(
+        "[story.US-001]\nsteps = [{WORK}, \"complete\"]\n\
+         [story.US-002]\nsteps = [{{ write = \"keep\", text = \"k\" }}, \"complete\"]\n\
+         [[story.US-003.attempts]]\nsteps = [{{ write = \"c\", text = \"c\" }}, {{ run = \"rm keep\" }}, \"complete\"]\n\
+         [[story.US-003.attempts]]\nsteps = [{{ write = \"keep\", text = \"k\" }}, \"complete\"]\n"
+    );
+    let world = world(&prd, &script, "");
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("this work breaks US-002, which was complete"), "{}", said.err);
+    assert_eq!(world.passing(), ["US-001", "US-002", "US-003"]);
+    let prompts = world.pages("prompt.md").concat();
+    assert!(prompts.contains("this work breaks US-002"), "{prompts}");
+}
+
+#[test]
+fn recheck_can_be_switched_off() {
+    let prd = Prd::stories(0).story(r#""verify": ["test -e keep"]"#).story("");
+    let script = format!(
+        "[story.US-001]\nsteps = [{{ write = \"keep\", text = \"k\" }}, \"complete\"]\n\
+         [story.US-002]\nsteps = [{WORK}, {{ run = \"rm keep\" }}, \"complete\"]\n"
+    );
+    let world = world(&prd, &script, "recheck = \"none\"\n");
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!world.path("keep").exists());
+}
+
+#[test]
+fn a_claim_with_nothing_to_show_goes_back_once_and_is_asked_about_then() {
+    let world = world(&Prd::stories(1), "[default]\nsteps = [\"complete\"]\n", "");
+    let said = run(&world);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.passing(), [""; 0]);
+    assert_eq!(world.pages("prompt.md").len(), 2);
+    assert!(said.err.contains("claimed complete again"), "{}", said.err);
+    assert!(said.err.contains("Is US-001 done?"), "{}", said.err);
+}
+
+#[test]
+fn the_human_can_accept_a_claim_at_once_or_in_a_later_run() {
+    let gate = r#""verify": ["test -e done"]"#;
+    let script = "[default]\nsteps = [{ run = \"touch done; sed -i 's/it is done/x/' PRD.json\" }, \"complete\"]\n";
+    let world = world(&Prd::stories(0).story(gate), script, "");
+    let parked = run(&world);
+    assert_eq!(parked.code, 4, "{}", parked.err);
+    assert!(!world.path("done").exists(), "its work is set aside");
+    let mut terminal = Terminal::start(world.run_command(&[]));
+    terminal.await_text("[y] accept it as done");
+    terminal.press("y");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(world.passing(), ["US-001"]);
+    assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\ndone\n");
+}
+
+#[test]
+fn a_gate_that_passes_is_evidence_without_a_change() {
+    let world = world(
+        &Prd::stories(1),
+        "[default]\nsteps = [\"complete\"]\n",
+        "verify = [\"test -e README.md\"]\n",
+    );
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\n");
+}
+
+#[test]
+fn gates_see_the_story_and_stop_at_the_first_failure() {
+    let settings = "max_attempts = 1\nverify = [\"echo $RALPH_STORY $RALPH_ITERATION > ../saw\", \
+                    { run = \"exit 1\", dir = \"sub\", env = { A = \"b\" } }, \"touch ../never\"]\n";
+    let world = world(&Prd::stories(1), &liar(), settings);
+    world.write("sub/file", "x");
+    let said = run(&world);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.read("../saw"), "US-001 1\n");
+    assert!(!world.path("../never").exists() || said.err.contains("before any work"));
+}
+
+#[test]
+fn the_baseline_is_told_and_decides_nothing() {
+    let settings = "verify = [\"test -e ok\", \"no-such-program-here\"]\nmax_attempts = 1\n";
+    let world = world(&Prd::stories(1), &liar(), settings);
+    let said = run(&world);
+    assert!(said.err.contains("○ `test -e ok` failed with exit code 1, before any work"));
+    let missing = "✗ `no-such-program-here` could not be run (exit code 127)";
+    assert!(said.err.contains(missing), "{}", said.err);
+    assert!(!said.err.contains("no gates"));
+    let without = crate::support::World::with(&Prd::stories(1));
+    assert!(without.run(&[]).err.contains("no gates: a claim rests on the agent's word"));
+}
+
+#[test]
+fn a_gate_may_be_tried_again_and_has_its_time() {
+    let flaky = "echo x >> ../tries; test $(wc -l < ../tries) -ge 3";
+    let settings = format!(
+        "verify = [{{ run = \"{flaky}\", retries = 3 }}, {{ run = \"sleep 1000\", timeout = \"200ms\" }}]\nmax_attempts = 1\n"
+    );
+    let world = world(&Prd::stories(1), &liar(), &settings);
+    let said = run(&world);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert!(said.err.contains("`sleep 1000` did not end in its time"), "{}", said.err);
+    assert!(world.processes().is_empty(), "{:?}", world.processes());
+}
+
+#[test]
+fn an_interrupt_during_a_gate_ends_it_and_the_next_run_checks_again() {
+    let settings = "verify = [\"test -e go || { touch ../waits; sleep 1000; }\"]\n";
+    let world = world(&Prd::stories(1), &liar(), settings);
+    world.write("go", "");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "go"]);
+    let script = format!("[default]\nsteps = [{WORK}, {{ run = \"rm go\" }}, \"complete\"]\n");
+    std::fs::write(world.script(), script).unwrap();
+    let child = world.start(&[]);
+    until("the gate runs", || world.path("../waits").exists().then_some(()));
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    assert!(world.processes().is_empty(), "{:?}", world.processes());
+    assert_eq!(world.passing(), [""; 0]);
+    world.write("go", "");
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.pages("prompt.md").len(), 1, "no second attempt was needed");
+}
+
+#[test]
+fn an_agent_cannot_change_what_it_is_measured_by() {
+    let gate = "./check.sh";
+    for (tamper, told) in [
+        ("echo exit 0 > check.sh", "`check.sh` changed meanwhile"),
+        ("sed -i 's/^verify.*//' ralph.toml", "`ralph.toml` changed meanwhile"),
+        ("sed -i 's/it is done/nothing/' PRD.json", "its criteria changed meanwhile"),
+        ("sed -i 's/test -e done/true/' PRD.json", "its gates changed meanwhile"),
+        ("echo more >> tests/a.txt", "`tests/a.txt` changed meanwhile"),
+    ] {
+        let prd = Prd::stories(0).story(r#""verify": ["test -e done"]"#);
+        let script = format!(
+            "[default]\nsteps = [{{ run = '''touch done ok; {tamper}''' }}, \"complete\"]\n"
+        );
+        let world = World::scripted(&prd, &script);
+        world.write("ralph.toml", &format!("verify = [\"{gate}\"]\nprotect = [\"tests/**\"]\n"));
+        world.write("check.sh", "test -e ok\n");
+        world.write("tests/a.txt", "a\n");
+        world.git(&["add", "."]);
+        world.git(&["update-index", "--chmod=+x", "check.sh"]);
+        world.git(&["commit", "-qm", "settings"]);
+        world.git(&["checkout", "-q", "check.sh"]);
+        std::fs::set_permissions(
+            world.path("check.sh"),
+            std::os::unix::fs::PermissionsExt::from_mode(0o755),
+        )
+        .unwrap();
+        let said = run(&world);
+        assert_eq!(said.code, 4, "{tamper}: {}", said.err);
+        assert!(said.err.contains(told), "{tamper}: {}", said.err);
+        assert_eq!(world.passing(), [""; 0], "{tamper}");
+    }
+}
