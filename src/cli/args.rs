@@ -68,6 +68,7 @@ pub enum Command {
     Check(CheckArgs),
     Init(InitArgs),
     Status(StatusArgs),
+    Mark(MarkArgs),
     Completions(CompletionsArgs),
     #[command(hide = true)]
     Supervise(SuperviseArgs),
@@ -218,6 +219,43 @@ pub struct StatusArgs {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Set a story's mark yourself",
+    long_about = "Set a story's mark yourself.\n\n\
+        An agent's edits of `passes` and `skipped` do not count; this is your way to set them. \
+        Only the bytes of those values change in the file. Not while a run goes on.",
+    after_help = "Examples:\n  \
+        ralph mark US-003 pass       it is done\n  \
+        ralph mark US-003 fail       it is not done after all\n  \
+        ralph mark US-003 skip       leave it out\n  \
+        ralph mark US-003 reopen     neither passed nor skipped: to be worked on\n  \
+        ralph mark US-003 pass plans/auth.json"
+)]
+pub struct MarkArgs {
+    /// The story
+    #[arg(value_name = "STORY")]
+    pub story: StoryId,
+    /// What it is
+    #[arg(value_name = "MARK")]
+    pub mark: MarkArg,
+    /// The backlog
+    #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
+    pub prd: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MarkArg {
+    /// Done
+    Pass,
+    /// Not done
+    Fail,
+    /// Left out
+    Skip,
+    /// Neither done nor left out
+    Reopen,
 }
 
 #[derive(Debug, Args)]

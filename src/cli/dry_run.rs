@@ -56,6 +56,7 @@ pub fn run(args: &RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         human_present: false,
         listening: look.verbose,
         branch: None,
+        dry: true,
         lock,
     };
     let code = session.run()?;

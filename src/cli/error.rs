@@ -9,7 +9,7 @@ use crate::mock::ScriptError;
 use crate::settings::{FileError, PlanError};
 use crate::store::journal::JournalError;
 use crate::store::lock::LockError;
-use crate::store::prd::LoadError;
+use crate::store::prd::{EditError, LoadError, WriteError};
 use crate::store::room::RoomError;
 
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +45,12 @@ pub enum CliError {
     NoSuchStory { story: StoryId, nearest: Option<StoryId> },
     #[error("{0}")]
     Refused(String),
+    #[error("{0}")]
+    NotForAgents(String),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// Whoever read the output has gone; that is nobody's fault.
     #[error("standard output was closed")]
     Pipe,

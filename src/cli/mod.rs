@@ -5,6 +5,7 @@ mod check;
 mod dry_run;
 mod error;
 mod init;
+mod mark;
 mod run;
 mod session;
 mod status;
@@ -50,6 +51,7 @@ fn act(command: Command, look: &UiOptions) -> Result<u8, CliError> {
         Command::Check(args) => check::check(&args),
         Command::Init(args) => init::init(&args, look),
         Command::Status(args) => status::status(&args),
+        Command::Mark(args) => mark::mark(&args),
         Command::Completions(args) => completions(&args),
         Command::Supervise(args) => supervise(args),
         Command::MockAgent(args) => Ok(mock::play(&mock::Options { script: args.script })),

@@ -50,6 +50,7 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         human_present: TerminalHuman::is_there(),
         listening: look.verbose,
         branch,
+        dry: false,
         lock,
     }
     .run()

@@ -43,6 +43,7 @@ pub struct Session<'a> {
     pub human_present: bool,
     pub listening: bool,
     pub branch: Option<String>,
+    pub dry: bool,
     /// Taken before anything is changed.
     pub lock: RunLock,
 }
@@ -62,9 +63,8 @@ impl Session<'_> {
         );
         // A missing agent is said before anything is begun.
         agent.launch(self.tree.root()).map_err(EngineError::from)?;
-        let gates = gates(self.plan, self.backlog.current());
-        if gates.is_empty() {
-            let text = "no gates: a claim rests on the agent's word and a diff";
+        let gates = gates(self.plan, self.backlog.current(), self.dry);
+        if let Some(text) = banner(&gates) {
             self.reporter.on_notice(&Notice::Info(text.to_owned()));
         }
         let orders = Orders {
@@ -116,10 +116,18 @@ fn policy(plan: &Plan, human_present: bool) -> Policy {
 }
 
 /// As they are now: what an agent writes into the backlog later changes nothing.
-fn gates(plan: &Plan, backlog: &Backlog) -> Gates {
+fn gates(plan: &Plan, backlog: &Backlog, dry: bool) -> Gates {
     let with_gates = backlog.stories.iter().filter(|story| !story.verify.is_empty());
     let of = with_gates.map(|story| (story.id.clone(), story.verify.clone())).collect();
-    Gates { all: plan.verify.clone(), of, recheck: plan.recheck }
+    Gates { all: plan.verify.clone(), of, recheck: plan.recheck, dry }
+}
+
+fn banner(gates: &Gates) -> Option<&'static str> {
+    match (gates.is_empty(), gates.dry) {
+        (false, true) => Some("gates are not run in a dry run"),
+        (true, false) => Some("no gates: a claim rests on the agent's word and a diff"),
+        _ => None,
+    }
 }
 
 pub fn exit_code(ending: &Ending) -> u8 {

@@ -26,9 +26,10 @@ pub fn lines(notice: &Notice) -> Vec<Line> {
         Notice::MarksPutBack { ids } => {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
             warning(&format!(
-                "the marks of {} were changed during the attempt and are put back; only ralph and \
-                 you set them, and you while no attempt runs",
-                listed(&ids)
+                "the marks of {} were changed during the attempt and are put back; if one of \
+                 them is right, set it yourself after the run: `ralph mark {} pass`",
+                listed(&ids),
+                ids.first().map_or("STORY", String::as_str)
             ))
         }
         Notice::Info(text) => info(text),

@@ -214,3 +214,12 @@ fn an_agent_cannot_change_what_it_is_measured_by() {
         assert_eq!(world.passing(), [""; 0], "{tamper}");
     }
 }
+
+#[test]
+fn a_dry_run_runs_no_gate() {
+    let world = world(&Prd::stories(0).story(r#""verify": ["touch ../ran; false"]"#), "", "");
+    let said = world.ralph(&["run", "--dry-run"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("gates are not run in a dry run"), "{}", said.err);
+    assert!(!world.path("../ran").exists());
+}

@@ -16,6 +16,7 @@ mod gates;
 mod hearsay;
 mod interrupt;
 mod limits;
+mod mark;
 mod processes;
 mod prompt;
 mod real_claude;

@@ -1,0 +1,58 @@
+//! `ralph mark`: the human's own marks.
+
+use crate::support::{Prd, World};
+
+#[test]
+fn marks_change_their_bytes_only_and_the_next_run_believes_them() {
+    let world = World::with(&Prd::stories(2));
+    let before = world.read("PRD.json");
+    for (mark, passes, skipped) in [
+        ("pass", true, None),
+        ("fail", false, None),
+        ("skip", false, Some(true)),
+        ("fail", false, Some(true)),
+        ("reopen", false, Some(false)),
+    ] {
+        let said = world.ralph(&["mark", "US-001", mark]);
+        assert_eq!(said.code, 0, "{mark}: {}", said.err);
+        let prd: serde_json::Value = serde_json::from_str(&world.read("PRD.json")).unwrap();
+        let story = &prd["userStories"][0];
+        let marks = (story["passes"] == true, story.get("skipped").map(|value| value == true));
+        assert_eq!(marks, (passes, skipped), "{mark}");
+    }
+    let with =
+        before.replacen("\"passes\": false", "\"passes\": false,\n      \"skipped\": false", 1);
+    assert_eq!(world.read("PRD.json"), with);
+    assert_eq!(world.ralph(&["mark", "US-001", "pass"]).code, 0);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.passing(), ["US-001", "US-002"]);
+    assert!(!said.err.contains("put back"), "{}", said.err);
+}
+
+#[test]
+fn what_cannot_be_marked_is_said() {
+    let world = World::with(&Prd::stories(1));
+    let before = world.read("PRD.json");
+    let said = world.ralph(&["mark", "US-010", "pass"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("did you mean `US-001`?"), "{}", said.err);
+    let mut agent = world.command(crate::support::world::RALPH);
+    let output = agent.args(["mark", "US-001", "pass"]).env("RALPH_RUN_ID", "x").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("for the human"));
+    assert_eq!(world.read("PRD.json"), before);
+}
+
+#[test]
+fn nobody_marks_while_a_run_goes_on() {
+    let script = "[default]\nsteps = [{ run = \"touch ../runs\" }, \"hang\"]\n";
+    let world = World::scripted(&Prd::stories(1), script);
+    let mut run = world.start(&[]);
+    crate::support::world::until("the agent", || world.path("../runs").exists().then_some(()));
+    let said = world.ralph(&["mark", "US-001", "pass"]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("another `ralph run` works in this work tree"), "{}", said.err);
+    crate::support::world::signal(&run, rustix::process::Signal::TERM);
+    run.wait().unwrap();
+}
