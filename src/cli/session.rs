@@ -16,6 +16,7 @@ use crate::settings::{self, Plan};
 use crate::store::journal::{Scope, SqliteJournal};
 use crate::store::lock::RunLock;
 use crate::store::room::{Room, private_folder};
+use crate::ui;
 
 use super::error::CliError;
 
@@ -204,7 +205,8 @@ pub fn instructions(
 
 fn whoami() -> String {
     let since = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
-    format!("pid {}, since {since}", std::process::id())
+    let terminal = ui::terminal_name().map(|name| format!(", in {name}")).unwrap_or_default();
+    format!("pid {}, since {since}{terminal}", std::process::id())
 }
 
 fn now() -> i64 {

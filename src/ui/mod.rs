@@ -39,6 +39,7 @@ pub use figures::{cost, duration, short_commit, short_run, stories};
 pub use line::{Line, Text, Tone};
 pub use menu::TerminalHuman;
 pub use printer::{ColorChoice, Printer, colors, env_var};
+pub use tty::name as terminal_name;
 
 use crate::engine::ports::Reporter;
 

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
 use super::keys::{Decoder, Key};
+use crate::core::text::visible_line;
 
 /// Bytes of one key come together; after that long an escape is the escape key.
 const REST_OF_KEY: Duration = Duration::from_millis(50);
@@ -112,6 +113,14 @@ impl Drop for Tty {
     fn drop(&mut self) {
         self.leave();
     }
+}
+
+/// `/dev/pts/3`, where people would look for this process.
+pub fn name() -> Option<String> {
+    let names = [rustix::stdio::stdin(), rustix::stdio::stderr()]
+        .map(|stream| rustix::termios::ttyname(stream, Vec::new()).ok());
+    let name = names.into_iter().flatten().next()?;
+    Some(visible_line(&name.to_string_lossy()))
 }
 
 /// Somebody could press a key: there is a terminal to read from and to show a menu on.

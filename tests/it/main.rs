@@ -17,6 +17,7 @@ mod hearsay;
 mod interrupt;
 mod limits;
 mod mark;
+mod one_run;
 mod processes;
 mod prompt;
 mod real_claude;

@@ -1,0 +1,65 @@
+//! One run per work tree.
+
+use std::process::Child;
+
+use rustix::process::Signal;
+
+use crate::support::pty::Terminal;
+use crate::support::world::{signal, until};
+use crate::support::{Prd, World};
+
+const HANGS: &str = "[default]\nsteps = [{ run = \"touch ../runs\" }, \"hang\"]\n";
+
+fn ended(child: &mut Child) -> Option<i32> {
+    child.try_wait().unwrap().and_then(|status| status.code())
+}
+
+#[test]
+fn of_fifty_at_once_exactly_one_runs() {
+    let world = World::scripted(&Prd::stories(1), HANGS);
+    let mut drivers: Vec<Child> = (0..50).map(|_| world.start(&[])).collect();
+    let mut first = until("all but one to give up", || {
+        drivers.retain_mut(|driver| match ended(driver) {
+            Some(code) => {
+                assert_eq!(code, 1);
+                false
+            }
+            None => true,
+        });
+        (drivers.len() == 1).then(|| drivers.remove(0))
+    });
+    until("the one agent", || world.path("../runs").exists().then_some(()));
+    signal(&first, Signal::TERM);
+    assert_eq!(first.wait().unwrap().code(), Some(143));
+    assert_eq!(world.processes(), [""; 0]);
+}
+
+#[test]
+fn the_second_is_told_who_where_and_since_when() {
+    let world = World::scripted(&Prd::stories(1), HANGS);
+    let mut terminal = Terminal::start(world.run_command(&[]));
+    until("the agent", || world.path("../runs").exists().then_some(()));
+    let said = world.run(&[]);
+    assert_eq!(said.code, 1);
+    for part in ["another `ralph run`", "(pid ", ", since 20", ", in /dev/pts/"] {
+        assert!(said.err.contains(part), "{part} is not in {}", said.err);
+    }
+    terminal.press("\x03");
+    assert_eq!(terminal.finish().0, 130);
+}
+
+#[test]
+fn a_holder_that_was_killed_holds_nothing() {
+    let world = World::scripted(&Prd::stories(1), HANGS);
+    let mut first = world.start(&[]);
+    until("the agent", || world.path("../runs").exists().then_some(()));
+    signal(&first, Signal::KILL);
+    first.wait().unwrap();
+    std::fs::write(
+        world.script(),
+        "[default]\nsteps = [{ write = \"a\", text = \"a\" }, \"complete\"]\n",
+    )
+    .unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+}
