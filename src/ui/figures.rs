@@ -11,9 +11,10 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// `$0.31`, `$12.40`, `<$0.01`.
-pub fn cost(usd: f64) -> String {
-    if usd > 0.0 && usd < 0.01 { "<$0.01".to_owned() } else { format!("${usd:.2}") }
+/// `$0.31`, `$12.40`, `<$0.01`. None when nothing was spent, or nobody knows what.
+pub fn cost(usd: Option<f64>) -> Option<String> {
+    let usd = usd.filter(|usd| *usd > 0.0)?;
+    Some(if usd < 0.01 { "<$0.01".to_owned() } else { format!("${usd:.2}") })
 }
 
 pub fn short_commit(commit: &str) -> String {
@@ -57,13 +58,14 @@ mod tests {
     #[test]
     fn costs_are_in_cents() {
         for (usd, shown) in [
-            (0.0, "$0.00"),
-            (0.000_4, "<$0.01"),
-            (0.01, "$0.01"),
-            (0.312, "$0.31"),
-            (12.4, "$12.40"),
+            (None, None),
+            (Some(0.0), None),
+            (Some(0.000_4), Some("<$0.01")),
+            (Some(0.01), Some("$0.01")),
+            (Some(0.312), Some("$0.31")),
+            (Some(12.4), Some("$12.40")),
         ] {
-            assert_eq!(cost(usd), shown);
+            assert_eq!(cost(usd).as_deref(), shown);
         }
     }
 

@@ -54,14 +54,14 @@ fn row(id: &StoryId, story: &StoryState) -> Row {
         StoryResult::Open => ("… open", String::new()),
     };
     let time = if story.elapsed_ms == 0 { String::new() } else { duration(story.elapsed_ms) };
-    let cost = story.usage.cost_usd.map(cost).unwrap_or_default();
+    let cost = cost(story.usage.cost_usd).unwrap_or_default();
     [id.to_string(), result.to_owned(), story.attempts.to_string(), time, cost, commit]
 }
 
 fn total(state: &RunState, stories: &[(&StoryId, &StoryState)]) -> Row {
     let attempts: u32 = stories.iter().map(|(_, story)| story.attempts).sum();
     let elapsed = stories.iter().map(|(_, story)| story.elapsed_ms).sum();
-    let cost = state.cost_usd().map(cost).unwrap_or_default();
+    let cost = cost(state.cost_usd()).unwrap_or_default();
     let total = "Total".to_owned();
     [total, String::new(), attempts.to_string(), duration(elapsed), cost, String::new()]
 }

@@ -186,7 +186,7 @@ fn interrupted(at: i64) -> Line {
 }
 
 fn time_and_cost(elapsed_ms: u64, usage: &Usage) -> impl Iterator<Item = String> {
-    std::iter::once(duration(elapsed_ms)).chain(usage.cost_usd.map(cost))
+    std::iter::once(duration(elapsed_ms)).chain(cost(usage.cost_usd))
 }
 
 fn brief(text: &str) -> String {

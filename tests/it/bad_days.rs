@@ -35,6 +35,7 @@ fn an_outage_is_waited_out_and_does_not_count() {
         let said = world.run(&["--max-iterations", "1"]);
         assert_eq!(said.code, 0, "{class}: {}", said.err);
         assert!(said.err.contains("waiting until"), "{class}: {}", said.err);
+        assert!(!said.err.contains('$'), "nothing was spent: {class}: {}", said.err);
     }
 }
 
