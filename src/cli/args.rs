@@ -130,7 +130,8 @@ pub struct RunArgs {
     /// story, or abort [default: ask]
     #[arg(long, value_name = "WHAT")]
     pub on_escalation: Option<OnEscalationArg>,
-    /// When the account's usage limit is reached: wait until it resets, or stop [default: wait]
+    /// When the account's usage limit is reached: wait until it resets (Enter tries at once), or
+    /// stop [default: wait]
     #[arg(long, value_name = "WHAT")]
     pub on_limit: Option<OnLimitArg>,
     /// How long a question waits for a key before the story is parked

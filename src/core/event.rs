@@ -104,6 +104,8 @@ pub enum Event {
         story: StoryId,
         base: Base,
     },
+    /// The human does not want to wait for the service any longer: the next attempt starts now.
+    WaitCutShort,
     /// The process was told to stop; the run stays open.
     RunInterrupted {
         signal: i32,

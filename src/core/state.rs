@@ -205,6 +205,11 @@ impl RunState {
                 story.head.clone_from(&base.commit);
                 story.base = Some(base.clone());
             }
+            Event::WaitCutShort => {
+                if let Some(row) = &mut self.trouble {
+                    row.cut_short = true;
+                }
+            }
             Event::RunInterrupted { .. } => {}
             Event::RunEnded { reason } => self.ended = Some(reason.clone()),
         }

@@ -47,6 +47,8 @@ pub struct Row {
     pub count: u32,
     pub first_at: i64,
     pub last_at: i64,
+    /// The human does not want to wait after the last of them.
+    pub cut_short: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +91,7 @@ impl Row {
             count: count + 1,
             first_at,
             last_at: at,
+            cut_short: false,
         }
     }
 
@@ -98,6 +101,9 @@ impl Row {
     }
 
     pub fn weather(&self, on_limit: OnLimit, now: i64) -> Weather {
+        if self.cut_short {
+            return Weather::Fine;
+        }
         let error = self.error.clone();
         let until = match &self.trouble {
             Trouble::Account => return Weather::Stop(StopReason::AccountTrouble { error }),

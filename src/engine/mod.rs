@@ -43,6 +43,7 @@ pub use error::EngineError;
 use ports::{Human, Notice, Reporter, View};
 use signals::Signals;
 use start::UnderWay;
+use waiting::Ear;
 
 /// How a run's process came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,8 +124,8 @@ pub struct Engine {
     marks_are_suspect: bool,
     /// An accepted claim from before this process may have its commit already.
     resumed: bool,
-    /// The end of the wait that was told.
-    told_wait: Option<i64>,
+    /// Open while the run waits for the service.
+    ear: Option<Ear>,
     under_way: HashMap<String, UnderWay>,
     /// Nested repositories that were reported.
     told_nested: BTreeSet<PathBuf>,
@@ -144,10 +145,14 @@ impl Engine {
             self.refresh_backlog();
             self.settle_marks()?;
             let now = (self.parts.clock)();
-            match decide(&self.state, self.parts.backlog.current(), &self.orders.policy, now) {
+            let next = decide(&self.state, self.parts.backlog.current(), &self.orders.policy, now);
+            if !matches!(next, Next::WaitUntil { .. }) {
+                self.ear = None;
+            }
+            match next {
                 Next::Attempt { story } => self.start_attempt(&story)?,
                 Next::Wait => self.wait().await?,
-                Next::WaitUntil { at } => self.wait_until(at, now).await,
+                Next::WaitUntil { at } => self.wait_until(at, now).await?,
                 Next::Check { story, attempt } => self.check(&story, &attempt).await?,
                 Next::Close { story, attempt } => self.close(&story, &attempt).await?,
                 Next::Skip { story } => self.skip(&story).await?,

@@ -1,6 +1,7 @@
 //! What the loop needs of the world, as small traits.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::core::backlog::{Backlog, Story};
@@ -8,6 +9,7 @@ use crate::core::event::{Answer, Recorded};
 use crate::core::id::StoryId;
 use crate::core::signal::Escalation;
 use crate::core::state::RunState;
+use crate::core::weather::Trouble;
 
 /// What a reporter may look at beside the event itself.
 #[derive(Clone, Copy)]
@@ -24,6 +26,8 @@ pub trait Reporter {
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>);
     /// What the agent is doing right now; for the live line.
     fn on_activity(&mut self, activity: &Activity);
+    /// The run waits. Told again and again while it does; the next fact ends it.
+    fn on_wait(&mut self, wait: &Wait);
     /// Something people should know that is no fact of the run.
     fn on_notice(&mut self, notice: &Notice);
 }
@@ -37,6 +41,15 @@ pub enum Activity {
     Said(String),
     /// A gate runs from now on, in milliseconds since the Unix epoch.
     Checking { at: i64, gate: String },
+}
+
+/// A wait for the service to have a better day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    pub trouble: Trouble,
+    pub error: String,
+    /// Milliseconds since the Unix epoch.
+    pub until: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,12 +81,19 @@ pub enum Notice {
     Warning(String),
 }
 
-/// The person at the terminal, if there is one. `ask` blocks; the engine calls it off the loop.
+/// The person at the terminal, if there is one. `ask` and `hurries` block; the engine calls them off
+/// the loop.
 pub trait Human: Send + Sync {
     /// The process is told to stop: an `ask` under way returns `Interrupted` soon, and so does
     /// each later one. Without it the terminal would stay in the menu's hands.
     fn withdraw(&self) {}
     fn ask(&self, story: &Story, question: &Escalation, patience: Duration) -> Asked;
+    /// While the run waits: true as soon as the human wants it to try now. False when nobody can
+    /// say so, and soon after the wait is `over`.
+    fn hurries(&self, over: &AtomicBool) -> bool {
+        let _ = over;
+        false
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,7 +46,7 @@ impl Engine {
             marks_are_suspect: cut_off,
             resumed,
             under_way: HashMap::new(),
-            told_wait: None,
+            ear: None,
             told_nested: BTreeSet::new(),
             known_base: None,
         };

@@ -16,7 +16,7 @@ use super::amount::Amount;
 use super::line::{Line, Text, Tone};
 use super::screen::{Hold, Screen};
 use crate::core::event::Recorded;
-use crate::engine::ports::{Activity, Asked, Notice, Reporter, View};
+use crate::engine::ports::{Activity, Asked, Notice, Reporter, View, Wait};
 
 /// How long the end of the process waits for a terminal that takes nothing.
 pub const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ const ROOM: usize = 4 << 20;
 /// How soon a withdrawn question is noticed.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// The display of this process. A menu has no other way to it: both only share the terminal.
+/// The display of this process. Whoever reads keys has no other way to it: both only share the terminal.
 static SHOWN: Mutex<Option<Sender<Message>>> = Mutex::new(None);
 
 enum Message {
@@ -33,6 +33,8 @@ enum Message {
     Notice(Vec<Line>),
     Doing(String),
     Said { lines: Vec<Line>, size: usize },
+    Wait(Wait),
+    KeysAreRead(bool),
     Hold(Hold),
     End,
 }
@@ -44,6 +46,10 @@ pub struct Display {
     waiting: Arc<AtomicUsize>,
     /// Something the agent said did not fit.
     left_out: bool,
+    /// The end of the wait that was told.
+    told_wait: Option<i64>,
+    /// The moving line counts down.
+    counting: bool,
     /// Closed when the thread has ended.
     over: Receiver<Infallible>,
 }
@@ -60,7 +66,15 @@ impl Display {
         };
         // Without a thread nothing can be shown; the run goes on all the same.
         let _ = thread::Builder::new().name("display".to_owned()).spawn(work);
-        Self { amount: Amount::new(options), queue, waiting, left_out: false, over }
+        Self {
+            amount: Amount::new(options),
+            queue,
+            waiting,
+            left_out: false,
+            told_wait: None,
+            counting: false,
+            over,
+        }
     }
 
     /// Menus wait for this display from now on.
@@ -72,6 +86,11 @@ impl Display {
     /// A display that is gone is no error: nobody is there to be told.
     fn send(&self, message: Message) {
         let _ = self.queue.send(message);
+    }
+
+    fn fact(&mut self, lines: Vec<Line>) {
+        self.counting = false;
+        self.send(Message::Fact(lines));
     }
 
     fn has_room(&self) -> bool {
@@ -106,7 +125,7 @@ impl Display {
 impl Reporter for Display {
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
         // Sent even without words: each fact ends the moving line.
-        self.send(Message::Fact(self.amount.event(recorded, view)));
+        self.fact(self.amount.event(recorded, view));
     }
 
     fn on_activity(&mut self, activity: &Activity) {
@@ -115,8 +134,18 @@ impl Reporter for Display {
             Activity::Said(text) => self.said(text),
             Activity::Checking { at, gate } => {
                 let running = Line::Running { at: *at, agent: gate.clone() };
-                self.send(Message::Fact(self.amount.checking(running)));
+                self.fact(self.amount.checking(running));
             }
+        }
+    }
+
+    /// One line per wait, and a countdown that comes back when a fact ended it.
+    fn on_wait(&mut self, wait: &Wait) {
+        if self.told_wait.replace(wait.until) != Some(wait.until) {
+            self.send(Message::Notice(vec![Line::Waiting(wait.clone())]));
+        }
+        if !std::mem::replace(&mut self.counting, true) {
+            self.send(Message::Wait(wait.clone()));
         }
     }
 
@@ -146,6 +175,8 @@ fn show(mut screen: Screen, messages: &Receiver<Message>, waiting: &AtomicUsize)
                 screen.print(&lines);
                 waiting.fetch_sub(size, Ordering::Relaxed);
             }
+            Message::Wait(wait) => screen.wait(wait),
+            Message::KeysAreRead(are_read) => screen.keys_are_read(are_read),
             Message::Hold(hold) => screen.hold(&hold),
             Message::End => return,
         }
@@ -161,7 +192,7 @@ pub struct Held {
 pub fn hold(patience: Duration, withdrawn: &AtomicBool) -> Result<Held, Asked> {
     let (held, is_held) = channel();
     let (release, released) = channel();
-    request(Hold { held, released });
+    request(Message::Hold(Hold { held, released }));
     let deadline = Instant::now().checked_add(patience);
     loop {
         if withdrawn.load(Ordering::SeqCst) {
@@ -177,8 +208,13 @@ pub fn hold(patience: Duration, withdrawn: &AtomicBool) -> Result<Held, Asked> {
     }
 }
 
-fn request(hold: Hold) {
+/// A countdown says what Enter does exactly as long as it does it.
+pub fn keys_are_read(are_read: bool) {
+    request(Message::KeysAreRead(are_read));
+}
+
+fn request(message: Message) {
     if let Some(display) = &*SHOWN.lock().unwrap_or_else(PoisonError::into_inner) {
-        let _ = display.send(Message::Hold(hold));
+        let _ = display.send(message);
     }
 }

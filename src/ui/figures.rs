@@ -1,4 +1,7 @@
-//! Durations, costs and ids as short as people read them.
+//! Times, costs and ids as short as people read them.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// `0.4s`, `12s`, `1m22s`, `2h05m`.
 pub fn duration(ms: u64) -> String {
@@ -9,6 +12,24 @@ pub fn duration(ms: u64) -> String {
         60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
         _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
     }
+}
+
+/// As `duration`, where parts of a second do not matter: `0s`.
+pub fn whole_seconds(seconds: u64) -> String {
+    if seconds == 0 { "0s".to_owned() } else { duration(seconds.saturating_mul(1000)) }
+}
+
+/// A moment in the words of `strftime`.
+pub fn clock(at: i64, zone: &TimeZone, shape: &str) -> String {
+    match Timestamp::from_millisecond(at) {
+        Ok(time) => time.to_zoned(zone.clone()).strftime(shape).to_string(),
+        Err(_) => "--:--:--".to_owned(),
+    }
+}
+
+/// With its day, because a limit may last for a week: `Tue 03:10:07`.
+pub fn day_and_time(at: i64, zone: &TimeZone) -> String {
+    clock(at, zone, "%a %H:%M:%S")
 }
 
 /// `$0.31`, `$12.40`, `<$0.01`. None when nothing was spent, or nobody knows what.
@@ -67,6 +88,14 @@ mod tests {
         ] {
             assert_eq!(cost(usd).as_deref(), shown);
         }
+    }
+
+    #[test]
+    fn moments_have_their_day() {
+        let east = TimeZone::fixed(jiff::tz::offset(2));
+        assert_eq!(day_and_time(11_407_000, &TimeZone::UTC), "Thu 03:10:07");
+        assert_eq!(day_and_time(82_800_000, &east), "Fri 01:00:00");
+        assert_eq!(day_and_time(i64::MAX, &east), "--:--:--");
     }
 
     #[test]

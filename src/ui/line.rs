@@ -1,6 +1,7 @@
 //! Lines of output before they have a look: words and roles, no escapes.
 
 use crate::core::signal::Escalation;
+use crate::engine::ports::Wait;
 
 /// What a piece of text is for; the printer knows the colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub enum Line {
         at: i64,
         agent: String,
     },
+    /// The run waits; a live display counts down as well.
+    Waiting(Wait),
     /// An open question in full, in a box.
     Question {
         heading: String,

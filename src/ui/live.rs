@@ -1,4 +1,4 @@
-//! The line that moves while an agent works.
+//! The line that moves while an agent works, and while the run waits.
 //!
 //! indicatif ticks and draws; `Anchor` places what it draws.
 
@@ -8,27 +8,43 @@ use std::time::Duration;
 
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use jiff::Timestamp;
 
 use super::anchor::Anchor;
-use super::figures::duration;
+use super::countdown;
+use super::figures::whole_seconds;
 use super::line::Tone;
 use super::look::{Look, one_line};
 use super::wrap;
-use crate::core::text::visible_line;
+use crate::engine::ports::Wait;
 
 const TICK: Duration = Duration::from_millis(100);
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
+/// What the line is about.
+#[derive(Clone)]
+pub enum Subject {
+    Agent {
+        name: String,
+        doing: String,
+    },
+    Wait {
+        wait: Wait,
+        /// Enter ends it.
+        keys: bool,
+    },
+}
+
 /// `⠋ Running claude · 1m02s · Bash cargo test`, gone when dropped.
 pub struct Spinner {
     bar: ProgressBar,
-    doing: Arc<Mutex<String>>,
+    subject: Arc<Mutex<Subject>>,
 }
 
 impl Spinner {
-    pub fn start(agent: &str, look: &Look) -> Self {
-        let doing = Arc::new(Mutex::new(String::new()));
-        let status = status(visible_line(agent), doing.clone(), look.clone());
+    pub fn start(subject: Subject, look: &Look) -> Self {
+        let subject = Arc::new(Mutex::new(subject));
+        let status = status(Arc::clone(&subject), look.clone());
         let style = ProgressStyle::with_template("{status}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner())
             .with_key("status", status);
@@ -36,7 +52,7 @@ impl Spinner {
         let bar = ProgressBar::new_spinner().with_style(style);
         bar.set_draw_target(target);
         bar.enable_steady_tick(TICK);
-        Self { bar, doing }
+        Self { bar, subject }
     }
 
     /// The line is away while something else is written.
@@ -44,8 +60,8 @@ impl Spinner {
         self.bar.suspend(write)
     }
 
-    pub fn doing(&self, what: &str) {
-        *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = visible_line(what);
+    pub fn change(&self, change: impl FnOnce(&mut Subject)) {
+        change(&mut self.subject.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -57,26 +73,33 @@ impl Drop for Spinner {
 
 /// Asks for the width at each tick: a line that wraps could not be replaced.
 fn status(
-    agent: String,
-    doing: Arc<Mutex<String>>,
+    subject: Arc<Mutex<Subject>>,
     look: Look,
 ) -> impl Fn(&ProgressState, &mut dyn Write) + Clone + Send + Sync {
     let terminal = Term::stderr();
     move |state, out| {
         let columns = usize::from(terminal.size().1);
-        let doing = doing.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let _ = out.write_str(&line(&look, &agent, &doing, state.elapsed(), columns));
+        let subject = subject.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let ms = u64::try_from(state.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let text = text(&subject, &look, ms, Timestamp::now().as_millisecond());
+        let _ = out.write_str(&line(&look, &text, ms, columns));
     }
 }
 
-fn line(look: &Look, agent: &str, doing: &str, elapsed: Duration, columns: usize) -> String {
-    let ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-    let frame = usize::try_from(ms / 100).unwrap_or_default() % FRAMES.len();
+fn text(subject: &Subject, look: &Look, elapsed_ms: u64, now: i64) -> String {
+    match subject {
+        Subject::Agent { name, doing } => {
+            let separator = if doing.is_empty() { "" } else { " · " };
+            format!("Running {name} · {}{separator}{doing}", whole_seconds(elapsed_ms / 1000))
+        }
+        Subject::Wait { wait, keys } => countdown::text(wait, *keys, now, &look.zone),
+    }
+}
+
+fn line(look: &Look, text: &str, elapsed_ms: u64, columns: usize) -> String {
+    let frame = usize::try_from(elapsed_ms / 100).unwrap_or_default() % FRAMES.len();
     let spinner = look.paint(Tone::Question, FRAMES.get(frame).unwrap_or(&"·"));
-    let elapsed = duration(ms / 1000 * 1000).replace("0.0s", "0s");
-    let separator = if doing.is_empty() { "" } else { " · " };
-    let text = one_line(&format!("Running {agent} · {elapsed}{separator}{doing}"));
-    format!("{spinner} {}", wrap::cut(&text, columns.saturating_sub(3)))
+    format!("{spinner} {}", wrap::cut(&one_line(text), columns.saturating_sub(3)))
 }
 
 #[cfg(test)]
@@ -87,7 +110,8 @@ mod tests {
 
     fn draw(doing: &str, seconds: u64, columns: usize) -> String {
         let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
-        line(&look, "claude", doing, Duration::from_secs(seconds), columns)
+        let subject = Subject::Agent { name: "claude".into(), doing: doing.into() };
+        line(&look, &text(&subject, &look, seconds * 1000, 0), seconds * 1000, columns)
     }
 
     #[test]

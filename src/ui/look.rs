@@ -4,13 +4,14 @@
 //! makes it harmless: content first, colours after that.
 
 use console::Style;
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::figures::{clock, day_and_time};
 use super::line::{Line, Text, Tone};
 use super::wrap;
 use super::{boxed, flow, question};
 use crate::core::text::visible;
+use crate::engine::ports::Wait;
 
 /// How wide boxes are where there is no terminal.
 const LOG_WIDTH: usize = 62;
@@ -41,6 +42,7 @@ impl Look {
             Line::Running { at, agent } => {
                 self.text(&Text::at(*at).plain(format!("Running {agent} …")))
             }
+            Line::Waiting(wait) => self.waiting(wait),
             Line::Question { heading, escalation } => {
                 boxed::boxed(heading, &question::sections(escalation), self.width())
             }
@@ -84,10 +86,13 @@ impl Look {
     }
 
     fn time(&self, at: i64) -> String {
-        match Timestamp::from_millisecond(at) {
-            Ok(time) => time.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string(),
-            Err(_) => "--:--:--".to_owned(),
-        }
+        clock(at, &self.zone, "%H:%M:%S")
+    }
+
+    fn waiting(&self, wait: &Wait) -> Vec<String> {
+        let until = day_and_time(wait.until, &self.zone);
+        let warning = Text::new().with(Tone::Warning, "warning: ");
+        self.text(&warning.plain(format!("{}; waiting until {until}", wait.error)))
     }
 }
 

@@ -13,7 +13,7 @@ use super::figures::duration;
 use super::line::{Line, Text, Tone};
 use super::look::Look;
 use super::printer::{ColorChoice, colors, env_var};
-use super::{display, guidance, tty};
+use super::{display, guidance, hurry, tty};
 use crate::core::backlog::Story;
 use crate::core::event::Answer;
 use crate::core::signal::Escalation;
@@ -70,6 +70,10 @@ impl TerminalHuman {
 impl Human for TerminalHuman {
     fn ask(&self, story: &Story, question: &Escalation, patience: Duration) -> Asked {
         self.converse(story, question, patience).map_or_else(|asked| asked, Asked::Answered)
+    }
+
+    fn hurries(&self, over: &AtomicBool) -> bool {
+        hurry::wanted(over)
     }
 
     fn withdraw(&self) {

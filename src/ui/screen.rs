@@ -1,17 +1,22 @@
-//! What shows the lines: one after the other, and one that moves while an agent works.
+//! What shows the lines: one after the other, and one that moves while an agent works or the run
+//! waits.
 
 use std::convert::Infallible;
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::line::Line;
-use super::live::Spinner;
+use super::live::{Spinner, Subject};
 use super::printer::Printer;
+use crate::core::text::visible_line;
+use crate::engine::ports::Wait;
 
 pub struct Screen {
     printer: Printer,
     /// A line can be replaced in place. In a log it cannot.
     animated: bool,
     spinner: Option<Spinner>,
+    /// Somebody reads keys during a wait.
+    keys: bool,
 }
 
 /// Somebody else wants to write to the terminal.
@@ -24,15 +29,27 @@ pub struct Hold {
 
 impl Screen {
     pub fn new(printer: Printer, animated: bool) -> Self {
-        Self { printer, animated, spinner: None }
+        Self { printer, animated, spinner: None, keys: false }
     }
 
-    /// The moving line lives from an attempt's start to the next fact.
+    /// The moving line lives from an attempt's start, or a wait's, to the next fact.
     pub fn fact(&mut self, mut lines: Vec<Line>) {
         self.spinner = None;
         let agent = if self.animated { take_running(&mut lines) } else { None };
         self.print(&lines);
-        self.spinner = agent.map(|agent| Spinner::start(&agent, self.printer.look()));
+        if let Some(name) = agent {
+            self.show(Subject::Agent { name: visible_line(&name), doing: String::new() });
+        }
+    }
+
+    pub fn wait(&mut self, wait: Wait) {
+        if self.animated {
+            self.show(Subject::Wait { wait, keys: self.keys });
+        }
+    }
+
+    fn show(&mut self, subject: Subject) {
+        self.spinner = Some(Spinner::start(subject, self.printer.look()));
     }
 
     pub fn print(&mut self, lines: &[Line]) {
@@ -45,8 +62,25 @@ impl Screen {
     }
 
     pub fn doing(&self, what: &str) {
+        self.change(|subject| {
+            if let Subject::Agent { doing, .. } = subject {
+                *doing = visible_line(what);
+            }
+        });
+    }
+
+    pub fn keys_are_read(&mut self, are_read: bool) {
+        self.keys = are_read;
+        self.change(|subject| {
+            if let Subject::Wait { keys, .. } = subject {
+                *keys = are_read;
+            }
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Subject)) {
         if let Some(spinner) = &self.spinner {
-            spinner.doing(what);
+            spinner.change(change);
         }
     }
 

@@ -24,7 +24,8 @@ use crate::core::select::{Because, Blocked};
 use crate::core::signal::{Escalation, EscalationKind, Signals};
 use crate::core::state::RunState;
 use crate::core::verdict::Verdict;
-use crate::engine::ports::{Activity, Asked, Notice, Reporter, View};
+use crate::core::weather::Trouble;
+use crate::engine::ports::{Activity, Asked, Notice, Reporter, View, Wait};
 
 const NASTY: &str = "x\x1b]52;c;aGk=\x07\r\u{9b}2J\u{202e}\n\u{1b}[31my\u{200b}";
 
@@ -515,6 +516,9 @@ fn notices_are_labelled() {
     for notice in notices("n\nmore") {
         reporter.on_notice(&notice);
     }
+    for _ in 0..3 {
+        reporter.on_wait(&wait("n\nmore"));
+    }
     reporter.on_activity(&Activity::Said("I look\n\n  at it\n".into()));
     reporter.on_activity(&Activity::Doing("nothing for a log".into()));
     drop(reporter);
@@ -531,6 +535,7 @@ fn notices_are_labelled() {
       more
     warning: n
       more
+    warning: n more; waiting until Thu 02:00:00
       I look
 
         at it
@@ -547,6 +552,10 @@ fn notices(text: &str) -> Vec<Notice> {
         Notice::Info(text.into()),
         Notice::Warning(text.into()),
     ]
+}
+
+fn wait(error: &str) -> Wait {
+    Wait { trouble: Trouble::Outage, error: error.into(), until: 0 }
 }
 
 /// Every text of every event is hostile.
@@ -600,6 +609,7 @@ fn nothing_from_outside_acts_on_the_terminal() {
         for notice in notices(NASTY) {
             reporter.on_notice(&notice);
         }
+        reporter.on_wait(&wait(NASTY));
         reporter.on_activity(&Activity::Said(NASTY.into()));
         drop(reporter);
         let text = sink.text();

@@ -1,19 +1,15 @@
 //! The keyboard, key by key.
 //!
-//! Puts the terminal into raw mode and back, whatever happens in between. Reads
-//! the terminal itself, so a menu works while standard input is a pipe.
+//! Puts the terminal into raw mode and back, whatever happens in between.
 
 use std::collections::VecDeque;
-use std::fs::OpenOptions;
-use std::io::{self, IsTerminal};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
 use std::time::Duration;
 
 use console::Term;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+use rustix::termios::{OptionalActions, Termios};
 
+use super::keyboard::Keyboard;
 use super::keys::{Decoder, Key};
 use crate::core::text::visible_line;
 
@@ -24,7 +20,7 @@ const MARK_PASTES: &str = "\x1b[?2004h";
 const DO_NOT_MARK_PASTES: &str = "\x1b[?2004l";
 
 pub struct Tty {
-    input: OwnedFd,
+    keyboard: Keyboard,
     original: Termios,
     decoder: Decoder,
     keys: VecDeque<Key>,
@@ -33,9 +29,9 @@ pub struct Tty {
 impl Tty {
     /// Takes the keyboard. What was typed before is forgotten: it was not meant for us.
     pub fn take() -> io::Result<Self> {
-        let input = keyboard()?;
-        let original = tcgetattr(&input)?;
-        let tty = Self { input, original, decoder: Decoder::default(), keys: VecDeque::new() };
+        let keyboard = keyboard()?;
+        let original = keyboard.modes()?;
+        let tty = Self { keyboard, original, decoder: Decoder::default(), keys: VecDeque::new() };
         tty.enter()?;
         Ok(tty)
     }
@@ -64,30 +60,17 @@ impl Tty {
     fn read(&mut self, wait: Duration) -> io::Result<()> {
         let more = self.decoder.waits_for_more();
         let wait = if more { wait.min(REST_OF_KEY) } else { wait };
-        if !self.is_readable(wait)? {
+        if !self.keyboard.is_readable(wait)? {
             self.keys.extend(self.decoder.give_up());
             return Ok(());
         }
-        let mut buffer = [0; 1024];
-        match rustix::io::read(&self.input, &mut buffer) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(length) => {
-                self.keys.extend(self.decoder.feed(buffer.get(..length).unwrap_or_default()));
+        match self.keyboard.read(&mut [0; 1024])? {
+            Some([]) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Some(bytes) => {
+                self.keys.extend(self.decoder.feed(bytes));
                 Ok(())
             }
-            Err(Errno::INTR | Errno::AGAIN) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn is_readable(&self, wait: Duration) -> io::Result<bool> {
-        let wait = Timespec::try_from(wait).ok();
-        let mut fds = [PollFd::new(&self.input, PollFlags::IN)];
-        match poll(&mut fds, wait.as_ref()) {
-            Ok(ready) => Ok(ready > 0),
-            // A resize, for one. Nothing to read, and no reason to stop.
-            Err(Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
+            None => Ok(()),
         }
     }
 
@@ -96,7 +79,7 @@ impl Tty {
         raw.make_raw();
         // Line ends still begin a new line.
         raw.output_modes = self.original.output_modes;
-        tcsetattr(&self.input, OptionalActions::Flush, &raw)?;
+        self.keyboard.set_modes(OptionalActions::Flush, &raw)?;
         let terminal = Term::stderr();
         terminal.write_str(MARK_PASTES).and_then(|()| terminal.hide_cursor())
     }
@@ -105,7 +88,7 @@ impl Tty {
         let terminal = Term::stderr();
         let _ = terminal.write_str(DO_NOT_MARK_PASTES);
         let _ = terminal.show_cursor();
-        let _ = tcsetattr(&self.input, OptionalActions::Now, &self.original);
+        let _ = self.keyboard.set_modes(OptionalActions::Now, &self.original);
     }
 }
 
@@ -128,16 +111,7 @@ pub fn is_there() -> bool {
     Term::stderr().is_term() && !console::is_dumb() && keyboard().is_ok()
 }
 
-fn keyboard() -> io::Result<OwnedFd> {
-    let input = if io::stdin().is_terminal() {
-        io::stdin().as_fd().try_clone_to_owned()?
-    } else {
-        OpenOptions::new().read(true).write(true).open("/dev/tty")?.into()
-    };
-    if in_background(&input) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(input) }
-}
-
-/// Changing the terminal from the background would stop the process until somebody looks.
-fn in_background(terminal: &OwnedFd) -> bool {
-    tcgetpgrp(terminal).is_ok_and(|foreground| foreground != rustix::process::getpgrp())
+fn keyboard() -> io::Result<Keyboard> {
+    let keyboard = Keyboard::open()?;
+    if keyboard.is_in_background() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(keyboard) }
 }

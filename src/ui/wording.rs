@@ -43,6 +43,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::StorySkipped { story, commit } => {
             vec![skipped(at, story, commit.as_deref()), progress(at, view)]
         }
+        Event::WaitCutShort => vec![Text::at(at).plain("Waiting no longer: trying now").into()],
         Event::RunInterrupted { .. } => vec![interrupted(at)],
         Event::RunEnded { reason } => ending::lines(at, reason, view),
     }

@@ -25,3 +25,4 @@ mod recordings;
 mod recovery;
 mod run;
 mod terminal;
+mod waiting;

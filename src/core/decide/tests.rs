@@ -1,11 +1,13 @@
 use std::num::NonZeroU32;
 
 use crate::core::event::Event;
+use crate::core::policy::OnLimit;
 use crate::core::select::{Because, Blocked};
 use crate::core::tests::{
     History, Told, attended, backlog, escalation, failed, guidance, id, policy, story,
 };
 use crate::core::verdict::Verdict;
+use crate::core::weather::Trouble;
 
 use super::*;
 
@@ -182,7 +184,7 @@ fn only_questions_that_matter_are_asked() {
 fn a_parked_question_is_asked_again_by_the_next_process_only() {
     let parked = History::new().raised("A").parked("A");
     assert_eq!(next(&parked, &two(), &attended()), attempt("B"));
-    let continued = parked.clone().then(crate::core::event::Event::RunContinued);
+    let continued = parked.clone().then(Event::RunContinued);
     assert_eq!(next(&continued, &two(), &attended()), ask("A"));
     assert_eq!(next(&parked.clone().run(&["A"]), &two(), &attended()), ask("A"));
     assert_eq!(next(&parked.run(&[]), &two(), &attended()), attempt("A"));
@@ -372,7 +374,7 @@ fn a_run_without_anything_to_start_says_why() {
 fn an_accepted_claim_is_closed_once() {
     let planned = History::new().tried("A", Verdict::Done).planned("A");
     let close = Next::Close { story: id("A"), attempt: "attempt 1".into() };
-    let continued = planned.clone().then(crate::core::event::Event::RunContinued);
+    let continued = planned.clone().then(Event::RunContinued);
     assert_eq!(next(&continued, &two(), &policy()), close);
     let rest = backlog([story("A").passing(), story("B")]);
     assert_eq!(next(&planned.clone().closed("A"), &rest, &policy()), attempt("B"));
@@ -381,4 +383,44 @@ fn an_accepted_claim_is_closed_once() {
         next(&planned.set_aside("A", None), &backlog([story("B")]), &policy()),
         attempt("B")
     );
+}
+
+fn bad_day(trouble: Trouble) -> Verdict {
+    Verdict::NotTheStory { trouble, error: "not today".into() }
+}
+
+fn is_wait(next: &Next) -> bool {
+    matches!(next, Next::WaitUntil { .. })
+}
+
+#[test]
+fn a_wait_that_the_human_cuts_short_is_over_until_the_next_failure() {
+    let limit = |resets_at| bad_day(Trouble::Limit { resets_at });
+    let stop = Policy { on_limit: OnLimit::Stop, ..attended() };
+    for verdict in
+        [limit(Some(100_000)), limit(None), bad_day(Trouble::Outage), bad_day(Trouble::Silence)]
+    {
+        let next = |history: &History| next(history, &two(), &attended());
+        let waiting = History::new().tried("A", verdict.clone());
+        let cut_short = waiting.clone().then(Event::WaitCutShort);
+        let killed = || cut_short.clone().then(Event::RunContinued);
+        let interrupted = cut_short.clone().tried("A", Verdict::Interrupted);
+        for (case, history, waits) in [
+            ("nobody hurries", waiting.clone(), true),
+            ("nobody hurries, and it was killed", waiting.then(Event::RunContinued), true),
+            ("cut short", cut_short.clone(), false),
+            ("cut short and killed right after", killed(), false),
+            ("killed during the attempt", killed().started("A").then(Event::RunContinued), false),
+            ("interrupted during the attempt", interrupted, false),
+            ("the same trouble again", cut_short.clone().tried("A", verdict.clone()), true),
+        ] {
+            let expected =
+                if waits { is_wait(&next(&history)) } else { next(&history) == attempt("A") };
+            assert!(expected, "{case}, {verdict:?}: {:?}", next(&history));
+        }
+        let now = decide(&cut_short.state, &two(), &stop, 0);
+        assert_eq!(now, attempt("A"), "the human said so after the policy was made");
+    }
+    let well = History::new().then(Event::WaitCutShort);
+    assert!(is_wait(&next(&well.tried("A", bad_day(Trouble::Outage)), &two(), &attended())));
 }

@@ -46,6 +46,8 @@ struct World {
     settled: BTreeSet<StoryId>,
     /// A human interrupts so often and then lets it run.
     interruptions: u32,
+    /// And cuts a wait short so often.
+    hurries: u32,
     /// Claims that were looked into.
     checks: u32,
 }
@@ -62,6 +64,7 @@ impl World {
             given_up: BTreeSet::new(),
             settled: BTreeSet::new(),
             interruptions: 3,
+            hurries: 3,
             checks: 0,
         }
     }
@@ -88,7 +91,13 @@ impl World {
             }
             Next::WaitUntil { at } => {
                 assert!(at > self.history.at, "a wait that is over");
-                self.history.at = at;
+                match self.hurries.checked_sub(1) {
+                    Some(left) => {
+                        self.hurries = left;
+                        self.then(Event::WaitCutShort);
+                    }
+                    None => self.history.at = at,
+                }
             }
             Next::LetGo { story } => panic!("nobody settled {story} by hand"),
             Next::Raise { story, question } => self.then(Event::QuestionRaised { story, question }),

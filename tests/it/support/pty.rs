@@ -11,10 +11,11 @@ use std::thread;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
-use super::world::until;
+use super::world::{signal, until};
 
 const ROWS: NonZeroU16 = NonZeroU16::new(50).unwrap();
 const COLUMNS: NonZeroU16 = NonZeroU16::new(100).unwrap();
@@ -32,7 +33,10 @@ impl Terminal {
         let (master, slave) = open();
         tcsetwinsize(&master, size(ROWS, COLUMNS)).unwrap();
         let end = |fd: &OwnedFd| Stdio::from(fd.try_clone().unwrap());
-        command.stdin(end(&slave)).stdout(end(&slave)).stderr(end(&slave)).env("TERM", "xterm");
+        command.stdin(end(&slave)).stdout(end(&slave)).stderr(end(&slave));
+        if command.get_envs().all(|(name, _)| name != "TERM") {
+            command.env("TERM", "xterm");
+        }
         take_control(&mut command);
         let child = command.spawn().unwrap();
         drop((command, slave));
@@ -72,6 +76,15 @@ impl Terminal {
 
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// How the terminal treats what is typed: echo, lines, signals.
+    pub fn modes(&self) -> String {
+        format!("{:?}", tcgetattr(&self.keys).unwrap())
+    }
+
+    pub fn signal(&self, which: Signal) {
+        signal(&self.child, which);
     }
 
     pub fn resize(&self, rows: u16, columns: u16) {
