@@ -209,8 +209,9 @@ pub struct InitArgs {
 #[command(
     about = "Show how the run stands",
     long_about = "Show how the run stands.\n\n\
-        Each story with what it is now: passes, skipped, running, asks, parked or open; and the \
-        questions that wait for you. Changes nothing, and works while a run goes on.",
+        Each story with what it is now: passes, skipped, running, asks, parked or open; the \
+        questions that wait for you; and until when the run waits for the service. Changes \
+        nothing, and works while a run goes on.",
     after_help = "Examples:\n  ralph status\n  ralph status plans/auth.json --json"
 )]
 pub struct StatusArgs {

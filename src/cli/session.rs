@@ -209,7 +209,8 @@ fn whoami() -> String {
     format!("pid {}, since {since}{terminal}", std::process::id())
 }
 
-fn now() -> i64 {
+/// Milliseconds since the Unix epoch.
+pub fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

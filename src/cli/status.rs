@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use crate::core::backlog::{Backlog, Story};
@@ -18,7 +20,7 @@ use super::args::StatusArgs;
 use super::error::CliError;
 use super::print;
 use super::run::{open_tree, place_of};
-use super::session::scope;
+use super::session::{now, scope};
 
 pub fn status(args: &StatusArgs) -> Result<u8, CliError> {
     let loaded = PrdFile::new(&args.prd).load()?;
@@ -91,6 +93,10 @@ fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String 
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{} · {done}/{total} complete", visible_line(&backlog.project));
     let _ = writeln!(text, "{}", run_line(state, holder));
+    if let Some((row, until)) = state.wait(now()) {
+        let until = ui::day_and_time(until, &TimeZone::system());
+        let _ = writeln!(text, "waits until {until}: {}", visible_line(&row.error));
+    }
     let widest = backlog.stories.iter().map(|story| story.id.as_str().len()).max().unwrap_or(0);
     for story in &backlog.stories {
         let word = word(story, state, holder.is_some());
@@ -122,6 +128,10 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
             })
         })
         .collect();
+    let wait = state.wait(now()).map(|(row, until)| {
+        let until = Timestamp::from_millisecond(until).unwrap_or(Timestamp::MAX);
+        json!({ "until": until.to_string(), "error": row.error })
+    });
     json!({
         "project": backlog.project,
         "complete": backlog.done(),
@@ -129,6 +139,7 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
         "run": state.run.as_ref().map(|run| &run.run),
         "running": holder.is_some(),
         "iterations": state.iterations,
+        "wait": wait,
         "stop": state.ended,
         "stories": stories,
     })

@@ -8,10 +8,10 @@ use super::event::{
 };
 use super::evidence::{Concern, Item};
 use super::id::StoryId;
-use super::policy::StopReason;
+use super::policy::{OnLimit, StopReason};
 use super::signal::{Escalation, EscalationKind};
 use super::verdict::Verdict;
-use super::weather::Row;
+use super::weather::{Row, Weather};
 
 /// The fold of one backlog's events: the current run's figures, and what is known of each story.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -137,6 +137,15 @@ impl RunState {
 
     pub fn questions(&self) -> impl Iterator<Item = (&StoryId, &Question)> {
         self.stories.iter().filter_map(|(id, story)| Some((id, story.question.as_ref()?)))
+    }
+
+    /// What an open run waits for, and until when, where it waits at all.
+    pub fn wait(&self, now: i64) -> Option<(&Row, i64)> {
+        let row = self.trouble.as_ref().filter(|_| self.is_open() && self.in_flight.is_empty())?;
+        match row.weather(OnLimit::Wait, now) {
+            Weather::WaitUntil(at) => Some((row, at)),
+            Weather::Fine | Weather::Stop(_) => None,
+        }
     }
 
     /// What every attempt of this run cost together, as far as it is known.

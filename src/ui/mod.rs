@@ -38,7 +38,7 @@ mod wording;
 mod wrap;
 
 pub use error::{error, render_error};
-pub use figures::{cost, duration, short_commit, short_run, stories};
+pub use figures::{cost, day_and_time, duration, short_commit, short_run, stories};
 pub use line::{Line, Text, Tone};
 pub use menu::TerminalHuman;
 pub use printer::{ColorChoice, Printer, colors, env_var};

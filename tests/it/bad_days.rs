@@ -48,6 +48,8 @@ fn a_usage_limit_can_stop_the_run() {
     assert_eq!(said.code, 3, "{}", said.err);
     assert!(said.err.contains("usage limit"), "{}", said.err);
     assert!(!said.err.contains("waiting until"), "{}", said.err);
+    let status = world.ralph(&["status"]).out;
+    assert!(status.contains("ended") && !status.contains("waits until"), "{status}");
 }
 
 #[test]

@@ -89,6 +89,8 @@ fn the_terminal_stays_as_it_is_and_a_signal_in_a_wait_leaves_the_run_resumable()
         send.into_iter().for_each(|which| terminal.signal(which));
         let interrupted = terminal.await_text("Interrupted.");
         assert!(!interrupted.contains(HINT), "{interrupted}");
+        let status = world.ralph(&["status"]);
+        assert_eq!(moment(&status.out), told, "{}", status.out);
         until("the terminal as it was", || (terminal.modes() == modes).then_some(()));
         assert_eq!(terminal.finish().0, code);
 
@@ -119,7 +121,7 @@ fn a_wait_cut_short_is_not_waited_for_again_after_a_kill() {
 }
 
 #[test]
-fn a_wait_survives_a_restart() {
+fn a_wait_survives_a_restart_and_status_knows_of_it() {
     let world = World::scripted(&Prd::stories(1), &script(&LIMIT.replace("1s", "5h")));
     let mut waits = Vec::new();
     for which in [Signal::KILL, Signal::INT, Signal::KILL] {
@@ -130,13 +132,21 @@ fn a_wait_survives_a_restart() {
         waits.extend(until("the wait to be told", || {
             moment(&std::fs::read_to_string(&log).unwrap()).map(Some)
         }));
+        let running = world.ralph(&["status"]).out;
+        assert!(running.contains("running (pid"), "{running}");
+        waits.extend(moment(&running));
         signal(&child, which);
         child.wait().unwrap();
+        let interrupted = world.ralph(&["status"]).out;
+        assert!(interrupted.contains("interrupted; `ralph run` goes on"), "{interrupted}");
+        waits.extend(moment(&interrupted));
     }
-    assert_eq!(waits, vec![waits[0].clone(); 3], "the same moment");
+    assert_eq!(waits, vec![waits[0].clone(); 9], "the same moment");
     let json = world.ralph(&["status", "--json"]).out;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["stories"][0]["attempts"], 1, "{json:#}");
+    assert!(json["wait"]["error"].as_str().unwrap().starts_with("usage limit"), "{json:#}");
+    assert!(json["wait"]["until"].as_str().unwrap().ends_with('Z'), "{json:#}");
 }
 
 #[test]
@@ -184,7 +194,7 @@ fn where_no_line_can_move_a_wait_is_told_once() {
         command.env("TERM", term);
         let mut terminal = Terminal::start(command);
         terminal.await_text("; waiting until ");
-        world.ralph(&["status"]);
+        assert!(moment(&world.ralph(&["status"]).out).is_some());
         terminal.press("\x03");
         terminal.await_text("Interrupted.");
         let raw = terminal.raw();

@@ -1,4 +1,5 @@
 use crate::core::tests::{History, base, escalation, failed, guidance, id};
+use crate::core::weather::Trouble;
 
 use super::*;
 
@@ -247,5 +248,28 @@ fn what_is_worth_carrying() {
         ("a closed story", new().tried("A", Verdict::Done).closed("A"), false),
     ] {
         assert_eq!(history.of("A").is_worth_carrying(), expected, "{case}");
+    }
+}
+
+#[test]
+fn an_open_run_says_until_when_it_waits() {
+    let limit = Trouble::Limit { resets_at: Some(100_000) };
+    let bad_day = |trouble| Verdict::NotTheStory { trouble, error: "not today".into() };
+    let waits = || History::new().tried("A", bad_day(limit.clone()));
+    let reason = StopReason::Aborted;
+    // The limit's end, and the jitter that comes from the failure's own time.
+    let until = 100_000_003;
+    for (case, history, now, expected) in [
+        ("it waits", waits(), 3, Some(until)),
+        ("it still does after a restart", waits().then(Event::RunContinued), 3, Some(until)),
+        ("to the last moment", waits(), until - 1, Some(until)),
+        ("and not longer", waits(), until, None),
+        ("nor than the human wants", waits().then(Event::WaitCutShort), 3, None),
+        ("an attempt is under way", waits().started("A"), 3, None),
+        ("a run that ended waits for nothing", waits().then(Event::RunEnded { reason }), 3, None),
+        ("no trouble", History::new(), 3, None),
+        ("no wait helps", History::new().tried("A", bad_day(Trouble::Account)), 3, None),
+    ] {
+        assert_eq!(history.state.wait(now).map(|(_, until)| until), expected, "{case}");
     }
 }
