@@ -1,13 +1,12 @@
 //! The journal: every fact of every run, in SQLite, out of the reach of `git clean`.
 
+pub(super) mod schema;
+
 use std::path::Path;
 
 use rusqlite::{Connection, params};
 
 use crate::core::event::{Event, Recorded, VERSION};
-
-/// The version of the tables that this program knows.
-const SCHEMA: i64 = 1;
 
 /// Which events belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +23,8 @@ pub enum JournalError {
     Open { path: String, source: rusqlite::Error },
     #[error(
         "the journal `{path}` was written by a newer ralph (version {found}, this one knows \
-         {SCHEMA}); use that one, nothing was changed"
+         {known}); use that one, nothing was changed",
+        known = schema::KNOWN
     )]
     Newer { path: String, found: i64 },
     #[error("the journal could not be written, is the disk full? {0}")]
@@ -50,47 +50,8 @@ pub struct SqliteJournal {
 
 impl SqliteJournal {
     pub fn open(path: &Path, scope: Scope) -> Result<Self, JournalError> {
-        let shown = path.display().to_string();
-        let failed = |source| JournalError::Open { path: shown.clone(), source };
-        let connection = Connection::open(path).map_err(failed)?;
-        prepare(&connection).map_err(failed)?;
-        let found = schema_version(&connection).map_err(failed)?;
-        match found {
-            0 => create(&connection).map_err(failed)?,
-            SCHEMA => {}
-            found => return Err(JournalError::Newer { path: shown, found }),
-        }
-        Ok(Self { connection, scope })
+        Ok(Self { connection: schema::connect(path)?, scope })
     }
-}
-
-/// A fact that was reported must survive a power cut: full sync.
-fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(std::time::Duration::from_secs(10))?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")
-}
-
-fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.pragma_query_value(None, "user_version", |row| row.get(0))
-}
-
-fn create(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(&format!(
-        "BEGIN IMMEDIATE;
-         CREATE TABLE IF NOT EXISTS events (
-             seq       INTEGER PRIMARY KEY,
-             backlog   TEXT    NOT NULL,
-             work_tree TEXT    NOT NULL,
-             run       TEXT    NOT NULL,
-             at        INTEGER NOT NULL,
-             version   INTEGER NOT NULL,
-             payload   TEXT    NOT NULL
-         );
-         CREATE INDEX IF NOT EXISTS events_by_scope ON events (backlog, work_tree, seq);
-         PRAGMA user_version = {SCHEMA};
-         COMMIT;"
-    ))
 }
 
 impl Journal for SqliteJournal {
@@ -169,17 +130,5 @@ mod tests {
         one.append("r", 1, &[interrupted(1)]).unwrap();
         let other = SqliteJournal::open(&path, scope("b.json")).unwrap();
         assert_eq!(other.read(0).unwrap().0, []);
-    }
-
-    #[test]
-    fn a_newer_journal_is_refused_and_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal.db");
-        drop(SqliteJournal::open(&path, scope("PRD.json")).unwrap());
-        let raw = Connection::open(&path).unwrap();
-        raw.pragma_update(None, "user_version", SCHEMA + 1).unwrap();
-        let error = SqliteJournal::open(&path, scope("PRD.json")).err().unwrap();
-        assert!(matches!(error, JournalError::Newer { found, .. } if found == SCHEMA + 1));
-        assert_eq!(schema_version(&raw).unwrap(), SCHEMA + 1);
     }
 }
