@@ -1,16 +1,32 @@
 //! Claude Code's command line.
 
+use crate::core::gate::{Gate, Run};
+use crate::core::permission::PermissionMode;
 use crate::settings::AgentSettings;
 
-/// Files may be edited; commands are asked for, which nobody answers: denied and reported.
-const DEFAULT_PERMISSION_MODE: &str = "acceptEdits";
+/// What every story needs and no story can do harm with.
+///
+/// `Edit` is for all tools that write files, and ends at the work tree. Claude Code keeps these
+/// commands to the work tree too. By itself it runs the forms of `git diff`, `git log`, `find` and
+/// the like that only read; they are not listed because a prefix would allow more than that:
+/// `git diff --output=FILE` writes anywhere.
+const SAFE_TOOLS: [&str; 9] = [
+    "Edit(./**)",
+    "Bash(git status:*)",
+    "Bash(ls:*)",
+    "Bash(cat:*)",
+    "Bash(head:*)",
+    "Bash(tail:*)",
+    "Bash(wc:*)",
+    "Bash(grep:*)",
+    "Bash(mkdir:*)",
+];
 
 /// The prompt is not in it: it comes on standard input.
-pub fn args(settings: &AgentSettings) -> Vec<String> {
+pub fn args(settings: &AgentSettings, gates: &[&Gate]) -> Vec<String> {
     let mut args: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).to_vec();
-    let mode = settings.permission_mode.as_deref().unwrap_or(DEFAULT_PERMISSION_MODE);
-    option(&mut args, "--permission-mode", Some(mode));
+    option(&mut args, "--permission-mode", settings.permission_mode.map(PermissionMode::name));
     option(&mut args, "--model", settings.model.as_deref());
     option(&mut args, "--fallback-model", settings.fallback_model.as_deref());
     option(&mut args, "--max-turns", settings.max_turns.map(|n| n.to_string()).as_deref());
@@ -21,7 +37,7 @@ pub fn args(settings: &AgentSettings) -> Vec<String> {
     );
     option(&mut args, "--append-system-prompt", settings.append_system_prompt.as_deref());
     option(&mut args, "--setting-sources", settings.setting_sources.as_deref());
-    list(&mut args, "--allowedTools", &settings.allowed_tools);
+    list(&mut args, "--allowedTools", &allowed_tools(settings, gates));
     list(&mut args, "--disallowedTools", &settings.disallowed_tools);
     list(&mut args, "--mcp-config", &settings.mcp_config);
     if settings.strict_mcp_config {
@@ -29,6 +45,29 @@ pub fn args(settings: &AgentSettings) -> Vec<String> {
     }
     args.extend(settings.args.iter().cloned());
     args
+}
+
+/// Everything that runs unasked, whoever allowed it.
+fn allowed_tools(settings: &AgentSettings, gates: &[&Gate]) -> Vec<String> {
+    let own = settings.allowed_tools.iter().cloned();
+    match settings.permission_mode {
+        Some(PermissionMode::AcceptEdits | PermissionMode::DontAsk) => {
+            let safe = SAFE_TOOLS.iter().map(|&tool| tool.to_owned());
+            safe.chain(gates.iter().filter_map(|gate| rule(gate))).chain(own).collect()
+        }
+        // Judged, all allowed, or as the free arguments say.
+        Some(PermissionMode::Auto | PermissionMode::BypassPermissions) | None => own.collect(),
+    }
+}
+
+/// That very command. With more words after it, it would be another one: `make` may test, and
+/// `make deploy` not. None where a character means something else in a rule than in a command.
+fn rule(gate: &Gate) -> Option<String> {
+    let command = match &gate.run {
+        Run::Shell(command) => command.trim().to_owned(),
+        Run::Program(words) => shlex::try_join(words.iter().map(String::as_str)).ok()?,
+    };
+    (!command.contains(['*', '\\'])).then(|| format!("Bash({command})"))
 }
 
 fn option(args: &mut Vec<String>, flag: &str, value: Option<&str>) {
@@ -49,12 +88,12 @@ fn list(args: &mut Vec<String>, flag: &str, values: &[String]) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_defaults_edit_files_and_stream_json() {
-        assert_eq!(
-            args(&AgentSettings::default()),
-            ["-p", "--output-format", "stream-json", "--verbose", "--permission-mode=acceptEdits"]
-        );
+    /// What comes after the part that is always the same.
+    fn rest(settings: &AgentSettings) -> Vec<String> {
+        let mut args = args(settings, &[&Gate::shell("cargo test")]);
+        let rest = args.split_off(4);
+        assert_eq!(args, ["-p", "--output-format", "stream-json", "--verbose"]);
+        rest
     }
 
     #[test]
@@ -67,9 +106,8 @@ mod tests {
             args: vec!["--debug".into()],
             ..AgentSettings::default()
         };
-        let found = args(&settings).split_off(5);
         assert_eq!(
-            found,
+            rest(&settings),
             [
                 "--model=opus",
                 "--max-turns=40",
@@ -80,5 +118,41 @@ mod tests {
                 "--debug"
             ]
         );
+    }
+
+    #[test]
+    fn safe_tools_and_gates_come_with_the_modes_that_need_a_list() {
+        for mode in PermissionMode::ALL {
+            let settings = AgentSettings {
+                permission_mode: Some(mode),
+                allowed_tools: vec!["Bash(npm run lint:*)".into()],
+                ..AgentSettings::default()
+            };
+            let mode_option = format!("--permission-mode={}", mode.name());
+            let mut expected = vec![mode_option.as_str(), "--allowedTools"];
+            if matches!(mode, PermissionMode::AcceptEdits | PermissionMode::DontAsk) {
+                expected.extend(SAFE_TOOLS);
+                expected.push("Bash(cargo test)");
+            }
+            expected.push("Bash(npm run lint:*)");
+            assert_eq!(rest(&settings), expected);
+        }
+    }
+
+    #[test]
+    fn a_gate_is_allowed_as_it_is() {
+        let program = |words: &[&str]| Gate {
+            run: Run::Program(words.iter().map(|&word| word.to_owned()).collect()),
+            ..Gate::shell("")
+        };
+        for (gate, expected) in [
+            (Gate::shell(" cargo test && make "), Some("Bash(cargo test && make)")),
+            (program(&["npm", "run", "lint"]), Some("Bash(npm run lint)")),
+            (program(&["sh", "-c", "exit 0"]), Some("Bash(sh -c 'exit 0')")),
+            (Gate::shell("prettier --check src/*.js"), None),
+            (Gate::shell(r"grep \d f"), None),
+        ] {
+            assert_eq!(rule(&gate).as_deref(), expected);
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::claude;
+use crate::core::gate::Gate;
 use crate::core::text::visible;
 use crate::settings::{AgentChoice, AgentSettings};
 
@@ -70,10 +71,10 @@ impl Agent {
     }
 
     /// Looked up anew for each spawn: an update may have moved it meanwhile. Never from inside
-    /// the work tree, which the agent itself can write.
-    pub fn launch(&self, work_tree: &Path) -> Result<Launch, AgentError> {
+    /// the work tree, which the agent itself can write. What its work has to pass, it may run.
+    pub fn launch(&self, work_tree: &Path, gates: &[&Gate]) -> Result<Launch, AgentError> {
         let mut launch = match &self.choice {
-            AgentChoice::Claude => self.claude(work_tree),
+            AgentChoice::Claude => self.claude(work_tree, gates),
             AgentChoice::Mock { script } => Ok(self.mock(script.as_deref())),
             AgentChoice::Command { words } => command(words),
         }?;
@@ -81,7 +82,7 @@ impl Agent {
         Ok(launch)
     }
 
-    fn claude(&self, work_tree: &Path) -> Result<Launch, AgentError> {
+    fn claude(&self, work_tree: &Path, gates: &[&Gate]) -> Result<Launch, AgentError> {
         let name = self.settings.program.clone().unwrap_or_else(|| PathBuf::from("claude"));
         let program = find(&name, Some(work_tree))
             .ok_or_else(|| AgentError::NoClaude { name: shown(&name), where_: looked_in(&name) })?;
@@ -89,7 +90,7 @@ impl Agent {
             NESTING_MARKS.iter().map(|mark| (OsString::from(mark), None)).collect();
         env.push(("DISABLE_AUTOUPDATER".into(), Some("1".into())));
         env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".into(), Some("1".into())));
-        let args = claude::args(&self.settings).into_iter().map(OsString::from).collect();
+        let args = claude::args(&self.settings, gates).into_iter().map(OsString::from).collect();
         Ok(Launch { program, args, env })
     }
 

@@ -144,6 +144,9 @@ pub struct RunArgs {
     /// Run any other program as the agent: it gets the prompt on standard input
     #[arg(long, value_name = "COMMAND", conflicts_with = "agent")]
     pub agent_command: Option<String>,
+    /// What Claude Code may do in this run, over ralph.toml and over what was chosen before
+    #[arg(long, value_name = "MODE")]
+    pub permission_mode: Option<PermissionModeArg>,
     /// What the mock agent does, story by story (see examples/)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub mock_script: Option<PathBuf>,
@@ -164,6 +167,19 @@ pub enum OnEscalationArg {
 pub enum OnLimitArg {
     Wait,
     Stop,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "camelCase")]
+pub enum PermissionModeArg {
+    /// Edit, move and delete files, run harmless commands, the gates and `allowed_tools`
+    AcceptEdits,
+    /// Claude Code judges each step itself
+    Auto,
+    /// Edit files, run harmless commands, the gates and `allowed_tools`, nothing more
+    DontAsk,
+    /// Anything: only in a sandbox (container or VM)
+    BypassPermissions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

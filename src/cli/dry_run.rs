@@ -23,7 +23,7 @@ use super::args::{AgentArg, RunArgs};
 use super::error::CliError;
 use super::print;
 use super::run::{check_script, check_story, flags, warn};
-use super::session::{Place, Session, instructions, scope, state_folder, take_lock};
+use super::session::{Place, Session, instructions, journal_path, scope, take_lock};
 
 const PRD: &str = "PRD.json";
 
@@ -40,7 +40,7 @@ pub fn run(args: &RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     let place =
         || Place { name: PRD.to_owned(), key: PRD.to_owned(), in_tree: Some(PathBuf::from(PRD)) };
     let lock = take_lock(&tree)?;
-    let journal = state_folder(&tree)?.join("journal.db");
+    let journal = journal_path(&tree)?;
     let scope = scope(&tree, &place());
     let backlog = BacklogFile::open(PrdFile::new(prd))?;
     let mut reporter = ui::reporter(look);

@@ -43,6 +43,11 @@ pub enum CliError {
     Detached,
     #[error("there is no story `{story}` in the backlog{}", hint(.nearest.as_ref()))]
     NoSuchStory { story: StoryId, nearest: Option<StoryId> },
+    #[error(
+        "Claude Code refuses `bypassPermissions` as root; where this is a sandbox (container or \
+         VM), `IS_SANDBOX=1` in the environment says so, else choose another mode"
+    )]
+    RootWithoutSandbox,
     #[error("{0}")]
     Refused(String),
     #[error("{0}")]

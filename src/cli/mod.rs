@@ -6,6 +6,7 @@ mod dry_run;
 mod error;
 mod init;
 mod mark;
+mod permissions;
 mod run;
 mod session;
 mod status;

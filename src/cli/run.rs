@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::core::backlog::{Backlog, Severity};
 use crate::core::id::StoryId;
+use crate::core::permission::PermissionMode;
 use crate::core::policy::{OnEscalation, OnLimit};
 use crate::core::text::visible_line;
 use crate::engine::BacklogFile;
@@ -16,9 +17,10 @@ use crate::store::atomic;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, TerminalHuman, UiOptions};
 
-use super::args::{AgentArg, OnEscalationArg, OnLimitArg, RunArgs};
+use super::args::{AgentArg, OnEscalationArg, OnLimitArg, PermissionModeArg, RunArgs};
 use super::error::CliError;
-use super::session::{Place, Session, instructions, take_lock};
+use super::permissions;
+use super::session::{Place, Session, exit_code, instructions, take_lock};
 
 pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     let prd = args.prd.clone();
@@ -27,10 +29,14 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     let lock = take_lock(&tree)?;
     let file = SettingsFile::load(tree.root())?;
     let root = tree.root().to_owned();
-    let plan = Plan::new(flags(args), &ui::env_var, file, &root)?;
+    let mut plan = Plan::new(flags(args), &ui::env_var, file, &root)?;
     check_script(&plan)?;
     let mut reporter = ui::reporter(look);
+    let human = Arc::new(TerminalHuman::new(look.color));
     name_the_command(&plan, reporter.as_mut());
+    if let Some(left) = permissions::settle(&mut plan, &tree, &human, reporter.as_mut())? {
+        return Ok(exit_code(&left));
+    }
     let branch = take_branch(&mut tree, plan.branch.as_deref(), reporter.as_mut())?;
     // On another branch it may be another backlog.
     atomic::remove_leftovers(&prd)?;
@@ -46,7 +52,7 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         plan: &plan,
         instructions,
         reporter,
-        human: Arc::new(TerminalHuman::new(look.color)),
+        human,
         human_present: TerminalHuman::is_there(),
         listening: look.verbose,
         branch,
@@ -89,6 +95,12 @@ pub fn flags(args: RunArgs) -> Flags {
             AgentArg::Mock => AgentKind::Mock,
         }),
         agent_command: args.agent_command,
+        permission_mode: args.permission_mode.map(|mode| match mode {
+            PermissionModeArg::AcceptEdits => PermissionMode::AcceptEdits,
+            PermissionModeArg::Auto => PermissionMode::Auto,
+            PermissionModeArg::DontAsk => PermissionMode::DontAsk,
+            PermissionModeArg::BypassPermissions => PermissionMode::BypassPermissions,
+        }),
         mock_script: args.mock_script.map(|path| std::path::absolute(&path).unwrap_or(path)),
         once: args.once,
         story: args.story,

@@ -51,19 +51,11 @@ pub struct Session<'a> {
 
 impl Session<'_> {
     pub fn run(mut self) -> Result<u8, CliError> {
-        let own_program = std::env::current_exe()?;
-        let state_folder = state_folder(&self.tree)?;
         let _lock = self.lock;
         let journal =
-            SqliteJournal::open(&state_folder.join("journal.db"), scope(&self.tree, &self.place))?;
+            SqliteJournal::open(&journal_path(&self.tree)?, scope(&self.tree, &self.place))?;
         let room = Room::open(self.tree.root())?;
-        let agent = Agent::new(
-            self.plan.agent.clone(),
-            self.plan.agent_settings.clone(),
-            own_program.clone(),
-        );
-        // A missing agent is said before anything is begun.
-        agent.launch(self.tree.root()).map_err(EngineError::from)?;
+        let agent = agent(self.plan, self.tree.root())?;
         let gates = gates(self.plan, self.backlog.current(), self.dry);
         if let Some(text) = banner(&gates) {
             self.reporter.on_notice(&Notice::Info(text.to_owned()));
@@ -89,7 +81,7 @@ impl Session<'_> {
             tree: self.tree,
             room,
             agent,
-            supervisor: Supervisor { program: own_program },
+            supervisor: Supervisor { program: std::env::current_exe()? },
             reporter: self.reporter,
             human: self.human,
             clock: now,
@@ -100,6 +92,14 @@ impl Session<'_> {
         runtime.shutdown_background();
         Ok(exit_code(&ending?))
     }
+}
+
+/// A missing agent is said before anything is begun.
+pub fn agent(plan: &Plan, root: &Path) -> Result<Agent, CliError> {
+    let own_program = std::env::current_exe()?;
+    let agent = Agent::new(plan.agent.clone(), plan.agent_settings.clone(), own_program);
+    agent.launch(root, &[]).map_err(EngineError::from)?;
+    Ok(agent)
 }
 
 fn policy(plan: &Plan, human_present: bool) -> Policy {
@@ -148,11 +148,11 @@ pub fn exit_code(ending: &Ending) -> u8 {
     }
 }
 
-/// `<git common dir>/ralph`: out of the reach of `git clean`.
-pub fn state_folder(tree: &WorkTree) -> Result<PathBuf, CliError> {
+/// In `<git common dir>/ralph`: out of the reach of `git clean`.
+pub fn journal_path(tree: &WorkTree) -> Result<PathBuf, CliError> {
     let folder = tree.common_dir().join("ralph");
     private_folder(&folder)?;
-    Ok(folder)
+    Ok(folder.join("journal.db"))
 }
 
 /// Held until the process ends; said to whoever comes second.

@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod gate;
 pub mod id;
 pub mod outcome;
+pub mod permission;
 pub mod policy;
 pub mod prompt;
 pub mod select;

@@ -41,7 +41,7 @@ use crate::store::room::Room;
 pub use backlog::BacklogFile;
 pub use error::EngineError;
 use ports::{Human, Notice, Reporter, View};
-use signals::Signals;
+pub use signals::{SIGINT, Signals};
 use start::UnderWay;
 use waiting::Ear;
 

@@ -81,6 +81,9 @@ pub enum Notice {
     Warning(String),
 }
 
+/// How long a menu may take to give the terminal back when it is withdrawn.
+pub const WITHDRAWAL: Duration = Duration::from_secs(1);
+
 /// The person at the terminal, if there is one. `ask` and `hurries` block; the engine calls them off
 /// the loop.
 pub trait Human: Send + Sync {

@@ -1,7 +1,6 @@
 //! Asking the human.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::timeout;
 
@@ -10,12 +9,8 @@ use crate::core::id::StoryId;
 
 use super::Engine;
 use super::error::EngineError;
-use super::ports::Asked;
-
-/// How long a menu may take to give the terminal back.
-const WITHDRAWAL: Duration = Duration::from_secs(1);
-/// What Ctrl-C sends.
-const SIGINT: i32 = 2;
+use super::ports::{Asked, WITHDRAWAL};
+use super::signals::SIGINT;
 
 impl Engine {
     pub(super) async fn ask(&mut self, id: &StoryId) -> Result<(), EngineError> {

@@ -5,6 +5,9 @@ use std::io;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+/// What Ctrl-C sends.
+pub const SIGINT: i32 = 2;
+
 pub struct Signals {
     received: mpsc::UnboundedReceiver<i32>,
 }

@@ -29,8 +29,10 @@ pub struct UnderWay {
 
 impl Engine {
     pub(super) fn start_attempt(&mut self, id: &StoryId) -> Result<(), EngineError> {
-        let launch = self.parts.agent.launch(self.parts.tree.root())?;
-        let Some(story) = self.parts.backlog.current().story(id).cloned() else { return Ok(()) };
+        let backlog = self.parts.backlog.current();
+        let Some(story) = backlog.story(id).cloned() else { return Ok(()) };
+        let gates: Vec<_> = self.orders.gates.due(id, backlog).iter().map(|due| due.gate).collect();
+        let launch = self.parts.agent.launch(self.parts.tree.root(), &gates)?;
         let before = self.base_for_next_attempt()?;
         let base = self.story_base(id, &before)?;
         self.bring_back(id, &base)?;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use crate::core::permission::PermissionMode;
+
 /// The `[agent]` table of ralph.toml.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -16,7 +18,8 @@ pub struct AgentSettings {
     pub program: Option<PathBuf>,
     pub model: Option<String>,
     pub fallback_model: Option<String>,
-    pub permission_mode: Option<String>,
+    /// None: remembered, asked or the default; or `args` say it.
+    pub permission_mode: Option<PermissionMode>,
     pub allowed_tools: Vec<String>,
     pub disallowed_tools: Vec<String>,
     pub max_turns: Option<u32>,
@@ -27,6 +30,19 @@ pub struct AgentSettings {
     pub strict_mcp_config: bool,
     /// Anything else, as it is.
     pub args: Vec<String>,
+}
+
+/// Options of Claude Code that choose the permission mode.
+const MODE_OPTIONS: [&str; 2] = ["--permission-mode", "--dangerously-skip-permissions"];
+
+impl AgentSettings {
+    /// The free arguments choose the permission mode.
+    pub fn args_have_mode(&self) -> bool {
+        self.args.iter().any(|arg| {
+            let name = arg.split_once('=').map_or(arg.as_str(), |(name, _)| name);
+            MODE_OPTIONS.contains(&name)
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

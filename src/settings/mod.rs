@@ -5,6 +5,7 @@
 
 mod agent;
 mod file;
+mod permissions;
 mod plan;
 
 pub use agent::{AgentKind, AgentSettings};

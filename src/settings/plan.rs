@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use super::agent::{AgentKind, AgentSettings};
 use super::file::SettingsFile;
+use super::permissions::permission_mode;
 use crate::core::gate::{Gate, Recheck};
 use crate::core::id::StoryId;
+use crate::core::permission::PermissionMode;
 use crate::core::policy::{OnEscalation, OnLimit, Timeouts};
 use crate::core::text::visible_line;
 use crate::core::time::{A_TIME, duration};
@@ -32,6 +34,7 @@ pub struct Flags {
     pub agent: Option<AgentKind>,
     pub agent_command: Option<String>,
     pub mock_script: Option<PathBuf>,
+    pub permission_mode: Option<PermissionMode>,
     pub once: bool,
     pub story: Option<StoryId>,
 }
@@ -74,16 +77,20 @@ pub enum PlanError {
     ScriptWithoutMock,
     #[error("{origin}: `agent` and `command` name two agents; keep one of them")]
     TwoAgents { origin: Origin },
+    #[error("`--permission-mode` goes with Claude Code")]
+    ModeWithoutClaude,
+    #[error("{origin}: `args` in ralph.toml choose a permission mode too; take it out there")]
+    TwoModes { origin: Origin },
 }
 
 impl PlanError {
     /// The command line or the environment is wrong, not a file.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Bad { origin, .. } | Self::TwoAgents { origin } => {
+            Self::Bad { origin, .. } | Self::TwoAgents { origin } | Self::TwoModes { origin } => {
                 !matches!(origin, Origin::File(_))
             }
-            Self::ScriptWithoutMock => true,
+            Self::ScriptWithoutMock | Self::ModeWithoutClaude => true,
         }
     }
 }
@@ -137,6 +144,7 @@ impl Plan {
         root: &Path,
     ) -> Result<Self, PlanError> {
         let agent = agent(&flags, &file)?;
+        let permission_mode = permission_mode(&flags, &file, &agent)?;
         Ok(Self {
             max_iterations: max_iterations(&flags, env, &file)?,
             stuck_threshold: stuck_threshold(env, &file)?,
@@ -151,7 +159,7 @@ impl Plan {
             prompt: flags.prompt.or_else(|| file.prompt.map(|path| root.join(path))),
             branch: flags.branch.or(file.branch),
             agent,
-            agent_settings: file.agent,
+            agent_settings: AgentSettings { permission_mode, ..file.agent },
             once: flags.once,
             story: flags.story,
         })

@@ -13,11 +13,11 @@ use crate::core::signal::{Escalation, EscalationKind};
 use crate::engine::ports::Asked;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct Item<C> {
     /// None from the tenth option on: those are chosen with the arrows.
     pub key: Option<char>,
     pub label: String,
-    pub choice: Choice,
+    pub choice: C,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Choice {
     Write,
 }
 
-impl Item {
+impl<C> Item<C> {
     /// `[1] Use SQLite`.
     pub fn text(&self) -> String {
         format!("[{}] {}", self.key.unwrap_or(' '), self.label)
@@ -35,7 +35,7 @@ impl Item {
 }
 
 /// The agent's options first, then what is always possible.
-pub fn items(question: &Escalation) -> Vec<Item> {
+pub fn items(question: &Escalation) -> Vec<Item<Choice>> {
     let options = question.options.iter().zip(1..).map(|(text, number)| Item {
         key: char::from_digit(number, 10),
         label: one_line(text.trim()),
@@ -56,21 +56,21 @@ pub fn items(question: &Escalation) -> Vec<Item> {
 }
 
 /// Shows the list until something is chosen; then it is gone from the screen.
-pub fn choose<'i>(
+pub fn choose<'i, C>(
     conversation: &mut Conversation<'_>,
-    items: &'i [Item],
-) -> Result<&'i Item, Asked> {
+    items: &'i [Item<C>],
+) -> Result<&'i Item<C>, Asked> {
     let mut region = Region::default();
     let chosen = wait_for_choice(conversation, items, &mut region);
     region.clear(&conversation.terminal);
     chosen
 }
 
-fn wait_for_choice<'i>(
+fn wait_for_choice<'i, C>(
     conversation: &mut Conversation<'_>,
-    items: &'i [Item],
+    items: &'i [Item<C>],
     region: &mut Region,
-) -> Result<&'i Item, Asked> {
+) -> Result<&'i Item<C>, Asked> {
     let mut list = List { selected: 0, pasting: false, items };
     loop {
         let room = conversation.rows().saturating_sub(1);
@@ -82,14 +82,14 @@ fn wait_for_choice<'i>(
     }
 }
 
-struct List<'i> {
+struct List<'i, C> {
     selected: usize,
     pasting: bool,
-    items: &'i [Item],
+    items: &'i [Item<C>],
 }
 
-impl<'i> List<'i> {
-    fn press(&mut self, key: Key) -> Option<&'i Item> {
+impl<'i, C> List<'i, C> {
+    fn press(&mut self, key: Key) -> Option<&'i Item<C>> {
         let last = self.items.len().saturating_sub(1);
         match key {
             Key::PasteStart => self.pasting = true,
@@ -107,7 +107,7 @@ impl<'i> List<'i> {
     /// Each item on one line, and only those around the chosen one where the window is low.
     fn draw(&self, look: &Look, room: usize, columns: usize) -> Vec<String> {
         let shown = window(self.selected, self.items.len(), room.max(1));
-        let line = |(number, item): (usize, &Item)| {
+        let line = |(number, item): (usize, &Item<C>)| {
             let text =
                 |mark| wrap::cut(&format!("{mark} {}", item.text()), columns.saturating_sub(1));
             if number == self.selected {

@@ -37,39 +37,29 @@ impl TerminalHuman {
         tty::is_there()
     }
 
-    fn converse(
+    /// The terminal is the conversation's until it ends.
+    pub(super) fn converse<T>(
         &self,
-        story: &Story,
-        question: &Escalation,
         patience: Duration,
-    ) -> Result<Answer, Asked> {
+        talk: impl FnOnce(&mut Conversation<'_>) -> Result<T, Asked>,
+    ) -> Result<T, Asked> {
         if !tty::is_there() {
             return Err(Asked::NobodyThere);
         }
         // Given back after the conversation's end: the last declared is dropped first.
         let _held = display::hold(patience, &self.withdrawn)?;
         let mut conversation = Conversation::start(self.look.clone(), patience, &self.withdrawn)?;
-        show(&conversation, story, question, patience);
-        let items = items(question);
-        loop {
-            let item = choose(&mut conversation, &items)?;
-            conversation.print(&chosen(item));
-            match &item.choice {
-                Choice::Answer(answer) => return Ok(answer.clone()),
-                Choice::Write => {
-                    if let Some(text) = guidance::write(&mut conversation)? {
-                        show_back(&conversation, &text);
-                        return Ok(Answer::Guidance { text });
-                    }
-                }
-            }
-        }
+        talk(&mut conversation)
     }
 }
 
 impl Human for TerminalHuman {
     fn ask(&self, story: &Story, question: &Escalation, patience: Duration) -> Asked {
-        self.converse(story, question, patience).map_or_else(|asked| asked, Asked::Answered)
+        self.converse(patience, |conversation| {
+            show(conversation, story, question, patience);
+            answer(conversation, question)
+        })
+        .map_or_else(|asked| asked, Asked::Answered)
     }
 
     fn hurries(&self, over: &AtomicBool) -> bool {
@@ -81,6 +71,23 @@ impl Human for TerminalHuman {
     }
 }
 
+fn answer(conversation: &mut Conversation<'_>, question: &Escalation) -> Result<Answer, Asked> {
+    let items = items(question);
+    loop {
+        let item = choose(conversation, &items)?;
+        conversation.print(&chosen(item));
+        match &item.choice {
+            Choice::Answer(answer) => return Ok(answer.clone()),
+            Choice::Write => {
+                if let Some(text) = guidance::write(conversation)? {
+                    show_back(conversation, &text);
+                    return Ok(Answer::Guidance { text });
+                }
+            }
+        }
+    }
+}
+
 fn show(conversation: &Conversation<'_>, story: &Story, question: &Escalation, patience: Duration) {
     let heading = format!("{} {}", story.id, visible_line(&story.title));
     conversation.print(&Line::Blank);
@@ -89,7 +96,7 @@ fn show(conversation: &Conversation<'_>, story: &Story, question: &Escalation, p
     conversation.print(&Text::new().with(Tone::Dim, wait).into());
 }
 
-fn chosen(item: &Item) -> Line {
+pub(super) fn chosen<C>(item: &Item<C>) -> Line {
     Text::new().with(Tone::Question, "› ").plain(item.text()).into()
 }
 
@@ -101,7 +108,7 @@ fn show_back(conversation: &Conversation<'_>, text: &str) {
 }
 
 /// `10 minutes`, or as exact as it is.
-fn time(patience: Duration) -> String {
+pub(super) fn time(patience: Duration) -> String {
     match (patience.as_secs() / 60, patience.as_secs() % 60) {
         (1, 0) => "1 minute".to_owned(),
         (minutes @ 2..=120, 0) => format!("{minutes} minutes"),

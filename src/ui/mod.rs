@@ -25,6 +25,7 @@ mod live;
 mod look;
 mod menu;
 mod notices;
+mod permissions;
 mod printer;
 mod progress;
 mod question;

@@ -18,6 +18,7 @@ mod interrupt;
 mod limits;
 mod mark;
 mod one_run;
+mod permissions;
 mod processes;
 mod prompt;
 mod real_claude;

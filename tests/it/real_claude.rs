@@ -350,22 +350,58 @@ fn a_service_that_stalls_is_silence() {
 }
 
 #[test]
-fn a_command_that_needs_a_permission_is_denied_and_reported() {
-    let Some(scene) = scene(&Prd::stories(1), "[agent]", |world| {
+fn without_a_terminal_it_may_look_edit_and_run_the_gates_and_no_more() {
+    let settings = "verify = [\"sh ./check.sh\"]\n[agent]";
+    let Some(scene) = scene(&Prd::stories(1), settings, |world| {
+        // ralph itself runs it too.
+        world.write("check.sh", "test -z \"$CLAUDECODE\" || echo yes >> ../checked\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-q", "--amend", "--no-edit"]);
         Api::replying([
-            bash("touch forbidden.txt && make everything"),
+            bash("git status"),
             write(&world.path("hello.txt"), "hello\n"),
-            Reply::says("I was not allowed to run it; nothing is done."),
+            bash("sh ./check.sh 2>&1 | tail -5"),
+            bash("touch forbidden.txt && make everything"),
+            bash("sh ./check.sh --more"),
+            write(&world.path("../outside.txt"), "hello\n"),
+            Reply::says("I was not allowed to do all of it; nothing is done."),
         ])
     }) else {
         return;
     };
     let said = scene.run(&["--once"]);
     assert_eq!(said.code, 3, "{}", said.err);
-    assert!(said.err.contains("not allowed to use `Bash`"), "{}", said.err);
+    let asked = scene.api.asked();
+    assert!(asked[1].contains("On branch work"), "{}", asked[1]);
+    assert_eq!(scene.world.read("hello.txt"), "hello\n");
+    assert_eq!(scene.world.read("../checked"), "yes\n", "as it is, and not with more words");
     assert!(!scene.world.path("forbidden.txt").exists());
-    assert_eq!(scene.world.read("hello.txt"), "hello\n", "files may be edited");
+    assert!(!scene.world.path("../outside.txt").exists());
+    assert!(said.err.contains("(acceptEdits), as nobody was there"), "{}", said.err);
+    for told in ["use `Bash` (2 times)", "use `Write` (once)", "`allowed_tools` in ralph.toml"] {
+        assert!(said.err.contains(told), "{told} is not in\n{}", said.err);
+    }
     scene.nothing_is_closed();
+}
+
+#[test]
+fn the_strictest_mode_can_still_do_a_story() {
+    let Some(scene) = scene(&Prd::stories(1), "[agent]", |world| {
+        Api::replying([
+            bash("mkdir -p new && ls && grep hello README.md"),
+            write(&world.path("new/hello.txt"), "hello\n"),
+            bash("rm README.md"),
+            write(&world.path("../outside.txt"), "hello\n"),
+            Reply::says(DONE),
+        ])
+    }) else {
+        return;
+    };
+    let said = scene.run(&["--once", "--permission-mode", "dontAsk"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    scene.is_closed_in_one_commit("PRD.json\nnew/hello.txt\n");
+    assert!(scene.world.path("README.md").exists());
+    assert!(!scene.world.path("../outside.txt").exists());
 }
 
 #[test]
