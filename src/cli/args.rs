@@ -69,6 +69,7 @@ pub enum Command {
     Init(InitArgs),
     Status(StatusArgs),
     Mark(MarkArgs),
+    Trust(TrustArgs),
     Completions(CompletionsArgs),
     #[command(hide = true)]
     Supervise(SuperviseArgs),
@@ -150,6 +151,9 @@ pub struct RunArgs {
     /// What the mock agent does, story by story (see examples/)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub mock_script: Option<PathBuf>,
+    /// Accept the commands and agent settings of the repository's files without being asked
+    #[arg(long)]
+    pub trust: bool,
     /// The whole loop with the mock agent in a scratch repository; changes nothing of yours
     #[arg(long)]
     pub dry_run: bool,
@@ -262,6 +266,24 @@ pub struct MarkArgs {
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
     pub prd: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Accept the commands that this repository's files name",
+    long_about = "Accept the commands that this repository's files name.\n\n\
+        Gates, agent settings in ralph.toml, Claude Code's hooks and .mcp.json of the repository \
+        count only after you saw and accepted that exact text. Here you see what is new and are \
+        asked; what was accepted is kept outside the work tree.",
+    after_help = "Examples:\n  ralph trust\n  ralph trust plans/auth.json --yes"
+)]
+pub struct TrustArgs {
+    /// The backlog
+    #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
+    pub prd: PathBuf,
+    /// Accept without being asked
+    #[arg(long)]
+    pub yes: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -50,8 +50,16 @@ pub enum CliError {
     RootWithoutSandbox,
     #[error("{0}")]
     Refused(String),
-    #[error("{0}")]
+    #[error("{0} is for the human, not for an agent")]
     NotForAgents(String),
+    #[error(
+        "files of this repository name commands, or what the agent may do, that you have not \
+         accepted:\n{0}\n`ralph trust` shows them and asks; `--trust` accepts them where nobody can \
+         be asked"
+    )]
+    Untrusted(String),
+    #[error("nothing was run: change the files, or accept them with `ralph trust`")]
+    NotTrusted,
     #[error(transparent)]
     Edit(#[from] EditError),
     #[error(transparent)]

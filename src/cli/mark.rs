@@ -9,10 +9,7 @@ use super::run::{check_story, open_tree};
 use super::session::take_lock;
 
 pub fn mark(args: &MarkArgs) -> Result<u8, CliError> {
-    if std::env::var_os("RALPH_RUN_ID").is_some() {
-        let why = "an agent's marks do not count: `ralph mark` is for the human";
-        return Err(CliError::NotForAgents(why.to_owned()));
-    }
+    refuse_agents("`ralph mark`")?;
     let file = PrdFile::new(&args.prd);
     let loaded = file.load()?;
     check_story(&loaded.backlog, Some(&args.story))?;
@@ -40,4 +37,12 @@ pub fn mark(args: &MarkArgs) -> Result<u8, CliError> {
     };
     print(&format!("{story} {is} now, in {prd}.\n"))?;
     Ok(0)
+}
+
+/// What an agent decides about itself does not count.
+pub fn refuse_agents(command: &str) -> Result<(), CliError> {
+    match std::env::var_os("RALPH_RUN_ID") {
+        Some(_) => Err(CliError::NotForAgents(command.to_owned())),
+        None => Ok(()),
+    }
 }

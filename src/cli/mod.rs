@@ -1,6 +1,7 @@
 //! One file per command: parse here, act elsewhere.
 
 mod args;
+mod asking;
 mod check;
 mod dry_run;
 mod error;
@@ -10,6 +11,7 @@ mod permissions;
 mod run;
 mod session;
 mod status;
+mod trust;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -52,6 +54,7 @@ fn act(command: Command, look: &UiOptions) -> Result<u8, CliError> {
         Command::Check(args) => check::check(&args),
         Command::Init(args) => init::init(&args, look),
         Command::Status(args) => status::status(&args),
+        Command::Trust(args) => trust::trust(&args, look),
         Command::Mark(args) => mark::mark(&args),
         Command::Completions(args) => completions(&args),
         Command::Supervise(args) => supervise(args),

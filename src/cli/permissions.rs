@@ -4,17 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::getuid;
-use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 
 use crate::core::permission::PermissionMode;
-use crate::engine::ports::{Asked, Human, Notice, Reporter, WITHDRAWAL};
-use crate::engine::{Ending, SIGINT, Signals};
+use crate::engine::Ending;
+use crate::engine::ports::{Notice, Reporter};
 use crate::git::WorkTree;
 use crate::settings::{AgentChoice, Plan};
 use crate::store::memory::Memory;
 use crate::ui::{TerminalHuman, env_var};
 
+use super::asking::{Answered, ask};
 use super::error::CliError;
 use super::session::{agent, journal_path};
 
@@ -22,15 +21,6 @@ use super::session::{agent, journal_path};
 const KEY: &str = "permission_mode";
 /// Where nobody is there to choose.
 const UNASKED: PermissionMode = PermissionMode::AcceptEdits;
-
-/// How the question ended.
-#[derive(Clone, Copy)]
-enum Answer {
-    Mode(PermissionMode),
-    Nobody,
-    /// With this signal, or a key that stands for it.
-    Left(i32),
-}
 
 /// The plan says afterwards what the agent may do. Some: the human left instead of answering.
 pub fn settle(
@@ -49,17 +39,17 @@ pub fn settle(
         let answer = match remembered(&memory)? {
             Some(mode) => {
                 reporter.on_notice(&Notice::Info(as_before(mode)));
-                Answer::Mode(mode)
+                Answered::Answer(mode)
             }
             None => ask_once(&memory, human, plan.answer_timeout)?,
         };
         match answer {
-            Answer::Mode(mode) => plan.agent_settings.permission_mode = Some(mode),
-            Answer::Nobody => {
+            Answered::Answer(mode) => plan.agent_settings.permission_mode = Some(mode),
+            Answered::Nobody => {
                 reporter.on_notice(&Notice::Info(unasked()));
                 plan.agent_settings.permission_mode = Some(UNASKED);
             }
-            Answer::Left(signal) => return Ok(Some(Ending::Interrupted { signal })),
+            Answered::Left(signal) => return Ok(Some(Ending::Interrupted { signal })),
         }
     }
     heed_the_sandbox(plan, reporter)?;
@@ -75,40 +65,13 @@ fn ask_once(
     memory: &Memory,
     human: &Arc<TerminalHuman>,
     patience: Duration,
-) -> Result<Answer, CliError> {
-    if !TerminalHuman::is_there() {
-        return Ok(Answer::Nobody);
-    }
-    let answer = ask(human, patience)?;
-    if let Answer::Mode(mode) = answer {
+) -> Result<Answered<PermissionMode>, CliError> {
+    let answer = ask(human, move |human| human.ask_permissions(patience))?;
+    if let Answered::Answer(mode) = answer {
         refuse_what_claude_refuses(mode)?;
         memory.remember(KEY, mode.name())?;
     }
     Ok(answer)
-}
-
-/// A signal ends the question, and the terminal is given back first.
-fn ask(human: &Arc<TerminalHuman>, patience: Duration) -> Result<Answer, CliError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let answer = runtime.block_on(async {
-        let mut signals = Signals::listen()?;
-        let asked = Arc::clone(human);
-        let mut asking = spawn_blocking(move || asked.ask_permissions(patience));
-        tokio::select! {
-            asked = &mut asking => Ok(match asked.unwrap_or(Err(Asked::NobodyThere)) {
-                Ok(mode) => Answer::Mode(mode),
-                Err(Asked::Interrupted) => Answer::Left(SIGINT),
-                Err(_) => Answer::Nobody,
-            }),
-            signal = signals.next() => {
-                human.withdraw();
-                let _ = timeout(WITHDRAWAL, asking).await;
-                Ok(Answer::Left(signal))
-            }
-        }
-    });
-    runtime.shutdown_background();
-    answer
 }
 
 fn as_before(mode: PermissionMode) -> String {

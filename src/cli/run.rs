@@ -21,14 +21,16 @@ use super::args::{AgentArg, OnEscalationArg, OnLimitArg, PermissionModeArg, RunA
 use super::error::CliError;
 use super::permissions;
 use super::session::{Place, Session, exit_code, instructions, take_lock};
+use super::trust;
 
 pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     let prd = args.prd.clone();
-    PrdFile::new(&prd).load()?;
+    let loaded = PrdFile::new(&prd).load()?;
     let mut tree = open_tree(&prd)?;
     let lock = take_lock(&tree)?;
     let file = SettingsFile::load(tree.root())?;
     let root = tree.root().to_owned();
+    let (trusted, agent) = (args.trust, file.agent.clone());
     let mut plan = Plan::new(flags(args), &ui::env_var, file, &root)?;
     check_script(&plan)?;
     let mut reporter = ui::reporter(look);
@@ -37,12 +39,22 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     if let Some(left) = permissions::settle(&mut plan, &tree, &human, reporter.as_mut())? {
         return Ok(exit_code(&left));
     }
+    let accepted = |tree: &WorkTree, backlog: &Backlog| {
+        let clauses = trust::clauses(&plan, &agent, backlog, &root);
+        trust::require(tree, clauses, trusted, &human, plan.answer_timeout)
+    };
+    if let Some(left) = accepted(&tree, &loaded.backlog)? {
+        return Ok(exit_code(&left));
+    }
     let branch = take_branch(&mut tree, plan.branch.as_deref(), reporter.as_mut())?;
     // On another branch it may be another backlog.
     atomic::remove_leftovers(&prd)?;
     let backlog = BacklogFile::open(PrdFile::new(&prd))?;
     check_story(backlog.current(), plan.story.as_ref())?;
     warn(&backlog, reporter.as_mut());
+    if let Some(left) = accepted(&tree, backlog.current())? {
+        return Ok(exit_code(&left));
+    }
     let place = place(&tree, &prd, reporter.as_mut())?;
     let instructions = instructions(plan.prompt.as_deref(), &prd, Some(&root))?;
     Session {

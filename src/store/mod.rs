@@ -9,3 +9,4 @@ pub mod lock;
 pub mod memory;
 pub mod prd;
 pub mod room;
+pub mod trust;

@@ -34,6 +34,7 @@ mod screen;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod tty;
 mod wording;
 mod wrap;

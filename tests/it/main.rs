@@ -26,4 +26,5 @@ mod recordings;
 mod recovery;
 mod run;
 mod terminal;
+mod trust;
 mod waiting;

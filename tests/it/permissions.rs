@@ -57,7 +57,7 @@ impl Scene {
         let mut command = self.world.command(RALPH);
         let path = std::env::var("PATH").unwrap();
         command.env("PATH", format!("{}:{path}", self.world.home().join("bin").display()));
-        command.env("IS_SANDBOX", "1").args(["run", "--once"]).args(args);
+        command.env("IS_SANDBOX", "1").args(["run", "--once", "--trust"]).args(args);
         command
     }
 

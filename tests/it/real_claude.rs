@@ -52,7 +52,7 @@ fn scene(prd: &Prd, settings: &str, api: impl FnOnce(&World) -> Api) -> Option<S
 impl Scene {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = self.world.command(RALPH);
-        command.arg("run").args(args);
+        command.args(["run", "--trust"]).args(args);
         command.envs([
             self.login,
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -125,6 +125,11 @@ fn end(child: Child) -> Said {
     said
 }
 
+/// With a gate, so that a claim needs no change to hold.
+fn gated() -> String {
+    format!("verify = [\"true\"]\n{FREE}")
+}
+
 fn bash(command: &str) -> Reply {
     Reply::uses("Bash", json!({"command": command, "description": "A command of the test"}))
 }
@@ -177,7 +182,7 @@ fn a_story_is_done_with_tools_and_becomes_one_commit() {
 
 #[test]
 fn every_story_gets_a_fresh_process_and_the_last_may_promise() {
-    let Some(scene) = scene(&Prd::stories(2), FREE, |_| {
+    let Some(scene) = scene(&Prd::stories(2), &gated(), |_| {
         Api::replying([
             Reply::says("The word of the first is xylophone.\n\nTask US-001 complete"),
             Reply::says("Everything is done.\n\n<promise>DONE</promise>"),
@@ -254,7 +259,9 @@ fn a_service_that_recovers_costs_no_attempt() {
     for trouble in troubles {
         let requests = trouble.len() + 1;
         let script = trouble.into_iter().chain([Reply::says(DONE)]);
-        let Some(scene) = scene(&Prd::stories(1), FREE, |_| Api::replying(script)) else { return };
+        let Some(scene) = scene(&Prd::stories(1), &gated(), |_| Api::replying(script)) else {
+            return;
+        };
         let said = scene.run(&["--once"]);
         assert_eq!(said.code, 0, "{}", said.err);
         scene.is_closed_in_one_commit("PRD.json\n");

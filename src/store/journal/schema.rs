@@ -9,7 +9,7 @@ use super::JournalError;
 
 /// Each leads from one version to the next, beginning at an empty file. Those that were released
 /// stay as they are: what changes comes as one more.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "CREATE TABLE events (
          seq       INTEGER PRIMARY KEY,
          backlog   TEXT    NOT NULL,
@@ -21,6 +21,12 @@ const MIGRATIONS: [&str; 2] = [
      );
      CREATE INDEX events_by_scope ON events (backlog, work_tree, seq);",
     "CREATE TABLE remembered (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;",
+    "CREATE TABLE trust (
+         what TEXT    NOT NULL,
+         text TEXT    NOT NULL,
+         at   INTEGER NOT NULL,
+         PRIMARY KEY (what, text)
+     ) WITHOUT ROWID;",
 ];
 
 /// The version of the tables that this program knows.
@@ -89,7 +95,7 @@ mod tests {
         let path = folder.path().join("journal.db");
         for _ in 0..2 {
             let connection = connect(&path).unwrap();
-            assert_eq!(tables(&connection), ["events", "remembered"]);
+            assert_eq!(tables(&connection), ["events", "remembered", "trust"]);
             assert_eq!(version(&connection).unwrap(), KNOWN);
         }
     }
@@ -110,7 +116,7 @@ mod tests {
         .unwrap();
         drop(old);
         let connection = connect(&path).unwrap();
-        assert_eq!(tables(&connection), ["events", "remembered"]);
+        assert_eq!(tables(&connection), ["events", "remembered", "trust"]);
         let kept: String =
             connection.query_row("SELECT payload FROM events", [], |row| row.get(0)).unwrap();
         assert_eq!((kept.as_str(), version(&connection).unwrap()), ("kept", KNOWN));

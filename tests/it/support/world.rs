@@ -124,7 +124,8 @@ impl World {
     }
 
     pub fn run_words(&self, args: &[&str]) -> Vec<String> {
-        let mut words: Vec<String> = ["run", "--agent", "mock"].map(str::to_owned).to_vec();
+        let mut words: Vec<String> =
+            ["run", "--trust", "--agent", "mock"].map(str::to_owned).to_vec();
         if self.script().exists() {
             words.push("--mock-script".to_owned());
             words.push(self.script().to_str().unwrap().to_owned());
