@@ -14,6 +14,7 @@ pub mod outcome;
 pub mod permission;
 pub mod policy;
 pub mod prompt;
+pub mod secrets;
 pub mod select;
 pub mod signal;
 pub mod state;
