@@ -23,7 +23,7 @@ use super::args::{AgentArg, RunArgs};
 use super::error::CliError;
 use super::print;
 use super::run::{check_script, check_story, flags, warn};
-use super::session::{Place, Session, instructions, journal_path, scope, take_lock};
+use super::session::{Place, Session, instructions, journal_path, scope, secrets, take_lock};
 
 const PRD: &str = "PRD.json";
 
@@ -57,6 +57,7 @@ pub fn run(args: &RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         listening: look.verbose,
         branch: None,
         dry: true,
+        secrets: secrets(),
         lock,
     };
     let code = session.run()?;

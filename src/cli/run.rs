@@ -7,6 +7,7 @@ use crate::core::backlog::{Backlog, Severity};
 use crate::core::id::StoryId;
 use crate::core::permission::PermissionMode;
 use crate::core::policy::{OnEscalation, OnLimit};
+use crate::core::secrets::Rules;
 use crate::core::text::visible_line;
 use crate::engine::BacklogFile;
 use crate::engine::ports::{Notice, Reporter};
@@ -20,7 +21,7 @@ use crate::ui::{self, TerminalHuman, UiOptions};
 use super::args::{AgentArg, OnEscalationArg, OnLimitArg, PermissionModeArg, RunArgs};
 use super::error::CliError;
 use super::permissions;
-use super::session::{Place, Session, exit_code, instructions, take_lock};
+use super::session::{Place, Session, exit_code, instructions, secrets, take_lock};
 use super::trust;
 
 pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
@@ -35,7 +36,8 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     check_script(&plan)?;
     let mut reporter = ui::reporter(look);
     let human = Arc::new(TerminalHuman::new(look.color));
-    name_the_command(&plan, reporter.as_mut());
+    let secrets = secrets();
+    name_the_command(&plan, &secrets, reporter.as_mut());
     if let Some(left) = permissions::settle(&mut plan, &tree, &human, reporter.as_mut())? {
         return Ok(exit_code(&left));
     }
@@ -69,6 +71,7 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         listening: look.verbose,
         branch,
         dry: false,
+        secrets,
         lock,
     }
     .run()
@@ -120,9 +123,10 @@ pub fn flags(args: RunArgs) -> Flags {
 }
 
 /// It may come from a file that somebody else wrote.
-fn name_the_command(plan: &Plan, reporter: &mut dyn Reporter) {
+fn name_the_command(plan: &Plan, secrets: &Arc<Rules>, reporter: &mut dyn Reporter) {
     if let AgentChoice::Command { words } = &plan.agent {
-        let text = format!("the agent is `{}`", visible_line(&words.join(" ")));
+        let words = words.join(" ");
+        let text = format!("the agent is `{}`", visible_line(&secrets.redact(&words)));
         reporter.on_notice(&Notice::Info(text));
     }
 }

@@ -1,5 +1,6 @@
 //! What `run` and `dry-run` have in common: the parts of a loop, and its end.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,6 +9,7 @@ use crate::agent::Agent;
 use crate::core::backlog::Backlog;
 use crate::core::gate::Gates;
 use crate::core::policy::{Policy, StopReason};
+use crate::core::secrets::Rules;
 use crate::engine::ports::{Human, Notice, Reporter};
 use crate::engine::{BacklogFile, Ending, Engine, EngineError, Orders, Parts};
 use crate::git::WorkTree;
@@ -45,6 +47,7 @@ pub struct Session<'a> {
     pub listening: bool,
     pub branch: Option<String>,
     pub dry: bool,
+    pub secrets: Arc<Rules>,
     /// Taken before anything is changed.
     pub lock: RunLock,
 }
@@ -82,6 +85,7 @@ impl Session<'_> {
             room,
             agent,
             supervisor: Supervisor { program: std::env::current_exe()? },
+            secrets: self.secrets,
             reporter: self.reporter,
             human: self.human,
             clock: now,
@@ -201,6 +205,14 @@ pub fn instructions(
         Some(path) => read(&path),
         None => Ok(BUILT_IN_PROMPT.to_owned()),
     }
+}
+
+/// What the agent inherits too, and could print.
+pub fn secrets() -> Arc<Rules> {
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    Arc::new(Rules::new(std::env::vars_os().filter_map(text)))
 }
 
 fn whoami() -> String {

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::agent::reading::{Heard, Read, Reading};
 use crate::core::outcome::{EndedBy, Exit};
 use crate::core::policy::Timeouts;
+use crate::core::secrets::Redactor;
 use crate::process::message::{Exit as ProcessExit, Report as ProcessReport};
 use crate::process::{Leader, Order, Running, ordered};
 
@@ -54,6 +55,9 @@ pub struct Attendance {
     pub reading: Reading,
     pub output: File,
     pub errors: File,
+    /// What comes from the agent passes these before anybody else sees it.
+    pub clean_output: Redactor,
+    pub clean_errors: Redactor,
     pub timeouts: Timeouts,
     /// The agent's words are wanted, all of them.
     pub listening: bool,
@@ -95,6 +99,7 @@ impl Attendance {
         // Its last report came a moment before its end.
         let _ = timeout(LAST_MOMENT, self.running.supervisor_ended()).await;
         let mut heard = Vec::new();
+        self.hear_the_rest(&mut heard);
         let read = self.reading.finish(&mut |what| heard.push(activity(what)));
         let last = heard.into_iter().filter(|what| self.listening || !is_said(what));
         for activity in last {
@@ -116,6 +121,7 @@ impl Attendance {
     async fn listen(&mut self, progress: &mut Progress) {
         let mut output = vec![0; CHUNK];
         let mut errors = vec![0; 8 * 1024];
+        let mut clean = Vec::new();
         let mut drained_by = None;
         loop {
             if progress.tree.is_some() {
@@ -131,13 +137,21 @@ impl Attendance {
                 biased;
                 read = self.running.stdout.read(&mut output), if progress.open.0 => {
                     match read {
-                        Ok(count @ 1..) => self.hear(output.get(..count), progress).await,
+                        Ok(count @ 1..) => {
+                            clean.clear();
+                            self.clean_output.push(output.get(..count).unwrap_or_default(), &mut clean);
+                            self.hear(&clean, progress).await;
+                        }
                         _ => progress.open.0 = false,
                     }
                 }
                 read = self.running.stderr.read(&mut errors), if progress.open.1 => {
                     match read {
-                        Ok(count @ 1..) => self.hear_errors(errors.get(..count), progress),
+                        Ok(count @ 1..) => {
+                            clean.clear();
+                            self.clean_errors.push(errors.get(..count).unwrap_or_default(), &mut clean);
+                            self.hear_errors(&clean, progress);
+                        }
                         _ => progress.open.1 = false,
                     }
                 }
@@ -164,8 +178,7 @@ impl Attendance {
         self.running.order(order).await;
     }
 
-    async fn hear(&mut self, chunk: Option<&[u8]>, progress: &mut Progress) {
-        let Some(chunk) = chunk else { return };
+    async fn hear(&mut self, chunk: &[u8], progress: &mut Progress) {
         progress.last_heard = Instant::now();
         // The transcript is for people; a full disk must not lose the attempt.
         let _ = self.output.write_all(chunk);
@@ -193,11 +206,21 @@ impl Attendance {
         }
     }
 
-    fn hear_errors(&mut self, chunk: Option<&[u8]>, progress: &mut Progress) {
-        let Some(chunk) = chunk else { return };
+    fn hear_errors(&mut self, chunk: &[u8], progress: &mut Progress) {
         progress.last_heard = Instant::now();
         let _ = self.errors.write_all(chunk);
         self.reading.push_stderr(chunk);
+    }
+
+    /// What was held back because it could have been the beginning of a secret.
+    fn hear_the_rest(&mut self, heard: &mut Vec<Activity>) {
+        let (mut output, mut errors) = (Vec::new(), Vec::new());
+        self.clean_output.finish(&mut output);
+        self.clean_errors.finish(&mut errors);
+        let _ = self.output.write_all(&output);
+        let _ = self.errors.write_all(&errors);
+        self.reading.push_stderr(&errors);
+        self.reading.push(&output, &mut |what| heard.push(activity(what)));
     }
 
     /// The next moment at which waiting on makes no sense, and why.

@@ -32,6 +32,7 @@ use crate::core::decide::{Next, decide};
 use crate::core::event::{Base, Event, Recorded};
 use crate::core::gate::Gates;
 use crate::core::policy::{Policy, StopReason, Timeouts};
+use crate::core::secrets::Rules;
 use crate::core::state::RunState;
 use crate::git::WorkTree;
 use crate::process::{Order, Supervisor};
@@ -63,6 +64,8 @@ pub struct Parts {
     pub room: Room,
     pub agent: Agent,
     pub supervisor: Supervisor,
+    /// What must not get further than from the agent to here.
+    pub secrets: Arc<Rules>,
     pub reporter: Box<dyn Reporter>,
     pub human: Arc<dyn Human>,
     /// Milliseconds since the Unix epoch.

@@ -1,6 +1,7 @@
 //! An attempt: from the decision to start it to what it amounts to.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -9,6 +10,7 @@ use crate::core::event::{AttemptEnded, AttemptStarted, Base, Event, Role};
 use crate::core::id::StoryId;
 use crate::core::outcome::{Outcome, classify};
 use crate::core::prompt::{Prompt, Standing};
+use crate::core::secrets::Redactor;
 use crate::core::verdict::{Evidence, Verdict, is_false_promise, judge};
 use crate::core::{backlog::Story, signal::Signals};
 use crate::process::Spec;
@@ -123,12 +125,16 @@ impl Engine {
             env,
             input: pages.prompt.clone(),
         };
+        let secrets = &self.parts.secrets;
         let attendance = Attendance {
             attempt: started.attempt.clone(),
             running: self.parts.supervisor.spawn(&spec)?,
-            reading: Reading::new(&started.story, prompt),
+            // An agent that prints its prompt is read with the same eyes.
+            reading: Reading::new(&started.story, &secrets.redact(prompt)),
             output: private_file(&pages.output)?,
             errors: private_file(&pages.errors)?,
+            clean_output: Redactor::new(Arc::clone(secrets)),
+            clean_errors: Redactor::new(Arc::clone(secrets)),
             timeouts: self.orders.timeouts,
             listening: self.orders.listening,
             stop: self.stop.subscribe(),
