@@ -14,11 +14,13 @@ mod gap;
 mod help;
 mod measure;
 mod memory;
+mod redact;
 mod scan;
 
-const ALL: [(&str, fn()); 5] = [
+const ALL: [(&str, fn()); 6] = [
     ("gap", gap::bench),
     ("scan", scan::bench),
+    ("redact", redact::bench),
     ("memory", memory::bench),
     ("help", help::bench),
     ("backlog", backlog::bench),

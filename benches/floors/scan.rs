@@ -8,7 +8,7 @@ use ralph::agent::Reading;
 use ralph::core::id::StoryId;
 
 const MEGABYTES: usize = 200;
-const CHUNK: usize = 256 * 1024;
+pub const CHUNK: usize = 256 * 1024;
 
 pub fn bench() {
     let recorded = recordings();
@@ -33,7 +33,7 @@ pub fn bench() {
     println!("  floor: counting its lines: {floor:.0} MB/s");
 }
 
-fn best(mut what: impl FnMut()) -> f64 {
+pub fn best(mut what: impl FnMut()) -> f64 {
     let time = |what: &mut dyn FnMut()| {
         let start = Instant::now();
         what();

@@ -1,6 +1,7 @@
 //! A claim: what the driver finds out about it itself.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use crate::agent::GIT_PLACES;
 use crate::core::event::Event;
@@ -150,6 +151,7 @@ impl Engine {
             root: self.parts.tree.root().to_owned(),
             env,
             stop: self.stop.subscribe(),
+            secrets: Arc::clone(&self.parts.secrets),
             log: append_private(&page)?,
         })
     }

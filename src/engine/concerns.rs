@@ -26,7 +26,10 @@ impl Engine {
         }
         concerns.extend(self.removed(under_way));
         concerns.extend(self.altered_files(id)?);
-        Ok(concerns)
+        // The agent wrote what the diffs show.
+        let clean = |text: &str| self.parts.secrets.redact(text).into_owned();
+        let shown = |one: Concern| Concern { what: clean(&one.what), diff: clean(&one.diff) };
+        Ok(concerns.into_iter().map(shown).collect())
     }
 
     fn other_criteria(&self, story: &Story) -> Option<Concern> {

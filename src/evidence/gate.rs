@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
@@ -12,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::core::evidence::{GateEnd, GateReport, TAIL};
 use crate::core::gate::{Gate, Run};
+use crate::core::secrets::{Redactor, Rules};
 use crate::process::message::{Exit, Report};
 use crate::process::{Order, Running, SpawnError, Spec, Supervisor, ordered};
 
@@ -45,6 +47,8 @@ pub struct Runner {
     /// Set, or removed when None.
     pub env: Vec<(OsString, Option<OsString>)>,
     pub stop: watch::Receiver<Option<Order>>,
+    /// What the gates print passes these before anybody else sees it.
+    pub secrets: Arc<Rules>,
     /// Everything that the gates print.
     pub log: File,
 }
@@ -74,17 +78,22 @@ impl Runner {
                 continue;
             }
             let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let (gate, tail) = (gate.to_string(), ended.tail.text());
+            let (gate, tail) = (self.shown(gate), ended.tail.text());
             return Ok(Checked::Report(GateReport { gate, guards: None, end, elapsed_ms, tail }));
         }
     }
 
     async fn once(&mut self, gate: &Gate) -> Result<Ended, EvidenceError> {
-        let _ = writeln!(self.log, "$ {gate}");
+        let _ = writeln!(self.log, "$ {}", self.shown(gate));
         let mut running = self.supervisor.spawn(&self.spec(gate))?;
         let ended = self.listen(&mut running, gate.timeout).await;
         running.supervisor_ended().await;
         ended
+    }
+
+    /// As it may stand in a log, a prompt and a commit.
+    fn shown(&self, gate: &Gate) -> String {
+        self.secrets.redact(&gate.to_string()).into_owned()
     }
 
     fn spec(&self, gate: &Gate) -> Spec {
@@ -117,6 +126,8 @@ impl Runner {
             stopped: false,
             tail: Tail::new(TAIL),
         };
+        let redactor = || Redactor::new(Arc::clone(&self.secrets));
+        let (mut clean_out, mut clean_err) = (redactor(), redactor());
         let mut open = (true, true);
         let (mut out, mut err) = (vec![0; 64 * 1024], vec![0; 8 * 1024]);
         let mut deadline = Instant::now() + timeout;
@@ -125,11 +136,11 @@ impl Runner {
             tokio::select! {
                 biased;
                 read = running.stdout.read(&mut out), if open.0 => match read {
-                    Ok(count @ 1..) => self.hear(out.get(..count), &mut ended),
+                    Ok(count @ 1..) => self.hear(&mut clean_out, out.get(..count), &mut ended),
                     _ => open.0 = false,
                 },
                 read = running.stderr.read(&mut err), if open.1 => match read {
-                    Ok(count @ 1..) => self.hear(err.get(..count), &mut ended),
+                    Ok(count @ 1..) => self.hear(&mut clean_err, err.get(..count), &mut ended),
                     _ => open.1 = false,
                 },
                 report = running.control.report(), if !gone => {
@@ -156,14 +167,21 @@ impl Runner {
                 }
             }
         }
+        self.hear(&mut clean_out, None, &mut ended);
+        self.hear(&mut clean_err, None, &mut ended);
         Ok(ended)
     }
 
-    fn hear(&mut self, chunk: Option<&[u8]>, ended: &mut Ended) {
-        let chunk = chunk.unwrap_or_default();
-        ended.tail.push(chunk);
+    /// No chunk: there are no more.
+    fn hear(&mut self, redactor: &mut Redactor, chunk: Option<&[u8]>, ended: &mut Ended) {
+        let mut clean = Vec::new();
+        match chunk {
+            Some(chunk) => redactor.push(chunk, &mut clean),
+            None => redactor.finish(&mut clean),
+        }
+        ended.tail.push(&clean);
         // The log is for people; a full disk must not decide about a claim.
-        let _ = self.log.write_all(chunk);
+        let _ = self.log.write_all(&clean);
     }
 }
 

@@ -3,9 +3,9 @@
 //! Transcripts and prompts, for people. It can be deleted at any time without
 //! losing the run: nothing in here is ever read back to decide anything.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::core::id::StoryId;
@@ -64,14 +64,13 @@ impl Room {
     }
 
     fn make(&self) -> Result<(), RoomError> {
-        match fs::symlink_metadata(&self.folder) {
-            Ok(meta) if !meta.is_dir() => return Err(RoomError::NotAFolder),
-            Ok(_) => {}
-            Err(_) => private_folder(&self.folder)?,
+        if fs::symlink_metadata(&self.folder).is_ok_and(|meta| !meta.is_dir()) {
+            return Err(RoomError::NotAFolder);
         }
+        private_folder(&self.folder)?;
         let ignore = self.folder.join(".gitignore");
         if !ignore.exists() {
-            fs::write(&ignore, "*\n")?;
+            private_file(&ignore)?.write_all(b"*\n")?;
         }
         Ok(())
     }
@@ -101,14 +100,19 @@ pub fn append_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
+/// Also one that was there before, with a wider mode.
 pub fn private_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    if path.metadata()?.mode() & 0o077 != 0 {
+        fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn a_link_is_refused_even_a_dangling_one() {
@@ -129,6 +133,10 @@ mod tests {
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&pages.prompt), 0o600);
         assert_eq!(mode(pages.prompt.parent().unwrap()), 0o700);
+        let folder = root.path().join(FOLDER);
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        Room::open(root.path()).unwrap();
+        assert_eq!(mode(&folder), 0o700);
         assert_eq!(fs::read_to_string(root.path().join(".ralph/.gitignore")).unwrap(), "*\n");
     }
 }

@@ -25,6 +25,7 @@ mod real_claude;
 mod recordings;
 mod recovery;
 mod run;
+mod secrets;
 mod terminal;
 mod trust;
 mod waiting;

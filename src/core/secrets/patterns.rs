@@ -10,7 +10,7 @@ use super::{pem, shapes};
 pub const ALL: &[Pattern] = &[
     // Models.
     Pattern::open("anthropic-key", &["sk-ant-"], word_or_dash, 20),
-    Pattern::open("openai-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], word_or_dash, 20),
+    Pattern::open("openai-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], word_or_dash, 32),
     Pattern::open("openrouter-key", &["sk-or-v1-"], hex, 32),
     // The first form of OpenAI's, which others took over.
     Pattern::open("api-key", &["sk-"], alphanumeric, 32).alone(),
@@ -59,7 +59,7 @@ pub const ALL: &[Pattern] = &[
         alphanumeric_or_dash,
         20,
     ),
-    Pattern::open("slack-token", &["xoxe.xox", "xapp-"], alphanumeric_or_dash, 20),
+    Pattern::open("slack-token", &["xoxe.xox", "xapp-1-"], alphanumeric_or_dash, 20),
     Pattern::open("slack-webhook", &["hooks.slack.com/services/"], path, 30),
     Pattern::open("discord-webhook", &["discord.com/api/webhooks/"], path, 40),
     Pattern::open(

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::JournalError;
+use crate::store::room::append_private;
 
 /// Each leads from one version to the next, beginning at an empty file. Those that were released
 /// stay as they are: what changes comes as one more.
@@ -39,6 +40,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub fn connect(path: &Path) -> Result<Connection, JournalError> {
     let shown = path.display().to_string();
     let failed = |source| JournalError::Open { path: shown.clone(), source };
+    // SQLite gives the files beside it the mode of the database.
+    let _ = append_private(path);
     let mut connection = Connection::open(path).map_err(failed)?;
     connection.busy_timeout(PATIENCE).map_err(failed)?;
     let found = version(&connection).map_err(failed)?;

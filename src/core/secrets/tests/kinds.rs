@@ -10,7 +10,11 @@ fn table() -> Vec<(&'static str, String, String)> {
     let many = "x".repeat(60);
     vec![
         ("anthropic-key", format!("sk-ant-api03-{}", mixed(60)), "sk-ant-and-so-on".into()),
-        ("openai-key", format!("sk-proj-{}", mixed(48)), "sk-proj-example".into()),
+        (
+            "openai-key",
+            format!("sk-proj-{}", mixed(48)),
+            "sk-admin-dashboard-container-left".into(),
+        ),
         ("openai-key", format!("sk-svcacct-{}", mixed(48)), format!("sk-svcacct-{many}")),
         ("openrouter-key", format!("sk-or-v1-{}", hex(64)), "sk-or-v1-".into()),
         ("api-key", format!("sk-{}", mixed(48)), format!("task-{}", mixed(48))),
@@ -59,7 +63,7 @@ fn table() -> Vec<(&'static str, String, String)> {
             format!("xoxb-{}-{}", row("0123456789", 12), mixed(24)),
             "xoxb-your-token".into(),
         ),
-        ("slack-token", format!("xapp-1-{}", mixed(60)), "xapp-level".into()),
+        ("slack-token", format!("xapp-1-{}", mixed(60)), "xapp-level-tokens-of-your-app".into()),
         (
             "slack-webhook",
             format!("hooks.slack.com/services/T{}/B{}/{}", upper(8), upper(8), mixed(24)),

@@ -1,0 +1,55 @@
+//! Taking secrets out of recorded stream-json, alone and before it is read.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use ralph::agent::Reading;
+use ralph::core::id::StoryId;
+use ralph::core::secrets::{Redactor, Rules};
+
+use crate::scan::{CHUNK, best, recordings};
+
+pub fn bench() {
+    let recorded = recordings();
+    let megabytes = recorded.len() as f64 / 1e6;
+    let rules = Arc::new(Rules::new(environment()));
+    let alone = megabytes / best(|| each_chunk(&rules, &recorded, |clean| drop(black_box(clean))));
+    let read = megabytes
+        / best(|| {
+            let mut reading = Reading::new(&StoryId::try_from("US-001").unwrap(), "prompt");
+            each_chunk(&rules, &recorded, |clean| {
+                reading.push(clean, &mut |heard| drop(black_box(heard)));
+            });
+            black_box(reading.finish(&mut |_| {}));
+        });
+    let floor = megabytes
+        / best(|| {
+            let mut copy = Vec::with_capacity(CHUNK);
+            for chunk in recorded.chunks(CHUNK) {
+                copy.clear();
+                copy.extend_from_slice(black_box(chunk));
+                black_box(&copy);
+            }
+        });
+    println!("  redact {megabytes:.0} MB of recorded events: {alone:.0} MB/s (at least 400)");
+    println!("  redact, decode and scan them: {read:.0} MB/s (at least 400)");
+    println!("  floor: copying them: {floor:.0} MB/s");
+}
+
+fn each_chunk(rules: &Arc<Rules>, bytes: &[u8], mut each: impl FnMut(&[u8])) {
+    let mut redactor = Redactor::new(Arc::clone(rules));
+    let mut clean = Vec::with_capacity(CHUNK);
+    for chunk in bytes.chunks(CHUNK) {
+        clean.clear();
+        redactor.push(chunk, &mut clean);
+        each(&clean);
+    }
+    clean.clear();
+    redactor.finish(&mut clean);
+    each(&clean);
+}
+
+/// As many secrets as a well-used machine has.
+fn environment() -> impl Iterator<Item = (String, String)> {
+    (0..12).map(|n| (format!("SERVICE_{n}_TOKEN"), format!("{n}-sample-{n}-value-{n}")))
+}
