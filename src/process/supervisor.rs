@@ -1,5 +1,6 @@
 //! The process between driver and agent. See the module's theory of operation.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -66,7 +67,8 @@ fn attend(control: UnixStream, agent: i32) -> io::Result<()> {
     listen(control.try_clone()?, sender.clone())?;
     obey_signals(sender.clone())?;
     reap(sender)?;
-    let mut watch = Watch { control, agent, happened, ended: Vec::new() };
+    let mut watch =
+        Watch { control, agent, happened, ended: Vec::new(), named: HashSet::new(), killed: None };
     watch.report(&Report::Spawned { pid: agent });
     watch.run();
     Ok(())
@@ -169,6 +171,9 @@ struct Watch {
     happened: Receiver<Happened>,
     /// Names of what had to be told to end, for the log.
     ended: Vec<String>,
+    named: HashSet<i32>,
+    /// When everything was last killed.
+    killed: Option<Instant>,
 }
 
 /// How far the ending has gone; it only ever goes on.
@@ -237,7 +242,11 @@ impl Watch {
         match stage {
             Stage::Terminating(_) if now == Stage::Running => self.signal_all(Signal::TERM),
             // Again and again: what forks faster than it is counted is caught in a later round.
-            Stage::Killing(_) => self.signal_all(Signal::KILL),
+            // But not for each of a thousand that have ended: looking takes longer than dying.
+            Stage::Killing(_) if self.killed.is_none_or(|last| last.elapsed() >= POLL) => {
+                self.signal_all(Signal::KILL);
+                self.killed = Some(Instant::now());
+            }
             _ => {}
         }
         stage
@@ -249,10 +258,9 @@ impl Watch {
 
     fn signal_all(&mut self, signal: Signal) {
         for process in self.below() {
-            let name = describe(&process);
             process.signal(signal);
-            if !self.ended.contains(&name) {
-                self.ended.push(name);
+            if self.named.insert(process.pid) {
+                self.ended.push(describe(&process));
             }
         }
     }

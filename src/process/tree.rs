@@ -1,5 +1,7 @@
 //! Finding and signalling the processes below this one.
 
+use std::collections::HashMap;
+
 use rustix::process::{Pid, Signal};
 
 /// A process as it was seen: its number alone may be somebody else's a moment later.
@@ -22,15 +24,15 @@ impl Seen {
 
 /// Every living process below `root`, nearest first.
 pub fn descendants(root: i32) -> Vec<Seen> {
-    let mut rest = platform::processes();
-    let mut found: Vec<Seen> = Vec::new();
-    let mut parents = vec![root];
-    while !parents.is_empty() {
-        let (children, others): (Vec<Seen>, Vec<Seen>) =
-            rest.into_iter().partition(|process| parents.contains(&process.parent));
-        parents = children.iter().map(|child| child.pid).collect();
-        found.extend(children);
-        rest = others;
+    let mut children: HashMap<i32, Vec<Seen>> = HashMap::new();
+    for process in platform::processes() {
+        children.entry(process.parent).or_default().push(process);
+    }
+    let mut found = children.remove(&root).unwrap_or_default();
+    let mut next = 0;
+    while let Some(parent) = found.get(next).map(|process| process.pid) {
+        found.extend(children.remove(&parent).unwrap_or_default());
+        next += 1;
     }
     found
 }
