@@ -70,6 +70,7 @@ impl Session<'_> {
             gates,
             protect: self.plan.protect.clone(),
             settings_file: PathBuf::from(settings::FILE_NAME),
+            log_limit: self.plan.log_limit,
             answer_patience: self.plan.answer_timeout,
             human_files: human_files(&self.place),
             listening: self.listening,

@@ -1,11 +1,11 @@
 //! Attending one agent process from its start to the proof that nothing of it is left.
 
-use std::fs::File;
-use std::io::Write;
+use std::io;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::sync::{mpsc, watch};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::agent::reading::{Heard, Read, Reading};
@@ -14,6 +14,7 @@ use crate::core::policy::Timeouts;
 use crate::core::secrets::Redactor;
 use crate::process::message::{Exit as ProcessExit, Report as ProcessReport};
 use crate::process::{Leader, Order, Running, ordered};
+use crate::store::log::Log;
 
 use super::Happened;
 use super::ports::Activity;
@@ -39,6 +40,8 @@ pub struct Report {
     /// What had to be ended after the agent itself was gone, or with it.
     pub ended: Vec<String>,
     pub tree: TreeEnd,
+    /// Why the log is not whole.
+    pub log_problem: Option<io::Error>,
 }
 
 /// What is known of the agent's processes.
@@ -53,8 +56,8 @@ pub struct Attendance {
     pub attempt: String,
     pub running: Running,
     pub reading: Reading,
-    pub output: File,
-    pub errors: File,
+    pub output: Log,
+    pub errors: Log,
     /// What comes from the agent passes these before anybody else sees it.
     pub clean_output: Redactor,
     pub clean_errors: Redactor,
@@ -105,6 +108,8 @@ impl Attendance {
         for activity in last {
             let _ = self.happened.send(Happened::Activity(activity)).await;
         }
+        let logs = (self.output, self.errors);
+        let log_problem = spawn_blocking(|| finish(logs)).await.unwrap_or_default();
         let report = Report {
             attempt: self.attempt,
             read,
@@ -113,6 +118,7 @@ impl Attendance {
             elapsed: progress.started.elapsed(),
             ended: progress.ended,
             tree: progress.tree.unwrap_or(TreeEnd::Unknown),
+            log_problem,
         };
         // The loop that is not there any more needs no report.
         let _ = self.happened.send(Happened::AttemptEnded(Box::new(report))).await;
@@ -180,14 +186,14 @@ impl Attendance {
 
     async fn hear(&mut self, chunk: &[u8], progress: &mut Progress) {
         progress.last_heard = Instant::now();
-        // The transcript is for people; a full disk must not lose the attempt.
-        let _ = self.output.write_all(chunk);
-        let mut heard = Vec::new();
+        self.output.append(chunk);
+        let (mut said, mut doing) = (Vec::new(), None);
         let listening = self.listening;
-        self.reading.push(chunk, &mut |what| {
-            if listening || matches!(what, Heard::Doing(_)) {
-                heard.push(activity(what));
-            }
+        self.reading.push(chunk, &mut |what| match what {
+            // The live line shows the latest; what it did before was over anyway.
+            Heard::Doing(_) => doing = Some(activity(what)),
+            Heard::Said(_) if listening => said.push(activity(what)),
+            Heard::Said(_) => {}
         });
         if self.reading.has_result() {
             progress.result_at.get_or_insert(progress.last_heard);
@@ -196,19 +202,17 @@ impl Attendance {
             progress.ended_by = Some(EndedBy::HopelessRetry);
             self.order(Order::Stop, progress).await;
         }
-        for activity in heard {
-            if is_said(&activity) {
-                let _ = self.happened.send(Happened::Activity(activity)).await;
-            } else {
-                // The live line shows the latest; one that is missed was over anyway.
-                let _ = self.happened.try_send(Happened::Activity(activity));
-            }
+        for activity in said {
+            let _ = self.happened.send(Happened::Activity(activity)).await;
+        }
+        if let Some(activity) = doing {
+            let _ = self.happened.try_send(Happened::Activity(activity));
         }
     }
 
     fn hear_errors(&mut self, chunk: &[u8], progress: &mut Progress) {
         progress.last_heard = Instant::now();
-        let _ = self.errors.write_all(chunk);
+        self.errors.append(chunk);
         self.reading.push_stderr(chunk);
     }
 
@@ -282,6 +286,12 @@ impl Progress {
             }
         }
     }
+}
+
+/// Putting a large log in order takes a moment, and signals must be heard meanwhile.
+fn finish((output, errors): (Log, Log)) -> Option<io::Error> {
+    let (output, errors) = (output.finish(), errors.finish());
+    output.and(errors).err()
 }
 
 fn activity(heard: Heard<'_>) -> Activity {

@@ -84,6 +84,8 @@ pub struct Orders {
     pub protect: Vec<String>,
     /// ralph.toml's path in the work tree.
     pub settings_file: PathBuf,
+    /// Bytes of one iteration's log.
+    pub log_limit: u64,
     /// How long a question waits for a key.
     pub answer_patience: Duration,
     /// The human's own files: never taken back with an agent's work.

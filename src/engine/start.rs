@@ -14,12 +14,19 @@ use crate::core::secrets::Redactor;
 use crate::core::verdict::{Evidence, Verdict, is_false_promise, judge};
 use crate::core::{backlog::Story, signal::Signals};
 use crate::process::Spec;
-use crate::store::room::{Pages, private_file};
+use crate::store::log::Log;
+use crate::store::room::Pages;
 
 use super::attempt::{Attendance, Report, TreeEnd};
 use super::error::EngineError;
 use super::ports::Notice;
 use super::{Engine, Happened};
+
+/// Standard error gets this part of the log's room: little is ever said there.
+const ERRORS_SHARE: u64 = 16;
+
+/// Processes that are named when they were ended.
+const MOST_NAMES: usize = 12;
 
 /// What is known of an attempt under way beside the journal.
 pub struct UnderWay {
@@ -126,13 +133,14 @@ impl Engine {
             input: pages.prompt.clone(),
         };
         let secrets = &self.parts.secrets;
+        let for_errors = self.orders.log_limit / ERRORS_SHARE;
         let attendance = Attendance {
             attempt: started.attempt.clone(),
             running: self.parts.supervisor.spawn(&spec)?,
             // An agent that prints its prompt is read with the same eyes.
             reading: Reading::new(&started.story, &secrets.redact(prompt)),
-            output: private_file(&pages.output)?,
-            errors: private_file(&pages.errors)?,
+            output: Log::create(&pages.output, self.orders.log_limit - for_errors),
+            errors: Log::create(&pages.errors, for_errors),
             clean_output: Redactor::new(Arc::clone(secrets)),
             clean_errors: Redactor::new(Arc::clone(secrets)),
             timeouts: self.orders.timeouts,
@@ -243,10 +251,23 @@ impl Engine {
             );
             self.notice(Notice::Warning(text));
         }
+        if let Some(problem) = &report.log_problem {
+            let text = format!("the agent's log is not whole, the run goes on without: {problem}");
+            self.notice(Notice::Warning(text));
+        }
         if !report.ended.is_empty() && report.ended_by.is_none() {
-            let names = report.ended.join(", ");
+            let names = some_of(&report.ended);
             self.notice(Notice::Info(format!("ended what the agent left behind: {names}")));
         }
+    }
+}
+
+/// Nobody reads a thousand names.
+fn some_of(names: &[String]) -> String {
+    let shown = names.get(..MOST_NAMES).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(MOST_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

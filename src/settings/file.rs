@@ -32,6 +32,7 @@ pub struct SettingsFile {
     pub recheck: Recheck,
     /// Patterns of files whose change is a human's to accept.
     pub protect: Vec<String>,
+    pub log_limit: Option<Limit>,
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
     pub agent: AgentSettings,

@@ -7,6 +7,7 @@ mod agent;
 mod file;
 mod permissions;
 mod plan;
+mod size;
 
 pub use agent::{AgentKind, AgentSettings};
 pub use file::{FILE_NAME, FileError, SettingsFile};

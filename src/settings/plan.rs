@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::agent::{AgentKind, AgentSettings};
 use super::file::SettingsFile;
 use super::permissions::permission_mode;
+use super::size;
 use crate::core::gate::{Gate, Recheck};
 use crate::core::id::StoryId;
 use crate::core::permission::PermissionMode;
@@ -19,6 +20,8 @@ const DEFAULT_MAX_ITERATIONS: u32 = 50;
 const DEFAULT_STUCK_THRESHOLD: NonZeroU32 = NonZeroU32::new(3).unwrap();
 const DEFAULT_MAX_ATTEMPTS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
+const DEFAULT_LOG_LIMIT: u64 = 256_000_000;
+const SMALLEST_LOG_LIMIT: u64 = 1_000_000;
 
 const A_COUNT: &str = "a number from 1 on";
 
@@ -54,6 +57,8 @@ pub struct Plan {
     pub verify: Vec<Gate>,
     pub recheck: Recheck,
     pub protect: Vec<String>,
+    /// Bytes of one iteration's log.
+    pub log_limit: u64,
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
     pub agent: AgentChoice,
@@ -153,6 +158,7 @@ impl Plan {
             on_limit: flags.on_limit.or(file.on_limit).unwrap_or(OnLimit::Wait),
             answer_timeout: answer_timeout(&flags, env, &file)?,
             timeouts: timeouts(&file)?,
+            log_limit: log_limit(&file)?,
             verify: file.verify,
             recheck: file.recheck,
             protect: file.protect,
@@ -215,6 +221,16 @@ fn timeouts(file: &SettingsFile) -> Result<Timeouts, PlanError> {
         iteration: time("iteration_timeout", &file.iteration_timeout, default.iteration)?,
         after_result: time("result_grace", &file.result_grace, default.after_result)?,
     })
+}
+
+fn log_limit(file: &SettingsFile) -> Result<u64, PlanError> {
+    let text = file.log_limit.as_ref().map(ToString::to_string);
+    let large_enough = |bytes: &u64| *bytes >= SMALLEST_LOG_LIMIT;
+    Layered::of([(Origin::File("log_limit"), text)]).parse(
+        DEFAULT_LOG_LIMIT,
+        "a size such as `256MB`, from `1MB` on",
+        |text| size::parse(text).filter(large_enough),
+    )
 }
 
 /// `none` switches a limit off; `0` would be a run that can do nothing.
@@ -300,6 +316,21 @@ mod tests {
         }
         let none = Flags { max_iterations: Some("none".into()), ..Flags::default() };
         assert_eq!(plan(none, &[], SettingsFile::default()).unwrap().max_iterations, None);
+    }
+
+    #[test]
+    fn sizes_have_defaults_and_bounds() {
+        let with = |log: Option<&str>| {
+            let log_limit = log.map(|text| Limit::Word(text.to_owned()));
+            let file = SettingsFile { log_limit, ..SettingsFile::default() };
+            plan(Flags::default(), &[], file).map(|plan| plan.log_limit)
+        };
+        assert_eq!(with(None).unwrap(), 256_000_000);
+        assert_eq!(with(Some("2MB")).unwrap(), 2_000_000);
+        for bad in ["999kB", "none"] {
+            let error = with(Some(bad)).unwrap_err();
+            assert!(!error.is_usage() && error.to_string().contains("ralph.toml"), "{error}");
+        }
     }
 
     #[test]

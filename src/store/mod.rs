@@ -1,12 +1,14 @@
 //! What lies on the disk.
 //!
-//! The journal, what is remembered, PRD.json's exact-text editor, atomic files, locks
-//! and the working folder. Knows nothing of agents, git or terminals.
+//! The journal, what is remembered, PRD.json's exact-text editor, atomic files,
+//! locks, logs and the working folder. Knows nothing of agents, git or terminals.
 
 pub mod atomic;
 pub mod journal;
 pub mod lock;
+pub mod log;
 pub mod memory;
 pub mod prd;
 pub mod room;
+mod rotate;
 pub mod trust;

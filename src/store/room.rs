@@ -92,7 +92,7 @@ impl Pages {
 
 /// Readable by its owner only: transcripts may hold what nobody else should see.
 pub fn private_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+    OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 /// The same, after what is in it already.
