@@ -82,6 +82,7 @@ fn plan(args: &RunArgs) -> Result<Plan, CliError> {
     let mut plan = Plan::new(flags, &ui::env_var, SettingsFile::default(), &root)?;
     plan.agent = AgentChoice::Mock { script };
     plan.max_iterations = None;
+    plan.min_free_disk = None;
     plan.on_escalation = OnEscalation::Park;
     check_script(&plan)?;
     Ok(plan)

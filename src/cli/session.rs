@@ -117,6 +117,7 @@ fn policy(plan: &Plan, human_present: bool) -> Policy {
         max_attempts: plan.max_attempts,
         on_escalation: plan.on_escalation,
         on_limit: plan.on_limit,
+        min_free_disk: plan.min_free_disk,
         human_present,
     }
 }
@@ -146,7 +147,8 @@ pub fn exit_code(ending: &Ending) -> u8 {
             }
             StopReason::NothingToSelect { .. }
             | StopReason::ServiceDown { .. }
-            | StopReason::AccountTrouble { .. } => 4,
+            | StopReason::AccountTrouble { .. }
+            | StopReason::DiskLow { .. } => 4,
             StopReason::Aborted => 5,
         },
         Ending::Interrupted { signal } => u8::try_from(128 + signal).unwrap_or(1),

@@ -58,6 +58,8 @@ pub enum Next {
     },
     /// Something under way has to end first.
     Wait,
+    /// What is under way must not go on: tell it to end, and keep its work.
+    EndAttempts,
     /// The service has a bad day: not before this moment.
     WaitUntil {
         at: i64,
@@ -65,21 +67,41 @@ pub enum Next {
     Stop(StopReason),
 }
 
-/// `now` is in milliseconds since the Unix epoch.
-pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, now: i64) -> Next {
+/// What a decision depends on beside what is known and what is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Milliseconds since the Unix epoch.
+    pub now: i64,
+    /// None where nobody can tell.
+    pub disk: Option<FreeDisk>,
+}
+
+/// Room where the run writes: the place that has least of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FreeDisk {
+    pub bytes: u64,
+    pub place: String,
+}
+
+pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, moment: &Moment) -> Next {
     if let Some((story, attempt)) = unconfirmed_close(state) {
         return Next::Close { story, attempt };
     }
     if state.aborted {
         return Next::Stop(StopReason::Aborted);
     }
+    let full = disk_is_low(policy, moment);
+    if full.is_some() && !state.in_flight.is_empty() {
+        return Next::EndAttempts;
+    }
     if state.in_flight.len() >= SLOTS {
         return Next::Wait;
     }
     if let Some((story, attempt)) = undecided_claim(state, backlog) {
-        return Next::Check { story, attempt };
+        // A gate that fails for want of room would refuse a claim that is true.
+        return full.unwrap_or(Next::Check { story, attempt });
     }
-    let wait = match weather(state, policy, now) {
+    let wait = match weather(state, policy, moment.now) {
         Weather::Stop(reason) => return Next::Stop(reason),
         Weather::WaitUntil(at) => Some(Next::WaitUntil { at }),
         Weather::Fine => None,
@@ -90,6 +112,7 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, now: i64) ->
         .or_else(|| settled(backlog, policy))
         .or_else(|| limit(state, policy))
         .or(wait)
+        .or(full)
         .unwrap_or_else(|| attempt(state, backlog, policy))
 }
 
@@ -200,6 +223,12 @@ fn settled(backlog: &Backlog, policy: &Policy) -> Option<Next> {
 
 fn weather(state: &RunState, policy: &Policy, now: i64) -> Weather {
     state.trouble.as_ref().map_or(Weather::Fine, |row| row.weather(policy.on_limit, now))
+}
+
+fn disk_is_low(policy: &Policy, moment: &Moment) -> Option<Next> {
+    let (floor, disk) = (policy.min_free_disk?, moment.disk.as_ref()?);
+    let (free, place) = (disk.bytes, disk.place.clone());
+    (free < floor).then_some(Next::Stop(StopReason::DiskLow { free, floor, place }))
 }
 
 fn limit(state: &RunState, policy: &Policy) -> Option<Next> {

@@ -25,6 +25,8 @@ pub struct Policy {
     pub max_attempts: NonZeroU32,
     pub on_escalation: OnEscalation,
     pub on_limit: OnLimit,
+    /// Bytes that must be free on the disk. None: nobody looks.
+    pub min_free_disk: Option<u64>,
     /// Somebody is at a terminal.
     pub human_present: bool,
 }
@@ -100,6 +102,12 @@ pub enum StopReason {
     /// The agent cannot be started, or not with this model.
     AgentUnusable {
         error: String,
+    },
+    /// Bytes; `place` is where they are too few.
+    DiskLow {
+        free: u64,
+        floor: u64,
+        place: String,
     },
     /// Work is left, and none of it can be started.
     NothingToSelect {

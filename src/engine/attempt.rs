@@ -221,8 +221,8 @@ impl Attendance {
         let (mut output, mut errors) = (Vec::new(), Vec::new());
         self.clean_output.finish(&mut output);
         self.clean_errors.finish(&mut errors);
-        let _ = self.output.write_all(&output);
-        let _ = self.errors.write_all(&errors);
+        self.output.append(&output);
+        self.errors.append(&errors);
         self.reading.push_stderr(&errors);
         self.reading.push(&output, &mut |what| heard.push(activity(what)));
     }

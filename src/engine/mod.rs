@@ -10,6 +10,7 @@ mod backlog;
 mod claim;
 mod close;
 mod concerns;
+mod disk;
 mod error;
 mod marks;
 pub mod ports;
@@ -26,9 +27,10 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
+use tokio::time::sleep;
 
 use crate::agent::Agent;
-use crate::core::decide::{Next, decide};
+use crate::core::decide::{FreeDisk, Next, decide};
 use crate::core::event::{Base, Event, Recorded};
 use crate::core::gate::Gates;
 use crate::core::policy::{Policy, StopReason, Timeouts};
@@ -112,6 +114,8 @@ enum Happened {
 
 /// So many signals end the process without waiting for anything: the life line does the rest.
 const IMPATIENT: u32 = 3;
+/// However quiet it is, the disk is looked at as often as this.
+const LOOK_AT_DISK: Duration = Duration::from_secs(3);
 
 pub struct Engine {
     parts: Parts,
@@ -131,6 +135,8 @@ pub struct Engine {
     resumed: bool,
     /// Open while the run waits for the service.
     ear: Option<Ear>,
+    /// The room that was left when an agent was ended for it.
+    disk_was_low: Option<FreeDisk>,
     under_way: HashMap<String, UnderWay>,
     /// Nested repositories that were reported.
     told_nested: BTreeSet<PathBuf>,
@@ -149,15 +155,20 @@ impl Engine {
             }
             self.refresh_backlog();
             self.settle_marks()?;
-            let now = (self.parts.clock)();
-            let next = decide(&self.state, self.parts.backlog.current(), &self.orders.policy, now);
+            let moment = self.moment();
+            let backlog = self.parts.backlog.current();
+            let next = decide(&self.state, backlog, &self.orders.policy, &moment);
             if !matches!(next, Next::WaitUntil { .. }) {
                 self.ear = None;
             }
             match next {
                 Next::Attempt { story } => self.start_attempt(&story)?,
                 Next::Wait => self.wait().await?,
-                Next::WaitUntil { at } => self.wait_until(at, now).await?,
+                Next::EndAttempts => {
+                    self.end_attempts(&moment);
+                    self.wait().await?;
+                }
+                Next::WaitUntil { at } => self.wait_until(at, moment.now).await?,
                 Next::Check { story, attempt } => self.check(&story, &attempt).await?,
                 Next::Close { story, attempt } => self.close(&story, &attempt).await?,
                 Next::Skip { story } => self.skip(&story).await?,
@@ -206,6 +217,7 @@ impl Engine {
         let happened = tokio::select! {
             Some(happened) = self.happened.1.recv() => happened,
             signal = self.signals.next() => Happened::Signal(signal),
+            () = sleep(LOOK_AT_DISK) => return Ok(()),
         };
         match happened {
             Happened::Activity(activity) => self.parts.reporter.on_activity(&activity),

@@ -47,6 +47,7 @@ impl Engine {
             resumed,
             under_way: HashMap::new(),
             ear: None,
+            disk_was_low: None,
             told_nested: BTreeSet::new(),
             known_base: None,
         };

@@ -33,6 +33,7 @@ pub struct SettingsFile {
     /// Patterns of files whose change is a human's to accept.
     pub protect: Vec<String>,
     pub log_limit: Option<Limit>,
+    pub min_free_disk: Option<Limit>,
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
     pub agent: AgentSettings,

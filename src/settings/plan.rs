@@ -22,6 +22,7 @@ const DEFAULT_MAX_ATTEMPTS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 const DEFAULT_LOG_LIMIT: u64 = 256_000_000;
 const SMALLEST_LOG_LIMIT: u64 = 1_000_000;
+const DEFAULT_MIN_FREE_DISK: u64 = 1_000_000_000;
 
 const A_COUNT: &str = "a number from 1 on";
 
@@ -59,6 +60,8 @@ pub struct Plan {
     pub protect: Vec<String>,
     /// Bytes of one iteration's log.
     pub log_limit: u64,
+    /// Bytes; None: nobody looks.
+    pub min_free_disk: Option<u64>,
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
     pub agent: AgentChoice,
@@ -159,6 +162,7 @@ impl Plan {
             answer_timeout: answer_timeout(&flags, env, &file)?,
             timeouts: timeouts(&file)?,
             log_limit: log_limit(&file)?,
+            min_free_disk: min_free_disk(&file)?,
             verify: file.verify,
             recheck: file.recheck,
             protect: file.protect,
@@ -230,6 +234,15 @@ fn log_limit(file: &SettingsFile) -> Result<u64, PlanError> {
         DEFAULT_LOG_LIMIT,
         "a size such as `256MB`, from `1MB` on",
         |text| size::parse(text).filter(large_enough),
+    )
+}
+
+fn min_free_disk(file: &SettingsFile) -> Result<Option<u64>, PlanError> {
+    let text = file.min_free_disk.as_ref().map(ToString::to_string);
+    Layered::of([(Origin::File("min_free_disk"), text)]).parse(
+        Some(DEFAULT_MIN_FREE_DISK),
+        "a size such as `1GB`, or `none`",
+        |text| if text == "none" { Some(None) } else { size::parse(text).map(Some) },
     )
 }
 
@@ -320,15 +333,16 @@ mod tests {
 
     #[test]
     fn sizes_have_defaults_and_bounds() {
-        let with = |log: Option<&str>| {
-            let log_limit = log.map(|text| Limit::Word(text.to_owned()));
-            let file = SettingsFile { log_limit, ..SettingsFile::default() };
-            plan(Flags::default(), &[], file).map(|plan| plan.log_limit)
+        let with = |log: Option<&str>, disk: Option<&str>| {
+            let word = |text: &str| Limit::Word(text.to_owned());
+            let (log_limit, min_free_disk) = (log.map(word), disk.map(word));
+            let file = SettingsFile { log_limit, min_free_disk, ..SettingsFile::default() };
+            plan(Flags::default(), &[], file).map(|plan| (plan.log_limit, plan.min_free_disk))
         };
-        assert_eq!(with(None).unwrap(), 256_000_000);
-        assert_eq!(with(Some("2MB")).unwrap(), 2_000_000);
-        for bad in ["999kB", "none"] {
-            let error = with(Some(bad)).unwrap_err();
+        assert_eq!(with(None, None).unwrap(), (256_000_000, Some(1_000_000_000)));
+        assert_eq!(with(Some("2MB"), Some("none")).unwrap(), (2_000_000, None));
+        for (log, disk) in [(Some("999kB"), None), (Some("none"), None), (None, Some("little"))] {
+            let error = with(log, disk).unwrap_err();
             assert!(!error.is_usage() && error.to_string().contains("ralph.toml"), "{error}");
         }
     }

@@ -1,6 +1,6 @@
 //! How a run ends, by why it ends.
 
-use super::figures::stories;
+use super::figures::{size, stories};
 use super::line::{Line, Text, Tone};
 use super::progress::Counts;
 use super::table;
@@ -32,6 +32,7 @@ fn heading(reason: &StopReason, counts: &Counts, view: View<'_>) -> String {
         StopReason::UsageLimit { .. } => "Usage limit".to_owned(),
         StopReason::ServiceDown { .. } => "The service did not come back".to_owned(),
         StopReason::AgentUnusable { .. } => "The agent cannot be used".to_owned(),
+        StopReason::DiskLow { .. } => "The disk is nearly full".to_owned(),
         StopReason::NothingToSelect { .. } | StopReason::AccountTrouble { .. } => {
             "A human is needed".to_owned()
         }
@@ -56,6 +57,11 @@ fn explanation(reason: &StopReason, counts: &Counts, view: View<'_>) -> Vec<Line
         StopReason::ServiceDown { error } => trouble(error, OUTAGE),
         StopReason::AccountTrouble { error } => trouble(error, ACCOUNT),
         StopReason::AgentUnusable { error } => trouble(error, SETUP),
+        StopReason::DiskLow { free, floor, place } => {
+            let (free, floor) = (size(*free), size(*floor));
+            let error = format!("{free} free at {place}, and {floor} is the least");
+            trouble(&error, DISK)
+        }
         StopReason::NothingToSelect { blocked } => human_needed(blocked, view),
         StopReason::Aborted => vec![hint("`ralph run` starts again where this run stopped.")],
     }
@@ -65,6 +71,7 @@ const LIMIT: &str = "`ralph run` goes on; with `--on-limit wait` it waits for th
 const OUTAGE: &str = "Look at the connection and the service's status page; `ralph run` goes on.";
 const ACCOUNT: &str =
     "Run `claude` and `/login`, or mend the API key or the billing; `ralph run` goes on.";
+const DISK: &str = "Make room there, or lower `min_free_disk` in ralph.toml; `ralph run` goes on.";
 const SETUP: &str = "Mend `[agent]` in ralph.toml (`model`, `program`); `ralph run` goes on.";
 
 fn trouble(error: &str, remedy: &str) -> Vec<Line> {

@@ -19,6 +19,19 @@ pub fn whole_seconds(seconds: u64) -> String {
     if seconds == 0 { "0s".to_owned() } else { duration(seconds.saturating_mul(1000)) }
 }
 
+/// `17 B`, `1.5 MB`, `12 GB`.
+pub fn size(bytes: u64) -> String {
+    let units =
+        [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
+    let Some((unit, factor)) = units.into_iter().find(|(_, factor)| bytes >= *factor) else {
+        return format!("{bytes} B");
+    };
+    match (bytes / factor, bytes % factor * 10 / factor) {
+        (whole @ ..10, tenths @ 1..) => format!("{whole}.{tenths} {unit}"),
+        (whole, _) => format!("{whole} {unit}"),
+    }
+}
+
 /// A moment in the words of `strftime`.
 pub fn clock(at: i64, zone: &TimeZone, shape: &str) -> String {
     match Timestamp::from_millisecond(at) {
@@ -73,6 +86,22 @@ mod tests {
             (360_000_000, "100h00m"),
         ] {
             assert_eq!(duration(ms), shown);
+        }
+    }
+
+    #[test]
+    fn sizes_are_short_and_never_rounded_up() {
+        for (bytes, shown) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1 kB"),
+            (1_590_000, "1.5 MB"),
+            (999_999_999, "999 MB"),
+            (1_000_000_000, "1 GB"),
+            (12_900_000_000, "12 GB"),
+            (900_000_000_000_000, "900 TB"),
+        ] {
+            assert_eq!(size(bytes), shown);
         }
     }
 

@@ -10,6 +10,7 @@ mod bad_days;
 mod check;
 mod commands;
 mod commits;
+mod disk;
 mod dry_run;
 mod escalation;
 mod gates;

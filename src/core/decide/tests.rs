@@ -49,7 +49,7 @@ fn two() -> Backlog {
 }
 
 fn next(history: &History, backlog: &Backlog, policy: &Policy) -> Next {
-    decide(&history.state, backlog, policy, 0)
+    decide(&history.state, backlog, policy, &Moment { now: 0, disk: None })
 }
 
 /// The summary of the question that is raised next, if one is.
@@ -344,6 +344,56 @@ fn limits_hold_and_count_what_they_should() {
 }
 
 #[test]
+fn a_disk_that_is_nearly_full_stops_what_would_fill_it() {
+    let new = History::new;
+    let progress = || new().tried("A", Verdict::Progress);
+    let planned = || new().tried("A", Verdict::Done).planned("A");
+    let limited = || {
+        let trouble = Trouble::Limit { resets_at: Some(1_000) };
+        new().tried("A", Verdict::NotTheStory { trouble, error: "limit".into() })
+    };
+    let wanting = |floor| Policy { min_free_disk: floor, ..attended() };
+    let room = |bytes| Some(FreeDisk { bytes, place: "/here".into() });
+    let low = Next::Stop(StopReason::DiskLow { free: 9, floor: 10, place: "/here".into() });
+    let all_pass = || backlog([story("A").passing(), story("B").passing()]);
+    let close = Next::Close { story: id("A"), attempt: "attempt 1".into() };
+    for (case, history, backlog, floor, disk, expected) in [
+        ("enough", progress(), two(), Some(10), room(10), attempt("A")),
+        ("too little", progress(), two(), Some(10), room(9), low.clone()),
+        ("nobody looks", progress(), two(), None, room(0), attempt("A")),
+        ("nobody can tell", progress(), two(), Some(10), None, attempt("A")),
+        ("an agent runs", new().started("A"), two(), Some(10), room(9), Next::EndAttempts),
+        ("an agent has room", new().started("A"), two(), Some(10), room(10), Next::Wait),
+        ("a claim is closed first", planned(), two(), Some(10), room(9), close),
+        (
+            "a claim is not checked",
+            new().tried("A", Verdict::Done),
+            two(),
+            Some(10),
+            room(9),
+            low.clone(),
+        ),
+        ("a question is asked first", new().raised("A"), two(), Some(10), room(9), ask("A")),
+        (
+            "what is done is done",
+            new(),
+            all_pass(),
+            Some(10),
+            room(9),
+            Next::Stop(StopReason::AllDone),
+        ),
+    ] {
+        let moment = Moment { now: 0, disk };
+        let next = decide(&history.state, &backlog, &wanting(floor), &moment);
+        assert_eq!(next, expected, "{case}");
+    }
+    // A wait writes nothing, and may outlast the trouble.
+    let moment = Moment { now: 0, disk: room(9) };
+    let next = decide(&limited().state, &two(), &wanting(Some(10)), &moment);
+    assert!(matches!(next, Next::WaitUntil { .. }), "{next:?}");
+}
+
+#[test]
 fn a_run_that_is_complete_is_done_whatever_its_limits() {
     let last = History::new().tried("A", Verdict::Done).closed("A");
     let done = || backlog([story("A").passing(), story("B").skipped()]);
@@ -418,7 +468,7 @@ fn a_wait_that_the_human_cuts_short_is_over_until_the_next_failure() {
                 if waits { is_wait(&next(&history)) } else { next(&history) == attempt("A") };
             assert!(expected, "{case}, {verdict:?}: {:?}", next(&history));
         }
-        let now = decide(&cut_short.state, &two(), &stop, 0);
+        let now = super::decide(&cut_short.state, &two(), &stop, &Moment { now: 0, disk: None });
         assert_eq!(now, attempt("A"), "the human said so after the policy was made");
     }
     let well = History::new().then(Event::WaitCutShort);

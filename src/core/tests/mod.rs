@@ -78,6 +78,7 @@ pub fn policy() -> Policy {
         stuck_threshold: NonZeroU32::new(3).unwrap(),
         max_attempts: NonZeroU32::new(5).unwrap(),
         on_escalation: OnEscalation::Ask,
+        min_free_disk: None,
         human_present: false,
     }
 }

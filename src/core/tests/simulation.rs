@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{History, Told, backlog, escalation, failed, guidance, id, story};
 use crate::core::backlog::{Backlog, Story};
-use crate::core::decide::{Next, decide};
+use crate::core::decide::{Moment, Next, decide};
 use crate::core::event::{Answer, Event, Usage};
 use crate::core::id::StoryId;
 use crate::core::policy::{OnEscalation, OnLimit, Policy, StopReason};
@@ -79,9 +79,11 @@ impl World {
 
     /// One decision and what follows from it; the reason when it is to stop.
     fn step(&mut self) -> Option<StopReason> {
-        match decide(&self.history.state, &self.backlog, &self.policy, self.history.at) {
+        let moment = Moment { now: self.history.at, disk: None };
+        match decide(&self.history.state, &self.backlog, &self.policy, &moment) {
             Next::Attempt { story } => self.start(&story),
             Next::Wait => self.end_attempt(),
+            Next::EndAttempts => panic!("nobody looks at the disk"),
             Next::Check { story, attempt } => self.check(&story, &attempt),
             Next::Close { story, attempt } => self.close(&story, &attempt),
             Next::Skip { story } => self.skip(&story),
@@ -236,7 +238,8 @@ impl World {
             }
             StopReason::UsageLimit { .. }
             | StopReason::AccountTrouble { .. }
-            | StopReason::AgentUnusable { .. } => panic!("{reason:?} was not in the scene"),
+            | StopReason::AgentUnusable { .. }
+            | StopReason::DiskLow { .. } => panic!("{reason:?} was not in the scene"),
             StopReason::AllDone => {}
         }
     }
@@ -319,6 +322,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
             stuck_threshold: stuck,
             max_attempts: attempts,
             on_escalation,
+            min_free_disk: None,
             human_present,
         },
     )

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use ralph::core::event::Recorded;
+use ralph::store::journal::{Journal, Scope, SqliteJournal};
+
 use super::Prd;
 
 pub const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
@@ -25,30 +28,47 @@ pub struct Said {
 impl World {
     /// A repository with one commit and no backlog.
     pub fn new() -> Self {
-        let world = Self::without_repository();
-        world.git(&["init", "-q", "-b", "work"]);
-        world.git(&["config", "user.name", "Tester"]);
-        world.git(&["config", "user.email", "tester@example.org"]);
-        world.write("README.md", "hello\n");
-        world.git(&["add", "."]);
-        world.git(&["commit", "-qm", "first"]);
-        world
+        Self::without_repository().init()
     }
 
     pub fn without_repository() -> Self {
-        let world = Self { folder: tempfile::tempdir().unwrap() };
+        Self::empty_in(&std::env::temp_dir())
+    }
+
+    /// With this backlog, committed.
+    pub fn with(prd: &Prd) -> Self {
+        Self::new().add(prd)
+    }
+
+    /// The same on another disk.
+    pub fn with_in(parent: &Path, prd: &Prd) -> Self {
+        Self::empty_in(parent).init().add(prd)
+    }
+
+    fn empty_in(parent: &Path) -> Self {
+        let world = Self { folder: tempfile::tempdir_in(parent).unwrap() };
         fs::create_dir(world.root()).unwrap();
         fs::create_dir(world.home()).unwrap();
         world
     }
 
-    /// With this backlog, committed.
-    pub fn with(prd: &Prd) -> Self {
-        let world = Self::new();
-        world.write("PRD.json", &prd.text());
-        world.git(&["add", "."]);
-        world.git(&["commit", "-qm", "backlog"]);
-        world
+    fn init(self) -> Self {
+        self.git(&["init", "-q", "-b", "work"]);
+        self.git(&["config", "user.name", "Tester"]);
+        self.git(&["config", "user.email", "tester@example.org"]);
+        self.write("README.md", "hello\n");
+        self.commit("first")
+    }
+
+    fn add(self, prd: &Prd) -> Self {
+        self.write("PRD.json", &prd.text());
+        self.commit("backlog")
+    }
+
+    fn commit(self, subject: &str) -> Self {
+        self.git(&["add", "."]);
+        self.git(&["commit", "-qm", subject]);
+        self
     }
 
     /// And with this script for the mock agent, outside the repository.
@@ -157,6 +177,20 @@ impl World {
             .filter(|story| story["passes"] == true)
             .map(|story| story["id"].as_str().unwrap().to_owned())
             .collect()
+    }
+
+    /// Everything that happened.
+    pub fn journal(&self) -> Vec<Recorded> {
+        let scope = Scope { backlog: "PRD.json".to_owned(), work_tree: String::new() };
+        let journal = SqliteJournal::open(&self.path(".git/ralph/journal.db"), scope).unwrap();
+        journal.read(0).unwrap().0
+    }
+
+    /// A file that an iteration left, by how its name ends.
+    pub fn page(&self, ending: &str) -> PathBuf {
+        let runs = entries(&self.path(".ralph/runs"));
+        let mut pages = runs.iter().flat_map(|run| entries(run));
+        pages.find(|path| path.to_str().unwrap().ends_with(ending)).expect("a page")
     }
 
     /// What the agent of an iteration was given, in the newest run.
