@@ -14,6 +14,8 @@ use super::lines::Lines;
 
 /// How much of the end of plain output and of standard error is kept.
 const LAST_WORDS: usize = 4 * 1024;
+/// A line with bytes that are no text is copied to be read up to this length.
+const LONGEST_LOSSY: usize = 1024 * 1024;
 /// How many different tools are told apart.
 const MAX_DENIED: usize = 32;
 
@@ -114,11 +116,7 @@ impl Reading {
     }
 
     fn line(&mut self, line: &[u8], heard: &mut dyn FnMut(Heard<'_>)) {
-        // Far faster than the lossy way, which nearly no line needs.
-        let text = match std::str::from_utf8(line) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => String::from_utf8_lossy(line),
-        };
+        let text = readable(line);
         match decode(&text) {
             Some(told) => self.told(told, heard),
             None => self.plain_line(&text, heard),
@@ -184,6 +182,20 @@ impl Reading {
     }
 }
 
+/// Far faster than the lossy way, which nearly no line needs. A very long line is only read up to
+/// what is no text, such as the half of a character where it was cut: a copy of it would cost as
+/// much memory again.
+fn readable(line: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(line) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) if line.len() <= LONGEST_LOSSY => String::from_utf8_lossy(line),
+        Err(bad) => {
+            let text = line.get(..bad.valid_up_to()).map(std::str::from_utf8);
+            Cow::Borrowed(text.and_then(Result::ok).unwrap_or_default())
+        }
+    }
+}
+
 fn say_line(scanner: &mut Scanner, line: &str) {
     scanner.push(line);
     scanner.push("\n");
@@ -193,4 +205,23 @@ fn say_line(scanner: &mut Scanner, line: &str) {
 fn last_line(words: &[u8]) -> String {
     let text = String::from_utf8_lossy(words);
     text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_short_lines_are_copied_to_be_read() {
+        assert!(matches!(readable(b"Task"), Cow::Borrowed("Task")));
+        assert_eq!(readable(b"a\xffb\xc3"), "a\u{fffd}b\u{fffd}");
+        let long = |end: &[u8]| [&vec![b'x'; LONGEST_LOSSY][..], end].concat();
+        for (end, length) in [(&b""[..], 0), (b"\xc3", 0), (b"\xff more", 0), ("é".as_bytes(), 2)]
+        {
+            let line = long(end);
+            let read = readable(&line);
+            assert!(matches!(read, Cow::Borrowed(_)), "{end:?}");
+            assert_eq!(read.len(), LONGEST_LOSSY + length, "{end:?}");
+        }
+    }
 }
