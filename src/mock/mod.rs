@@ -18,6 +18,7 @@ mod script;
 mod step;
 mod stream;
 mod tools;
+mod tree;
 mod written;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::scene::Scene;
 use super::script::Attempt;
 use super::step::{Escalate, EscalateKind, Flood, Step};
 use super::stream::Stream;
-use super::{flood, grandchild, tools};
+use super::{flood, grandchild, tools, tree};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -63,6 +63,7 @@ fn act<W: Write>(step: &Step, scene: &Scene, stream: &mut Stream<W>) -> io::Resu
         Step::Turns { turns } => stream.totals.stated_turns = Some(*turns),
         Step::Retry { retry, times } => stream.retries(*retry, times.unwrap_or(1))?,
         Step::Grandchild(left) => grandchild::leave(left, scene)?,
+        Step::Tree(wanted) => tree::grow(wanted, scene)?,
         _ => speak(step, scene, stream)?,
     }
     Ok(())

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use super::api_error::Retried;
 use super::failure::Class;
 use super::grandchild::Grandchild;
+use super::tree::Tree;
 use crate::core::id::StoryId;
 
 /// Steps that stand alone as a word.
@@ -29,6 +30,7 @@ pub const ACTIONS: &[&str] = &[
     "claim",
     "hang",
     "grandchild",
+    "tree",
     "exit",
     "raw",
     "stderr",
@@ -111,6 +113,7 @@ pub enum Step {
     },
     HangAfterResult {},
     Grandchild(Grandchild),
+    Tree(Tree),
     Raw {
         raw: String,
     },

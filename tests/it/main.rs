@@ -13,6 +13,7 @@ mod commits;
 mod disk;
 mod dry_run;
 mod escalation;
+mod faults;
 mod gates;
 mod hearsay;
 mod interrupt;

@@ -40,6 +40,8 @@ fn every_step_can_be_written() {
         r#"{ grandchild = "plain" }"#,
         r#"{ grandchild = "setsid", command = "sleep 5", pid_file = "p", holds_output = true, clean_env = true }"#,
         r#"{ grandchild = "double-fork" }"#,
+        r#"{ tree = 3 }"#,
+        r#"{ tree = 3, ignore_term = true }"#,
         r#"{ raw = "x" }"#,
         r#"{ stderr = "x" }"#,
         r#"{ output = { mb = 1 } }"#,

@@ -1,0 +1,188 @@
+//! The worst agents there are. None leaves a process behind, none holds the run for longer than
+//! its grace, and none makes the driver large.
+
+use std::fs;
+use std::process::Child;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ralph::core::event::Event;
+
+use crate::support::world::{PATIENCE, Said, said, until};
+use crate::support::{Prd, World};
+
+/// What an agent that was told to end has, and a little for everything else.
+const AT_MOST: Duration = Duration::from_secs(5 + 2);
+/// In kB: what the driver may hold, and the longest line that it reads.
+const MOST_MEMORY: u64 = 40 * 1000 + 64 * 1024;
+
+struct Fault<'a> {
+    script: &'a str,
+    settings: &'a str,
+    /// How long it may be as it is after its last word before it has to be ended.
+    due: Duration,
+}
+
+impl Fault<'_> {
+    /// One iteration with this agent.
+    fn befalls(&self) -> (World, Said) {
+        let world = World::scripted(&Prd::stories(1), self.script);
+        world.write("ralph.toml", self.settings);
+        let child = world.start(&["--once"]);
+        let memory = watch_memory(&child);
+        let said = said(&child.wait_with_output().unwrap());
+        let left = world.processes();
+        assert!(left.is_empty(), "{left:?}\n{}", said.err);
+        let took = held(&world).saturating_sub(self.due);
+        assert!(took < AT_MOST, "{took:?} after it should have ended\n{}", said.err);
+        let most = memory.join().unwrap();
+        assert!(most > 0 && most < MOST_MEMORY, "{most} kB");
+        (world, said)
+    }
+}
+
+/// The driver's peak, asked for as long as it lives.
+fn watch_memory(driver: &Child) -> JoinHandle<u64> {
+    let status = format!("/proc/{}/status", driver.id());
+    std::thread::spawn(move || {
+        let mut most = 0;
+        until("the driver's end", || {
+            let status = fs::read_to_string(&status).unwrap_or_default();
+            let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let Some(peak) = peak else { return Some(()) };
+            most = most.max(peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap());
+            None
+        });
+        most
+    })
+}
+
+/// From the agent's last word (or its start, when it said nothing) to the end of its attempt.
+fn held(world: &World) -> Duration {
+    let mut times = world.journal().into_iter().filter_map(|recorded| match recorded.event {
+        Event::AttemptStarted(_) | Event::AttemptEnded(_) => Some(recorded.at),
+        _ => None,
+    });
+    let (started, ended) = (times.next().unwrap(), times.next().unwrap());
+    let last_word = last_timestamp(&fs::read_to_string(world.page(".log")).unwrap());
+    Duration::from_millis(u64::try_from(ended - last_word.unwrap_or(started)).unwrap())
+}
+
+fn last_timestamp(log: &str) -> Option<i64> {
+    let event = log.lines().rev().find(|line| line.contains("\"timestamp\""))?;
+    let event: serde_json::Value = serde_json::from_str(event).unwrap();
+    let time: jiff::Timestamp = event["timestamp"].as_str()?.parse().unwrap();
+    Some(time.as_millisecond())
+}
+
+/// Every claim comes with work, so that it can be true.
+fn steps(steps: &str) -> String {
+    format!("[default]\nsteps = [{{ write = \"${{STORY}}.txt\", text = \"work\" }}, {steps}]\n")
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn an_agent_that_ignores_sigterm() {
+    let script = steps("{ say = \"no\" }, { hang = \"ignore-term\" }");
+    let fault = Fault { script: &script, settings: "idle_timeout = \"1s\"\n", due: SECOND };
+    let (_, said) = fault.befalls();
+    assert!(said.err.contains("went silent"), "{}", said.err);
+}
+
+#[test]
+fn an_agent_that_never_begins() {
+    let script = "[default]\ninit = false\nsteps = [\"hang\"]\n";
+    let fault = Fault { script, settings: "first_event_timeout = \"1s\"\n", due: SECOND };
+    let (_, said) = fault.befalls();
+    assert!(said.err.contains("said nothing at all"), "{}", said.err);
+}
+
+#[test]
+fn an_agent_that_does_not_exit_after_its_result() {
+    let script = steps("\"complete\", \"hang_after_result\"");
+    let fault = Fault { script: &script, settings: "result_grace = \"1s\"\n", due: SECOND };
+    let (_, said) = fault.befalls();
+    assert_eq!(said.code, 0, "{}", said.err);
+}
+
+#[test]
+fn a_child_in_a_session_of_its_own_or_without_a_parent_that_may_hold_the_pipe() {
+    for kind in ["setsid", "double-fork"] {
+        for holds in [false, true] {
+            let script = steps(&format!(
+                "{{ grandchild = \"{kind}\", holds_output = {holds} }}, \"complete\""
+            ));
+            let fault = Fault { script: &script, settings: "", due: Duration::ZERO };
+            let (_, said) = fault.befalls();
+            assert_eq!(said.code, 0, "{kind} {holds}: {}", said.err);
+        }
+    }
+}
+
+#[test]
+fn a_thousand_processes() {
+    for deaf in [false, true] {
+        let script = steps(&format!(
+            "{{ tree = 1000, ignore_term = {deaf} }}, {{ run = \"{COUNT}\" }}, \"complete\""
+        ));
+        let fault = Fault { script: &script, settings: "", due: Duration::ZERO };
+        let (world, said) = fault.befalls();
+        assert_eq!(said.code, 0, "{}", said.err);
+        let count: u32 = world.read("count.txt").trim().parse().unwrap();
+        assert!(count >= 1000, "{count} were there");
+        assert!(said.err.contains("ended what the agent left behind"), "{}", said.err);
+        assert!(said.err.len() < 4000, "and not every one of them is named: {}", said.err);
+    }
+}
+
+/// Processes that came from this world's script: the agent, its shell, and the tree.
+const COUNT: &str = "grep -lzsx HOME=$HOME /proc/[0-9]*/environ | wc -l > count.txt";
+
+#[test]
+fn a_line_of_a_gigabyte() {
+    // Plain text says nothing of when it was said.
+    for (plain, due) in [(false, Duration::ZERO), (true, PATIENCE)] {
+        let line = steps("{ output = { line_mb = 1000 } }, \"complete\"");
+        let script = format!("{line}plain = {plain}\n");
+        let fault = Fault { script: &script, settings: "log_limit = \"8MB\"\n", due };
+        let (world, said) = fault.befalls();
+        assert_eq!(said.code, 0, "{}", said.err);
+        is_capped(&world, 1_000_000_000);
+    }
+}
+
+#[test]
+fn events_of_200_megabytes() {
+    let script = steps("{ output = { mb = 200 } }, \"complete\"");
+    let fault = Fault { script: &script, settings: "log_limit = \"8MB\"\n", due: Duration::ZERO };
+    let (world, said) = fault.befalls();
+    assert_eq!(said.code, 0, "{}", said.err);
+    is_capped(&world, 200_000_000);
+}
+
+/// Start and end of what was said are in the log, and how much is not.
+fn is_capped(world: &World, said: usize) {
+    let log = fs::read(world.page(".log")).unwrap();
+    assert!(log.len() <= 8_000_000, "{} bytes", log.len());
+    let log = String::from_utf8(log).unwrap();
+    assert!(log.starts_with("{\"") || log.starts_with("xxx"));
+    assert!(log.contains("Task US-001 complete"));
+    let (_, number) = log.split_once("\n… ").unwrap();
+    let (number, _) = number.split_once(" bytes were left out here …").unwrap();
+    let left_out: usize = number.parse().unwrap();
+    assert!(left_out + log.len() > said && left_out + log.len() < said + said / 50, "{left_out}");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_costs_nothing_but_the_log() {
+    // The next iteration's log is on a disk that is always full.
+    let full = "cd .ralph/runs/* && ln -s /dev/full 0002-US-002.log";
+    let script = steps(&format!("{{ run = \"{full}\" }}, \"complete\""));
+    let world = World::scripted(&Prd::stories(2), &script);
+    let said = world.run(&[]);
+    assert_eq!((said.code, world.passing().len()), (0, 2), "{}", said.err);
+    let told = said.err.matches("the agent's log is not whole").count();
+    assert_eq!(told, 1, "{}", said.err);
+    assert!(said.err.contains("No space left on device"), "{}", said.err);
+}
