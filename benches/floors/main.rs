@@ -14,12 +14,14 @@ mod gap;
 mod help;
 mod measure;
 mod memory;
+mod pipe;
 mod redact;
 mod scan;
 
-const ALL: [(&str, fn()); 6] = [
+const ALL: [(&str, fn()); 7] = [
     ("gap", gap::bench),
     ("scan", scan::bench),
+    ("pipe", pipe::bench),
     ("redact", redact::bench),
     ("memory", memory::bench),
     ("help", help::bench),
@@ -30,6 +32,11 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == agent::WORD) {
         return agent::play();
+    }
+    if let [word, recorded, ..] = words.as_slice()
+        && word == pipe::WORD
+    {
+        return pipe::play(recorded);
     }
     // Cargo itself adds `--bench`.
     let wanted: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
