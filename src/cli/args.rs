@@ -318,6 +318,9 @@ pub struct SuperviseArgs {
     /// Becomes the program's standard input
     #[arg(long)]
     pub input: PathBuf,
+    /// A program by this name is left alone when the others are ended
+    #[arg(long)]
+    pub keep: Vec<String>,
     #[arg(last = true, required = true)]
     pub command: Vec<OsString>,
 }

@@ -97,6 +97,7 @@ fn supervise(args: SuperviseArgs) -> Result<u8, CliError> {
         program: words.next().unwrap_or_default(),
         args: words.collect(),
         input: args.input,
+        keep: args.keep,
     };
     supervisor::supervise(&task)?;
     Ok(0)

@@ -85,7 +85,10 @@ impl Session<'_> {
             tree: self.tree,
             room,
             agent,
-            supervisor: Supervisor { program: std::env::current_exe()? },
+            supervisor: Supervisor {
+                program: std::env::current_exe()?,
+                keep: self.plan.keep_processes.clone(),
+            },
             secrets: self.secrets,
             reporter: self.reporter,
             human: self.human,

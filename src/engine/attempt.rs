@@ -12,20 +12,17 @@ use crate::agent::reading::{Heard, Read, Reading};
 use crate::core::outcome::{EndedBy, Exit};
 use crate::core::policy::Timeouts;
 use crate::core::secrets::Redactor;
-use crate::process::message::{Exit as ProcessExit, Report as ProcessReport};
-use crate::process::{Leader, Order, Running, ordered};
+use crate::process::{Order, Running, ordered};
 use crate::store::log::Log;
 
 use super::Happened;
 use super::ports::Activity;
+use super::progress::{Progress, TreeEnd};
 
 /// One read of the agent's output.
 const CHUNK: usize = 256 * 1024;
 /// After the last process is gone nothing can write any more; what is in the pipe is there now.
 const DRAIN: Duration = Duration::from_millis(300);
-
-/// The supervisor's own grace and patience, and a little: then it is not coming back.
-const END_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long a supervisor that has nothing more to do may take to end.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
@@ -39,17 +36,11 @@ pub struct Report {
     pub elapsed: Duration,
     /// What had to be ended after the agent itself was gone, or with it.
     pub ended: Vec<String>,
+    /// What was left alone, as the human wants it.
+    pub kept: Vec<String>,
     pub tree: TreeEnd,
     /// Why the log is not whole.
     pub log_problem: Option<io::Error>,
-}
-
-/// What is known of the agent's processes.
-pub enum TreeEnd {
-    Gone,
-    Survivors(Vec<String>),
-    /// The supervisor went away without a word.
-    Unknown,
 }
 
 pub struct Attendance {
@@ -68,36 +59,9 @@ pub struct Attendance {
     pub happened: mpsc::Sender<Happened>,
 }
 
-/// The changing part of an attendance.
-struct Progress {
-    started: Instant,
-    last_heard: Instant,
-    result_at: Option<Instant>,
-    exit: Option<Exit>,
-    ended_by: Option<EndedBy>,
-    ended: Vec<String>,
-    tree: Option<TreeEnd>,
-    open: (bool, bool),
-    leader: Option<Leader>,
-    /// Since when it is on its way out.
-    ending_since: Option<Instant>,
-}
-
 impl Attendance {
     pub async fn attend(mut self) {
-        let now = Instant::now();
-        let mut progress = Progress {
-            started: now,
-            last_heard: now,
-            result_at: None,
-            exit: None,
-            ended_by: None,
-            ended: Vec::new(),
-            tree: None,
-            open: (true, true),
-            leader: None,
-            ending_since: None,
-        };
+        let mut progress = Progress::new();
         self.listen(&mut progress).await;
         // Its last report came a moment before its end.
         let _ = timeout(LAST_MOMENT, self.running.supervisor_ended()).await;
@@ -117,6 +81,7 @@ impl Attendance {
             ended_by: progress.ended_by,
             elapsed: progress.started.elapsed(),
             ended: progress.ended,
+            kept: progress.kept,
             tree: progress.tree.unwrap_or(TreeEnd::Unknown),
             log_problem,
         };
@@ -136,7 +101,10 @@ impl Attendance {
             if drained_by.is_some() && progress.open == (false, false) {
                 return;
             }
-            let (deadline, why) = self.deadline(progress, drained_by);
+            let (deadline, why) = match drained_by {
+                Some(drained_by) => (drained_by, None),
+                None => progress.deadline(&self.timeouts, self.reading.has_begun()),
+            };
             tokio::select! {
                 // What was said comes before what was not: a process that was stopped itself must
                 // not take the agent's waiting output for silence.
@@ -225,66 +193,6 @@ impl Attendance {
         self.errors.append(&errors);
         self.reading.push_stderr(&errors);
         self.reading.push(&output, &mut |what| heard.push(activity(what)));
-    }
-
-    /// The next moment at which waiting on makes no sense, and why.
-    fn deadline(
-        &self,
-        progress: &Progress,
-        drained_by: Option<Instant>,
-    ) -> (Instant, Option<EndedBy>) {
-        if let Some(drained_by) = drained_by {
-            return (drained_by, None);
-        }
-        if let Some(since) = progress.ending_since {
-            return (since + END_PATIENCE, None);
-        }
-        let times = &self.timeouts;
-        if let Some(at) = progress.result_at {
-            return (at + times.after_result, Some(EndedBy::AfterResult));
-        }
-        let silence = if self.reading.has_begun() {
-            (progress.last_heard + times.idle, Some(EndedBy::IdleTimeout))
-        } else {
-            (progress.started + times.first_event, Some(EndedBy::FirstEventTimeout))
-        };
-        let whole = (progress.started + times.iteration, Some(EndedBy::IterationTimeout));
-        if whole.0 < silence.0 { whole } else { silence }
-    }
-}
-
-impl Progress {
-    fn take(&mut self, report: Option<ProcessReport>) {
-        if let Some(ProcessReport::Exited { .. }) = report {
-            self.ending_since.get_or_insert_with(Instant::now);
-        }
-        match report {
-            Some(ProcessReport::Spawned { pid }) => self.leader = Leader::hold(pid),
-            Some(ProcessReport::SpawnFailed { error }) => {
-                self.exit = Some(Exit::NotSpawned { error });
-                self.tree = Some(TreeEnd::Gone);
-            }
-            Some(ProcessReport::Exited { exit: ProcessExit::Code(code) }) => {
-                self.exit = Some(Exit::Code(code));
-            }
-            Some(ProcessReport::Exited { exit: ProcessExit::Signal(signal) }) => {
-                self.exit = Some(Exit::Signal(signal));
-            }
-            Some(ProcessReport::Gone { ended, survivors }) => {
-                self.ended = ended;
-                self.tree = Some(if survivors.is_empty() {
-                    TreeEnd::Gone
-                } else {
-                    TreeEnd::Survivors(survivors)
-                });
-            }
-            None => {
-                if let Some(leader) = &self.leader {
-                    leader.kill();
-                }
-                self.tree = Some(TreeEnd::Unknown);
-            }
-        }
     }
 }
 

@@ -14,6 +14,7 @@ mod disk;
 mod error;
 mod marks;
 pub mod ports;
+mod progress;
 mod question;
 mod resume;
 mod signals;

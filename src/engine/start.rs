@@ -17,9 +17,10 @@ use crate::process::Spec;
 use crate::store::log::Log;
 use crate::store::room::Pages;
 
-use super::attempt::{Attendance, Report, TreeEnd};
+use super::attempt::{Attendance, Report};
 use super::error::EngineError;
 use super::ports::Notice;
+use super::progress::TreeEnd;
 use super::{Engine, Happened};
 
 /// Standard error gets this part of the log's room: little is ever said there.
@@ -258,6 +259,11 @@ impl Engine {
         if !report.ended.is_empty() && report.ended_by.is_none() {
             let names = some_of(&report.ended);
             self.notice(Notice::Info(format!("ended what the agent left behind: {names}")));
+        }
+        if !report.kept.is_empty() {
+            let names = some_of(&report.kept);
+            let text = format!("left running, as `keep_processes` in ralph.toml says: {names}");
+            self.notice(Notice::Info(text));
         }
     }
 }

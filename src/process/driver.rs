@@ -24,6 +24,8 @@ const PIPE_BYTES: usize = 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct Supervisor {
     pub program: PathBuf,
+    /// Names of programs that it leaves alone.
+    pub keep: Vec<String>,
 }
 
 /// What runs, where, with what.
@@ -90,8 +92,9 @@ impl Supervisor {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut command = Command::new(&self.program);
-        command.arg("supervise").arg("--input").arg(&spec.input).arg("--").arg(&spec.program);
-        command.args(&spec.args).current_dir(&spec.dir);
+        command.arg("supervise").arg("--input").arg(&spec.input);
+        command.args(self.keep.iter().map(|name| format!("--keep={name}")));
+        command.arg("--").arg(&spec.program).args(&spec.args).current_dir(&spec.dir);
         for (key, value) in &spec.env {
             match value {
                 Some(value) => command.env(key, value),

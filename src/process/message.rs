@@ -26,9 +26,11 @@ pub enum Report {
     Exited {
         exit: Exit,
     },
-    /// Nothing is left of its tree, but for `survivors` that even SIGKILL did not end.
+    /// Nothing is left of its tree, but for `survivors` that even SIGKILL did not end, and for
+    /// what the human wants `kept`.
     Gone {
         ended: Vec<String>,
+        kept: Vec<String>,
         survivors: Vec<String>,
     },
 }

@@ -10,9 +10,16 @@
 //! The agent writes straight into the driver's pipes; the supervisor lets go of
 //! them as soon as the agent has them. A pipe's end of file is never waited for:
 //! something the agent left behind may hold it open for hours.
+//!
+//! Nothing is left means: `wait` says that there are no children. Only when daemons
+//! are there that the human wants kept, looking has to do.
 
 mod driver;
+mod ending;
 pub mod message;
+#[cfg_attr(target_os = "linux", path = "linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+mod platform;
 pub mod supervisor;
 mod tree;
 

@@ -1,6 +1,5 @@
 //! The process between driver and agent. See the module's theory of operation.
 
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,25 +9,21 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, WaitOptions, getpid, setsid, wait};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::ending::{Ending, POLL, Patience};
 use super::message::{Exit, Order, Report};
-use super::tree::{self, Seen};
-
-/// How long what was told to end has before it is killed.
-const GRACE: Duration = Duration::from_secs(5);
-/// How long SIGKILL may take before a process counts as not killable.
-const KILL_PATIENCE: Duration = Duration::from_secs(10);
-const POLL: Duration = Duration::from_millis(5);
+use super::tree::{Found, Keep, Seen, Snapshot};
 
 /// What to run, and what it reads.
 pub struct Task {
     pub program: OsString,
     pub args: Vec<OsString>,
     pub input: PathBuf,
+    /// Names of programs that are left alone.
+    pub keep: Vec<String>,
 }
 
 enum Happened {
@@ -53,22 +48,23 @@ pub fn supervise(task: &Task) -> io::Result<()> {
             return send(&control, &Report::SpawnFailed { error: error.to_string() });
         }
     };
-    let attended = attend(control, agent);
+    let attended = attend(control, agent, Keep::new(&task.keep));
     if attended.is_err() {
-        // Nobody watches it, so it must not go on.
-        tree::descendants(getpid().as_raw_pid()).iter().for_each(|one| one.signal(Signal::KILL));
+        // Nobody watches it, so it must not go on, and nothing of it.
+        let below = Snapshot::take().below(getpid().as_raw_pid(), |_| false);
+        below.others.iter().for_each(|one| one.signal(Signal::KILL));
     }
     attended
 }
 
-fn attend(control: UnixStream, agent: i32) -> io::Result<()> {
+fn attend(control: UnixStream, agent: i32, keep: Keep) -> io::Result<()> {
     let_go_of_the_pipes()?;
     let (sender, happened) = channel();
     listen(control.try_clone()?, sender.clone())?;
     obey_signals(sender.clone())?;
     reap(sender)?;
-    let mut watch =
-        Watch { control, agent, happened, ended: Vec::new(), named: HashSet::new(), killed: None };
+    let ending = Ending::new(Patience::default());
+    let mut watch = Watch { control, agent, keep, happened, ending, has_exited: false };
     watch.report(&Report::Spawned { pid: agent });
     watch.run();
     Ok(())
@@ -168,58 +164,47 @@ fn reap(happened: Sender<Happened>) -> io::Result<()> {
 struct Watch {
     control: UnixStream,
     agent: i32,
+    keep: Keep,
     happened: Receiver<Happened>,
-    /// Names of what had to be told to end, for the log.
-    ended: Vec<String>,
-    named: HashSet<i32>,
-    /// When everything was last killed.
-    killed: Option<Instant>,
-}
-
-/// How far the ending has gone; it only ever goes on.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Stage {
-    Running,
-    Terminating(Instant),
-    Killing(Instant),
+    ending: Ending,
+    /// The agent's own end was reported.
+    has_exited: bool,
 }
 
 impl Watch {
     fn run(&mut self) {
-        let mut stage = Stage::Running;
         loop {
-            let wanted = match self.next(stage) {
-                Some(Happened::NoChildren) => return self.gone(Vec::new()),
+            match self.next() {
+                Some(Happened::NoChildren) => return self.gone(&Found::default()),
                 Some(Happened::Reaped(pid, exit)) if pid == self.agent => {
+                    self.has_exited = true;
                     self.report(&Report::Exited { exit });
                     // `NoChildren` is next when nothing was left behind; else it is ended now.
                     match self.happened.recv_timeout(POLL) {
-                        Ok(Happened::NoChildren) => return self.gone(Vec::new()),
+                        Ok(Happened::NoChildren) => return self.gone(&Found::default()),
                         Ok(Happened::LifeLineCut | Happened::Ordered(Order::Kill)) => {
-                            Stage::Killing(Instant::now())
+                            self.ending.order(Order::Kill);
                         }
-                        _ => Stage::Terminating(Instant::now()),
+                        _ => self.ending.order(Order::Stop),
                     }
                 }
-                Some(Happened::Reaped(..)) => stage,
-                Some(Happened::Ordered(Order::Stop)) => Stage::Terminating(Instant::now()),
-                Some(Happened::Ordered(Order::Kill) | Happened::LifeLineCut) => {
-                    Stage::Killing(Instant::now())
-                }
-                None => stage,
-            };
-            stage = self.advance(stage, wanted);
-            if let Stage::Killing(since) = stage
-                && since.elapsed() > KILL_PATIENCE
-            {
-                let survivors = self.below().iter().map(describe).collect();
-                return self.gone(survivors);
+                Some(Happened::Ordered(order)) => self.ending.order(order),
+                Some(Happened::LifeLineCut) => self.ending.order(Order::Kill),
+                Some(Happened::Reaped(..)) | None => {}
+            }
+            self.go_on_ending();
+            if self.only_kept_is_left() {
+                let kept = self.below().kept;
+                return self.gone(&Found { kept, ..Found::default() });
+            }
+            if self.ending.is_in_vain() {
+                return self.gone(&self.below());
             }
         }
     }
 
-    fn next(&self, stage: Stage) -> Option<Happened> {
-        if stage == Stage::Running {
+    fn next(&self) -> Option<Happened> {
+        if !self.ending.has_begun() {
             return self.happened.recv().ok();
         }
         match self.happened.recv_timeout(POLL) {
@@ -229,40 +214,23 @@ impl Watch {
         }
     }
 
-    /// Enters a later stage when one is wanted or the grace is over, and acts on it.
-    fn advance(&mut self, now: Stage, wanted: Stage) -> Stage {
-        let stage = match (now, wanted) {
-            (Stage::Terminating(since), _) if since.elapsed() > GRACE => {
-                Stage::Killing(Instant::now())
-            }
-            (Stage::Running, later) => later,
-            (Stage::Terminating(_), Stage::Killing(since)) => Stage::Killing(since),
-            (stage, _) => stage,
-        };
-        match stage {
-            Stage::Terminating(_) if now == Stage::Running => self.signal_all(Signal::TERM),
-            // Again and again: what forks faster than it is counted is caught in a later round.
-            // But not for each of a thousand that have ended: looking takes longer than dying.
-            Stage::Killing(_) if self.killed.is_none_or(|last| last.elapsed() >= POLL) => {
-                self.signal_all(Signal::KILL);
-                self.killed = Some(Instant::now());
-            }
-            _ => {}
+    /// Where nothing is kept, `NoChildren` tells when it is over.
+    fn go_on_ending(&mut self) {
+        if self.ending.wants_a_look() {
+            let found = self.below();
+            self.ending.act_on(&found);
         }
-        stage
     }
 
-    fn below(&self) -> Vec<Seen> {
-        tree::descendants(getpid().as_raw_pid())
+    /// Then `NoChildren` never comes.
+    fn only_kept_is_left(&self) -> bool {
+        self.has_exited && self.ending.keeps_something() && self.ending.is_over()
     }
 
-    fn signal_all(&mut self, signal: Signal) {
-        for process in self.below() {
-            process.signal(signal);
-            if self.named.insert(process.pid) {
-                self.ended.push(describe(&process));
-            }
-        }
+    /// The agent itself is never kept, whatever its name.
+    fn below(&self) -> Found {
+        let is_kept = |process: &Seen| process.pid != self.agent && self.keep.has(process);
+        Snapshot::take().below(getpid().as_raw_pid(), is_kept)
     }
 
     /// A driver that is gone cannot be told, and need not be.
@@ -270,12 +238,9 @@ impl Watch {
         let _ = send(&self.control, report);
     }
 
-    fn gone(&mut self, survivors: Vec<String>) {
-        let ended = std::mem::take(&mut self.ended);
-        self.report(&Report::Gone { ended, survivors });
+    fn gone(&self, left: &Found) {
+        let names = |of: &[Seen]| of.iter().map(Seen::describe).collect();
+        let (kept, survivors) = (names(&left.kept), names(&left.others));
+        self.report(&Report::Gone { ended: self.ending.ended().to_vec(), kept, survivors });
     }
-}
-
-fn describe(process: &Seen) -> String {
-    format!("{} ({})", process.name, process.pid)
 }

@@ -1,16 +1,18 @@
-//! Finding and signalling the processes below this one.
+//! The processes there are, and which of them are below which.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use rustix::process::{Pid, Signal};
+
+use super::platform;
 
 /// A process as it was seen: its number alone may be somebody else's a moment later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub pid: i32,
     pub name: String,
-    parent: i32,
-    started: u64,
+    pub(super) parent: i32,
+    pub(super) started: u64,
 }
 
 impl Seen {
@@ -20,111 +22,116 @@ impl Seen {
             platform::signal(self, pid, signal);
         }
     }
+
+    /// For people.
+    pub fn describe(&self) -> String {
+        format!("{} ({})", self.name, self.pid)
+    }
 }
 
-/// Every living process below `root`, nearest first.
-pub fn descendants(root: i32) -> Vec<Seen> {
+/// Programs that are left alone, and whatever they run: daemons that serve more than one agent.
+#[derive(Clone, Debug, Default)]
+pub struct Keep {
+    names: Vec<String>,
+}
+
+impl Keep {
+    pub fn new(names: &[String]) -> Self {
+        Self { names: names.to_vec() }
+    }
+
+    pub fn has(&self, process: &Seen) -> bool {
+        // The name that the system gives is cut after 15 characters on Linux.
+        let is_named = |name: &String| self.names.contains(name);
+        !self.names.is_empty()
+            && (is_named(&process.name) || platform::program_names(process).iter().any(is_named))
+    }
+}
+
+/// What is to be ended, and what of the same tree is left alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    pub others: Vec<Seen>,
+    pub kept: Vec<Seen>,
+}
+
+/// Every living process, as far as one look can tell.
+pub struct Snapshot {
+    all: Vec<Seen>,
+}
+
+impl Snapshot {
+    pub fn take() -> Self {
+        Self { all: platform::processes() }
+    }
+
+    /// What is below `root`, nearest first, without what is below something kept.
+    pub fn below(self, root: i32, is_kept: impl Fn(&Seen) -> bool) -> Found {
+        let mut children = by_parent(self.all);
+        let first = children.remove(&root).unwrap_or_default();
+        with_descendants(first, children, is_kept)
+    }
+}
+
+fn by_parent(processes: Vec<Seen>) -> HashMap<i32, Vec<Seen>> {
     let mut children: HashMap<i32, Vec<Seen>> = HashMap::new();
-    for process in platform::processes() {
+    for process in processes {
         children.entry(process.parent).or_default().push(process);
     }
-    let mut found = children.remove(&root).unwrap_or_default();
-    let mut next = 0;
-    while let Some(parent) = found.get(next).map(|process| process.pid) {
-        found.extend(children.remove(&parent).unwrap_or_default());
-        next += 1;
+    children
+}
+
+fn with_descendants(
+    first: Vec<Seen>,
+    mut children: HashMap<i32, Vec<Seen>>,
+    is_kept: impl Fn(&Seen) -> bool,
+) -> Found {
+    let mut found = Found::default();
+    let mut waiting = VecDeque::from(first);
+    while let Some(process) = waiting.pop_front() {
+        if is_kept(&process) {
+            found.kept.push(process);
+        } else {
+            waiting.extend(children.remove(&process.pid).unwrap_or_default());
+            found.others.push(process);
+        }
     }
     found
 }
 
-#[cfg(target_os = "linux")]
-mod platform {
-    use std::fs;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-
-    use super::Seen;
-
-    pub fn processes() -> Vec<Seen> {
-        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-        entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .filter_map(read)
-            .collect()
+    fn seen(pid: i32, parent: i32, name: &str) -> Seen {
+        Seen { pid, name: name.to_owned(), parent, started: 0 }
     }
 
-    /// Holding a pidfd first makes the check and the signal speak of the same process.
-    pub fn signal(seen: &Seen, pid: Pid, signal: Signal) {
-        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
-        if read(seen.pid).is_some_and(|now| now.started == seen.started) {
-            // It may have ended by itself meanwhile, which is what is wanted.
-            let _ = pidfd_send_signal(handle, signal);
-        }
+    /// 1 ─ 2 ─┬─ 3 ─ 5
+    ///        └─ 4 ─ 6 ─ 7
+    fn snapshot() -> Snapshot {
+        let tree = [(7, 6, "g"), (5, 3, "e"), (2, 1, "b"), (3, 2, "c"), (4, 2, "d"), (6, 4, "f")];
+        let init = seen(1, 0, "a");
+        let all = tree.map(|(pid, parent, name)| seen(pid, parent, name)).into_iter();
+        Snapshot { all: all.chain([init]).collect() }
     }
 
-    /// None for a zombie too: it is dead, only its parent has not looked yet.
-    fn read(pid: i32) -> Option<Seen> {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        parse(pid, &String::from_utf8_lossy(&stat))
+    fn pids(processes: &[Seen]) -> Vec<i32> {
+        let mut pids: Vec<i32> = processes.iter().map(|process| process.pid).collect();
+        pids.sort_unstable();
+        pids
     }
 
-    /// The name stands in parentheses and may itself hold any character, `)` included.
-    fn parse(pid: i32, stat: &str) -> Option<Seen> {
-        let (before, after) = stat.rsplit_once(')')?;
-        let (_, name) = before.split_once('(')?;
-        let mut fields = after.split_ascii_whitespace();
-        let state = fields.next()?;
-        let parent = fields.next()?.parse().ok()?;
-        let started = fields.nth(17)?.parse().ok()?;
-        (!matches!(state, "Z" | "X")).then(|| Seen { pid, name: name.to_owned(), parent, started })
+    #[test]
+    fn a_tree_has_all_of_its_layers_and_nothing_else() {
+        let found = snapshot().below(2, |_| false);
+        assert_eq!((pids(&found.others), pids(&found.kept)), (vec![3, 4, 5, 6, 7], vec![]));
+        assert_eq!(snapshot().below(5, |_| false), Found::default());
     }
 
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-
-        #[test]
-        fn a_name_with_parentheses_does_not_shift_the_fields() {
-            let stat = "7 (a) b (c) S 42 7 7 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 991 0 0";
-            let seen = parse(7, stat);
-            assert_eq!(
-                seen,
-                Some(Seen { pid: 7, name: "a) b (c".to_owned(), parent: 42, started: 991 })
-            );
-        }
-
-        #[test]
-        fn the_dead_are_not_listed() {
-            assert_eq!(parse(7, "7 (x) Z 42 7 7 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 991 0"), None);
-        }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod platform {
-    use std::process::Command;
-
-    use rustix::process::{Pid, Signal, kill_process};
-
-    use super::Seen;
-
-    pub fn processes() -> Vec<Seen> {
-        let Ok(listing) = Command::new("/bin/ps").args(["-A", "-o", "pid=,ppid=,ucomm="]).output()
-        else {
-            return Vec::new();
-        };
-        String::from_utf8_lossy(&listing.stdout).lines().filter_map(parse).collect()
-    }
-
-    fn parse(line: &str) -> Option<Seen> {
-        let mut fields = line.split_ascii_whitespace();
-        let pid = fields.next()?.parse().ok()?;
-        let parent = fields.next()?.parse().ok()?;
-        let name = fields.collect::<Vec<_>>().join(" ");
-        Some(Seen { pid, name, parent, started: 0 })
-    }
-
-    pub fn signal(_seen: &Seen, pid: Pid, signal: Signal) {
-        let _ = kill_process(pid, signal);
+    #[test]
+    fn what_is_kept_is_kept_with_what_it_runs() {
+        let found = snapshot().below(2, |process| process.name == "d");
+        assert_eq!((pids(&found.others), pids(&found.kept)), (vec![3, 5], vec![4]));
     }
 }

@@ -25,6 +25,7 @@ const SMALLEST_LOG_LIMIT: u64 = 1_000_000;
 const DEFAULT_MIN_FREE_DISK: u64 = 1_000_000_000;
 
 const A_COUNT: &str = "a number from 1 on";
+const A_PROGRAM_NAME: &str = "the name of a program, without its folder";
 
 /// What the command line said; None where it was silent.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +63,8 @@ pub struct Plan {
     pub log_limit: u64,
     /// Bytes; None: nobody looks.
     pub min_free_disk: Option<u64>,
+    /// Names of programs that are left alone when an agent's processes are ended.
+    pub keep_processes: Vec<String>,
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
     pub agent: AgentChoice,
@@ -163,6 +166,7 @@ impl Plan {
             timeouts: timeouts(&file)?,
             log_limit: log_limit(&file)?,
             min_free_disk: min_free_disk(&file)?,
+            keep_processes: keep_processes(&file)?,
             verify: file.verify,
             recheck: file.recheck,
             protect: file.protect,
@@ -244,6 +248,17 @@ fn min_free_disk(file: &SettingsFile) -> Result<Option<u64>, PlanError> {
         "a size such as `1GB`, or `none`",
         |text| if text == "none" { Some(None) } else { size::parse(text).map(Some) },
     )
+}
+
+fn keep_processes(file: &SettingsFile) -> Result<Vec<String>, PlanError> {
+    let is_name =
+        |name: &str| (!name.is_empty() && !name.contains(['/', '\0'])).then(|| name.to_owned());
+    let one = |name: &String| {
+        let origin = Origin::File("keep_processes");
+        let bad = || PlanError::Bad { origin, value: visible_line(name), expected: A_PROGRAM_NAME };
+        is_name(name.trim()).ok_or_else(bad)
+    };
+    file.keep_processes.iter().map(one).collect()
 }
 
 /// `none` switches a limit off; `0` would be a run that can do nothing.
@@ -344,6 +359,20 @@ mod tests {
         for (log, disk) in [(Some("999kB"), None), (Some("none"), None), (None, Some("little"))] {
             let error = with(log, disk).unwrap_err();
             assert!(!error.is_usage() && error.to_string().contains("ralph.toml"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_named_by_its_program_alone() {
+        let keep = |name: &str| SettingsFile {
+            keep_processes: vec!["sccache".into(), name.into()],
+            ..SettingsFile::default()
+        };
+        let kept = plan(Flags::default(), &[], keep(" watchman ")).unwrap().keep_processes;
+        assert_eq!(kept, ["sccache", "watchman"]);
+        for bad in ["", " ", "/usr/bin/sccache", "a\0b"] {
+            let error = plan(Flags::default(), &[], keep(bad)).unwrap_err().to_string();
+            assert!(error.starts_with("`keep_processes` in ralph.toml: "), "{error}");
         }
     }
 

@@ -17,6 +17,7 @@ mod faults;
 mod gates;
 mod hearsay;
 mod interrupt;
+mod keep;
 mod limits;
 mod mark;
 mod one_run;

@@ -1,9 +1,11 @@
 //! A world of its own for each test.
 
 pub mod api;
-pub mod prd;
+pub mod daemon;
+mod prd;
 pub mod pty;
 pub mod world;
 
+pub use daemon::Daemon;
 pub use prd::Prd;
 pub use world::World;

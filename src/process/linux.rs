@@ -1,0 +1,76 @@
+//! Processes by way of `/proc`.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::tree::Seen;
+
+pub fn processes() -> Vec<Seen> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(read)
+        .collect()
+}
+
+/// Holding a pidfd first makes the check and the signal speak of the same process.
+pub fn signal(seen: &Seen, pid: Pid, signal: Signal) {
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    if is_still(seen) {
+        // It may have ended by itself meanwhile, which is what is wanted.
+        let _ = pidfd_send_signal(handle, signal);
+    }
+}
+
+/// The names of its file and of its first argument.
+pub fn program_names(seen: &Seen) -> Vec<String> {
+    let file = fs::read_link(format!("/proc/{}/exe", seen.pid)).unwrap_or_default();
+    let words = fs::read(format!("/proc/{}/cmdline", seen.pid)).unwrap_or_default();
+    let first = words.split(|byte| *byte == 0).next().unwrap_or_default();
+    let first = String::from_utf8_lossy(first);
+    let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
+    [name(&file), name(Path::new(&*first))].into_iter().flatten().collect()
+}
+
+fn is_still(seen: &Seen) -> bool {
+    read(seen.pid).is_some_and(|now| now.started == seen.started)
+}
+
+/// None for a zombie too: it is dead, only its parent has not looked yet.
+fn read(pid: i32) -> Option<Seen> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse(pid, &String::from_utf8_lossy(&stat))
+}
+
+/// The name stands in parentheses and may itself hold any character, `)` included.
+fn parse(pid: i32, stat: &str) -> Option<Seen> {
+    let (before, after) = stat.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
+    let mut fields = after.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    (!matches!(state, "Z" | "X")).then(|| Seen { pid, name: name.to_owned(), parent, started })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        let stat = "7 (a) b (c) S 42 7 7 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 991 0 0";
+        let seen = parse(7, stat);
+        assert_eq!(
+            seen,
+            Some(Seen { pid: 7, name: "a) b (c".to_owned(), parent: 42, started: 991 })
+        );
+    }
+
+    #[test]
+    fn the_dead_are_not_listed() {
+        assert_eq!(parse(7, "7 (x) Z 42 7 7 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 991 0"), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! Daemons that the human wants kept: neither ended nor waited for.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::world::{said, until};
+use crate::support::{Daemon, Prd, World};
+
+/// The system cuts names after 15 characters.
+const NAMES: [&str; 2] = ["short-daemon", "a-daemon-with-a-very-long-name"];
+
+/// A daemon with a child of its own, and a process that is nobody's daemon.
+fn script(daemon: &Daemon, end: &str) -> String {
+    format!(
+        "[default]\nsteps = [{{ write = \"work.txt\", text = \"work\" }},\n\
+           {{ grandchild = \"double-fork\", command = \"{}\", pid_file = \"../daemon\" }},\n\
+           {{ grandchild = \"setsid\", command = \"exec sleep 1000\", pid_file = \"../other\" }},\n\
+           {{ run = \"until [ -s ../daemon ] && [ -s ../other ]; do sleep 0.01; done; echo y > ../here\" }},\n\
+           {end}]\n",
+        daemon.command()
+    )
+}
+
+fn pid(world: &World, file: &str) -> Pid {
+    Pid::from_raw(world.await_file(file).trim().parse().unwrap()).unwrap()
+}
+
+/// The daemon is all that is left; then it is ended, by the test that started it.
+fn only_the_daemon_is_left(world: &World) {
+    let daemon = pid(world, "../daemon");
+    let left = world.processes();
+    assert!(left.len() == 1 && left[0].contains("-daemon"), "{left:?}");
+    kill_process(daemon, Signal::KILL).unwrap();
+    until("the daemon to be gone", || world.processes().is_empty().then_some(()));
+}
+
+#[test]
+fn a_kept_daemon_outlives_its_agent_and_is_told_once() {
+    for name in NAMES {
+        let world = World::with(&Prd::stories(1));
+        let daemon = Daemon::new(&world, name);
+        world.write("ralph.toml", &daemon.setting());
+        std::fs::write(world.script(), script(&daemon, "\"complete\"")).unwrap();
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let (daemon, other) = (pid(&world, "../daemon"), pid(&world, "../other"));
+        let of = |pid: Pid| format!("({})", pid.as_raw_pid());
+        let line = |start: &str| {
+            let lines: Vec<&str> = said.err.lines().filter(|line| line.contains(start)).collect();
+            assert_eq!(lines.len(), 1, "{start} {}", said.err);
+            lines[0].to_owned()
+        };
+        let (ended, kept) = (line("ended what the agent left behind"), line("left running"));
+        assert!(ended.contains(&of(other)) && !ended.contains(&of(daemon)), "{ended}");
+        assert!(kept.contains(&of(daemon)) && !kept.contains(&of(other)), "{kept}");
+        only_the_daemon_is_left(&world);
+    }
+}
+
+#[test]
+fn it_outlives_an_interruption_and_a_killed_driver() {
+    for how in [Signal::INT, Signal::KILL] {
+        let world = World::with(&Prd::stories(1));
+        let daemon = Daemon::new(&world, NAMES[1]);
+        world.write("ralph.toml", &daemon.setting());
+        std::fs::write(world.script(), script(&daemon, "\"hang\"")).unwrap();
+        let child = world.start(&[]);
+        world.await_file("../here");
+        kill_process(Pid::from_child(&child), how).unwrap();
+        let said = said(&child.wait_with_output().unwrap());
+        assert_eq!(said.code, if how == Signal::INT { 130 } else { -1 }, "{}", said.err);
+        until("the others to be gone", || (world.processes().len() == 1).then_some(()));
+        only_the_daemon_is_left(&world);
+    }
+}
+
+#[test]
+fn an_agent_is_ended_whatever_its_name() {
+    let world = World::with(&Prd::stories(1));
+    world.write("ralph.toml", "idle_timeout = \"1s\"\nkeep_processes = [\"ralph\", \"sleep\"]\n");
+    let said =
+        world.ralph(&["run", "--once", "--agent-command", "sh -c 'echo hm; exec sleep 1000'"]);
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert!(world.processes().is_empty(), "{:?}", world.processes());
+}
