@@ -1,5 +1,6 @@
 //! `ralph mark`: the human's way to set a story's marks.
 
+use crate::process::sweep::RUN_ID;
 use crate::store::prd::{Mark, PrdFile, set_mark};
 
 use super::args::{MarkArg, MarkArgs};
@@ -41,7 +42,7 @@ pub fn mark(args: &MarkArgs) -> Result<u8, CliError> {
 
 /// What an agent decides about itself does not count.
 pub fn refuse_agents(command: &str) -> Result<(), CliError> {
-    match std::env::var_os("RALPH_RUN_ID") {
+    match std::env::var_os(RUN_ID) {
         Some(_) => Err(CliError::NotForAgents(command.to_owned())),
         None => Ok(()),
     }

@@ -9,19 +9,22 @@ use crate::core::permission::PermissionMode;
 use crate::core::policy::{OnEscalation, OnLimit};
 use crate::core::secrets::Rules;
 use crate::core::text::visible_line;
-use crate::engine::BacklogFile;
 use crate::engine::ports::{Notice, Reporter};
+use crate::engine::{BacklogFile, end_earlier_runs};
 use crate::git::{GitError, Head, Place as GitPlace, Switched, WorkTree};
 use crate::mock;
 use crate::settings::{AgentChoice, AgentKind, Flags, Plan, SettingsFile};
 use crate::store::atomic;
+use crate::store::journal::SqliteJournal;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, TerminalHuman, UiOptions};
 
 use super::args::{AgentArg, OnEscalationArg, OnLimitArg, PermissionModeArg, RunArgs};
 use super::error::CliError;
 use super::permissions;
-use super::session::{Place, Session, exit_code, instructions, secrets, take_lock};
+use super::session::{
+    Place, Session, exit_code, instructions, journal_path, secrets, take_lock, work_tree_name,
+};
 use super::trust;
 
 pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
@@ -35,6 +38,7 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     let mut plan = Plan::new(flags(args), &ui::env_var, file, &root)?;
     check_script(&plan)?;
     let mut reporter = ui::reporter(look);
+    end_what_is_left(&tree, &plan, reporter.as_mut())?;
     let human = Arc::new(TerminalHuman::new(look.color));
     let secrets = secrets();
     name_the_command(&plan, &secrets, reporter.as_mut());
@@ -120,6 +124,16 @@ pub fn flags(args: RunArgs) -> Flags {
         once: args.once,
         story: args.story,
     }
+}
+
+/// Nothing of an earlier run may work in the tree while this one does.
+fn end_what_is_left(
+    tree: &WorkTree,
+    plan: &Plan,
+    reporter: &mut dyn Reporter,
+) -> Result<(), CliError> {
+    let runs = SqliteJournal::open_runs(&journal_path(tree)?, &work_tree_name(tree))?;
+    Ok(end_earlier_runs(&runs, &plan.keep_processes, reporter)?)
 }
 
 /// It may come from a file that somebody else wrote.

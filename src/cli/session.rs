@@ -178,9 +178,14 @@ pub fn lock_path(tree: &WorkTree) -> Result<PathBuf, CliError> {
 }
 
 pub fn scope(tree: &WorkTree, place: &Place) -> Scope {
+    Scope { backlog: place.key.clone(), work_tree: work_tree_name(tree) }
+}
+
+/// Empty for the main one.
+pub fn work_tree_name(tree: &WorkTree) -> String {
     let linked = tree.git_dir() != tree.common_dir();
     let name = tree.git_dir().file_name().filter(|_| linked).unwrap_or_default();
-    Scope { backlog: place.key.clone(), work_tree: name.to_string_lossy().into_owned() }
+    name.to_string_lossy().into_owned()
 }
 
 fn human_files(place: &Place) -> Vec<PathBuf> {

@@ -9,6 +9,7 @@ use crate::core::evidence::{Findings, GateReport, Item, Weighed, weigh};
 use crate::core::gate::Gate;
 use crate::core::id::StoryId;
 use crate::evidence::{Checked, Runner};
+use crate::process::sweep::RUN_ID;
 use crate::store::room::append_private;
 
 use super::Engine;
@@ -141,7 +142,7 @@ impl Engine {
         let mut env: Vec<(OsString, Option<OsString>)> =
             GIT_PLACES.iter().map(|name| (OsString::from(name), None)).collect();
         let mut set = |key: &str, value: String| env.push((key.into(), Some(value.into())));
-        set("RALPH_RUN_ID", self.run.clone());
+        set(RUN_ID, self.run.clone());
         set("RALPH_ITERATION", self.state.iterations.to_string());
         if let Some(story) = story {
             set("RALPH_STORY", story.to_string());

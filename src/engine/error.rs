@@ -11,6 +11,13 @@ use crate::store::journal::JournalError;
 use crate::store::prd::{EditError, LoadError, WriteError};
 use crate::store::room::RoomError;
 
+/// Where the next run can tell which processes are an earlier one's, it looks itself.
+const LOOK: &str = if cfg!(target_os = "linux") {
+    "`ralph run` again looks for it and ends it"
+} else {
+    "look for it, then run `ralph run` again"
+};
+
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error(transparent)]
@@ -39,8 +46,14 @@ pub enum EngineError {
     )]
     Survivors(Vec<String>),
     #[error(
+        "this `ralph run` was started below processes of the run that it would go on with: {}; \
+         start it in a shell of its own",
+        .0.join(", ")
+    )]
+    InsideItself(Vec<String>),
+    #[error(
         "the supervisor of the agent was killed from outside, so nobody can tell what of the \
-         agent still runs; look for it, then run `ralph run` again"
+         agent still runs; {LOOK}"
     )]
     SupervisorLost,
     #[error(

@@ -11,8 +11,10 @@ mod claim;
 mod close;
 mod concerns;
 mod disk;
+mod earlier;
 mod error;
 mod marks;
+mod names;
 pub mod ports;
 mod progress;
 mod question;
@@ -43,6 +45,7 @@ use crate::store::journal::Journal;
 use crate::store::room::Room;
 
 pub use backlog::BacklogFile;
+pub use earlier::end_earlier_runs;
 pub use error::EngineError;
 use ports::{Human, Notice, Reporter, View};
 pub use signals::{SIGINT, Signals};

@@ -14,20 +14,19 @@ use crate::core::secrets::Redactor;
 use crate::core::verdict::{Evidence, Verdict, is_false_promise, judge};
 use crate::core::{backlog::Story, signal::Signals};
 use crate::process::Spec;
+use crate::process::sweep::RUN_ID;
 use crate::store::log::Log;
 use crate::store::room::Pages;
 
 use super::attempt::{Attendance, Report};
 use super::error::EngineError;
+use super::names::some_of;
 use super::ports::Notice;
 use super::progress::TreeEnd;
 use super::{Engine, Happened};
 
 /// Standard error gets this part of the log's room: little is ever said there.
 const ERRORS_SHARE: u64 = 16;
-
-/// Processes that are named when they were ended.
-const MOST_NAMES: usize = 12;
 
 /// What is known of an attempt under way beside the journal.
 pub struct UnderWay {
@@ -119,7 +118,7 @@ impl Engine {
         let attempt = self.state.story(&started.story).map_or(1, |known| known.attempts);
         let mut env = launch.env;
         for (key, value) in [
-            ("RALPH_RUN_ID", self.run.clone()),
+            (RUN_ID, self.run.clone()),
             ("RALPH_STORY", started.story.to_string()),
             ("RALPH_ITERATION", started.iteration.to_string()),
             ("RALPH_ATTEMPT", attempt.to_string()),
@@ -265,15 +264,6 @@ impl Engine {
             let text = format!("left running, as `keep_processes` in ralph.toml says: {names}");
             self.notice(Notice::Info(text));
         }
-    }
-}
-
-/// Nobody reads a thousand names.
-fn some_of(names: &[String]) -> String {
-    let shown = names.get(..MOST_NAMES).unwrap_or(names).join(", ");
-    match names.len().saturating_sub(MOST_NAMES) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 

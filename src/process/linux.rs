@@ -1,9 +1,12 @@
 //! Processes by way of `/proc`.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::param::clock_ticks_per_second;
+use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
 use super::tree::Seen;
 
@@ -34,8 +37,39 @@ pub fn program_names(seen: &Seen) -> Vec<String> {
     [name(&file), name(Path::new(&*first))].into_iter().flatten().collect()
 }
 
+/// Whether it is this user's, began at that time (milliseconds since the epoch) or later, and has
+/// exactly this entry in its environment.
+pub fn carries(seen: &Seen, entry: &[u8], since: i64) -> bool {
+    fs::read(format!("/proc/{}/environ", seen.pid)).is_ok_and(|all| has(&all, entry))
+        && is_ours(seen)
+        && began(seen).is_some_and(|began| began >= since)
+        && is_still(seen)
+}
+
+fn has(environment: &[u8], entry: &[u8]) -> bool {
+    // What follows the last NUL is empty and no entry.
+    !entry.is_empty() && environment.split(|byte| *byte == 0).any(|one| one == entry)
+}
+
+fn is_ours(seen: &Seen) -> bool {
+    fs::metadata(format!("/proc/{}", seen.pid))
+        .is_ok_and(|folder| folder.uid() == geteuid().as_raw())
+}
+
 fn is_still(seen: &Seen) -> bool {
     read(seen.pid).is_some_and(|now| now.started == seen.started)
+}
+
+/// By the clock on the wall, as the journal counts; the system counts from its own start.
+fn began(seen: &Seen) -> Option<i64> {
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let uptime: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
+    let ticks_per_second = i64::try_from(clock_ticks_per_second()).ok()?;
+    let after_boot = i64::try_from(seen.started).ok()? * 1000 / ticks_per_second;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    #[expect(clippy::cast_possible_truncation, reason = "no machine is up for so long")]
+    let uptime = (uptime * 1000.0) as i64;
+    Some(i64::try_from(now.as_millis()).ok()? - uptime + after_boot)
 }
 
 /// None for a zombie too: it is dead, only its parent has not looked yet.
@@ -72,5 +106,16 @@ mod tests {
     #[test]
     fn the_dead_are_not_listed() {
         assert_eq!(parse(7, "7 (x) Z 42 7 7 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 991 0"), None);
+    }
+
+    #[test]
+    fn only_a_whole_entry_of_an_environment_counts() {
+        let environment = b"A=1\0RALPH_RUN_ID=1-2\0B=RALPH_RUN_ID=3-4\0XRALPH_RUN_ID=5-6\0";
+        assert!(has(environment, b"RALPH_RUN_ID=1-2"));
+        for entry in ["", "RALPH_RUN_ID=1", "RALPH_RUN_ID=", "RALPH_RUN_ID=3-4", "RALPH_RUN_ID=5-6"]
+        {
+            assert!(!has(environment, entry.as_bytes()), "{entry}");
+        }
+        assert!(!has(b"", b""));
     }
 }

@@ -12,7 +12,8 @@
 //! something the agent left behind may hold it open for hours.
 //!
 //! Nothing is left means: `wait` says that there are no children. Only when daemons
-//! are there that the human wants kept, looking has to do.
+//! are there that the human wants kept, looking has to do. And when a supervisor was
+//! killed together with its driver, the next run looks for what it left (`sweep`).
 
 mod driver;
 mod ending;
@@ -21,7 +22,9 @@ pub mod message;
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
 mod platform;
 pub mod supervisor;
+pub mod sweep;
 mod tree;
 
 pub use driver::{Leader, Running, SpawnError, Spec, Supervisor, ordered};
 pub use message::Order;
+pub use tree::Keep;

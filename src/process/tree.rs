@@ -65,11 +65,31 @@ impl Snapshot {
         Self { all: platform::processes() }
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &Seen> {
+        self.all.iter()
+    }
+
+    /// What is above a process, nearest first.
+    pub fn above(&self, pid: i32) -> Vec<&Seen> {
+        let process = |pid: i32| self.all.iter().find(|process| process.pid == pid);
+        let parent = |child: &&Seen| process(child.parent);
+        let chain = std::iter::successors(process(pid).and_then(|own| parent(&own)), parent);
+        // What was seen one after the other may point in a circle.
+        chain.take(self.all.len()).collect()
+    }
+
     /// What is below `root`, nearest first, without what is below something kept.
     pub fn below(self, root: i32, is_kept: impl Fn(&Seen) -> bool) -> Found {
         let mut children = by_parent(self.all);
         let first = children.remove(&root).unwrap_or_default();
         with_descendants(first, children, is_kept)
+    }
+
+    /// These, and what is below them.
+    pub fn from(self, roots: &[i32], is_kept: impl Fn(&Seen) -> bool) -> Found {
+        let (first, rest): (Vec<Seen>, Vec<Seen>) =
+            self.all.into_iter().partition(|process| roots.contains(&process.pid));
+        with_descendants(first, by_parent(rest), is_kept)
     }
 }
 
@@ -126,6 +146,9 @@ mod tests {
     fn a_tree_has_all_of_its_layers_and_nothing_else() {
         let found = snapshot().below(2, |_| false);
         assert_eq!((pids(&found.others), pids(&found.kept)), (vec![3, 4, 5, 6, 7], vec![]));
+        let found = snapshot().from(&[3, 4, 6], |_| false);
+        assert_eq!((pids(&found.others), pids(&found.kept)), (vec![3, 4, 5, 6, 7], vec![]));
+        assert_eq!(snapshot().from(&[], |_| false), Found::default());
         assert_eq!(snapshot().below(5, |_| false), Found::default());
     }
 
@@ -133,5 +156,18 @@ mod tests {
     fn what_is_kept_is_kept_with_what_it_runs() {
         let found = snapshot().below(2, |process| process.name == "d");
         assert_eq!((pids(&found.others), pids(&found.kept)), (vec![3, 5], vec![4]));
+        let found = snapshot().from(&[2], |process| process.name == "d");
+        assert_eq!((pids(&found.others), pids(&found.kept)), (vec![2, 3, 5], vec![4]));
+    }
+
+    #[test]
+    fn the_way_up_ends_at_the_top_and_in_no_circle() {
+        let above = |snapshot: &Snapshot, pid| -> Vec<i32> {
+            snapshot.above(pid).iter().map(|process| process.pid).collect()
+        };
+        assert_eq!(above(&snapshot(), 7), [6, 4, 2, 1]);
+        assert_eq!(above(&snapshot(), 99), [0; 0]);
+        let circle = Snapshot { all: vec![seen(2, 3, "b"), seen(3, 2, "c")] };
+        assert_eq!(above(&circle, 2).len(), 2);
     }
 }

@@ -48,10 +48,47 @@ pub struct SqliteJournal {
     scope: Scope,
 }
 
+/// A run without an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRun {
+    pub run: String,
+    /// Milliseconds since the Unix epoch.
+    pub began: i64,
+}
+
 impl SqliteJournal {
     pub fn open(path: &Path, scope: Scope) -> Result<Self, JournalError> {
         Ok(Self { connection: schema::connect(path)?, scope })
     }
+
+    /// The runs of a work tree that have no end, whatever their backlog.
+    pub fn open_runs(path: &Path, work_tree: &str) -> Result<Vec<OpenRun>, JournalError> {
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let rows = last_events(&schema::connect(path)?, work_tree).map_err(JournalError::Read)?;
+        let mut open = Vec::new();
+        for (run, began, payload) in rows {
+            let last: Event = serde_json::from_str(&payload).map_err(JournalError::Payload)?;
+            if !matches!(last, Event::RunEnded { .. }) {
+                open.push(OpenRun { run, began });
+            }
+        }
+        Ok(open)
+    }
+}
+
+/// Each run with the time of its first event, and its last event.
+fn last_events(
+    connection: &Connection,
+    work_tree: &str,
+) -> rusqlite::Result<Vec<(String, i64, String)>> {
+    let mut query = connection.prepare(
+        "SELECT run, began, payload FROM events JOIN (
+             SELECT MAX(seq) AS last, MIN(at) AS began FROM events WHERE work_tree = ?1 GROUP BY run
+         ) ON seq = last ORDER BY seq",
+    )?;
+    query.query_map([work_tree], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
 }
 
 impl Journal for SqliteJournal {
@@ -130,5 +167,26 @@ mod tests {
         one.append("r", 1, &[interrupted(1)]).unwrap();
         let other = SqliteJournal::open(&path, scope("b.json")).unwrap();
         assert_eq!(other.read(0).unwrap().0, []);
+    }
+
+    #[test]
+    fn runs_without_an_end_are_told_whatever_their_backlog() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        assert_eq!(SqliteJournal::open_runs(&path, "").unwrap(), []);
+        let ended = Event::RunEnded { reason: crate::core::policy::StopReason::AllDone };
+        let mut one = SqliteJournal::open(&path, scope("one.json")).unwrap();
+        one.append("done", 1, &[Event::RunContinued, ended]).unwrap();
+        one.append("open", 2, &[Event::RunContinued]).unwrap();
+        one.append("open", 3, &[interrupted(2)]).unwrap();
+        let mut two = SqliteJournal::open(&path, scope("two.json")).unwrap();
+        two.append("other", 4, &[Event::RunContinued]).unwrap();
+        let elsewhere = Scope { work_tree: "linked".to_owned(), ..scope("one.json") };
+        let mut three = SqliteJournal::open(&path, elsewhere).unwrap();
+        three.append("linked", 5, &[Event::RunContinued]).unwrap();
+        let open = |run: &str, began| OpenRun { run: run.to_owned(), began };
+        let runs = |tree| SqliteJournal::open_runs(&path, tree).unwrap();
+        assert_eq!(runs(""), [open("open", 2), open("other", 4)]);
+        assert_eq!(runs("linked"), [open("linked", 5)]);
     }
 }

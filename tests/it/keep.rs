@@ -9,7 +9,7 @@ use crate::support::{Daemon, Prd, World};
 const NAMES: [&str; 2] = ["short-daemon", "a-daemon-with-a-very-long-name"];
 
 /// A daemon with a child of its own, and a process that is nobody's daemon.
-fn script(daemon: &Daemon, end: &str) -> String {
+fn script(daemon: &Daemon<'_>, end: &str) -> String {
     format!(
         "[default]\nsteps = [{{ write = \"work.txt\", text = \"work\" }},\n\
            {{ grandchild = \"double-fork\", command = \"{}\", pid_file = \"../daemon\" }},\n\

@@ -12,6 +12,7 @@ mod commands;
 mod commits;
 mod disk;
 mod dry_run;
+mod earlier_runs;
 mod escalation;
 mod faults;
 mod gates;

@@ -6,6 +6,6 @@ mod prd;
 pub mod pty;
 pub mod world;
 
-pub use daemon::Daemon;
+pub use daemon::{Daemon, Sleeper};
 pub use prd::Prd;
 pub use world::World;

@@ -160,6 +160,11 @@ impl World {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
+    /// What `ralph status` knows.
+    pub fn state(&self) -> serde_json::Value {
+        serde_json::from_str(&self.ralph(&["status", "--json"]).out).unwrap()
+    }
+
     pub fn subjects(&self) -> Vec<String> {
         self.git(&["log", "--format=%s"]).lines().map(str::to_owned).collect()
     }
