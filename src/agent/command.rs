@@ -89,7 +89,9 @@ impl Agent {
         let mut env: Vec<(OsString, Option<OsString>)> =
             NESTING_MARKS.iter().map(|mark| (OsString::from(mark), None)).collect();
         env.push(("DISABLE_AUTOUPDATER".into(), Some("1".into())));
-        env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".into(), Some("1".into())));
+        if !self.settings.background_tasks {
+            env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".into(), Some("1".into())));
+        }
         let args = claude::args(&self.settings, gates).into_iter().map(OsString::from).collect();
         Ok(Launch { program, args, env })
     }

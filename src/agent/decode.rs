@@ -4,7 +4,8 @@ use crate::core::event::Usage;
 use crate::core::outcome::{ApiError, ResultSeen};
 use crate::core::text::{shorten, visible_line};
 
-use super::stream_json::{Block, Field, Line, Message, ModelUsages, RateLimit, ToolInput};
+use super::background::TaskNews;
+use super::stream_json::{Block, Field, Line, Message, ModelUsages, RateLimit, Task, ToolInput};
 
 /// The longest description of what the agent does now.
 const MAX_DOING: usize = 200;
@@ -36,6 +37,7 @@ pub enum News {
     Denied {
         tool: String,
     },
+    Task(TaskNews),
     Result(Box<ResultSeen>, Usage),
 }
 
@@ -109,6 +111,22 @@ fn system(line: &Line<'_>, told: &mut Told) {
     } else if line.subtype.is("permission_denied") {
         let tool = line.tool_name.text().unwrap_or_default();
         told.news = Some(News::Denied { tool });
+    } else {
+        told.news = task(line).map(News::Task);
+    }
+}
+
+/// Sub-agents that the agent waits for are tasks too, but none in the background.
+fn task(line: &Line<'_>) -> Option<TaskNews> {
+    if line.subtype.is("task_started") && !line.is_backgrounded.is_false() {
+        Some(TaskNews::Started(line.task_id.text()?))
+    } else if line.subtype.is("task_notification") {
+        Some(TaskNews::Ended(line.task_id.text()?))
+    } else if line.subtype.is("background_tasks_changed") {
+        let id = |task: Field<'_>| Task::parse(task.raw()?)?.id.text();
+        Some(TaskNews::Running(line.tasks.items().into_iter().filter_map(id).collect()))
+    } else {
+        None
     }
 }
 

@@ -5,6 +5,7 @@
 //! `Reading`: the signals of the main agent's own text and the facts from which
 //! `core::outcome` makes a class.
 
+mod background;
 mod claude;
 pub mod command;
 pub mod decode;

@@ -8,6 +8,7 @@ use crate::core::id::StoryId;
 use crate::core::outcome::{AUTHENTICATION_FAILED, Seen};
 use crate::core::signal::{Scanner, Signals};
 
+use super::background::Background;
 use super::decode::{News, Told, decode};
 use super::echo::Echo;
 use super::lines::Lines;
@@ -30,6 +31,9 @@ pub struct Reading {
     usage: Usage,
     started: Option<Started>,
     denied: BTreeMap<String, u32>,
+    background: Background,
+    /// A turn began, and its result is not in yet.
+    in_turn: bool,
     last_words: Vec<u8>,
     anything: bool,
 }
@@ -69,6 +73,8 @@ impl Reading {
             usage: Usage::default(),
             started: None,
             denied: BTreeMap::new(),
+            background: Background::default(),
+            in_turn: false,
             last_words: Vec::new(),
             anything: false,
         }
@@ -92,6 +98,17 @@ impl Reading {
 
     pub fn has_result(&self) -> bool {
         self.seen.result.is_some()
+    }
+
+    /// How many tasks are known to run in the background.
+    pub fn background_tasks(&self) -> usize {
+        self.background.count()
+    }
+
+    /// More can come of it by itself: from the background, or from the turn that the CLI begins
+    /// when a task there has ended.
+    pub fn is_at_work(&self) -> bool {
+        self.in_turn || self.background_tasks() > 0
     }
 
     /// The CLI tries again what cannot succeed: a login that is refused.
@@ -157,6 +174,7 @@ impl Reading {
             News::Started { version, model } => {
                 // A new turn: what failed before it did not end the process.
                 self.seen.api_error = None;
+                self.in_turn = true;
                 self.started = Some(Started { version, model });
             }
             News::Retry(error) => self.seen.retrying = Some(error),
@@ -166,7 +184,9 @@ impl Reading {
                 *self.denied.entry(tool).or_default() += 1;
             }
             News::Denied { .. } => {}
+            News::Task(news) => self.background.take(news),
             News::Result(result, usage) => {
+                self.in_turn = false;
                 self.seen.result = Some(*result);
                 self.usage = usage;
             }

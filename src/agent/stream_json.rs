@@ -47,6 +47,10 @@ impl<'a> Field<'a> {
         self.0 == Some("true")
     }
 
+    pub fn is_false(self) -> bool {
+        self.0 == Some("false")
+    }
+
     /// What a list holds.
     pub fn items(self) -> Vec<Field<'a>> {
         let items = self.read::<Vec<&serde_json::value::RawValue>>().unwrap_or_default();
@@ -107,6 +111,9 @@ object! {
         total_cost_usd = "total_cost_usd",
         model_usage = "modelUsage",
         num_turns = "num_turns",
+        task_id = "task_id",
+        is_backgrounded = "is_backgrounded",
+        tasks = "tasks",
     } until Line::is_enough
 }
 
@@ -156,6 +163,10 @@ object! {
         query = "query",
         description = "description",
     } until |_: &ToolInput<'_>| false
+}
+
+object! {
+    Task { id = "task_id" } until |found: &Task<'_>| found.id.is_present()
 }
 
 object! {

@@ -59,6 +59,8 @@ pub struct Timeouts {
     pub iteration: Duration,
     /// Between its result and its exit.
     pub after_result: Duration,
+    /// The same, at most, while work goes on that it left in the background.
+    pub background: Duration,
 }
 
 impl Default for Timeouts {
@@ -68,6 +70,7 @@ impl Default for Timeouts {
             idle: Duration::from_mins(15),
             iteration: Duration::from_mins(90),
             after_result: Duration::from_secs(10),
+            background: Duration::from_mins(2),
         }
     }
 }

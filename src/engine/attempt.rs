@@ -163,9 +163,7 @@ impl Attendance {
             Heard::Said(_) if listening => said.push(activity(what)),
             Heard::Said(_) => {}
         });
-        if self.reading.has_result() {
-            progress.result_at.get_or_insert(progress.last_heard);
-        }
+        progress.note_result(&self.reading);
         if self.reading.is_hopeless() && progress.ended_by.is_none() {
             progress.ended_by = Some(EndedBy::HopelessRetry);
             self.order(Order::Stop, progress).await;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::agent::reading::Reading;
 use crate::core::outcome::{EndedBy, Exit};
 use crate::core::policy::Timeouts;
 use crate::process::Leader;
@@ -24,7 +25,10 @@ pub enum TreeEnd {
 pub struct Progress {
     pub started: Instant,
     pub last_heard: Instant,
+    /// When the first result came.
     pub result_at: Option<Instant>,
+    /// Since when nothing more is to be expected of it.
+    pub done_since: Option<Instant>,
     pub exit: Option<Exit>,
     pub ended_by: Option<EndedBy>,
     pub ended: Vec<String>,
@@ -43,6 +47,7 @@ impl Progress {
             started: now,
             last_heard: now,
             result_at: None,
+            done_since: None,
             exit: None,
             ended_by: None,
             ended: Vec::new(),
@@ -54,13 +59,31 @@ impl Progress {
         }
     }
 
+    pub fn note_result(&mut self, reading: &Reading) {
+        if !reading.has_result() {
+            return;
+        }
+        self.result_at.get_or_insert(self.last_heard);
+        if reading.is_at_work() {
+            self.done_since = None;
+        } else {
+            self.done_since.get_or_insert(self.last_heard);
+        }
+    }
+
+    /// Work in the background has its own grace, but all of it together no more than that.
+    fn result_deadline(&self, result_at: Instant, times: &Timeouts) -> Instant {
+        let last = result_at + times.background.max(times.after_result);
+        self.done_since.map_or(last, |since| last.min(since + times.after_result))
+    }
+
     /// The next moment at which waiting on makes no sense, and why.
     pub fn deadline(&self, times: &Timeouts, has_begun: bool) -> (Instant, Option<EndedBy>) {
         if let Some(since) = self.ending_since {
             return (since + END_PATIENCE, None);
         }
         if let Some(at) = self.result_at {
-            return (at + times.after_result, Some(EndedBy::AfterResult));
+            return (self.result_deadline(at, times), Some(EndedBy::AfterResult));
         }
         let silence = if has_begun {
             (self.last_heard + times.idle, Some(EndedBy::IdleTimeout))

@@ -28,6 +28,8 @@ pub struct AgentSettings {
     pub setting_sources: Option<String>,
     pub mcp_config: Vec<String>,
     pub strict_mcp_config: bool,
+    /// Commands may go on in the background, after the result too.
+    pub background_tasks: bool,
     /// Anything else, as it is.
     pub args: Vec<String>,
 }

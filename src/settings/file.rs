@@ -27,6 +27,7 @@ pub struct SettingsFile {
     pub idle_timeout: Option<String>,
     pub iteration_timeout: Option<String>,
     pub result_grace: Option<String>,
+    pub background_grace: Option<String>,
     /// Daemons that are left alone when an agent's processes are ended.
     pub keep_processes: Vec<String>,
     /// Commands that have to pass before any story is done.

@@ -228,6 +228,7 @@ fn timeouts(file: &SettingsFile) -> Result<Timeouts, PlanError> {
         idle: time("idle_timeout", &file.idle_timeout, default.idle)?,
         iteration: time("iteration_timeout", &file.iteration_timeout, default.iteration)?,
         after_result: time("result_grace", &file.result_grace, default.after_result)?,
+        background: time("background_grace", &file.background_grace, default.background)?,
     })
 }
 

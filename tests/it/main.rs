@@ -4,6 +4,7 @@
 
 mod support;
 
+mod after_result;
 mod architecture;
 mod backlog_edits;
 mod bad_days;

@@ -448,6 +448,39 @@ fn no_work_goes_on_in_the_background() {
     assert!(asked[1].contains("unexpected parameter `run_in_background`"), "{}", asked[1]);
 }
 
+fn in_background(command: &str) -> Reply {
+    let input = json!({"command": command, "description": "A task", "run_in_background": true});
+    Reply::uses("Bash", input)
+}
+
+#[test]
+fn work_in_the_background_may_come_to_its_end_when_it_is_allowed() {
+    let settings = format!("result_grace = \"100ms\"\n{FREE}\nbackground_tasks = true");
+    let Some(scene) = scene(&Prd::stories(1), &settings, |_| {
+        let task = in_background("sleep 3; echo late > late.txt");
+        Api::replying([task, Reply::says(DONE), Reply::says("The task has ended.")])
+    }) else {
+        return;
+    };
+    let said = scene.run(&["--once"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    scene.is_closed_in_one_commit("PRD.json\nlate.txt\n");
+}
+
+#[test]
+fn work_in_the_background_that_does_not_end_is_ended_and_the_result_counts() {
+    let graces = "result_grace = \"100ms\"\nbackground_grace = \"1s\"";
+    let settings = format!("{graces}\n{FREE}\nbackground_tasks = true");
+    let Some(scene) = scene(&Prd::stories(1), &settings, |_| {
+        Api::replying([in_background("echo up > up.txt; sleep 1000"), Reply::says(DONE)])
+    }) else {
+        return;
+    };
+    let said = scene.run(&["--once"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    scene.is_closed_in_one_commit("PRD.json\nup.txt\n");
+}
+
 #[test]
 fn what_a_command_leaves_running_is_ended() {
     let leave = "setsid sleep 1000 > left.txt 2>&1 & nohup sleep 1000 > /dev/null 2>&1 & \

@@ -161,3 +161,30 @@ fn only_a_refusal_says_until_when_the_service_refuses() {
         assert_eq!(read(&recording, recording.output.len()).seen.limit_resets_at, until, "{file}");
     }
 }
+
+#[test]
+fn work_in_the_background_is_counted_until_it_ends() {
+    for (file, at_results, at_the_end) in [
+        ("a_plain_text.jsonl", &[0][..], 0),
+        ("r_subagent.jsonl", &[0], 0),
+        ("n_background_setsid.jsonl", &[0], 0),
+        ("n_run_in_background.jsonl", &[1], 1),
+        ("n_run_in_background_disabled.jsonl", &[0], 0),
+        ("n_run_in_background_finishes.jsonl", &[1, 0], 0),
+        ("n_run_in_background_default_ceiling.jsonl", &[1, 0], 0),
+        ("n_run_in_background_sigterm_after_result.jsonl", &[1], 0),
+        ("v2.1.197_n_run_in_background.jsonl", &[1], 0),
+    ] {
+        let (mut reading, mut found) = (reading(), Vec::new());
+        for line in recording(file).output.split_inclusive(|byte| *byte == b'\n') {
+            reading.push(line, &mut |_| {});
+            let event: serde_json::Value = serde_json::from_slice(line).expect("JSON");
+            if event["type"] == "result" {
+                found.push(reading.background_tasks());
+                assert_eq!(reading.is_at_work(), reading.background_tasks() > 0, "{file}");
+            }
+        }
+        assert_eq!((&*found, reading.background_tasks()), (at_results, at_the_end), "{file}");
+        assert!(!reading.is_at_work() || at_the_end > 0, "{file}");
+    }
+}
