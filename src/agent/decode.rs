@@ -9,6 +9,8 @@ use super::stream_json::{Block, Field, Line, Message, ModelUsages, RateLimit, Ta
 
 /// The longest description of what the agent does now.
 const MAX_DOING: usize = 200;
+/// The longest name of a version or a model.
+const MAX_NAME: usize = 100;
 /// The model name under which the CLI puts its own words into the conversation.
 const SYNTHETIC: &str = "<synthetic>";
 
@@ -103,7 +105,8 @@ fn api_error(line: &Line<'_>) -> ApiError {
 
 fn system(line: &Line<'_>, told: &mut Told) {
     if line.subtype.is("init") {
-        let (version, model) = (line.claude_code_version.text(), line.model.text());
+        let name = |field: Field<'_>| Some(shorten(&visible_line(&field.text()?), MAX_NAME));
+        let (version, model) = (name(line.claude_code_version), name(line.model));
         told.news = Some(News::Started { version, model });
     } else if line.subtype.is("api_retry") {
         told.doing.push(retry(line));

@@ -140,6 +140,8 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
         "running": holder.is_some(),
         "iterations": state.iterations,
         "wait": wait,
+        "agent_version": state.agent_version,
+        "model": state.model,
         "stop": state.ended,
         "stories": stories,
     })

@@ -179,6 +179,11 @@ pub struct AttemptEnded {
     /// What it changed that a human should see before a claim counts.
     #[serde(default)]
     pub concerns: Vec<Concern>,
+    /// The agent's own word for its version, if it said one.
+    #[serde(default)]
+    pub agent_version: Option<String>,
+    #[serde(default)]
+    pub model: Option<String>,
 }
 
 /// What an attempt used, as far as the agent said.

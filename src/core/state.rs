@@ -20,6 +20,9 @@ pub struct RunState {
     pub iterations: u32,
     /// Agents that were started, whether they count as an iteration or not.
     pub attempts: u32,
+    /// What the last agent said of itself.
+    pub agent_version: Option<String>,
+    pub model: Option<String>,
     /// The service's bad days in a row.
     pub trouble: Option<Row>,
     pub in_flight: BTreeMap<String, AttemptStarted>,
@@ -271,6 +274,8 @@ impl RunState {
 
     fn end_attempt(&mut self, end: &AttemptEnded, at: i64) {
         self.in_flight.remove(&end.attempt);
+        self.agent_version = end.agent_version.clone().or(self.agent_version.take());
+        self.model = end.model.clone().or(self.model.take());
         self.note_weather(&end.verdict, at);
         let story = self.entry(&end.story);
         story.head.clone_from(&end.head);

@@ -182,6 +182,7 @@ impl Engine {
             _ => (Vec::new(), None),
         };
         let problem = problem.or(trouble);
+        let agent = report.read.started.clone().unwrap_or_default();
         self.tell(&report, &signals, evidence, under_way.as_ref());
         let mut events = vec![Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: report.attempt.clone(),
@@ -193,6 +194,8 @@ impl Engine {
             elapsed_ms: u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX),
             head: self.parts.tree.head_commit().unwrap_or_default(),
             concerns: concerns.clone(),
+            agent_version: agent.version,
+            model: agent.model,
         }))];
         let plain = self.is_plain_claim(&started.story, !concerns.is_empty());
         events.extend(follow_up(&started, verdict, plain));

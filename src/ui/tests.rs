@@ -85,6 +85,8 @@ fn ended(story: &str, verdict: Verdict, elapsed_ms: u64, cost_usd: Option<f64>) 
         outcome: Outcome::Completed,
         head: None,
         concerns: vec![],
+        agent_version: None,
+        model: None,
         signals: Signals::default(),
         verdict,
         usage: Usage { cost_usd, ..Usage::default() },

@@ -1,5 +1,9 @@
 //! The commands round the loop, and wrong usage.
 
+use ralph::core::event::{AttemptEnded, Event};
+use ralph::store::journal::{Journal, Scope, SqliteJournal};
+use serde_json::json;
+
 use crate::support::world::until;
 use crate::support::{Prd, World};
 
@@ -107,6 +111,32 @@ fn a_story_runs_only_while_somebody_holds_the_lock() {
     let killed = world.ralph(&["status"]).out;
     assert!(killed.contains("US-001  open"), "{killed}");
     assert!(killed.contains("interrupted; `ralph run` goes on"), "{killed}");
+}
+
+#[test]
+fn the_agents_version_and_model_are_known_with_each_attempt() {
+    let world = World::with(&Prd::stories(1));
+    assert_eq!(world.run(&[]).code, 0);
+    let state = world.state();
+    assert_eq!((&state["agent_version"], &state["model"]), (&json!("mock"), &json!("mock")));
+    let scope = Scope { backlog: "PRD.json".to_owned(), work_tree: String::new() };
+    let journal = SqliteJournal::open(&world.path(".git/ralph/journal.db"), scope).unwrap();
+    let (events, _) = journal.read(0).unwrap();
+    let ended = events.iter().find_map(|recorded| match &recorded.event {
+        Event::AttemptEnded(ended) => Some(ended),
+        _ => None,
+    });
+    let ended = ended.expect("an attempt");
+    assert_eq!(
+        (ended.agent_version.as_deref(), ended.model.as_deref()),
+        (Some("mock"), Some("mock"))
+    );
+
+    // As it was written before there were such fields.
+    let mut old = serde_json::to_value(ended).unwrap();
+    old.as_object_mut().unwrap().retain(|key, _| key != "agent_version" && key != "model");
+    let read: AttemptEnded = serde_json::from_value(old).unwrap();
+    assert_eq!((read.agent_version, read.model), (None, None));
 }
 
 #[test]

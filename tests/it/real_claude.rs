@@ -173,6 +173,10 @@ fn a_story_is_done_with_tools_and_becomes_one_commit() {
     scene.is_closed_in_one_commit("PRD.json\nhello.txt\ntwice.txt\n");
     assert_eq!(scene.world.read("twice.txt"), "hello\nhello\n");
     assert_eq!(scene.world.status(), "");
+    let state = scene.world.state();
+    let version = state["agent_version"].as_str().expect("its version is in the journal");
+    assert!(version.starts_with(|first: char| first.is_ascii_digit()), "{version}");
+    assert!(state["model"].as_str().is_some_and(|model| model.starts_with("claude-")), "{state}");
     let shows_cost = said.err.contains('$') && !said.err.contains("$0.00");
     assert!(shows_cost, "{}", said.err);
     let asked = scene.api.asked();

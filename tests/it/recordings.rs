@@ -188,3 +188,15 @@ fn work_in_the_background_is_counted_until_it_ends() {
         assert!(!reading.is_at_work() || at_the_end > 0, "{file}");
     }
 }
+
+#[test]
+fn an_agent_says_which_it_is() {
+    for (file, version) in
+        [("a_plain_text.jsonl", "2.1.325"), ("v2.1.197_n_run_in_background.jsonl", "2.1.197")]
+    {
+        let recording = recording(file);
+        let started = read(&recording, recording.output.len()).started.expect("an init");
+        assert_eq!(started.version.as_deref(), Some(version), "{file}");
+        assert!(started.model.is_some_and(|model| model.starts_with("claude-")), "{file}");
+    }
+}

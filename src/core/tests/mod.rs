@@ -169,6 +169,8 @@ impl History {
             elapsed_ms: 100,
             head: Some("head after".into()),
             concerns: vec![],
+            agent_version: None,
+            model: None,
         })))
     }
 
