@@ -29,6 +29,7 @@ pub enum News {
     Started {
         version: Option<String>,
         model: Option<String>,
+        login: Login,
     },
     Retry(ApiError),
     ApiError(ApiError),
@@ -41,6 +42,16 @@ pub enum News {
     },
     Task(TaskNews),
     Result(Box<ResultSeen>, Usage),
+}
+
+/// How the agent shows the service who it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Login {
+    /// A key from the environment: it is right or wrong.
+    Key,
+    /// Something that the CLI itself can get anew.
+    #[default]
+    Renewable,
 }
 
 /// None when the line is not one of Claude's events: then it is plain text.
@@ -107,7 +118,9 @@ fn system(line: &Line<'_>, told: &mut Told) {
     if line.subtype.is("init") {
         let name = |field: Field<'_>| Some(shorten(&visible_line(&field.text()?), MAX_NAME));
         let (version, model) = (name(line.claude_code_version), name(line.model));
-        told.news = Some(News::Started { version, model });
+        let is_key = line.api_key_source.is("ANTHROPIC_API_KEY");
+        let login = if is_key { Login::Key } else { Login::Renewable };
+        told.news = Some(News::Started { version, model, login });
     } else if line.subtype.is("api_retry") {
         told.doing.push(retry(line));
         told.news = Some(News::Retry(api_error(line)));

@@ -9,7 +9,7 @@ use crate::core::outcome::{AUTHENTICATION_FAILED, Seen};
 use crate::core::signal::{Scanner, Signals};
 
 use super::background::Background;
-use super::decode::{News, Told, decode};
+use super::decode::{Login, News, Told, decode};
 use super::echo::Echo;
 use super::lines::Lines;
 
@@ -30,6 +30,9 @@ pub struct Reading {
     seen: Seen,
     usage: Usage,
     started: Option<Started>,
+    login: Login,
+    /// How often in a row the login was refused, and tried again.
+    refused: u32,
     denied: BTreeMap<String, u32>,
     background: Background,
     /// A turn began, and its result is not in yet.
@@ -72,6 +75,8 @@ impl Reading {
             seen: Seen::default(),
             usage: Usage::default(),
             started: None,
+            login: Login::default(),
+            refused: 0,
             denied: BTreeMap::new(),
             background: Background::default(),
             in_turn: false,
@@ -111,9 +116,14 @@ impl Reading {
         self.in_turn || self.background_tasks() > 0
     }
 
-    /// The CLI tries again what cannot succeed: a login that is refused.
+    /// The CLI tries again what cannot succeed: a login that is refused. One that can be renewed
+    /// is, but only after the first refusal was told.
     pub fn is_hopeless(&self) -> bool {
-        self.seen.retrying.as_ref().is_some_and(|retry| retry.error == AUTHENTICATION_FAILED)
+        let refusals = match self.login {
+            Login::Key => 1,
+            Login::Renewable => 2,
+        };
+        self.refused >= refusals
     }
 
     pub fn finish(mut self, heard: &mut dyn FnMut(Heard<'_>)) -> Read {
@@ -164,14 +174,19 @@ impl Reading {
         for doing in &told.doing {
             heard(Heard::Doing(doing));
         }
-        if let Some(news) = told.news {
-            self.news(news);
+        match told.news {
+            Some(news) => self.news(news),
+            None if told.said.is_empty() && told.doing.is_empty() => {}
+            None => self.refused = 0,
         }
     }
 
     fn news(&mut self, news: News) {
+        let is_refusal = matches!(&news, News::Retry(e) if e.error == AUTHENTICATION_FAILED);
+        self.refused = if is_refusal { self.refused + 1 } else { 0 };
         match news {
-            News::Started { version, model } => {
+            News::Started { version, model, login } => {
+                self.login = login;
                 // A new turn: what failed before it did not end the process.
                 self.seen.api_error = None;
                 self.in_turn = true;

@@ -103,6 +103,7 @@ object! {
         tool_name = "tool_name",
         model = "model",
         claude_code_version = "claude_code_version",
+        api_key_source = "apiKeySource",
         is_error = "is_error",
         terminal_reason = "terminal_reason",
         stop_reason = "stop_reason",
@@ -137,7 +138,8 @@ impl Line<'_> {
     /// The kind mostly comes first, so the rest of many a line need not be looked at.
     fn is_enough(&self) -> bool {
         if self.kind.is("system") && self.subtype.is("init") {
-            return self.claude_code_version.is_present() && self.model.is_present();
+            let wanted = [self.claude_code_version, self.model, self.api_key_source];
+            return wanted.iter().all(|field| field.is_present());
         }
         self.kind.is_present() && !self.is_of_interest()
     }

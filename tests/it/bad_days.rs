@@ -83,3 +83,15 @@ fn an_agent_that_only_talks_of_limits_has_finished() {
     );
     assert_eq!(world.run(&[]).code, 0);
 }
+
+#[test]
+fn a_login_is_given_up_at_its_second_refusal() {
+    for (times, code) in [(1, 0), (2, 4)] {
+        let script = format!(
+            "[default]\nsteps = [{{ retry = \"login\", times = {times} }}, {{ sleep = \"1s\" }}, \
+             {{ write = \"work.txt\", text = \"work\" }}, \"complete\"]\n"
+        );
+        let said = World::scripted(&Prd::stories(1), &script).run(&["--once"]);
+        assert_eq!(said.code, code, "{times}: {}", said.err);
+    }
+}

@@ -297,6 +297,25 @@ fn a_key_that_is_wrong_is_not_tried_for_minutes() {
 }
 
 #[test]
+fn a_login_that_is_refused_once_may_be_renewed() {
+    let expired = Reply::error(401, "authentication_error", "OAuth token has expired");
+    for (refusals, code) in [(1, 0), (10, 4)] {
+        let refused = vec![expired.clone(); refusals];
+        let Some(mut scene) = scene(&Prd::stories(1), FREE, |world| {
+            let work = [write(&world.path("hello.txt"), "hello\n"), Reply::says(DONE)];
+            Api::replying(refused.into_iter().chain(work))
+        }) else {
+            return;
+        };
+        scene.login = ("CLAUDE_CODE_OAUTH_TOKEN", "dummy-oauth-token");
+        scene.retries = None;
+        let said = scene.run(&["--once"]);
+        assert_eq!(said.code, code, "{}", said.err);
+        assert!(scene.api.count() <= 4, "{}", scene.api.count());
+    }
+}
+
+#[test]
 fn an_empty_account_is_named() {
     let empty = Reply::error(
         400,
