@@ -13,6 +13,7 @@ use super::outcome::Outcome;
 use super::policy::StopReason;
 use super::signal::{Escalation, Signals};
 use super::verdict::Verdict;
+use super::why;
 
 /// The version of the event format that this program writes.
 pub const VERSION: u32 = 1;
@@ -153,6 +154,8 @@ pub struct AttemptStarted {
     pub criteria: Option<Vec<String>>,
     /// The human's guidance was put into the prompt.
     pub guided: bool,
+    #[serde(default)]
+    pub why: why::Why,
 }
 
 /// Where the repository stood at a story's first attempt.

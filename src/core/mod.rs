@@ -22,6 +22,7 @@ pub mod text;
 pub mod time;
 pub mod verdict;
 pub mod weather;
+pub mod why;
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

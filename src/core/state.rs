@@ -12,6 +12,7 @@ use super::policy::{OnLimit, StopReason};
 use super::signal::{Escalation, EscalationKind};
 use super::verdict::Verdict;
 use super::weather::{Row, Weather};
+use super::why;
 
 /// The fold of one backlog's events: the current run's figures, and what is known of each story.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,6 +81,8 @@ pub struct StoryState {
     pub too_long: u32,
     /// What went wrong in the last attempt, for the next one.
     pub last_error: Option<String>,
+    /// Why the next attempt is made; of one in flight, why it was.
+    pub why: why::Why,
     /// Where its set-aside work is kept.
     pub set_aside: Option<String>,
     /// Where work is kept that could not be brought back.
@@ -170,7 +173,8 @@ impl RunState {
                 self.entry(story).evidence.clone_from(items);
             }
             Event::ClaimRejected { story, error, fingerprint, unfounded } => {
-                self.refuse(story, error, fingerprint);
+                let why = why::Why::after_rejection(&self.entry(story).evidence);
+                self.refuse(story, error, fingerprint, why);
                 self.entry(story).unfounded += u32::from(*unfounded);
             }
             Event::ClosePlanned { attempt, story } => {
@@ -182,7 +186,9 @@ impl RunState {
                 self.marks.passing = passing.iter().cloned().collect();
                 self.marks.skipped = skipped.iter().cloned().collect();
             }
-            Event::CloseRefused { story, error } => self.refuse(story, error, error),
+            Event::CloseRefused { story, error } => {
+                self.refuse(story, error, error, why::Why::ClaimRejected);
+            }
             Event::WorkLetGo { story } => self.let_go(story),
             Event::StoryClosed(closed) => {
                 self.marks.passing.insert(closed.story.clone());
@@ -210,6 +216,9 @@ impl RunState {
                 let story = self.entry(story);
                 story.set_aside = None;
                 story.does_not_fit = (!conflicts.is_empty()).then(|| reference.clone());
+                if story.does_not_fit.is_some() {
+                    story.why = story.why.without_its_work();
+                }
             }
             Event::BaseSet { story, base } => {
                 self.in_tree = Some(story.clone());
@@ -233,6 +242,7 @@ impl RunState {
 
     /// A new run starts from zero, but for what the human and the tree still hold.
     fn start(&mut self, start: &RunStarted) {
+        self.cut_attempts_off();
         let mut before = std::mem::take(self);
         for id in &start.carried {
             if let Some(story) = before.stories.remove(id) {
@@ -244,8 +254,14 @@ impl RunState {
         self.ask_again();
     }
 
+    fn cut_attempts_off(&mut self) {
+        for attempt in std::mem::take(&mut self.in_flight).into_values() {
+            self.entry(&attempt.story).why = why::Why::Recovery;
+        }
+    }
+
     fn ask_again(&mut self) {
-        self.in_flight.clear();
+        self.cut_attempts_off();
         self.aborted = false;
         for question in self.stories.values_mut().filter_map(|story| story.question.as_mut()) {
             question.parked = false;
@@ -282,6 +298,7 @@ impl RunState {
         story.elapsed_ms += end.elapsed_ms;
         story.usage.add(&end.usage);
         story.concerns.clone_from(&end.concerns);
+        story.why = story.why.after(&end.verdict);
         match &end.verdict {
             Verdict::Interrupted | Verdict::NotTheStory { .. } => {
                 story.tries = story.tries.saturating_sub(1);
@@ -322,8 +339,9 @@ impl RunState {
     }
 
     /// The next attempt is told why.
-    fn refuse(&mut self, id: &StoryId, error: &str, fingerprint: &str) {
+    fn refuse(&mut self, id: &StoryId, error: &str, fingerprint: &str, why: why::Why) {
         let story = self.entry(id);
+        story.why = why;
         story.claim = None;
         story.closing = None;
         story.evidence.clear();
@@ -356,6 +374,7 @@ impl RunState {
     fn answer(&mut self, id: &StoryId, answer: &Answer) {
         self.aborted |= *answer == Answer::Abort;
         let story = self.entry(id);
+        story.why = story.why.after_answer(answer);
         match answer {
             // The question stays: whoever runs it again is asked again.
             Answer::Abort => return,

@@ -59,6 +59,7 @@ impl Engine {
             base,
             criteria: Some(story.criteria.clone()),
             guided: self.state.story(id).is_some_and(|known| !known.guidance.is_empty()),
+            why: self.state.story(id).map(|known| known.why).unwrap_or_default(),
         };
         let all = &self.parts.backlog.current().stories;
         let stories = all.iter().map(|story| story.id.clone()).collect();

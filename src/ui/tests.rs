@@ -25,6 +25,7 @@ use crate::core::signal::{Escalation, EscalationKind, Signals};
 use crate::core::state::RunState;
 use crate::core::verdict::Verdict;
 use crate::core::weather::Trouble;
+use crate::core::why::Why;
 use crate::engine::ports::{Activity, Asked, Notice, Reporter, View, Wait};
 
 const NASTY: &str = "x\x1b]52;c;aGk=\x07\r\u{9b}2J\u{202e}\n\u{1b}[31my\u{200b}";
@@ -75,6 +76,7 @@ fn attempt(iteration: u32, story: &str, guided: bool) -> Event {
         base: Base { commit: None, tree: "t".into() },
         criteria: None,
         guided,
+        why: Why::FirstTry,
     }))
 }
 

@@ -114,17 +114,20 @@ pub fn guidance(text: &str) -> Answer {
 #[derive(Clone)]
 pub struct History {
     pub state: RunState,
+    pub events: Vec<Recorded>,
     pub at: i64,
 }
 
 impl History {
     pub fn new() -> Self {
-        Self { state: RunState::default(), at: 0 }.run(&[])
+        Self { state: RunState::default(), events: Vec::new(), at: 0 }.run(&[])
     }
 
     pub fn then(mut self, event: Event) -> Self {
         self.at += 1;
-        self.state.apply(&Recorded { at: self.at, event });
+        let recorded = Recorded { at: self.at, event };
+        self.state.apply(&recorded);
+        self.events.push(recorded);
         self
     }
 
@@ -144,6 +147,7 @@ impl History {
 
     pub fn started(self, story: &str) -> Self {
         let iteration = self.state.iterations + 1;
+        let why = self.of(story).why;
         self.then(Event::AttemptStarted(Box::new(AttemptStarted {
             attempt: format!("attempt {iteration}"),
             iteration,
@@ -154,6 +158,7 @@ impl History {
             base: base("first"),
             criteria: None,
             guided: false,
+            why,
         })))
     }
 
