@@ -25,6 +25,7 @@
 //! - [`store`]: the journal, PRD.json's exact-text editor, atomic files, locks.
 //! - [`ui`]: reporters, menus, the one sanitising printer.
 //! - [`engine`]: the loop itself.
+//! - [`report`]: the run as a document for other programs.
 //! - [`cli`]: clap types and one file per command; wires the rest.
 //!
 //! `core` depends on nothing here; the edges depend on `core`; `engine` ties the
@@ -38,6 +39,7 @@ pub mod evidence;
 pub mod git;
 pub mod mock;
 pub mod process;
+pub mod report;
 pub mod settings;
 pub mod store;
 pub mod ui;

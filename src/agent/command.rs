@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::claude;
 use crate::core::gate::Gate;
+use crate::core::permission::PermissionMode;
 use crate::core::text::visible;
 use crate::settings::{AgentChoice, AgentSettings};
 
@@ -68,6 +69,12 @@ impl Agent {
                 program.unwrap_or_default().to_string_lossy().into_owned()
             }
         }
+    }
+
+    /// What Claude Code may do without being asked; other agents have no such thing.
+    pub fn permission_mode(&self) -> Option<&'static str> {
+        let mode = self.settings.permission_mode.filter(|_| self.choice == AgentChoice::Claude);
+        mode.map(PermissionMode::name)
     }
 
     /// Looked up anew for each spawn: an update may have moved it meanwhile. Never from inside

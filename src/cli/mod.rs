@@ -1,5 +1,6 @@
 //! One file per command: parse here, act elsewhere.
 
+mod applied;
 mod args;
 mod asking;
 mod check;

@@ -10,16 +10,18 @@ use crate::core::backlog::Backlog;
 use crate::core::gate::Gates;
 use crate::core::policy::{Policy, StopReason};
 use crate::core::secrets::Rules;
-use crate::engine::ports::{Human, Notice, Reporter};
+use crate::engine::ports::{Both, Human, Notice, Reporter};
 use crate::engine::{BacklogFile, Ending, Engine, EngineError, Orders, Parts};
 use crate::git::WorkTree;
 use crate::process::Supervisor;
+use crate::report::Publisher;
 use crate::settings::{self, Plan};
 use crate::store::journal::{Scope, SqliteJournal};
 use crate::store::lock::RunLock;
 use crate::store::room::{Room, private_folder};
 use crate::ui;
 
+use super::applied;
 use super::error::CliError;
 
 const BUILT_IN_PROMPT: &str = include_str!("../../PROMPT.md.example");
@@ -63,6 +65,9 @@ impl Session<'_> {
         if let Some(text) = banner(&gates) {
             self.reporter.on_notice(&Notice::Info(text.to_owned()));
         }
+        let branch = self.branch.as_deref();
+        let applied = applied::settings(self.plan, &agent, &gates, branch, &self.secrets);
+        let secrets = Arc::clone(&self.secrets);
         let orders = Orders {
             policy: policy(self.plan, self.human_present),
             instructions: self.instructions,
@@ -79,25 +84,29 @@ impl Session<'_> {
             branch: self.branch,
             branch_is_chosen: self.plan.branch.is_some(),
         };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let supervisor = Supervisor {
+            program: std::env::current_exe()?,
+            keep: self.plan.keep_processes.clone(),
+        };
+        let files = Publisher::start(room.clone(), applied, now);
         let parts = Parts {
             journal: Box::new(journal),
             backlog: self.backlog,
             tree: self.tree,
             room,
             agent,
-            supervisor: Supervisor {
-                program: std::env::current_exe()?,
-                keep: self.plan.keep_processes.clone(),
-            },
+            supervisor,
             secrets: self.secrets,
-            reporter: self.reporter,
+            reporter: Box::new(Both(self.reporter, files.teller())),
             human: self.human,
             clock: now,
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ending = runtime.block_on(async { Engine::begin(parts, orders)?.run().await });
         // A menu that nobody answers must not keep the process.
         runtime.shutdown_background();
+        let error = ending.as_ref().err().map(ToString::to_string);
+        files.finish(error.as_deref().map(|error| secrets.redact(error)).as_deref());
         Ok(exit_code(&ending?))
     }
 }

@@ -22,6 +22,8 @@ pub struct View<'a> {
 
 /// Tells people what happens. Never fails the run: what cannot be shown is dropped.
 pub trait Reporter {
+    /// What the journal has of this backlog from before this process, oldest first.
+    fn on_earlier(&mut self, _events: &[Recorded]) {}
     /// A durable fact, right after it was recorded.
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>);
     /// What the agent is doing right now; for the live line.
@@ -30,6 +32,58 @@ pub trait Reporter {
     fn on_wait(&mut self, wait: &Wait);
     /// Something people should know that is no fact of the run.
     fn on_notice(&mut self, notice: &Notice);
+}
+
+/// Two that are told the same.
+pub struct Both<A, B>(pub A, pub B);
+
+impl<A: Reporter, B: Reporter> Reporter for Both<A, B> {
+    fn on_earlier(&mut self, events: &[Recorded]) {
+        self.0.on_earlier(events);
+        self.1.on_earlier(events);
+    }
+
+    fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
+        self.0.on_event(recorded, view);
+        self.1.on_event(recorded, view);
+    }
+
+    fn on_activity(&mut self, activity: &Activity) {
+        self.0.on_activity(activity);
+        self.1.on_activity(activity);
+    }
+
+    fn on_wait(&mut self, wait: &Wait) {
+        self.0.on_wait(wait);
+        self.1.on_wait(wait);
+    }
+
+    fn on_notice(&mut self, notice: &Notice) {
+        self.0.on_notice(notice);
+        self.1.on_notice(notice);
+    }
+}
+
+impl<R: Reporter + ?Sized> Reporter for Box<R> {
+    fn on_earlier(&mut self, events: &[Recorded]) {
+        (**self).on_earlier(events);
+    }
+
+    fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
+        (**self).on_event(recorded, view);
+    }
+
+    fn on_activity(&mut self, activity: &Activity) {
+        (**self).on_activity(activity);
+    }
+
+    fn on_wait(&mut self, wait: &Wait) {
+        (**self).on_wait(wait);
+    }
+
+    fn on_notice(&mut self, notice: &Notice) {
+        (**self).on_notice(notice);
+    }
 }
 
 /// What an agent is doing. Its texts are data from outside.

@@ -20,13 +20,14 @@ const ACTIVITIES: usize = 64;
 
 impl Engine {
     /// Folds what the journal knows of this backlog and takes up the run from there.
-    pub fn begin(parts: Parts, orders: Orders) -> Result<Self, EngineError> {
+    pub fn begin(mut parts: Parts, orders: Orders) -> Result<Self, EngineError> {
         let signals = Signals::listen()?;
         let mut state = RunState::default();
         let (events, _) = parts.journal.read(0)?;
         for recorded in &events {
             state.apply(recorded);
         }
+        parts.reporter.on_earlier(&events);
         let resumed = state.is_open() && is_same(&state, parts.backlog.current());
         let cut_off = resumed && state.cut_off;
         let run = match &state.run {

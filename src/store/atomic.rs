@@ -36,6 +36,19 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_folder(folder)
 }
 
+/// Writes a small file that is worth nothing after a power cut: whole for every reader, for its
+/// owner only, not synced. What stands there, a link for example, is replaced and not followed.
+pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = tempfile::Builder::new()
+        .prefix(&prefix_for(path)?)
+        .suffix(SUFFIX)
+        .rand_bytes(RANDOM_LEN)
+        .tempfile_in(folder_of(path))?;
+    temporary.write_all(bytes)?;
+    temporary.persist(path).map_err(|failed| failed.error)?;
+    Ok(())
+}
+
 /// Removes what a killed `replace` of this file left behind, and says how many files that were.
 ///
 /// Only for whoever holds the lock: the temporary file of a running `replace` goes too.
@@ -179,6 +192,41 @@ mod tests {
         let error = replace(folder.path(), b"").unwrap_err();
         assert_eq!(error.to_string(), "it is not a regular file");
         assert_eq!(names_in(folder.path()), ["PRD.json"]);
+    }
+
+    #[test]
+    fn a_published_file_is_private_and_replaces_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("status.json"), folder.path().join("other"));
+        fs::write(&other, "mine").unwrap();
+        symlink("other", &path).unwrap();
+        for text in ["{}", "{ }"] {
+            publish(&path, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            assert_eq!(fs::symlink_metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        }
+        assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+        assert_eq!(names_in(folder.path()), ["other", "status.json"]);
+    }
+
+    #[test]
+    fn nobody_ever_reads_half_of_what_is_published() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("status.json");
+        let page = |number: u8| vec![b'a' + number % 26; 100_000 + usize::from(number)];
+        publish(&path, &page(0)).unwrap();
+        let writing = std::thread::spawn({
+            let path = path.clone();
+            move || (1..=200).for_each(|number| publish(&path, &page(number)).unwrap())
+        });
+        let mut reads = 0;
+        while !writing.is_finished() || reads == 0 {
+            let text = fs::read(&path).unwrap();
+            let number = u8::try_from(text.len() - 100_000).unwrap();
+            assert!(text == page(number), "mixed or cut");
+            reads += 1;
+        }
+        writing.join().unwrap();
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::atomic;
 use crate::core::id::StoryId;
 
 pub const FOLDER: &str = ".ralph";
@@ -61,6 +62,17 @@ impl Room {
         private_folder(&folder)?;
         let whose = story.map_or("baseline", StoryId::as_str);
         Ok(folder.join(format!("{number:04}-{whose}.gates.log")))
+    }
+
+    /// Writes a file at the top of the folder, whole for every reader.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), RoomError> {
+        self.make()?;
+        Ok(atomic::publish(&self.folder.join(name), bytes)?)
+    }
+
+    /// What a killed `put` of this file left is litter, and may stay.
+    pub fn remove_leftovers(&self, name: &str) {
+        let _ = atomic::remove_leftovers(&self.folder.join(name));
     }
 
     fn make(&self) -> Result<(), RoomError> {

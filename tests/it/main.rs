@@ -29,6 +29,7 @@ mod prompt;
 mod real_claude;
 mod recordings;
 mod recovery;
+mod report;
 mod run;
 mod secrets;
 mod terminal;

@@ -1,0 +1,63 @@
+//! The settings that apply, as the report has them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::agent::Agent;
+use crate::core::gate::{Gate, Gates};
+use crate::core::id::StoryId;
+use crate::core::secrets::Rules;
+use crate::report::{AppliedGate, Settings, Waits};
+use crate::settings::Plan;
+
+pub fn settings(
+    plan: &Plan,
+    agent: &Agent,
+    gates: &Gates,
+    branch: Option<&str>,
+    secrets: &Arc<Rules>,
+) -> Settings {
+    Settings {
+        agent: agent.label(),
+        permission_mode: agent.permission_mode().map(str::to_owned),
+        branch: branch.map(str::to_owned),
+        max_iterations: plan.max_iterations,
+        max_attempts: plan.max_attempts.get(),
+        stuck_threshold: plan.stuck_threshold.get(),
+        once: plan.once,
+        story: plan.story.clone(),
+        on_escalation: Some(plan.on_escalation),
+        on_limit: Some(plan.on_limit),
+        waits: waits(plan),
+        min_free_disk: plan.min_free_disk,
+        log_limit: plan.log_limit,
+        gates: applied(gates, secrets),
+        protect: plan.protect.clone(),
+    }
+}
+
+fn waits(plan: &Plan) -> Waits {
+    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Waits {
+        answer_ms: ms(plan.answer_timeout),
+        first_event_ms: ms(plan.timeouts.first_event),
+        idle_ms: ms(plan.timeouts.idle),
+        iteration_ms: ms(plan.timeouts.iteration),
+        result_ms: ms(plan.timeouts.after_result),
+    }
+}
+
+/// The commands alone: what is in their environment may be secret. A dry run runs none.
+fn applied(gates: &Gates, secrets: &Arc<Rules>) -> Vec<AppliedGate> {
+    if gates.dry {
+        return Vec::new();
+    }
+    let one = |story: Option<&StoryId>, gate: &Gate| AppliedGate {
+        story: story.cloned(),
+        run: secrets.redact(&gate.to_string()).into_owned(),
+    };
+    let all = gates.all.iter().map(|gate| one(None, gate));
+    let of = gates.of.iter();
+    all.chain(of.flat_map(|(id, gates)| gates.iter().map(move |gate| one(Some(id), gate))))
+        .collect()
+}

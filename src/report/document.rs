@@ -1,0 +1,215 @@
+//! The document's fields, as docs/files.md has them.
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
+use crate::core::event::Usage;
+use crate::core::id::StoryId;
+use crate::core::policy::{OnEscalation, OnLimit};
+use crate::core::verdict::Verdict;
+use crate::core::why::Why;
+
+use super::health::Health;
+use super::phase::Phase;
+use super::stage::Stage;
+use super::stop::Stop;
+
+/// Goes up when a field changes its meaning or goes away; new fields may come at any time.
+pub const VERSION: u32 = 1;
+
+/// Milliseconds since the Unix epoch; written as RFC 3339 in UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time(pub i64);
+
+impl Time {
+    pub fn ms_since(self, start: Self) -> u64 {
+        u64::try_from(self.0.saturating_sub(start.0)).unwrap_or_default()
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let time = Timestamp::from_millisecond(self.0).unwrap_or_default();
+        serializer.collect_str(&format_args!("{time:.3}"))
+    }
+}
+
+/// The whole of it, with as many of the iterations as are wanted.
+#[derive(Serialize)]
+pub struct Page<'a> {
+    #[serde(flatten)]
+    pub summary: &'a Summary,
+    pub iterations_left_out: usize,
+    pub iterations: &'a [Iteration],
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Summary {
+    pub version: u32,
+    pub run: String,
+    pub backlog: String,
+    pub state: Stage,
+    pub stop: Option<Stop>,
+    pub goal: Goal,
+    pub started_at: Time,
+    pub updated_at: Time,
+    pub ended_at: Option<Time>,
+    pub waits_until: Option<Time>,
+    pub settings: Settings,
+    pub stories: Stories,
+    pub totals: Totals,
+    pub metrics: Metrics,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Goal {
+    pub project: String,
+    pub description: String,
+}
+
+/// What applies to this process of the run. Nothing in here comes from the environment.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Settings {
+    pub agent: String,
+    pub permission_mode: Option<String>,
+    pub branch: Option<String>,
+    pub max_iterations: Option<u32>,
+    pub max_attempts: u32,
+    pub stuck_threshold: u32,
+    pub once: bool,
+    pub story: Option<StoryId>,
+    pub on_escalation: Option<OnEscalation>,
+    pub on_limit: Option<OnLimit>,
+    pub waits: Waits,
+    pub min_free_disk: Option<u64>,
+    pub log_limit: u64,
+    pub gates: Vec<AppliedGate>,
+    pub protect: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Waits {
+    pub answer_ms: u64,
+    pub first_event_ms: u64,
+    pub idle_ms: u64,
+    pub iteration_ms: u64,
+    pub result_ms: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct AppliedGate {
+    /// None: for every story.
+    pub story: Option<StoryId>,
+    pub run: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Stories {
+    pub total: usize,
+    pub passing: usize,
+    pub skipped: usize,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Totals {
+    pub agent_ms: u64,
+    pub cost_usd: Option<f64>,
+    pub without_cost: u32,
+    pub tokens: Tokens,
+    pub turns: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+impl From<&Usage> for Tokens {
+    fn from(usage: &Usage) -> Self {
+        Self {
+            input: usage.input_tokens,
+            output: usage.output_tokens,
+            cache_read: usage.cache_read_tokens,
+            cache_write: usage.cache_write_tokens,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Metrics {
+    pub iterations: u32,
+    pub attempts: u32,
+    pub successes: u32,
+    pub failures: u32,
+    pub errors: u32,
+    pub checkpoints: u32,
+    pub rollbacks: u32,
+    pub success_rate: Option<f64>,
+    pub elapsed_ms: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Iteration {
+    pub iteration: u32,
+    pub attempt: String,
+    pub story: StoryId,
+    pub title: String,
+    pub agent: String,
+    pub why: Why,
+    pub phase: Phase,
+    pub outcome: Option<Came>,
+    pub agent_end: Option<&'static str>,
+    pub started_at: Time,
+    pub ended_at: Option<Time>,
+    pub elapsed_ms: Option<u64>,
+    pub tokens: Tokens,
+    pub cost_usd: Option<f64>,
+    pub turns: u64,
+    pub health: Health,
+    pub errors: Vec<String>,
+    pub checkpoint: Option<String>,
+}
+
+/// What came of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Came {
+    /// It claims its story; nobody has decided yet.
+    Claimed,
+    Closed,
+    Rejected,
+    Progress,
+    Escalated,
+    Failed,
+    PromptTooLong,
+    ServiceTrouble,
+    Interrupted,
+    /// ralph itself ended before the agent's end was recorded.
+    CutOff,
+}
+
+impl Came {
+    pub fn of(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Done => Self::Claimed,
+            Verdict::Progress => Self::Progress,
+            Verdict::Escalated { .. } => Self::Escalated,
+            Verdict::Failed { .. } => Self::Failed,
+            Verdict::NotTheStory { .. } => Self::ServiceTrouble,
+            Verdict::PromptTooLong { .. } => Self::PromptTooLong,
+            Verdict::Interrupted => Self::Interrupted,
+        }
+    }
+
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Rejected | Self::PromptTooLong)
+    }
+
+    /// Neither the service's nor the human's doing: it says something about the run.
+    pub fn says_something(self) -> bool {
+        !matches!(self, Self::ServiceTrouble | Self::Interrupted | Self::CutOff)
+    }
+}

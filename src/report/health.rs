@@ -1,0 +1,53 @@
+//! Whether iterations go as they should.
+
+use serde::Serialize;
+
+/// How many iterations have to be over before one can be called long.
+const ENOUGH: usize = 3;
+const LONG: u64 = 3;
+/// So many of the last iterations are looked at, and half of them failing is too much.
+pub const LAST: usize = 6;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    #[default]
+    Healthy,
+    /// Much longer than the others, or every second one fails.
+    Degraded,
+}
+
+/// `times`: how long the iterations before it took, sorted. `failing`: of the last ones, this one
+/// included when it is over, whether they failed.
+pub fn health(elapsed_ms: u64, times: &[u64], failing: &[bool]) -> Health {
+    let median = times.get(times.len() / 2).filter(|_| times.len() >= ENOUGH);
+    let is_long = median.is_some_and(|median| elapsed_ms > median.saturating_mul(LONG));
+    let failures = failing.iter().filter(|failed| **failed).count();
+    let fails_often = failing.len() >= LAST && failures * 2 >= failing.len();
+    if is_long || fails_often { Health::Degraded } else { Health::Healthy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_iterations_and_frequent_failures_are_noticed() {
+        let (good, bad) = (false, true);
+        for (elapsed, times, failing, found) in [
+            (0, &[][..], &[][..], Health::Healthy),
+            (9999, &[10, 20], &[good], Health::Healthy),
+            (60, &[10, 20, 30], &[good], Health::Healthy),
+            (61, &[10, 20, 30], &[good], Health::Degraded),
+            (61, &[10, 20, 30, 40], &[good], Health::Healthy),
+            (1, &[0, 0, 0], &[good], Health::Degraded),
+            (9, &[10, 20, 30], &[bad, bad, bad, bad, bad], Health::Healthy),
+            (9, &[], &[bad, good, bad, good, bad, good], Health::Degraded),
+            (9, &[], &[bad, good, bad, good, good, good], Health::Healthy),
+            (9, &[], &[bad; 6], Health::Degraded),
+        ] {
+            assert_eq!(health(elapsed, times, failing), found, "{elapsed} {times:?} {failing:?}");
+        }
+        assert_eq!(health(u64::MAX, &[u64::MAX; 3], &[]), Health::Healthy);
+    }
+}

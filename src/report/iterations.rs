@@ -1,0 +1,159 @@
+//! The iterations of a run, one after the other.
+
+use crate::core::event::{AttemptEnded, AttemptStarted};
+use crate::core::id::StoryId;
+use crate::core::text::shorten;
+
+use super::document::{Came, Iteration, Time, Tokens};
+use super::health::{Health, LAST, health};
+use super::phase::Phase;
+
+const MOST_ERRORS: usize = 5;
+const LONGEST_ERROR: usize = 500;
+const LONGEST_TITLE: usize = 200;
+
+/// Everything here costs the same however many there are, but for what a search has to pass.
+#[derive(Debug, Default)]
+pub struct Iterations {
+    all: Vec<Iteration>,
+    /// How long those took that say something, sorted.
+    times: Vec<u64>,
+    pub successes: u32,
+    pub failures: u32,
+}
+
+impl Iterations {
+    /// Without the first ones.
+    pub fn after(&self, left_out: usize) -> &[Iteration] {
+        self.all.get(left_out..).unwrap_or_default()
+    }
+
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub fn of_attempt(&mut self, attempt: &str) -> Option<usize> {
+        self.position(|iteration| iteration.attempt == attempt)
+    }
+
+    pub fn latest_of(&self, story: &StoryId) -> Option<usize> {
+        self.position(|iteration| iteration.story == *story)
+    }
+
+    /// From the end: what is looked for is nearly always the last one.
+    fn position(&self, is_it: impl Fn(&Iteration) -> bool) -> Option<usize> {
+        self.all.iter().rposition(is_it)
+    }
+
+    pub fn outcome(&self, index: usize) -> Option<Came> {
+        self.all.get(index)?.outcome
+    }
+
+    pub fn start(&mut self, start: &AttemptStarted, at: Time) {
+        self.all.push(Iteration {
+            iteration: start.iteration,
+            attempt: start.attempt.clone(),
+            story: start.story.clone(),
+            title: shorten(&start.title, LONGEST_TITLE),
+            agent: start.agent.clone(),
+            why: start.why,
+            phase: Phase::Planning,
+            outcome: None,
+            agent_end: None,
+            started_at: at,
+            ended_at: None,
+            elapsed_ms: None,
+            tokens: Tokens::default(),
+            cost_usd: None,
+            turns: 0,
+            health: Health::default(),
+            errors: Vec::new(),
+            checkpoint: None,
+        });
+    }
+
+    pub fn end(&mut self, index: usize, end: &AttemptEnded, at: Time) {
+        let Some(iteration) = self.all.get_mut(index) else { return };
+        iteration.agent_end = Some(end.outcome.class());
+        iteration.ended_at = Some(at);
+        iteration.elapsed_ms = Some(end.elapsed_ms);
+        iteration.tokens = Tokens::from(&end.usage);
+        iteration.cost_usd = end.usage.cost_usd;
+        iteration.turns = end.usage.turns;
+        let came = Came::of(&end.verdict);
+        if came.says_something() {
+            let place = self.times.partition_point(|time| *time <= end.elapsed_ms);
+            self.times.insert(place, end.elapsed_ms);
+        }
+        let phase = if came == Came::Claimed { Phase::Reviewing } else { Phase::Handoff };
+        self.settle(index, came, phase);
+    }
+
+    /// Gives an iteration its outcome, or another one than it had.
+    pub fn settle(&mut self, index: usize, came: Came, phase: Phase) {
+        let Some(iteration) = self.all.get_mut(index) else { return };
+        let before = iteration.outcome.replace(came);
+        iteration.phase = phase;
+        let elapsed = iteration.elapsed_ms.unwrap_or_default();
+        self.successes += u32::from(came == Came::Closed);
+        self.failures += u32::from(came.is_failure());
+        self.successes -= u32::from(before == Some(Came::Closed));
+        self.failures -= u32::from(before.is_some_and(Came::is_failure));
+        let health = health(elapsed, &self.times, &self.failing());
+        if let Some(iteration) = self.all.get_mut(index) {
+            iteration.health = health;
+        }
+    }
+
+    /// Of the last iterations that say something, whether they failed.
+    fn failing(&self) -> Vec<bool> {
+        let outcomes = self.all.iter().rev().filter_map(|iteration| iteration.outcome);
+        outcomes.filter(|came| came.says_something()).take(LAST).map(Came::is_failure).collect()
+    }
+
+    pub fn note_error(&mut self, index: usize, error: &str) {
+        let Some(iteration) = self.all.get_mut(index) else { return };
+        if iteration.errors.len() < MOST_ERRORS {
+            iteration.errors.push(shorten(error, LONGEST_ERROR));
+        }
+    }
+
+    pub fn keep(&mut self, index: usize, name: &str) {
+        if let Some(iteration) = self.all.get_mut(index) {
+            iteration.checkpoint = Some(name.to_owned());
+        }
+    }
+
+    /// Nobody will record the end of those that run; says how many they were.
+    pub fn cut_off(&mut self) -> u32 {
+        let mut count = 0;
+        while let Some(index) = self.position(|iteration| iteration.outcome.is_none()) {
+            if let Some(iteration) = self.all.get_mut(index) {
+                iteration.elapsed_ms = None;
+            }
+            self.settle(index, Came::CutOff, Phase::Handoff);
+            count += 1;
+        }
+        count
+    }
+
+    /// What changes of the running one while nothing happens.
+    pub fn refresh(&mut self, now: Time) {
+        let failing = self.failing();
+        let Some(iteration) = self.all.last_mut().filter(|last| last.outcome.is_none()) else {
+            return;
+        };
+        let elapsed = now.ms_since(iteration.started_at);
+        iteration.elapsed_ms = Some(elapsed);
+        iteration.health = health(elapsed, &self.times, &failing);
+    }
+
+    /// Of the last one, if that is its outcome; false when nothing changed.
+    pub fn set_phase(&mut self, outcome: Option<Came>, next: impl Fn(Phase) -> Phase) -> bool {
+        let Some(iteration) = self.all.last_mut().filter(|last| last.outcome == outcome) else {
+            return false;
+        };
+        let phase = next(iteration.phase);
+        std::mem::replace(&mut iteration.phase, phase) != phase
+    }
+}

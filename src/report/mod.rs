@@ -1,0 +1,20 @@
+//! What a run amounts to, for other programs: `.ralph/status.json` while it goes on and
+//! `.ralph/report.json` when its process ends. Both are one document, described in docs/files.md.
+//!
+//! [`Report`] is a pure fold of the run's events. [`Publisher`] writes it from a thread of its own
+//! and may neither fail nor slow a run: what cannot be written is left out.
+
+mod document;
+mod fold;
+mod health;
+mod iterations;
+mod phase;
+mod publisher;
+mod stage;
+mod stop;
+#[cfg(test)]
+mod tests;
+
+pub use document::{AppliedGate, Settings, Waits};
+pub use fold::{Extent, Report};
+pub use publisher::{Publisher, Teller};
