@@ -16,9 +16,10 @@ mod measure;
 mod memory;
 mod pipe;
 mod redact;
+mod report;
 mod scan;
 
-const ALL: [(&str, fn()); 7] = [
+const ALL: [(&str, fn()); 8] = [
     ("gap", gap::bench),
     ("scan", scan::bench),
     ("pipe", pipe::bench),
@@ -26,6 +27,7 @@ const ALL: [(&str, fn()); 7] = [
     ("memory", memory::bench),
     ("help", help::bench),
     ("backlog", backlog::bench),
+    ("report", report::bench),
 ];
 
 fn main() {
