@@ -50,6 +50,8 @@ fn ended(iteration: u32, elapsed_ms: u64, cost_usd: f64) -> Event {
         elapsed_ms,
         head: None,
         concerns: vec![],
+        agent_version: None,
+        model: None,
     }))
 }
 
