@@ -5,7 +5,9 @@ use crate::core::outcome::{ApiError, ResultSeen};
 use crate::core::text::{shorten, visible_line};
 
 use super::background::TaskNews;
-use super::stream_json::{Block, Field, Line, Message, ModelUsages, RateLimit, Task, ToolInput};
+use super::stream_json::{
+    Block, Denial, Field, Line, Message, ModelUsages, RateLimit, Task, ToolInput,
+};
 
 /// The longest description of what the agent does now.
 const MAX_DOING: usize = 200;
@@ -41,7 +43,12 @@ pub enum News {
         tool: String,
     },
     Task(TaskNews),
-    Result(Box<ResultSeen>, Usage),
+    Result {
+        seen: Box<ResultSeen>,
+        usage: Usage,
+        /// Every call that was denied, as the rule that would allow it.
+        denied: Vec<String>,
+    },
 }
 
 /// How the agent shows the service who it is.
@@ -169,7 +176,20 @@ fn result(line: &Line<'_>) -> News {
         text: line.result.text().unwrap_or(words),
         api_error: api_error(line),
     };
-    News::Result(Box::new(seen), usage(line))
+    let denied = line.permission_denials.items().into_iter().filter_map(denied_rule).collect();
+    News::Result { seen: Box::new(seen), usage: usage(line), denied }
+}
+
+/// What would have to be allowed: a command by its very words, any other tool by its name.
+fn denied_rule(denial: Field<'_>) -> Option<String> {
+    let denial = Denial::parse(denial.raw()?)?;
+    let tool = denial.tool.text()?;
+    let input = denial.input.raw().and_then(ToolInput::parse).unwrap_or_default();
+    let rule = match input.command.text() {
+        Some(command) => format!("{tool}({})", visible_line(&command)),
+        None => tool,
+    };
+    Some(shorten(&visible_line(&rule), MAX_DOING))
 }
 
 /// Only `modelUsage` counts what sub-agents used too.

@@ -54,7 +54,7 @@ pub struct Read {
     pub seen: Seen,
     pub usage: Usage,
     pub started: Option<Started>,
-    /// Tools that it was not allowed to use, and how often it tried.
+    /// What it was not allowed to do, as the rule that would allow it, and how often it tried.
     pub denied: BTreeMap<String, u32>,
 }
 
@@ -195,16 +195,24 @@ impl Reading {
             News::Retry(error) => self.seen.retrying = Some(error),
             News::ApiError(error) => self.seen.api_error = Some(error),
             News::Limited { resets_at } => self.seen.limit_resets_at = resets_at,
-            News::Denied { tool } if self.denied.len() < MAX_DENIED => {
-                *self.denied.entry(tool).or_default() += 1;
-            }
-            News::Denied { .. } => {}
+            News::Denied { tool } => self.deny(tool),
             News::Task(news) => self.background.take(news),
-            News::Result(result, usage) => {
+            News::Result { seen, usage, denied } => {
                 self.in_turn = false;
-                self.seen.result = Some(*result);
+                self.seen.result = Some(*seen);
                 self.usage = usage;
+                if !denied.is_empty() {
+                    // It knows more than the events that came before it.
+                    self.denied.clear();
+                    denied.into_iter().for_each(|rule| self.deny(rule));
+                }
             }
+        }
+    }
+
+    fn deny(&mut self, rule: String) {
+        if self.denied.len() < MAX_DENIED {
+            *self.denied.entry(rule).or_default() += 1;
         }
     }
 

@@ -112,6 +112,7 @@ object! {
         total_cost_usd = "total_cost_usd",
         model_usage = "modelUsage",
         num_turns = "num_turns",
+        permission_denials = "permission_denials",
         task_id = "task_id",
         is_backgrounded = "is_backgrounded",
         tasks = "tasks",
@@ -165,6 +166,10 @@ object! {
         query = "query",
         description = "description",
     } until |_: &ToolInput<'_>| false
+}
+
+object! {
+    Denial { tool = "tool_name", input = "tool_input" } until |_: &Denial<'_>| false
 }
 
 object! {

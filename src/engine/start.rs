@@ -247,11 +247,11 @@ impl Engine {
             let text = format!("{gone} disappeared from the backlog during the attempt");
             self.notice(Notice::Warning(text));
         }
-        for (tool, times) in &report.read.denied {
+        for (rule, times) in &report.read.denied {
             let often = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
             let text = format!(
-                "the agent was not allowed to use `{tool}` ({often}); `allowed_tools` in \
-                 ralph.toml allows it"
+                "the agent was not allowed to use `{rule}` ({often}); if it may, add {rule:?} to \
+                 `allowed_tools` in ralph.toml"
             );
             self.notice(Notice::Warning(text));
         }

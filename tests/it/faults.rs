@@ -24,8 +24,21 @@ struct Fault<'a> {
 }
 
 impl Fault<'_> {
-    /// One iteration with this agent.
+    /// One iteration with this agent. A machine that is busy with something else can hold up
+    /// anything, so that the time is given three chances; everything else holds each time.
     fn befalls(&self) -> (World, Said) {
+        let mut took = Duration::ZERO;
+        for _ in 0..3 {
+            let (world, said, again) = self.once();
+            if again < AT_MOST {
+                return (world, said);
+            }
+            took = again;
+        }
+        panic!("{took:?} after it should have ended");
+    }
+
+    fn once(&self) -> (World, Said, Duration) {
         let world = World::scripted(&Prd::stories(1), self.script);
         world.write("ralph.toml", self.settings);
         let child = world.start(&["--once"]);
@@ -34,10 +47,9 @@ impl Fault<'_> {
         let left = world.processes();
         assert!(left.is_empty(), "{left:?}\n{}", said.err);
         let took = held(&world).saturating_sub(self.due);
-        assert!(took < AT_MOST, "{took:?} after it should have ended\n{}", said.err);
         let most = memory.join().unwrap();
         assert!(most > 0 && most < MOST_MEMORY, "{most} kB");
-        (world, said)
+        (world, said, took)
     }
 }
 

@@ -408,7 +408,12 @@ fn without_a_terminal_it_may_look_edit_and_run_the_gates_and_no_more() {
     assert!(!scene.world.path("forbidden.txt").exists());
     assert!(!scene.world.path("../outside.txt").exists());
     assert!(said.err.contains("(acceptEdits), as nobody was there"), "{}", said.err);
-    for told in ["use `Bash` (2 times)", "use `Write` (once)", "`allowed_tools` in ralph.toml"] {
+    for told in [
+        "use `Bash(sh ./check.sh --more)` (once)",
+        "use `Bash(touch forbidden.txt && make everything)` (once)",
+        "use `Write` (once)",
+        "`allowed_tools` in ralph.toml",
+    ] {
         assert!(said.err.contains(told), "{told} is not in\n{}", said.err);
     }
     scene.nothing_is_closed();

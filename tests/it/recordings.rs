@@ -203,3 +203,11 @@ fn an_agent_says_which_it_is() {
         assert!(started.model.is_some_and(|model| model.starts_with("claude-")), "{file}");
     }
 }
+
+#[test]
+fn what_was_denied_is_told_as_the_rule_that_would_allow_it() {
+    let denied = read(&recording("j_permission_denied.jsonl"), 1024).denied;
+    let denied: Vec<(&str, u32)> =
+        denied.iter().map(|(rule, times)| (rule.as_str(), *times)).collect();
+    assert_eq!(denied, [("Bash(touch y.txt)", 1), ("Write", 1)]);
+}

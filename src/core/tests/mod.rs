@@ -118,9 +118,15 @@ pub struct History {
     pub at: i64,
 }
 
+impl Default for History {
+    fn default() -> Self {
+        Self { state: RunState::default(), events: Vec::new(), at: 0 }.run(&[])
+    }
+}
+
 impl History {
     pub fn new() -> Self {
-        Self { state: RunState::default(), events: Vec::new(), at: 0 }.run(&[])
+        Self::default()
     }
 
     pub fn then(mut self, event: Event) -> Self {
