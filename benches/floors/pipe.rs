@@ -1,4 +1,4 @@
-//! An agent's pipe → decode → scan → log: the whole attempt, with its supervisor.
+//! An agent's pipe → decode → scan → log, and the whole attempt of which that is a part.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -6,74 +6,96 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ralph::agent::Reading;
 use ralph::core::event::Event;
+use ralph::core::id::StoryId;
+use ralph::engine::transcript::Transcript;
 use ralph::store::journal::{Journal, Scope, SqliteJournal};
+use ralph::store::log::Log;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command as AsyncCommand;
 
 use crate::agent;
 use crate::measure::{Times, ralph, repository, stories};
-use crate::scan::recordings;
+use crate::scan::{CHUNK, recordings_once, times};
 
 pub const WORD: &str = "print-recordings";
 
 const ROUNDS: usize = 7;
-/// As the driver has them.
+/// As the driver has it.
 const PIPE_BYTES: usize = 1024 * 1024;
-const CHUNK: usize = 256 * 1024;
+const LOG_LIMIT: u64 = 256_000_000;
 
 pub fn bench() {
     let folder = tempfile::tempdir().unwrap();
     let recorded = folder.path().join("recorded");
     // A refused login would end the attempt at once.
-    let events = recordings(|line| !line.contains("\"authentication_failed\""));
+    let events = recordings_once(|line| !line.contains("\"authentication_failed\""));
     fs::write(&recorded, &events).unwrap();
-    let megabytes = events.len() as f64 / 1e6;
-    drop(events);
-    let (mut ours, mut floor) = (Times::default(), Times::default());
+    let megabytes = (events.len() * times(&events)) as f64 / 1e6;
+    let (mut floor, mut chain, mut whole) = (Times::default(), Times::default(), Times::default());
     for round in 0..ROUNDS {
         floor.push(into_nothing(&recorded));
-        ours.push(attempt(&folder.path().join(round.to_string()), &recorded));
+        let logs = tempfile::tempdir().unwrap();
+        chain.push(into_a_log(&recorded, logs.path()));
+        drop(logs);
+        whole.push(attempt(&folder.path().join(round.to_string()), &recorded));
     }
-    let rate = |time: Duration| megabytes / time.as_secs_f64();
-    println!(
-        "  {megabytes:.0} MB through pipe, decoder, scanner and log: {:.0} MB/s best, {:.0} MB/s median (at least 600)",
-        rate(ours.min()),
-        rate(ours.median())
-    );
-    println!(
-        "  floor: the same pipe into nothing: {:.0} MB/s best, {:.0} MB/s median",
-        rate(floor.min()),
-        rate(floor.median())
-    );
+    let tell = |what: &str, times: &Times| {
+        let rate = |time: Duration| megabytes / time.as_secs_f64();
+        let (best, median) = (rate(times.min()), rate(times.median()));
+        println!("  {what:<58} {best:>6.0} MB/s best {median:>6.0} MB/s median");
+    };
+    println!("  {megabytes:.0} MB of recorded events");
+    tell("pipe, decoder, scanner and log (at least 600)", &chain);
+    tell("the whole attempt, with redaction (at least 400)", &whole);
+    tell("floor: the same pipe into nothing", &floor);
 }
 
-/// Runs as the agent: the file as fast as a pipe takes it.
+/// Runs as the agent: the events again and again, as fast as a pipe takes them.
 pub fn play(recorded: &str) {
-    let mut file = fs::File::open(recorded).unwrap();
+    let events = fs::read(recorded).unwrap();
     let mut out = std::io::stdout().lock();
-    let mut chunk = vec![0; CHUNK];
-    loop {
-        let count = file.read(&mut chunk).unwrap();
-        if count == 0 {
-            return;
-        }
-        out.write_all(&chunk[..count]).unwrap();
+    for _ in 0..times(&events) {
+        out.write_all(&events).unwrap();
     }
 }
 
 fn into_nothing(recorded: &Path) -> Duration {
     let start = Instant::now();
-    let mut child = Command::new(agent::program())
-        .arg(WORD)
-        .arg(recorded)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = Command::new(agent::program());
+    let mut child = child.arg(WORD).arg(recorded).stdout(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdout.take().unwrap();
     let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES);
     let mut chunk = vec![0; CHUNK];
     while pipe.read(&mut chunk).unwrap() > 0 {}
     assert!(child.wait().unwrap().success());
     start.elapsed()
+}
+
+/// The way through an attempt, without the supervisor and what is done to every secret.
+fn into_a_log(recorded: &Path, folder: &Path) -> Duration {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let log = |name: &str| Log::create(&folder.join(name), LOG_LIMIT);
+        let mut transcript = Transcript::begin(log("output"), log("errors"));
+        let start = Instant::now();
+        let mut child = AsyncCommand::new(agent::program());
+        let mut child = child.arg(WORD).arg(recorded).stdout(Stdio::piped()).spawn().unwrap();
+        let mut pipe = child.stdout.take().unwrap();
+        let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES);
+        let mut reading = Reading::new(&StoryId::try_from("US-001").unwrap(), "prompt");
+        let mut chunk = Vec::with_capacity(CHUNK);
+        while pipe.read_buf(&mut chunk).await.unwrap() > 0 {
+            reading.push(&chunk, &mut |_| {});
+            chunk = transcript.output(chunk).await;
+            chunk.reserve(CHUNK);
+        }
+        reading.finish(&mut |_| {});
+        assert!(transcript.finish().await.is_none());
+        assert!(child.wait().await.unwrap().success());
+        start.elapsed()
+    })
 }
 
 /// What the journal says that the attempt took, from before its spawn to the proof of its end.

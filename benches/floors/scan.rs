@@ -45,6 +45,16 @@ pub fn best(rounds: usize, mut what: impl FnMut()) -> f64 {
 
 /// Every recording of the real CLI, again and again, as far as its lines are wanted.
 pub fn recordings(wanted: fn(&str) -> bool) -> Vec<u8> {
+    let once = recordings_once(wanted);
+    once.repeat(times(&once))
+}
+
+/// How often that is 200 MB.
+pub fn times(once: &[u8]) -> usize {
+    MEGABYTES * 1_000_000 / once.len() + 1
+}
+
+pub fn recordings_once(wanted: fn(&str) -> bool) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings");
     let mut once = Vec::new();
     let mut paths: Vec<_> =
@@ -54,5 +64,5 @@ pub fn recordings(wanted: fn(&str) -> bool) -> Vec<u8> {
         let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
         once.extend(text.split_inclusive('\n').filter(|line| wanted(line)).flat_map(str::bytes));
     }
-    once.repeat(MEGABYTES * 1_000_000 / once.len() + 1)
+    once
 }
