@@ -13,7 +13,7 @@ use super::decode::{Login, News, Told, decode};
 use super::echo::Echo;
 use super::lines::Lines;
 
-/// How much of the end of plain output and of standard error is kept.
+/// How much of the end of plain output and of standard error is kept at least.
 const LAST_WORDS: usize = 4 * 1024;
 /// A line with bytes that are no text is copied to be read up to this length.
 const LONGEST_LOSSY: usize = 1024 * 1024;
@@ -220,8 +220,10 @@ impl Reading {
         self.anything = true;
         let words = words.get(words.len().saturating_sub(LAST_WORDS)..).unwrap_or(words);
         self.last_words.extend_from_slice(words);
-        let over = self.last_words.len().saturating_sub(LAST_WORDS);
-        self.last_words.drain(..over);
+        // Not for every short line: what is drained moves all the rest.
+        if self.last_words.len() > 2 * LAST_WORDS {
+            self.last_words.drain(..self.last_words.len() - LAST_WORDS);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::sync::{mpsc, watch};
-use tokio::task::spawn_blocking;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::agent::reading::{Heard, Read, Reading};
@@ -13,11 +13,11 @@ use crate::core::outcome::{EndedBy, Exit};
 use crate::core::policy::Timeouts;
 use crate::core::secrets::Redactor;
 use crate::process::{Order, Running, ordered};
-use crate::store::log::Log;
 
 use super::Happened;
 use super::ports::Activity;
 use super::progress::{Progress, TreeEnd};
+use super::transcript::Transcript;
 
 /// One read of the agent's output.
 const CHUNK: usize = 256 * 1024;
@@ -47,8 +47,7 @@ pub struct Attendance {
     pub attempt: String,
     pub running: Running,
     pub reading: Reading,
-    pub output: Log,
-    pub errors: Log,
+    pub transcript: Transcript,
     /// What comes from the agent passes these before anybody else sees it.
     pub clean_output: Redactor,
     pub clean_errors: Redactor,
@@ -66,14 +65,13 @@ impl Attendance {
         // Its last report came a moment before its end.
         let _ = timeout(LAST_MOMENT, self.running.supervisor_ended()).await;
         let mut heard = Vec::new();
-        self.hear_the_rest(&mut heard);
+        self.hear_the_rest(&mut heard).await;
         let read = self.reading.finish(&mut |what| heard.push(activity(what)));
         let last = heard.into_iter().filter(|what| self.listening || !is_said(what));
         for activity in last {
             let _ = self.happened.send(Happened::Activity(activity)).await;
         }
-        let logs = (self.output, self.errors);
-        let log_problem = spawn_blocking(|| finish(logs)).await.unwrap_or_default();
+        let log_problem = self.transcript.finish().await;
         let report = Report {
             attempt: self.attempt,
             read,
@@ -92,7 +90,7 @@ impl Attendance {
     async fn listen(&mut self, progress: &mut Progress) {
         let mut output = vec![0; CHUNK];
         let mut errors = vec![0; 8 * 1024];
-        let mut clean = Vec::new();
+        let mut clean = self.transcript.buffer();
         let mut drained_by = None;
         loop {
             if progress.tree.is_some() {
@@ -106,15 +104,27 @@ impl Attendance {
                 None => progress.deadline(&self.timeouts, self.reading.has_begun()),
             };
             tokio::select! {
-                // What was said comes before what was not: a process that was stopped itself must
-                // not take the agent's waiting output for silence.
+                // An agent that never stops talking must not keep orders and its own time waiting.
+                // But what was said comes before what was not: a process that was stopped itself
+                // must not take the agent's waiting output for silence.
                 biased;
+                order = ordered(&mut self.stop) => {
+                    if progress.exit.is_none() {
+                        progress.ended_by.get_or_insert(EndedBy::Human);
+                    }
+                    self.order(order, progress).await;
+                }
+                why = at(deadline, why.filter(|why| !is_silence(*why))) => {
+                    self.end(why, progress).await;
+                }
                 read = self.running.stdout.read(&mut output), if progress.open.0 => {
                     match read {
                         Ok(count @ 1..) => {
-                            clean.clear();
                             self.clean_output.push(output.get(..count).unwrap_or_default(), &mut clean);
                             self.hear(&clean, progress).await;
+                            clean = self.transcript.output(clean).await;
+                            // The loop hears signals on the same thread.
+                            yield_now().await;
                         }
                         _ => progress.open.0 = false,
                     }
@@ -122,29 +132,25 @@ impl Attendance {
                 read = self.running.stderr.read(&mut errors), if progress.open.1 => {
                     match read {
                         Ok(count @ 1..) => {
-                            clean.clear();
                             self.clean_errors.push(errors.get(..count).unwrap_or_default(), &mut clean);
                             self.hear_errors(&clean, progress);
+                            clean = self.transcript.errors(clean).await;
                         }
                         _ => progress.open.1 = false,
                     }
                 }
                 report = self.running.control.report(), if progress.tree.is_none() => progress.take(report),
-                order = ordered(&mut self.stop) => {
-                    if progress.exit.is_none() {
-                        progress.ended_by.get_or_insert(EndedBy::Human);
-                    }
-                    self.order(order, progress).await;
-                }
                 () = sleep_until(deadline) => match why {
-                    Some(why) => {
-                        progress.ended_by = Some(why);
-                        self.order(Order::Stop, progress).await;
-                    }
+                    Some(why) => self.end(why, progress).await,
                     None => return,
                 },
             }
         }
+    }
+
+    async fn end(&mut self, why: EndedBy, progress: &mut Progress) {
+        progress.ended_by = Some(why);
+        self.order(Order::Stop, progress).await;
     }
 
     async fn order(&mut self, order: Order, progress: &mut Progress) {
@@ -154,7 +160,6 @@ impl Attendance {
 
     async fn hear(&mut self, chunk: &[u8], progress: &mut Progress) {
         progress.last_heard = Instant::now();
-        self.output.append(chunk);
         let (mut said, mut doing) = (Vec::new(), None);
         let listening = self.listening;
         self.reading.push(chunk, &mut |what| match what {
@@ -178,26 +183,34 @@ impl Attendance {
 
     fn hear_errors(&mut self, chunk: &[u8], progress: &mut Progress) {
         progress.last_heard = Instant::now();
-        self.errors.append(chunk);
         self.reading.push_stderr(chunk);
     }
 
     /// What was held back because it could have been the beginning of a secret.
-    fn hear_the_rest(&mut self, heard: &mut Vec<Activity>) {
+    async fn hear_the_rest(&mut self, heard: &mut Vec<Activity>) {
         let (mut output, mut errors) = (Vec::new(), Vec::new());
         self.clean_output.finish(&mut output);
         self.clean_errors.finish(&mut errors);
-        self.output.append(&output);
-        self.errors.append(&errors);
         self.reading.push_stderr(&errors);
         self.reading.push(&output, &mut |what| heard.push(activity(what)));
+        self.transcript.errors(errors).await;
+        self.transcript.output(output).await;
     }
 }
 
-/// Putting a large log in order takes a moment, and signals must be heard meanwhile.
-fn finish((output, errors): (Log, Log)) -> Option<io::Error> {
-    let (output, errors) = (output.finish(), errors.finish());
-    output.and(errors).err()
+/// Never, when there is no reason.
+async fn at(deadline: Instant, why: Option<EndedBy>) -> EndedBy {
+    match why {
+        Some(why) => {
+            sleep_until(deadline).await;
+            why
+        }
+        None => std::future::pending().await,
+    }
+}
+
+fn is_silence(why: EndedBy) -> bool {
+    matches!(why, EndedBy::FirstEventTimeout | EndedBy::IdleTimeout)
 }
 
 fn activity(heard: Heard<'_>) -> Activity {

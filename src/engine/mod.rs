@@ -21,6 +21,7 @@ mod question;
 mod resume;
 mod signals;
 mod start;
+pub mod transcript;
 mod waiting;
 
 use std::collections::{BTreeSet, HashMap};

@@ -23,6 +23,7 @@ use super::error::EngineError;
 use super::names::some_of;
 use super::ports::Notice;
 use super::progress::TreeEnd;
+use super::transcript::Transcript;
 use super::{Engine, Happened};
 
 /// Standard error gets this part of the log's room: little is ever said there.
@@ -134,14 +135,12 @@ impl Engine {
             input: pages.prompt.clone(),
         };
         let secrets = &self.parts.secrets;
-        let for_errors = self.orders.log_limit / ERRORS_SHARE;
         let attendance = Attendance {
             attempt: started.attempt.clone(),
             running: self.parts.supervisor.spawn(&spec)?,
             // An agent that prints its prompt is read with the same eyes.
             reading: Reading::new(&started.story, &secrets.redact(prompt)),
-            output: Log::create(&pages.output, self.orders.log_limit - for_errors),
-            errors: Log::create(&pages.errors, for_errors),
+            transcript: self.transcript(pages),
             clean_output: Redactor::new(Arc::clone(secrets)),
             clean_errors: Redactor::new(Arc::clone(secrets)),
             timeouts: self.orders.timeouts,
@@ -157,6 +156,12 @@ impl Engine {
             }
         });
         Ok(())
+    }
+
+    fn transcript(&self, pages: &Pages) -> Transcript {
+        let for_errors = self.orders.log_limit / ERRORS_SHARE;
+        let output = Log::create(&pages.output, self.orders.log_limit - for_errors);
+        Transcript::begin(output, Log::create(&pages.errors, for_errors))
     }
 
     pub(super) fn attempt_ended(&mut self, report: Report) -> Result<(), EngineError> {

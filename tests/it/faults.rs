@@ -2,13 +2,14 @@
 //! its grace, and none makes the driver large.
 
 use std::fs;
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ralph::core::event::Event;
+use ralph::core::outcome::Outcome;
 
-use crate::support::world::{PATIENCE, Said, said, until};
+use crate::support::world::{PATIENCE, RALPH, Said, said, signal, until};
 use crate::support::{Prd, World};
 
 /// What an agent that was told to end has, and a little for everything else.
@@ -197,4 +198,49 @@ fn a_log_that_cannot_be_written_costs_nothing_but_the_log() {
     let told = said.err.matches("the agent's log is not whole").count();
     assert_eq!(told, 1, "{}", said.err);
     assert!(said.err.contains("No space left on device"), "{}", said.err);
+}
+
+/// Faster than it can be read, so that there is always something to hear.
+fn endless(settings: &str) -> (World, Child) {
+    let world = World::with(&Prd::stories(1));
+    world.write("ralph.toml", &format!("log_limit = \"2MB\"\n{settings}"));
+    let agent = "sh -c 'echo y > began; exec yes'";
+    let mut driver = world.command(RALPH);
+    driver.args(["run", "--once", "--agent-command", agent]);
+    let driver = driver.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    world.await_file("began");
+    (world, driver.unwrap())
+}
+
+/// Kills it when it does not come to its end, so that nothing goes on after the test.
+fn end_of(mut driver: Child) -> Option<i32> {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        if let Some(status) = driver.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    driver.kill().unwrap();
+    driver.wait().unwrap().code()
+}
+
+#[test]
+fn an_agent_that_never_stops_talking_is_out_of_time_all_the_same() {
+    let (world, driver) = endless("iteration_timeout = \"2s\"\n");
+    assert_eq!(end_of(driver), Some(3));
+    assert_eq!(world.processes(), [""; 0]);
+    let outcomes = world.journal().into_iter().filter_map(|recorded| match recorded.event {
+        Event::AttemptEnded(ended) => Some(ended.outcome),
+        _ => None,
+    });
+    assert_eq!(outcomes.collect::<Vec<_>>(), [Outcome::IterationTimeout]);
+}
+
+#[test]
+fn a_human_interrupts_an_agent_that_never_stops_talking() {
+    let (world, driver) = endless("");
+    signal(&driver, rustix::process::Signal::INT);
+    assert_eq!(end_of(driver), Some(130));
+    assert_eq!(world.processes(), [""; 0]);
 }
