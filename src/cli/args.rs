@@ -118,6 +118,9 @@ pub struct RunArgs {
     /// Work on this branch, made from HEAD when it does not exist
     #[arg(long, value_name = "NAME")]
     pub branch: Option<String>,
+    /// Work beside uncommitted edits of tracked files: they stay in place and out of the commits
+    #[arg(long)]
+    pub allow_dirty: bool,
     /// Stop after this many iterations, `none` for no limit [env: MAX_ITERATIONS] [default: 50]
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<String>,

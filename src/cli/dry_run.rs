@@ -58,6 +58,7 @@ pub fn run(args: &RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         branch: None,
         dry: true,
         secrets: secrets(),
+        allow_dirty: false,
         lock,
     };
     let code = session.run()?;

@@ -41,6 +41,11 @@ pub enum CliError {
          made from here"
     )]
     Detached,
+    #[error(
+        "tracked files have uncommitted edits:\n{}\ncommit or stash them, or run with \
+         `--allow-dirty`: they stay in place and out of the commits", .0.join("\n")
+    )]
+    Uncommitted(Vec<String>),
     #[error("there is no story `{story}` in the backlog{}", hint(.nearest.as_ref()))]
     NoSuchStory { story: StoryId, nearest: Option<StoryId> },
     #[error(

@@ -9,6 +9,7 @@ mod error;
 mod init;
 mod mark;
 mod permissions;
+mod preflight;
 mod run;
 mod session;
 mod status;

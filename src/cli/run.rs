@@ -22,6 +22,7 @@ use crate::ui::{self, TerminalHuman, UiOptions};
 use super::args::{AgentArg, OnEscalationArg, OnLimitArg, PermissionModeArg, RunArgs};
 use super::error::CliError;
 use super::permissions;
+use super::preflight::{Beside, Preflight};
 use super::session::{
     Place, Session, exit_code, instructions, journal_path, secrets, take_lock, work_tree_name,
 };
@@ -41,6 +42,13 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     end_what_is_left(&tree, &plan, reporter.as_mut())?;
     let human = Arc::new(TerminalHuman::new(look.color));
     let secrets = secrets();
+    let before = Preflight { tree: &tree, plan: &plan, human: &human };
+    let allow_dirty = match before.uncommitted(&place_of(&tree, &prd)?, reporter.as_mut())? {
+        Beside::Nothing => plan.allow_dirty,
+        Beside::Edits => true,
+        Beside::Left(left) => return Ok(exit_code(&left)),
+    };
+    before.tell_surroundings(reporter.as_mut())?;
     name_the_command(&plan, &secrets, reporter.as_mut());
     if let Some(left) = permissions::settle(&mut plan, &tree, &human, reporter.as_mut())? {
         return Ok(exit_code(&left));
@@ -76,6 +84,7 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         branch,
         dry: false,
         secrets,
+        allow_dirty,
         lock,
     }
     .run()
@@ -109,6 +118,7 @@ pub fn flags(args: RunArgs) -> Flags {
         answer_timeout: args.answer_timeout,
         prompt: args.prompt,
         branch: args.branch,
+        allow_dirty: args.allow_dirty,
         agent: args.agent.map(|agent| match agent {
             AgentArg::Claude => AgentKind::Claude,
             AgentArg::Mock => AgentKind::Mock,

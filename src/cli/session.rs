@@ -10,13 +10,14 @@ use crate::core::backlog::Backlog;
 use crate::core::gate::Gates;
 use crate::core::policy::{Policy, StopReason};
 use crate::core::secrets::Rules;
+use crate::core::state::RunState;
 use crate::engine::ports::{Both, Human, Notice, Reporter};
 use crate::engine::{BacklogFile, Ending, Engine, EngineError, Orders, Parts};
 use crate::git::WorkTree;
 use crate::process::Supervisor;
 use crate::report::Publisher;
 use crate::settings::{self, Plan};
-use crate::store::journal::{Scope, SqliteJournal};
+use crate::store::journal::{Journal, Scope, SqliteJournal};
 use crate::store::lock::RunLock;
 use crate::store::room::{Room, private_folder};
 use crate::ui;
@@ -50,6 +51,8 @@ pub struct Session<'a> {
     pub branch: Option<String>,
     pub dry: bool,
     pub secrets: Arc<Rules>,
+    /// Beside uncommitted edits.
+    pub allow_dirty: bool,
     /// Taken before anything is changed.
     pub lock: RunLock,
 }
@@ -74,6 +77,8 @@ impl Session<'_> {
             timeouts: self.plan.timeouts,
             gates,
             protect: self.plan.protect.clone(),
+            staging: self.plan.staging.clone(),
+            allow_dirty: self.allow_dirty,
             settings_file: PathBuf::from(settings::FILE_NAME),
             log_limit: self.plan.log_limit,
             answer_patience: self.plan.answer_timeout,
@@ -174,6 +179,20 @@ pub fn journal_path(tree: &WorkTree) -> Result<PathBuf, CliError> {
     Ok(folder.join("journal.db"))
 }
 
+/// What the journal knows of a backlog, changing nothing.
+pub fn fold(tree: &WorkTree, place: &Place) -> Result<RunState, CliError> {
+    let path = tree.common_dir().join("ralph/journal.db");
+    let mut state = RunState::default();
+    if !path.exists() {
+        return Ok(state);
+    }
+    let (events, _) = SqliteJournal::open(&path, scope(tree, place))?.read(0)?;
+    for recorded in &events {
+        state.apply(recorded);
+    }
+    Ok(state)
+}
+
 /// Held until the process ends; said to whoever comes second.
 pub fn take_lock(tree: &WorkTree) -> Result<RunLock, CliError> {
     Ok(RunLock::take(&lock_path(tree)?, &whoami())?)
@@ -197,7 +216,8 @@ pub fn work_tree_name(tree: &WorkTree) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn human_files(place: &Place) -> Vec<PathBuf> {
+/// PRD.json, PROMPT.md and ralph.toml, wherever they may be.
+pub fn human_files(place: &Place) -> Vec<PathBuf> {
     let mut files = vec![PathBuf::from(PROMPT_FILE), PathBuf::from(settings::FILE_NAME)];
     if let Some(prd) = &place.in_tree {
         files.push(prd.with_file_name(PROMPT_FILE));

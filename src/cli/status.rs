@@ -11,7 +11,6 @@ use crate::core::backlog::{Backlog, Story};
 use crate::core::state::RunState;
 use crate::core::text::{visible, visible_line};
 use crate::git::WorkTree;
-use crate::store::journal::{Journal, SqliteJournal};
 use crate::store::lock;
 use crate::store::prd::PrdFile;
 use crate::ui;
@@ -20,12 +19,12 @@ use super::args::StatusArgs;
 use super::error::CliError;
 use super::print;
 use super::run::{open_tree, place_of};
-use super::session::{now, scope};
+use super::session::{fold, now};
 
 pub fn status(args: &StatusArgs) -> Result<u8, CliError> {
     let loaded = PrdFile::new(&args.prd).load()?;
     let tree = open_tree(&args.prd)?;
-    let state = fold(&tree, args)?;
+    let state = fold(&tree, &place_of(&tree, &args.prd)?)?;
     let holder = lock::holder(&lock_file(&tree));
     let text = if args.json {
         format!("{:#}\n", as_json(&loaded.backlog, &state, holder.as_deref()))
@@ -36,27 +35,9 @@ pub fn status(args: &StatusArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Where `ralph run` keeps them. Only looked at: whoever asks how it stands changes nothing.
-fn journal_file(tree: &WorkTree) -> PathBuf {
-    tree.common_dir().join("ralph/journal.db")
-}
-
+/// Only looked at: whoever asks how it stands changes nothing.
 fn lock_file(tree: &WorkTree) -> PathBuf {
     tree.git_dir().join("ralph/lock")
-}
-
-fn fold(tree: &WorkTree, args: &StatusArgs) -> Result<RunState, CliError> {
-    let path = journal_file(tree);
-    let mut state = RunState::default();
-    if !path.exists() {
-        return Ok(state);
-    }
-    let place = place_of(tree, &args.prd)?;
-    let (events, _) = SqliteJournal::open(&path, scope(tree, &place))?.read(0)?;
-    for recorded in &events {
-        state.apply(recorded);
-    }
-    Ok(state)
 }
 
 /// What a story is right now, in one word. Nothing runs when nobody holds the lock.

@@ -66,6 +66,9 @@ pub enum Event {
     CloseRefused {
         story: StoryId,
         error: String,
+        /// What would be committed is at fault: the second time the human is asked.
+        #[serde(default)]
+        unfit: bool,
     },
     StoryClosed(StoryClosed),
     QuestionRaised {
@@ -127,6 +130,9 @@ pub struct RunStarted {
     pub description: String,
     pub agent: String,
     pub branch: Option<String>,
+    /// The human wants to work beside uncommitted edits.
+    #[serde(default)]
+    pub allow_dirty: bool,
     /// Stories whose question, guidance or unfinished work comes over from the run before.
     #[serde(default)]
     pub carried: Vec<StoryId>,

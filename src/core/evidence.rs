@@ -128,6 +128,30 @@ pub fn weigh(findings: &Findings<'_>) -> Weighed {
     Weighed::Doubtful { question: nothing_to_show(findings.story) }
 }
 
+/// What follows when a story cannot be committed for what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// The next attempt is told and may mend it.
+    Told { error: String },
+    /// Only the human can tell.
+    Asked { question: Escalation },
+}
+
+/// The agent gets one chance to mend it. `refusals`: how often it was told before; `beyond_it`: no
+/// agent can mend it.
+pub fn weigh_content(story: &StoryId, why: &str, refusals: u32, beyond_it: bool) -> Unfit {
+    if refusals == 0 && !beyond_it {
+        return Unfit::Told { error: format!("it cannot be committed: {why}") };
+    }
+    let summary = format!("{story} is complete, and it cannot be committed: {why}");
+    let context = "Accept it, and it is committed as it is, edits of yours in the same files \
+                   included; files that go through a filter are left out, for you to commit with \
+                   git. Or change what is in the way and retry.";
+    let mut question = claim_question(story, summary, format!("{why}\n\n{context}"));
+    question.kind = EscalationKind::Commit;
+    Unfit::Asked { question }
+}
+
 fn rejected(failed: &GateReport) -> Weighed {
     let mut error = failed.describe();
     if let Some(story) = &failed.guards {

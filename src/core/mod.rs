@@ -17,6 +17,7 @@ pub mod prompt;
 pub mod secrets;
 pub mod select;
 pub mod signal;
+pub mod staging;
 pub mod state;
 pub mod text;
 pub mod time;

@@ -96,8 +96,12 @@ pub struct StoryState {
     pub concerns: Vec<Concern>,
     /// How often it was claimed with nothing to show for it.
     pub unfounded: u32,
+    /// How often its work could not be committed for what is in it.
+    pub unfit: u32,
     /// The human said that the claim is true.
     pub accepted: bool,
+    /// The human wants it committed, whatever speaks against it.
+    pub as_it_is: bool,
     /// Its criteria when its work began, as the human had them.
     pub criteria: Option<Vec<String>>,
     /// An accepted claim whose commit is not confirmed yet.
@@ -186,8 +190,9 @@ impl RunState {
                 self.marks.passing = passing.iter().cloned().collect();
                 self.marks.skipped = skipped.iter().cloned().collect();
             }
-            Event::CloseRefused { story, error } => {
+            Event::CloseRefused { story, error, unfit } => {
                 self.refuse(story, error, error, why::Why::ClaimRejected);
+                self.entry(story).unfit += u32::from(*unfit);
             }
             Event::WorkLetGo { story } => self.let_go(story),
             Event::StoryClosed(closed) => {
@@ -200,7 +205,7 @@ impl RunState {
             }
             Event::QuestionRaised { story, question } => {
                 let story = self.entry(story);
-                if question.kind == EscalationKind::Claim {
+                if question.kind.can_be_accepted() {
                     story.claim = story.closing.take().or(story.claim.take());
                 }
                 story.question = Some(Question { escalation: question.clone(), parked: false });
@@ -284,6 +289,8 @@ impl RunState {
         story.tries += 1;
         story.criteria = story.criteria.take().or_else(|| start.criteria.clone());
         story.claim = None;
+        story.accepted = false;
+        story.as_it_is = false;
         story.evidence.clear();
         story.concerns.clear();
     }
@@ -375,12 +382,14 @@ impl RunState {
         self.aborted |= *answer == Answer::Abort;
         let story = self.entry(id);
         story.why = story.why.after_answer(answer);
+        let kind = story.question.as_ref().map(|question| question.escalation.kind);
         match answer {
             // The question stays: whoever runs it again is asked again.
             Answer::Abort => return,
             Answer::Accept => {
                 story.closing = story.claim.clone();
                 story.accepted = story.closing.is_some();
+                story.as_it_is = story.accepted && kind == Some(EscalationKind::Commit);
             }
             Answer::Skip => story.skip_wanted = true,
             Answer::Retry => {}
@@ -393,6 +402,7 @@ impl RunState {
         story.criteria = None;
         story.claim = None;
         story.unfounded = 0;
+        story.unfit = 0;
         story.errors_in_a_row = None;
         story.tries = 0;
         story.too_long = 0;

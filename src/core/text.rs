@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// Makes every character visible that could act on a terminal instead of standing in it:
 /// control characters (but line feed and tab), and those that reorder or hide text.
@@ -48,6 +49,16 @@ pub fn shorten(text: &str, max: usize) -> String {
     let mut short: String = text.chars().take(max.saturating_sub(1)).collect();
     short.push('…');
     short
+}
+
+/// `a, b and 7 more`: the first so many, on one line.
+pub fn some_of(paths: &[PathBuf], most: usize) -> String {
+    let named = paths.iter().take(most).map(|path| visible_line(&path.to_string_lossy()));
+    let named = named.collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(most) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }
 
 #[cfg(test)]

@@ -42,9 +42,11 @@ impl Engine {
                 Err(EngineError::Git(GitError::NothingChanged)) => {
                     return self.nothing_changed(id, attempt);
                 }
+                Err(EngineError::Git(error)) if error.is_about_content() => {
+                    return self.unfit(id, &error);
+                }
                 Err(EngineError::Git(error)) if error.is_the_agents_doing() => {
-                    let error = error.to_string();
-                    return self.record(vec![Event::CloseRefused { story: id.clone(), error }]);
+                    return self.refuse_close(id, error.to_string(), false);
                 }
                 commit => commit?,
             },
@@ -65,7 +67,7 @@ impl Engine {
         let fits = self.state.story(id).is_some_and(|known| known.does_not_fit.is_none());
         if !fits {
             let error = "its work does not fit onto the branch any more".to_owned();
-            self.record(vec![Event::CloseRefused { story: id.clone(), error }])?;
+            self.refuse_close(id, error, false)?;
         }
         Ok(fits)
     }
@@ -83,10 +85,9 @@ impl Engine {
         } else {
             let message = message(&format!("{id}: skipped"), &trailers);
             let request = CommitRequest {
-                base: None,
-                must_change: false,
                 replaced: &replaced,
                 message: &message,
+                ..CommitRequest::default()
             };
             Some(self.parts.tree.commit(&request)?.commit)
         };
@@ -105,24 +106,20 @@ impl Engine {
         let replaced = self.backlog_for_commit(text);
         let title = visible_line(&story.title);
         let evidence = known.map_or(&[][..], |known| &known.evidence).iter().map(evidence_trailer);
-        let trailers: Vec<_> = trailers.iter().cloned().chain(evidence).collect();
+        let note = self.note_on_edits(&story.id)?.map(|note| ("Ralph-Note", note));
+        let trailers: Vec<_> = trailers.iter().cloned().chain(evidence).chain(note).collect();
         let message = message(&format!("{}: {title}", story.id), &trailers);
         let request = CommitRequest {
             base: base.as_ref(),
             // Without a gate or the human's word, the change is all the evidence there is.
             must_change: known.is_some_and(|known| known.evidence.is_empty() && !known.accepted),
             replaced: &replaced,
+            staging: Some(self.staging()),
+            as_it_is: known.is_some_and(|known| known.as_it_is),
             message: &message,
         };
         let done = self.parts.tree.commit(&request)?;
-        for folder in done.left_out {
-            if !self.told_nested.insert(folder.clone()) {
-                continue;
-            }
-            let folder = visible_line(&folder.to_string_lossy());
-            let text = format!("{folder} is a repository of its own and was not committed");
-            self.notice(Notice::Warning(text));
-        }
+        self.tell_left_out(&done.left_out);
         self.known_base = done.next_base.filter(|_| !replaced.is_empty());
         Ok(done.commit)
     }

@@ -20,6 +20,7 @@ mod progress;
 mod question;
 mod resume;
 mod signals;
+mod staged;
 mod start;
 pub mod transcript;
 mod waiting;
@@ -39,6 +40,7 @@ use crate::core::event::{Base, Event, Recorded};
 use crate::core::gate::Gates;
 use crate::core::policy::{Policy, StopReason, Timeouts};
 use crate::core::secrets::Rules;
+use crate::core::staging;
 use crate::core::state::RunState;
 use crate::git::WorkTree;
 use crate::process::{Order, Supervisor};
@@ -89,6 +91,10 @@ pub struct Orders {
     pub gates: Gates,
     /// Patterns of files whose change is a human's to accept.
     pub protect: Vec<String>,
+    /// What may become a part of a commit.
+    pub staging: staging::Rules,
+    /// The human wants to work beside uncommitted edits.
+    pub allow_dirty: bool,
     /// ralph.toml's path in the work tree.
     pub settings_file: PathBuf,
     /// Bytes of one iteration's log.
@@ -143,8 +149,8 @@ pub struct Engine {
     /// The room that was left when an agent was ended for it.
     disk_was_low: Option<FreeDisk>,
     under_way: HashMap<String, UnderWay>,
-    /// Nested repositories that were reported.
-    told_nested: BTreeSet<PathBuf>,
+    /// What was reported as left out of a commit.
+    told_left_out: BTreeSet<PathBuf>,
     /// The tree as the last close left it: the next story's base, without another look.
     known_base: Option<Base>,
 }

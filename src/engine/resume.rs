@@ -49,7 +49,7 @@ impl Engine {
             under_way: HashMap::new(),
             ear: None,
             disk_was_low: None,
-            told_nested: BTreeSet::new(),
+            told_left_out: BTreeSet::new(),
             known_base: None,
         };
         engine.refresh_backlog();
@@ -72,6 +72,7 @@ impl Engine {
                 description: backlog.description.clone(),
                 agent: self.parts.agent.label(),
                 branch: self.orders.branch.clone(),
+                allow_dirty: self.orders.allow_dirty,
                 carried: carried(&self.state, backlog),
             };
             self.record(vec![Event::RunStarted(started)])?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use git2::{Commit, Index, IndexEntry, Oid, Tree};
 
@@ -12,12 +13,16 @@ use super::error::{Doing, GitError, file_error};
 use super::head::{self, Tip};
 use super::index::{Staged, unstatted};
 use super::snapshot::{Scan, snapshot_into};
+use super::staging::LeftOut;
 use super::tree_edit::edited;
 use crate::core::event::Base;
+use crate::core::secrets;
+use crate::core::staging::{Objection, Rules};
 
 /// The mode of a file that git does not know yet.
 const PLAIN_FILE: u32 = 0o100_644;
 
+#[derive(Default)]
 pub struct CommitRequest<'a> {
     /// Commits what changed since; None: only the replaced files.
     pub base: Option<&'a Base>,
@@ -25,25 +30,38 @@ pub struct CommitRequest<'a> {
     pub must_change: bool,
     /// Files, relative to the root, with the bytes that they will have on disk.
     pub replaced: &'a [(PathBuf, Vec<u8>)],
+    /// What may become a part of it; None: everything.
+    pub staging: Option<Staging<'a>>,
+    /// The human saw what speaks against it, and wants it as it is.
+    pub as_it_is: bool,
     pub message: &'a str,
+}
+
+#[derive(Clone, Copy)]
+pub struct Staging<'a> {
+    pub rules: &'a Rules,
+    pub secrets: &'a Arc<secrets::Rules>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
     /// The commit's full id.
     pub commit: String,
-    /// Repositories inside the work tree, which cannot be committed.
-    pub left_out: Vec<PathBuf>,
+    pub left_out: Vec<LeftOut>,
     /// The next story's base, without another scan. It holds once the replaced
     /// files are on disk, and as long as nobody else writes to the tree.
     pub next_base: Option<Base>,
 }
 
 /// What a commit will hold beside what HEAD has.
-struct Plan {
-    paths: BTreeMap<PathBuf, Option<IndexEntry>>,
-    /// Nested repositories.
-    left_out: Vec<PathBuf>,
+#[derive(Default)]
+pub(super) struct Plan {
+    pub paths: BTreeMap<PathBuf, Option<IndexEntry>>,
+    /// Where the index is to say something else than the commit.
+    pub staged: BTreeMap<PathBuf, Option<IndexEntry>>,
+    pub left_out: Vec<LeftOut>,
+    /// What speaks against committing it.
+    pub objections: Vec<Objection>,
     /// The snapshot that the paths came from.
     work_tree: Option<Oid>,
 }
@@ -61,21 +79,22 @@ impl WorkTree {
         let home = self.home_commit(&head)?;
         self.require_forward(&head, home)?;
         let parent = self.commit_at(&head)?;
-        let plan = self.plan(&mut index, request, parent.as_ref())?;
-        let replaced = |path: &PathBuf| request.replaced.iter().any(|(other, _)| other == path);
+        let mut plan = self.plan(&mut index, request, parent.as_ref())?;
         let moved =
             request.base.is_none_or(|base| base.commit != head.commit.map(|id| id.to_string()));
-        let changed = moved || plan.paths.keys().any(|path| !replaced(path));
+        let changed = moved || plan.paths.keys().any(|path| !request.replaces(path));
         if request.must_change && !changed {
             return Err(GitError::NothingChanged);
         }
-        let commit = self.commit_plan(&plan, parent, request.message)?;
+        let tree = self.tree_of_plan(&plan, parent.as_ref())?;
+        self.require_fit(&mut plan, &tree, request)?;
+        let commit = self.commit_for_branch(&tree, parent.as_slice(), request.message)?;
         let next_base = self.next_base(&plan, request, commit)?;
-        let left_out = plan.left_out;
+        plan.paths.append(&mut plan.staged);
         self.update_index(&plan.paths.into_iter().collect::<Vec<Staged>>())?;
         let subject = request.message.lines().next().unwrap_or_default();
         self.move_home(home, Some(commit), &format!("commit: {subject}"))?;
-        Ok(Committed { commit: commit.to_string(), left_out, next_base })
+        Ok(Committed { commit: commit.to_string(), left_out: plan.left_out, next_base })
     }
 
     fn commit_at(&self, head: &Tip) -> Result<Option<Commit<'_>>, GitError> {
@@ -91,10 +110,13 @@ impl WorkTree {
     ) -> Result<Plan, GitError> {
         let mut plan = match request.base {
             Some(base) => self.since(index, base, parent)?,
-            None => Plan { paths: BTreeMap::new(), left_out: Vec::new(), work_tree: None },
+            None => Plan::default(),
         };
-        let new = plan.paths.iter().filter(|(_, entry)| entry.is_some());
-        new.map(|(path, _)| path).try_for_each(|path| self.require_plain(path))?;
+        plan.paths.retain(|path, _| !request.replaces(path));
+        if let Some(base) = request.base {
+            self.keep_the_users_out(&mut plan, base, parent, request.as_it_is)?;
+            self.leave_out(&mut plan, base, request)?;
+        }
         for (path, bytes) in request.replaced {
             let entry = self.replacement(index, path, bytes)?;
             plan.paths.insert(path.clone(), Some(unstatted(path, entry)));
@@ -108,14 +130,15 @@ impl WorkTree {
         base: &Base,
         parent: Option<&Commit<'_>>,
     ) -> Result<Plan, GitError> {
-        let Scan { tree: now, nested: left_out } = snapshot_into(index)?;
+        let Scan { tree: now, nested } = snapshot_into(index)?;
         let base_tree = self.tree(&base.tree)?;
         let now_tree = self.repo.find_tree(now).doing("read the snapshot")?;
         let changes = between(&self.repo, Some(&base_tree), Some(&now_tree))?;
         let mut paths: Vec<PathBuf> = changes.into_iter().map(|change| change.path).collect();
         paths.extend(self.taken_back(base, &base_tree, parent)?);
         let paths = paths.into_iter().map(|path| (path.clone(), index.get_path(&path, 0)));
-        Ok(Plan { paths: paths.collect(), left_out, work_tree: Some(now) })
+        let left_out = nested.into_iter().map(LeftOut::repository).collect();
+        Ok(Plan { paths: paths.collect(), left_out, work_tree: Some(now), ..Plan::default() })
     }
 
     /// Paths that the agent committed and that were clean at the base: whatever
@@ -129,10 +152,10 @@ impl WorkTree {
         if parent.map(|commit| commit.id().to_string()) == base.commit {
             return Ok(Vec::new());
         }
-        let old = base.commit.as_deref().map(|id| self.commit_named(id)?.tree().doing(READ_TREE));
+        let old = self.committed_at(base)?;
         let new = parent.map(|commit| commit.tree().doing(READ_TREE)).transpose()?;
         let mut paths = Vec::new();
-        for change in between(&self.repo, old.transpose()?.as_ref(), new.as_ref())? {
+        for change in between(&self.repo, old.as_ref(), new.as_ref())? {
             if entry_at(Some(base_tree), &change.path)? == change.old {
                 paths.push(change.path);
             }
@@ -159,21 +182,21 @@ impl WorkTree {
         blob.commit().doing(WRITE_CONTENT)
     }
 
-    fn commit_plan(
-        &self,
-        plan: &Plan,
-        parent: Option<Commit<'_>>,
-        message: &str,
-    ) -> Result<Oid, GitError> {
-        let before = parent.as_ref().map(|commit| commit.tree().doing(READ_TREE)).transpose()?;
+    fn tree_of_plan(&self, plan: &Plan, parent: Option<&Commit<'_>>) -> Result<Tree<'_>, GitError> {
+        let before = parent.map(|commit| commit.tree().doing(READ_TREE)).transpose()?;
         let edits: Vec<_> = plan
             .paths
             .iter()
             .map(|(path, entry)| (bytes_of(path), entry.as_ref().map(entry_of)))
             .collect();
         let tree = edited(&self.repo, before.as_ref(), &edits)?;
-        let tree = self.repo.find_tree(tree).doing(READ_TREE)?;
-        self.new_commit(&tree, parent.as_slice(), message)
+        self.repo.find_tree(tree).doing(READ_TREE)
+    }
+
+    /// What was committed when the story began; None on a branch without commits.
+    pub(super) fn committed_at(&self, base: &Base) -> Result<Option<Tree<'_>>, GitError> {
+        let commit = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
+        commit.map(|commit| self.repo.find_tree(commit.tree_id()).doing(READ_TREE)).transpose()
     }
 
     fn next_base(
@@ -206,7 +229,13 @@ impl WorkTree {
     }
 }
 
-const READ_TREE: &str = "read a tree";
+impl CommitRequest<'_> {
+    pub(super) fn replaces(&self, path: &Path) -> bool {
+        self.replaced.iter().any(|(replaced, _)| replaced == path)
+    }
+}
+
+pub(super) const READ_TREE: &str = "read a tree";
 const WRITE_CONTENT: &str = "write a file's content";
 
 /// Git's own filters change line endings and `$Id$`, nothing else. Going past
@@ -215,6 +244,6 @@ fn is_stored_as_it_is(bytes: &[u8]) -> bool {
     memchr::memchr(b'\r', bytes).is_none() && memchr::memmem::find(bytes, b"$Id").is_none()
 }
 
-fn entry_of(entry: &IndexEntry) -> Entry {
+pub(super) fn entry_of(entry: &IndexEntry) -> Entry {
     Entry { id: entry.id, mode: entry.mode }
 }

@@ -1,7 +1,14 @@
 //! What can go wrong with the repository, each with what to do about it.
 
+use std::collections::HashMap;
 use std::io;
+use std::mem::discriminant;
 use std::path::{Path, PathBuf};
+
+use crate::core::staging::Objection;
+
+/// More of one kind help nobody.
+const MOST_OF_A_KIND: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -55,6 +62,13 @@ pub enum GitError {
          with git yourself, or take the attribute off it in .gitattributes"
     )]
     ForeignFilter { path: String, filter: String },
+    #[error("{}", joined(.0))]
+    Unfit(Vec<Objection>),
+    #[error(
+        "commits are to be signed (commit.gpgsign), and `{program}` cannot: {problem}; {remedy}, or \
+         sign none here: `git config commit.gpgsign false`"
+    )]
+    CannotSign { program: String, problem: String, remedy: &'static str },
     #[error(
         "`{0}` exists already and holds other work: delete it with `git update-ref -d {0}` if it is not needed"
     )]
@@ -72,14 +86,32 @@ pub enum GitError {
 impl GitError {
     /// The work tree is in a state that an agent brought about and can mend.
     pub fn is_the_agents_doing(&self) -> bool {
-        matches!(
-            self,
-            Self::InProgress { .. }
-                | Self::Unmerged(_)
-                | Self::BranchChanged { .. }
-                | Self::ForeignFilter { .. }
-        )
+        matches!(self, Self::InProgress { .. } | Self::Unmerged(_) | Self::BranchChanged { .. })
     }
+
+    /// It has to do with what the user left uncommitted.
+    pub fn is_beyond_the_agent(&self) -> bool {
+        let is_over = |one: &Objection| matches!(one, Objection::OverAnEdit { .. });
+        matches!(self, Self::Unfit(objections) if objections.iter().any(is_over))
+    }
+
+    /// What would be committed is at fault: an agent can mend it, and a human can want it so.
+    pub fn is_about_content(&self) -> bool {
+        matches!(self, Self::Unfit(_) | Self::ForeignFilter { .. })
+    }
+}
+
+fn joined(objections: &[Objection]) -> String {
+    let mut kinds = HashMap::new();
+    let is_said = |one: &&Objection| {
+        let count: &mut usize = kinds.entry(discriminant(*one)).or_default();
+        *count += 1;
+        *count <= MOST_OF_A_KIND
+    };
+    let said: Vec<String> = objections.iter().filter(is_said).map(ToString::to_string).collect();
+    let more = objections.len().saturating_sub(said.len());
+    let more = if more > 0 { format!("; and {more} more like these") } else { String::new() };
+    said.join("; ") + &more
 }
 
 /// Says what was being done when libgit2 failed.

@@ -30,7 +30,7 @@ impl WorkTree {
     }
 
     /// Git too passes a file as it is if nobody said what the filter does.
-    fn is_configured(&self, filter: &str) -> bool {
+    pub(super) fn is_configured(&self, filter: &str) -> bool {
         let Ok(config) = self.repo.config() else {
             return true;
         };

@@ -34,5 +34,8 @@ pub(super) fn patiently<T>(
 }
 
 fn is_lock(error: &GitError) -> bool {
-    matches!(error, GitError::Git { source, .. } if source.code() == ErrorCode::Locked)
+    match error {
+        GitError::Git { source, .. } => source.code() == ErrorCode::Locked,
+        error => matches!(error, GitError::Locked(_)),
+    }
 }

@@ -2,12 +2,13 @@
 //!
 //! Owns every write to branch, index and work tree that the driver makes: the
 //! closing commit of a story, setting unfinished work aside and bringing it
-//! back. It must never run the `git` binary, never delete somebody's lock, never
-//! drop content that is not kept somewhere else, and never decide anything about
-//! a story: it is told what to do. All functions are synchronous and hold no
-//! lock between calls.
+//! back. It must never run the `git` binary (for a signature it runs what git
+//! would), never delete somebody's lock, never drop content that is not kept
+//! somewhere else, and never decide anything about a story: it is told what to
+//! do. All functions are synchronous and hold no lock between calls.
 
 mod altered;
+mod beside;
 mod bring_back;
 mod changes;
 mod closing;
@@ -20,10 +21,14 @@ mod lock;
 mod move_base;
 mod open;
 mod place;
+mod program;
 mod restore;
 mod scratch;
 mod set_aside;
+mod sign;
 mod snapshot;
+mod staging;
+mod surroundings;
 mod switch;
 #[cfg(test)]
 mod tests;
@@ -34,11 +39,13 @@ use std::time::Duration;
 
 pub use altered::Altered;
 pub use bring_back::BroughtBack;
-pub use commit::{CommitRequest, Committed};
+pub use commit::{CommitRequest, Committed, Staging};
 pub use error::GitError;
 pub use head::Head;
 pub use place::Place;
 pub use scratch::init_scratch;
+pub use staging::{LeftOut, WhyLeftOut};
+pub use surroundings::{Surroundings, Uncommitted};
 pub use switch::Switched;
 
 /// The folder at the root of the work tree that belongs to the driver itself.
@@ -53,6 +60,7 @@ pub struct WorkTree {
     common_dir: PathBuf,
     /// The full name of the branch that the run works on; None with a detached HEAD.
     home: Option<String>,
+    signer: Option<sign::Signer>,
     lock_patience: Duration,
 }
 

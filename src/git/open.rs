@@ -6,6 +6,7 @@ use std::time::Duration;
 use git2::{ErrorClass, ErrorCode, Index, Repository, RepositoryState};
 
 use super::error::{Doing, GitError, file_error};
+use super::sign::Signer;
 use super::{WorkTree, head};
 
 /// How long somebody else may hold a lock before an operation gives up.
@@ -22,6 +23,7 @@ impl WorkTree {
             git_dir: canonical(repo.path())?,
             common_dir: canonical(repo.commondir())?,
             home: head::tip(&repo)?.reference,
+            signer: Signer::of(&repo)?,
             lock_patience: LOCK_PATIENCE,
             repo,
         };
@@ -59,7 +61,7 @@ impl WorkTree {
     }
 }
 
-fn unmerged(index: &Index) -> Result<Vec<String>, GitError> {
+pub(super) fn unmerged(index: &Index) -> Result<Vec<String>, GitError> {
     if !index.has_conflicts() {
         return Ok(Vec::new());
     }

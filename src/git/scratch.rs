@@ -20,6 +20,7 @@ pub fn init_scratch(folder: &Path) -> Result<WorkTree, GitError> {
 
 fn identify(repo: &Repository) -> Result<(), git2::Error> {
     let mut config = repo.config()?.open_level(git2::ConfigLevel::Local)?;
+    config.set_bool("commit.gpgsign", false)?;
     config.set_str("user.name", "ralph")?;
     config.set_str("user.email", "ralph@localhost")
 }

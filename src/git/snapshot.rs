@@ -109,7 +109,7 @@ pub(super) fn stage_all(index: &mut Index) -> Result<Vec<PathBuf>, git2::Error> 
     Ok(left_out)
 }
 
-fn left_out_by_sparse_checkout(index: &Index) -> HashSet<PathBuf> {
+pub(super) fn left_out_by_sparse_checkout(index: &Index) -> HashSet<PathBuf> {
     if index.version() < FIRST_VERSION_WITH_BITS {
         return HashSet::new();
     }

@@ -55,7 +55,8 @@ impl Report {
                 self.iterations.start(start, at);
             }
             Event::AttemptEnded(end) => self.end_attempt(end, at),
-            Event::ClaimRejected { story, error, .. } | Event::CloseRefused { story, error } => {
+            Event::ClaimRejected { story, error, .. }
+            | Event::CloseRefused { story, error, .. } => {
                 self.reject(story, Some(error));
             }
             Event::QuestionAnswered { story, answer } => self.answer(story, answer),

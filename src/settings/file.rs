@@ -37,6 +37,12 @@ pub struct SettingsFile {
     pub protect: Vec<String>,
     pub log_limit: Option<Limit>,
     pub min_free_disk: Option<Limit>,
+    /// Work beside uncommitted edits of tracked files.
+    pub allow_dirty: bool,
+    /// Further patterns of new files that are left out of every commit.
+    pub never_commit: Vec<String>,
+    pub max_file_size: Option<Limit>,
+    pub max_new_files: Option<Limit>,
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
     pub agent: AgentSettings,

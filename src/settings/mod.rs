@@ -8,6 +8,7 @@ mod file;
 mod permissions;
 mod plan;
 mod size;
+mod staging;
 
 pub use agent::{AgentKind, AgentSettings};
 pub use file::{FILE_NAME, FileError, SettingsFile};

@@ -9,10 +9,12 @@ use super::agent::{AgentKind, AgentSettings};
 use super::file::SettingsFile;
 use super::permissions::permission_mode;
 use super::size;
+use super::staging;
 use crate::core::gate::{Gate, Recheck};
 use crate::core::id::StoryId;
 use crate::core::permission::PermissionMode;
 use crate::core::policy::{OnEscalation, OnLimit, Timeouts};
+use crate::core::staging::Rules;
 use crate::core::text::visible_line;
 use crate::core::time::{A_TIME, duration};
 
@@ -36,6 +38,7 @@ pub struct Flags {
     pub answer_timeout: Option<String>,
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
+    pub allow_dirty: bool,
     pub agent: Option<AgentKind>,
     pub agent_command: Option<String>,
     pub mock_script: Option<PathBuf>,
@@ -65,6 +68,9 @@ pub struct Plan {
     pub min_free_disk: Option<u64>,
     /// Names of programs that are left alone when an agent's processes are ended.
     pub keep_processes: Vec<String>,
+    pub allow_dirty: bool,
+    /// What may become a part of a commit.
+    pub staging: Rules,
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
     pub agent: AgentChoice,
@@ -125,17 +131,17 @@ impl fmt::Display for Origin {
 }
 
 /// A text with its origin, from the strongest layer that has one.
-struct Layered {
+pub(super) struct Layered {
     text: Option<(Origin, String)>,
 }
 
 impl Layered {
-    fn of<const N: usize>(layers: [(Origin, Option<String>); N]) -> Self {
+    pub(super) fn of<const N: usize>(layers: [(Origin, Option<String>); N]) -> Self {
         let text = layers.into_iter().find_map(|(origin, text)| Some((origin, text?)));
         Self { text }
     }
 
-    fn parse<T>(
+    pub(super) fn parse<T>(
         self,
         default: T,
         expected: &'static str,
@@ -167,6 +173,8 @@ impl Plan {
             log_limit: log_limit(&file)?,
             min_free_disk: min_free_disk(&file)?,
             keep_processes: keep_processes(&file)?,
+            staging: staging::rules(&file)?,
+            allow_dirty: flags.allow_dirty || file.allow_dirty,
             verify: file.verify,
             recheck: file.recheck,
             protect: file.protect,

@@ -9,7 +9,7 @@ use super::look::{Look, one_line};
 use super::region::Region;
 use super::wrap;
 use crate::core::event::Answer;
-use crate::core::signal::{Escalation, EscalationKind};
+use crate::core::signal::Escalation;
 use crate::engine::ports::Asked;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +41,8 @@ pub fn items(question: &Escalation) -> Vec<Item<Choice>> {
         label: one_line(text.trim()),
         choice: Choice::Answer(Answer::Option { number: number as usize, text: text.clone() }),
     });
-    let is_claim = question.kind == EscalationKind::Claim;
-    let accept = is_claim.then_some(('y', "accept it as done", Choice::Answer(Answer::Accept)));
+    let may_accept = question.kind.can_be_accepted();
+    let accept = may_accept.then_some(('y', "accept it as done", Choice::Answer(Answer::Accept)));
     let always = [
         ('c', "write guidance", Choice::Write),
         ('s', "skip this story", Choice::Answer(Answer::Skip)),

@@ -20,6 +20,7 @@ fn kind(kind: EscalationKind) -> &'static str {
         EscalationKind::Deviation => "Deviation",
         EscalationKind::Unstated => "Question",
         EscalationKind::Claim => "Claim",
+        EscalationKind::Commit => "Commit",
     }
 }
 

@@ -61,6 +61,7 @@ fn started(project: &str) -> Event {
         project: project.into(),
         agent: "claude".into(),
         branch: None,
+        allow_dirty: false,
         carried: vec![],
     })
 }

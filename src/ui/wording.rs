@@ -29,7 +29,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::BaselineTaken { reports } => reports.iter().map(|one| baseline(at, one)).collect(),
         Event::ClaimChecked { items, .. } => items.iter().map(|item| checked(at, item)).collect(),
         Event::ClaimRejected { story, error, .. } => vec![rejected(at, story, error)],
-        Event::CloseRefused { story, error } => vec![not_closed(at, story, error)],
+        Event::CloseRefused { story, error, .. } => vec![not_closed(at, story, error)],
         Event::StoryClosed(closed) => {
             vec![complete(at, &closed.story, &closed.commit, view), progress(at, view)]
         }

@@ -54,6 +54,18 @@ fn every_room_uses_only_what_it_may() {
     }
 }
 
+/// Agents and gates run below a supervisor; what else is started has a reason of its own.
+#[test]
+fn programs_are_started_in_few_places() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for path in sources(&root).into_iter().filter(|path| !is_test(path)) {
+        let text = fs::read_to_string(&path).unwrap();
+        let inside = path.strip_prefix(&root).unwrap();
+        let may = ["mock", "process", "git/program.rs"].iter().any(|one| inside.starts_with(one));
+        assert!(may || !text.contains("Command::new("), "{} starts a program", inside.display());
+    }
+}
+
 #[test]
 fn the_core_is_pure() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/core");

@@ -72,7 +72,7 @@ fn what_the_user_had_before_stays_out_and_as_it_was() {
     world.git(&["add", "staged.txt"]);
     world.write("notes.txt", "untracked\n");
     let before = world.status();
-    let said = world.run(&[]);
+    let said = world.run(&["--allow-dirty"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.status(), before);
     let files = world.git(&["show", "--name-only", "--format=", "HEAD"]);

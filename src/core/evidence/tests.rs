@@ -98,3 +98,16 @@ fn a_command_that_is_not_there_is_told_apart() {
         assert_eq!(report.cannot_run(), cannot, "{report:?}");
     }
 }
+
+#[test]
+fn what_cannot_be_committed_is_told_once_and_asked_about_then() {
+    let story = id("US-002");
+    let weighed = |refusals, beyond_it| weigh_content(&story, "`x` is large", refusals, beyond_it);
+    let error = "it cannot be committed: `x` is large".to_owned();
+    assert_eq!(weighed(0, false), Unfit::Told { error });
+    for (refusals, beyond_it) in [(1, false), (2, false), (0, true)] {
+        let Unfit::Asked { question } = weighed(refusals, beyond_it) else { panic!("not asked") };
+        assert_eq!(question.kind, EscalationKind::Commit);
+        assert!(question.summary.contains("`x` is large"), "{}", question.summary);
+    }
+}

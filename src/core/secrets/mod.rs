@@ -83,6 +83,11 @@ impl Rules {
         Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
     }
 
+    /// What kind of secret is in a text that is whole.
+    pub fn kind_in(self: &Arc<Self>, text: &[u8]) -> Option<String> {
+        Redactor::new(Arc::clone(self)).first(text)
+    }
+
     /// The next place at or after `from` where a secret begins or may turn out to begin.
     fn next_candidate(&self, bytes: &[u8], from: usize, is_all: bool) -> Option<usize> {
         let found = self.filter.next(bytes, from);

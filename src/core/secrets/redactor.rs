@@ -42,6 +42,12 @@ impl Redactor {
         self.pass(&bytes, true, out);
     }
 
+    /// The kind of the first secret in bytes that are all there is.
+    pub(super) fn first(&self, bytes: &[u8]) -> Option<String> {
+        let found = self.find(&self.rules, bytes, 0, true).ok();
+        found.map(|(_, found)| found.kind.to_owned())
+    }
+
     /// How many of the bytes are done with.
     fn pass(&mut self, bytes: &[u8], is_all: bool, out: &mut Vec<u8>) -> usize {
         let rules = Arc::clone(&self.rules);

@@ -50,6 +50,15 @@ pub enum EscalationKind {
     Unstated,
     /// The driver's own: whether a claim is true.
     Claim,
+    /// The driver's own: whether to commit what speaks against it.
+    Commit,
+}
+
+impl EscalationKind {
+    /// Yes is an answer, and it closes the story.
+    pub fn can_be_accepted(self) -> bool {
+        matches!(self, Self::Claim | Self::Commit)
+    }
 }
 
 /// A question for the human. Every text in it is data from outside: sanitise before showing.

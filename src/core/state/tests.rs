@@ -273,3 +273,38 @@ fn an_open_run_says_until_when_it_waits() {
         assert_eq!(history.state.wait(now).map(|(_, until)| until), expected, "{case}");
     }
 }
+
+fn unfit() -> Event {
+    Event::CloseRefused { story: id("A"), error: "too large".into(), unfit: true }
+}
+
+fn in_question(kind: EscalationKind) -> Event {
+    let question = Escalation { kind, ..escalation("it") };
+    Event::QuestionRaised { story: id("A"), question }
+}
+
+#[test]
+fn refusals_for_the_content_are_counted_until_the_human_has_a_say() {
+    let told = History::new().tried("A", Verdict::Done).planned("A").then(unfit());
+    assert_eq!((told.of("A").unfit, told.of("A").closing), (1, None));
+    assert_eq!(told.of("A").last_error.as_deref(), Some("too large"));
+    let other = Event::CloseRefused { story: id("A"), error: "merge".into(), unfit: false };
+    let again = told.tried("A", Verdict::Done).planned("A").then(other);
+    assert_eq!(again.of("A").unfit, 1);
+    let asked = again.tried("A", Verdict::Done).planned("A");
+    let asked = asked.then(in_question(EscalationKind::Commit)).answered("A", Answer::Retry);
+    assert_eq!((asked.of("A").unfit, asked.of("A").as_it_is), (0, false));
+}
+
+#[test]
+fn only_an_answer_about_the_commit_is_one_for_committing_it_as_it_is() {
+    for (kind, as_it_is) in [(EscalationKind::Commit, true), (EscalationKind::Claim, false)] {
+        let claimed = History::new().tried("A", Verdict::Done).planned("A");
+        let accepted = claimed.then(in_question(kind)).answered("A", Answer::Accept);
+        let story = accepted.of("A");
+        assert_eq!((story.accepted, story.as_it_is), (true, as_it_is));
+        assert!(story.closing.is_some());
+        let later = accepted.then(unfit()).started("A").of("A");
+        assert_eq!((later.accepted, later.as_it_is), (false, false), "it was for that claim");
+    }
+}

@@ -147,6 +147,7 @@ impl History {
             project: "p".into(),
             agent: "mock".into(),
             branch: None,
+            allow_dirty: false,
             carried: carried.iter().map(|story| id(story)).collect(),
         }))
     }

@@ -18,7 +18,7 @@ fn rejected(items: Vec<Item>) -> History {
 }
 
 fn refused() -> History {
-    let refused = Event::CloseRefused { story: id("A"), error: "e".into() };
+    let refused = Event::CloseRefused { story: id("A"), error: "e".into(), unfit: false };
     History::new().tried("A", Verdict::Done).planned("A").then(refused)
 }
 

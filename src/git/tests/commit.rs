@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use super::sandbox::{Sandbox, close, try_close};
+use crate::core::staging::Objection;
 use crate::git::{CommitRequest, GitError, Head};
 
 #[test]
@@ -61,19 +62,6 @@ fn what_was_uncommitted_before_stays_out_and_as_it_was() {
     assert_eq!(repo.git(["show", ":b"]), "b staged\n");
     assert_eq!(repo.read("b"), "b staged, then edited\n");
     repo.assert_sound();
-}
-
-#[test]
-fn a_file_of_the_users_that_the_agent_changed_is_committed() {
-    let repo = Sandbox::new();
-    repo.write("a", "a by the user\n").write("u", "u\n");
-    let tree = repo.open();
-    let base = tree.base().unwrap();
-    repo.write("a", "a by both\n").write("u", "u too\n");
-    close(&tree, &base);
-    assert_eq!(repo.committed("a").unwrap(), "a by both\n");
-    assert_eq!(repo.committed("u").unwrap(), "u too\n");
-    assert_eq!(repo.status(), "");
 }
 
 #[test]
@@ -138,9 +126,9 @@ fn replaced_files_are_committed_before_they_are_on_disk() {
     let replaced = [(PathBuf::from("PRD.json"), b"done".to_vec())];
     let request = CommitRequest {
         base: Some(&base),
-        must_change: false,
         replaced: &replaced,
         message: "close\n",
+        ..CommitRequest::default()
     };
     let closed = tree.commit(&request).unwrap();
     assert_eq!(repo.committed("PRD.json").unwrap(), "done");
@@ -156,7 +144,7 @@ fn without_a_base_only_the_replaced_files_are_committed() {
     repo.write("a", "unfinished\n");
     let replaced = [(PathBuf::from("plans/PRD.json"), b"skipped".to_vec())];
     let request =
-        CommitRequest { base: None, must_change: false, replaced: &replaced, message: "skip\n" };
+        CommitRequest { replaced: &replaced, message: "skip\n", ..CommitRequest::default() };
     let closed = tree.commit(&request).unwrap();
     assert_eq!(closed.next_base, None);
     assert_eq!(repo.last_changes(), "A\tplans/PRD.json\n");
@@ -217,9 +205,16 @@ fn files_of_an_external_filter_are_refused() {
     let tree = repo.open();
     let base = tree.base().unwrap();
     repo.write("y.bin", "raw");
-    assert!(matches!(try_close(&tree, &base), Err(GitError::ForeignFilter { .. })));
+    let refused = |path: &str, filter: &str| match try_close(&tree, &base) {
+        Err(GitError::Unfit(why)) => {
+            let filtered = Objection::Filtered { path: path.into(), filter: filter.into() };
+            assert_eq!(why, [filtered]);
+        }
+        other => panic!("{other:?}"),
+    };
+    refused("y.bin", "lfs");
     repo.delete("y.bin").write("y.u16", "raw");
-    assert!(matches!(try_close(&tree, &base), Err(GitError::ForeignFilter { .. })));
+    refused("y.u16", "UTF-16");
 }
 
 #[test]
@@ -228,7 +223,7 @@ fn finds_the_commit_by_its_trailers() {
     let tree = repo.open();
     let first = repo.head();
     let message = "close\n\nRalph-Run: r1\nRalph-Iteration: 3\n";
-    let request = CommitRequest { base: None, must_change: false, replaced: &[], message };
+    let request = CommitRequest { message, ..CommitRequest::default() };
     let closed = tree.commit(&request).unwrap().commit;
     repo.commit_all("later");
     let find = |iteration, down_to| {

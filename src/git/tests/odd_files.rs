@@ -158,10 +158,9 @@ fn line_endings_with_autocrlf() {
     assert_eq!(repo.git(["show", "HEAD:crlf"]), "one\ntwo\nthree\n");
     let replaced = [(PathBuf::from("crlf"), b"last\r\n".to_vec())];
     let request = crate::git::CommitRequest {
-        base: None,
-        must_change: false,
         replaced: &replaced,
         message: "m",
+        ..crate::git::CommitRequest::default()
     };
     repo.open().commit(&request).unwrap();
     assert_eq!(repo.git(["show", "HEAD:crlf"]), "last\n");

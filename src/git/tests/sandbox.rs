@@ -178,10 +178,5 @@ pub fn close(tree: &WorkTree, base: &Base) -> Committed {
 }
 
 pub fn try_close(tree: &WorkTree, base: &Base) -> Result<Committed, GitError> {
-    tree.commit(&CommitRequest {
-        base: Some(base),
-        must_change: false,
-        replaced: &[],
-        message: "close\n",
-    })
+    tree.commit(&CommitRequest { base: Some(base), message: "close\n", ..CommitRequest::default() })
 }

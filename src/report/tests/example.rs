@@ -95,6 +95,7 @@ fn events() -> Vec<(i64, Event)> {
                 description: "A list of things to do.".into(),
                 agent: "claude".into(),
                 branch: Some("ralph".into()),
+                allow_dirty: false,
                 carried: vec![],
             }),
         ),

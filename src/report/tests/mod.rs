@@ -58,7 +58,7 @@ fn column(value: &Value, field: &str) -> Vec<Value> {
 fn each_iteration_says_what_came_of_it() {
     let done = || History::new().tried("A", Verdict::Done);
     let tried = |verdict| History::new().tried("A", verdict);
-    let refused = Event::CloseRefused { story: id("A"), error: "too big".into() };
+    let refused = Event::CloseRefused { story: id("A"), error: "too big".into(), unfit: true };
     let escalated = Verdict::Escalated { escalation: escalation("s") };
     let too_long = Verdict::PromptTooLong { error: "too long".into() };
     for (history, came, phase, errors) in [
