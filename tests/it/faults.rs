@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ralph::core::event::Event;
 use ralph::core::outcome::Outcome;
 
-use crate::support::world::{PATIENCE, RALPH, Said, said, signal, until};
+use crate::support::world::{PATIENCE, RALPH, Said, said, signal};
 use crate::support::{Prd, World};
 
 /// What an agent that was told to end has, and a little for everything else.
@@ -59,14 +59,13 @@ fn watch_memory(driver: &Child) -> JoinHandle<u64> {
     let status = format!("/proc/{}/status", driver.id());
     std::thread::spawn(move || {
         let mut most = 0;
-        until("the driver's end", || {
+        loop {
             let status = fs::read_to_string(&status).unwrap_or_default();
             let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-            let Some(peak) = peak else { return Some(()) };
+            let Some(peak) = peak else { return most };
             most = most.max(peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap());
-            None
-        });
-        most
+            std::thread::sleep(Duration::from_millis(5));
+        }
     })
 }
 
