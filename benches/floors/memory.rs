@@ -24,7 +24,7 @@ fn peak(step: &str) -> f64 {
     let script = folder.path().join("script.toml");
     // The agent waits at its end, so that the driver can be looked at.
     let hold = "{ run = \"touch ../ready; while [ -e ../ready ]; do sleep 0.01; done\" }";
-    fs::write(&script, format!("[default]\nsteps = [{step}, {hold}, \"complete\"]\n")).unwrap();
+    fs::write(&script, format!("[default]\nsteps = [{step}, {{ write = \"work\", text = \"x\" }}, {hold}, \"complete\"]\n")).unwrap();
     let mut child = ralph(&root)
         .args(["run", "--quiet", "--mock-script"])
         .arg(&script)
