@@ -7,7 +7,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -26,7 +27,11 @@ pub struct Terminal {
     /// Everything that was ever shown, as it came.
     raw: Arc<Mutex<Vec<u8>>>,
     screen: Arc<Mutex<vt100::Parser>>,
+    reader: JoinHandle<()>,
 }
+
+/// How long the last of what was shown may take to be read, should something hold the terminal.
+const LAST_READ: Duration = Duration::from_secs(5);
 
 impl Terminal {
     pub fn start(mut command: Command) -> Self {
@@ -44,14 +49,14 @@ impl Terminal {
         let screen = Arc::new(Mutex::new(vt100::Parser::new(ROWS, COLUMNS, 10_000)));
         let mut output = File::from(master.try_clone().unwrap());
         let (raw_too, screen_too) = (Arc::clone(&raw), Arc::clone(&screen));
-        thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = output.read(&mut buffer) {
                 raw_too.lock().unwrap().extend_from_slice(&buffer[..count]);
                 screen_too.lock().unwrap().process(&buffer[..count]);
             }
         });
-        Self { child, keys: File::from(master), raw, screen }
+        Self { child, keys: File::from(master), raw, screen, reader }
     }
 
     pub fn screen(&self) -> String {
@@ -96,6 +101,10 @@ impl Terminal {
     /// Waits for the end and returns the exit code and the last screen.
     pub fn finish(mut self) -> (i32, String) {
         let status = until("the program to end", || self.child.try_wait().unwrap());
+        let end = Instant::now() + LAST_READ;
+        while !self.reader.is_finished() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
         (status.code().unwrap_or(-1), self.screen())
     }
 }
