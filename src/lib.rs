@@ -21,7 +21,7 @@
 //! - [`mock`]: the built-in scripted agent.
 //! - [`process`]: the only spawner; holds a whole process tree and proves it dead.
 //! - [`evidence`]: runs the commands that a claim has to pass.
-//! - [`git`]: synchronous git2 functions: close, set aside, bring back.
+//! - [`git`]: synchronous git2 functions: snapshot, close, set aside, bring back, undo.
 //! - [`store`]: the journal, PRD.json's exact-text editor, atomic files, locks.
 //! - [`ui`]: reporters, menus, the one sanitising printer.
 //! - [`engine`]: the loop itself.

@@ -18,8 +18,9 @@ mod pipe;
 mod redact;
 mod report;
 mod scan;
+mod snapshot;
 
-const ALL: [(&str, fn()); 8] = [
+const ALL: [(&str, fn()); 9] = [
     ("gap", gap::bench),
     ("scan", scan::bench),
     ("pipe", pipe::bench),
@@ -28,6 +29,7 @@ const ALL: [(&str, fn()); 8] = [
     ("help", help::bench),
     ("backlog", backlog::bench),
     ("report", report::bench),
+    ("snapshot", snapshot::bench),
 ];
 
 fn main() {

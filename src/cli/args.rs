@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use super::kept_args::{CheckpointArgs, DiffArgs, LogArgs, RestoreArgs, UndoArgs};
 use crate::core::id::StoryId;
 
 #[derive(Debug, Parser)]
@@ -19,7 +20,8 @@ use crate::core::id::StoryId;
         ralph init                      write PRD.json and PROMPT.md to start from\n  \
         ralph check PRD.json            is the backlog right?\n  \
         ralph run PRD.json --dry-run    the whole loop with a mock agent; changes nothing\n  \
-        ralph run PRD.json              work it off with Claude Code",
+        ralph run PRD.json              work it off with Claude Code\n  \
+        ralph log                       what was kept of the work tree on the way",
     arg_required_else_help = true
 )]
 pub struct Cli {
@@ -70,6 +72,11 @@ pub enum Command {
     Status(StatusArgs),
     Mark(MarkArgs),
     Trust(TrustArgs),
+    Log(LogArgs),
+    Diff(DiffArgs),
+    Restore(RestoreArgs),
+    Checkpoint(CheckpointArgs),
+    Undo(UndoArgs),
     Completions(CompletionsArgs),
     #[command(hide = true)]
     Supervise(SuperviseArgs),

@@ -53,6 +53,19 @@ pub enum CliError {
          VM), `IS_SANDBOX=1` in the environment says so, else choose another mode"
     )]
     RootWithoutSandbox,
+    #[error("`{0}` is neither a number of `ralph log` nor a story's id")]
+    NeitherNumberNorStory(String),
+    #[error("nothing was done for {0} yet")]
+    NothingOf(StoryId),
+    #[error(
+        "{0} is not closed: `passes` is false in the backlog, so there is nothing to take back"
+    )]
+    NotClosed(StoryId),
+    #[error(
+        "no commit of {0} is in this branch's history, so it was marked by hand: set `passes` to \
+         false in the backlog to reopen it"
+    )]
+    NoCommitOf(StoryId),
     #[error("{0}")]
     Refused(String),
     #[error("{0} is for the human, not for an agent")]
@@ -83,7 +96,12 @@ impl CliError {
         match self {
             Self::Plan(error) if error.is_usage() => 2,
             Self::NoSuchStory { .. } | Self::Refused(_) => 2,
-            Self::Git(GitError::BadBranchName(_)) => 2,
+            Self::NeitherNumberNorStory(_) => 2,
+            Self::Git(
+                GitError::BadBranchName(_)
+                | GitError::NoSuchNumber { .. }
+                | GitError::NotInKept { .. },
+            ) => 2,
             _ => 1,
         }
     }

@@ -4,16 +4,21 @@ mod applied;
 mod args;
 mod asking;
 mod check;
+mod diff;
 mod dry_run;
 mod error;
 mod init;
+mod kept_args;
+mod log;
 mod mark;
 mod permissions;
 mod preflight;
+mod restore;
 mod run;
 mod session;
 mod status;
 mod trust;
+mod undo;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -58,6 +63,11 @@ fn act(command: Command, look: &UiOptions) -> Result<u8, CliError> {
         Command::Status(args) => status::status(&args),
         Command::Trust(args) => trust::trust(&args, look),
         Command::Mark(args) => mark::mark(&args),
+        Command::Log(args) => log::log(&args),
+        Command::Diff(args) => diff::diff(&args, look),
+        Command::Restore(args) => restore::restore(&args),
+        Command::Checkpoint(args) => restore::checkpoint(&args),
+        Command::Undo(args) => undo::undo(&args),
         Command::Completions(args) => completions(&args),
         Command::Supervise(args) => supervise(args),
         Command::MockAgent(args) => Ok(mock::play(&mock::Options { script: args.script })),
@@ -79,8 +89,12 @@ fn look(args: LookArgs) -> UiOptions {
 
 /// Data goes to standard output; a reader that has gone is no error.
 fn print(text: &str) -> Result<(), CliError> {
+    print_bytes(text.as_bytes())
+}
+
+fn print_bytes(bytes: &[u8]) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(CliError::Pipe),
         result => Ok(result?),
     }

@@ -13,7 +13,7 @@ use crate::core::secrets::Rules;
 use crate::core::state::RunState;
 use crate::engine::ports::{Both, Human, Notice, Reporter};
 use crate::engine::{BacklogFile, Ending, Engine, EngineError, Orders, Parts};
-use crate::git::WorkTree;
+use crate::git::{Keeping, WorkTree};
 use crate::process::Supervisor;
 use crate::report::Publisher;
 use crate::settings::{self, Plan};
@@ -86,6 +86,8 @@ impl Session<'_> {
             listening: self.listening,
             backlog_name: self.place.name,
             backlog_in_tree: self.place.in_tree,
+            backlog_key: self.place.key,
+            keeping: Keeping { count: self.plan.keep_snapshots, days: self.plan.keep_days },
             branch: self.branch,
             branch_is_chosen: self.plan.branch.is_some(),
         };
@@ -132,6 +134,7 @@ fn policy(plan: &Plan, human_present: bool) -> Policy {
         only: plan.story.clone(),
         stuck_threshold: plan.stuck_threshold,
         max_attempts: plan.max_attempts,
+        fresh_start_after: plan.fresh_start_after,
         on_escalation: plan.on_escalation,
         on_limit: plan.on_limit,
         min_free_disk: plan.min_free_disk,

@@ -1,7 +1,7 @@
 //! What to do next; the only place that stops a run.
 
 use super::backlog::{Backlog, Story};
-use super::event::Answer;
+use super::event::{Answer, Base};
 use super::id::StoryId;
 use super::policy::{OnEscalation, Policy, StopReason};
 use super::select::{Selection, is_ready, select};
@@ -40,6 +40,15 @@ pub enum Next {
         answer: Answer,
     },
     Park {
+        story: StoryId,
+    },
+    /// Too many attempts failed: plan to begin again from the story's base.
+    StartOver {
+        story: StoryId,
+        to: Base,
+    },
+    /// Finish what was planned: branch and tree go back.
+    Return {
         story: StoryId,
     },
     /// Take the story's unfinished work out of the tree.
@@ -87,6 +96,9 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, moment: &Mom
     if let Some((story, attempt)) = unconfirmed_close(state) {
         return Next::Close { story, attempt };
     }
+    if let Some(story) = unfinished_return(state) {
+        return Next::Return { story };
+    }
     if state.aborted {
         return Next::Stop(StopReason::Aborted);
     }
@@ -108,6 +120,7 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, moment: &Mom
     };
     questions(state, backlog, policy)
         .or_else(|| leave(state, backlog))
+        .or_else(|| start_over(state, policy))
         .or_else(|| skip(state, backlog))
         .or_else(|| settled(backlog, policy))
         .or_else(|| limit(state, policy))
@@ -125,6 +138,22 @@ fn undecided_claim(state: &RunState, backlog: &Backlog) -> Option<(StoryId, Stri
     let claims = state.stories.iter().filter(|(_, story)| story.question.is_none());
     let mut claims = claims.filter_map(|(id, story)| Some((id.clone(), story.claim.clone()?)));
     claims.find(|(id, _)| backlog.story(id).is_some_and(|story| !story.is_settled()))
+}
+
+fn unfinished_return(state: &RunState) -> Option<StoryId> {
+    let mut stories = state.stories.iter();
+    stories.find(|(_, story)| story.returning.is_some()).map(|(id, _)| id.clone())
+}
+
+/// What failed so often is in the way of what might not: the next attempt gets a clean tree, and
+/// is told what was tried.
+fn start_over(state: &RunState, policy: &Policy) -> Option<Next> {
+    let id = state.in_tree.as_ref()?;
+    let known = state.story(id)?;
+    let failed = u32::try_from(known.row.len()).unwrap_or(u32::MAX);
+    let to =
+        known.base.clone().filter(|_| failed >= policy.fresh_start_after.unwrap_or(u32::MAX))?;
+    Some(Next::StartOver { story: id.clone(), to })
 }
 
 /// Questions of stories that are still in the backlog and open.

@@ -92,6 +92,37 @@ pub enum Event {
     WorkLetGo {
         story: StoryId,
     },
+    /// What a failed attempt left is kept at the ref; it stays in the tree too.
+    AttemptKept {
+        story: StoryId,
+        reference: String,
+        /// How much that is, in a few words.
+        changes: String,
+    },
+    /// Branch and tree are about to go back to where they were.
+    ReturnPlanned {
+        story: StoryId,
+        to: Base,
+        why: Cause,
+    },
+    /// They are back; what there was since, if anything, is kept at the ref.
+    Returned {
+        story: StoryId,
+        reference: Option<String>,
+    },
+    /// These were uncommitted before the story, the attempt deleted them or reset them to what is
+    /// committed, and they are about to be what they were before it.
+    FilesPutBack {
+        story: StoryId,
+        paths: Vec<String>,
+        /// Where all of them are kept.
+        snapshot: Option<String>,
+    },
+    /// A human took the closed story back.
+    StoryReopened {
+        story: StoryId,
+        commit: Option<String>,
+    },
     /// Work that was set aside is in the tree again, or could not be brought back as it was.
     WorkBroughtBack {
         story: StoryId,
@@ -158,6 +189,12 @@ pub struct AttemptStarted {
     /// The story's, as they were then.
     #[serde(default)]
     pub criteria: Option<Vec<String>>,
+    /// Branch and work tree right before it.
+    #[serde(default)]
+    pub before: Option<Base>,
+    /// The ref that keeps them.
+    #[serde(default)]
+    pub snapshot: Option<String>,
     /// The human's guidance was put into the prompt.
     pub guided: bool,
     #[serde(default)]
@@ -171,6 +208,34 @@ pub struct Base {
     pub commit: Option<String>,
     /// The work tree (tracked and untracked, not ignored) as a git tree.
     pub tree: String,
+}
+
+/// Why branch and tree go back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// So many failed attempts in a row that the story starts over.
+    FreshStart,
+    Elsewhere,
+    Rewritten,
+}
+
+/// How an agent lost the branch that it was to work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stray {
+    /// HEAD is on something that does not build on the run's branch.
+    Elsewhere,
+    /// What the story began with is not in the branch any more.
+    Rewritten,
+}
+
+impl From<Stray> for Cause {
+    fn from(stray: Stray) -> Self {
+        match stray {
+            Stray::Elsewhere => Self::Elsewhere,
+            Stray::Rewritten => Self::Rewritten,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

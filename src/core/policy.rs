@@ -23,6 +23,8 @@ pub struct Policy {
     pub stuck_threshold: NonZeroU32,
     /// So many attempts at one story without an end are a question too.
     pub max_attempts: NonZeroU32,
+    /// After so many failed attempts in a row a story starts over; None: never.
+    pub fresh_start_after: Option<u32>,
     pub on_escalation: OnEscalation,
     pub on_limit: OnLimit,
     /// Bytes that must be free on the disk. None: nobody looks.

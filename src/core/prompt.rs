@@ -4,6 +4,12 @@
 use std::fmt::Write;
 
 use super::backlog::Story;
+use super::state::Tried;
+use super::text::{shorten, visible_line};
+
+/// Failed attempts that an agent is told of, the newest.
+const MOST_TRIED: usize = 6;
+const LONGEST_ERROR: usize = 300;
 
 pub struct Prompt<'a> {
     /// PROMPT.md.
@@ -29,6 +35,8 @@ pub struct Standing<'a> {
     pub work_in_tree: bool,
     /// Earlier work on this story that could not be put back into the tree.
     pub kept_at: Option<&'a str>,
+    /// Failed attempts after which the tree went back to where the story began, oldest first.
+    pub tried: &'a [Tried],
 }
 
 impl Prompt<'_> {
@@ -81,6 +89,7 @@ fn standing(standing: &Standing<'_>) -> String {
             ),
         );
     }
+    text.push_str(&tried(standing.tried));
     if let Some(error) = standing.last_error {
         let (first, rest) = error.trim().split_once('\n').unwrap_or((error.trim(), ""));
         add(&mut text, format_args!("- The last attempt went wrong: {first}\n"));
@@ -90,6 +99,28 @@ fn standing(standing: &Standing<'_>) -> String {
         }
     }
     text.trim_end().to_owned()
+}
+
+/// Enough to try something else, whatever the errors were.
+fn tried(tried: &[Tried]) -> String {
+    let mut text = String::new();
+    if tried.is_empty() {
+        return text;
+    }
+    text.push_str(
+        "- Earlier attempts failed, and the work tree is back where the story began. Do not repeat \
+         them. What they did is kept; `git diff HEAD...REF` shows it:\n",
+    );
+    for attempt in tried.iter().skip(tried.len().saturating_sub(MOST_TRIED)) {
+        let error = shorten(&visible_line(&attempt.error), LONGEST_ERROR);
+        let kept = match (&attempt.reference, &attempt.changes) {
+            (Some(reference), Some(changes)) => format!("`{reference}` ({changes}): "),
+            (Some(reference), None) => format!("`{reference}`: "),
+            (None, _) => "nothing was changed: ".to_owned(),
+        };
+        add(&mut text, format_args!("  - {kept}{error}\n"));
+    }
+    text
 }
 
 fn guidance(guidance: &[String]) -> String {

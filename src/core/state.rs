@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::backlog::{Backlog, Story};
 use super::event::{
-    Answer, AttemptEnded, AttemptStarted, Base, Event, Recorded, RunStarted, Usage,
+    Answer, AttemptEnded, AttemptStarted, Base, Cause, Event, Recorded, RunStarted, Usage,
 };
 use super::evidence::{Concern, Item};
 use super::id::StoryId;
@@ -87,7 +87,6 @@ pub struct StoryState {
     pub set_aside: Option<String>,
     /// Where work is kept that could not be brought back.
     pub does_not_fit: Option<String>,
-    pub set_aside_count: u32,
     /// The attempt whose claim is not decided yet.
     pub claim: Option<String>,
     /// What was found out about it.
@@ -104,6 +103,14 @@ pub struct StoryState {
     pub as_it_is: bool,
     /// Its criteria when its work began, as the human had them.
     pub criteria: Option<Vec<String>>,
+    /// How many refs there are of its work.
+    pub kept_count: u32,
+    /// Failed attempts in a row, since anything else came of one or the human had a say.
+    pub row: Vec<Tried>,
+    /// The rows before, after each of which it started over.
+    pub tried: Vec<Tried>,
+    /// Where branch and tree are going back to.
+    pub returning: Option<Return>,
     /// An accepted claim whose commit is not confirmed yet.
     pub closing: Option<String>,
     pub skip_wanted: bool,
@@ -112,6 +119,22 @@ pub struct StoryState {
     pub attempts: u32,
     pub elapsed_ms: u64,
     pub usage: Usage,
+}
+
+/// A failed attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    pub error: String,
+    /// Where its work is kept, if there was any.
+    pub reference: Option<String>,
+    /// How much that is.
+    pub changes: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Return {
+    pub to: Base,
+    pub why: Cause,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -158,6 +181,19 @@ impl RunState {
         }
     }
 
+    /// Branch and tree are on their way back.
+    pub fn is_returning(&self) -> bool {
+        self.stories.values().any(|story| story.returning.is_some())
+    }
+
+    /// Refs of work that may still be wanted.
+    pub fn kept_refs(&self) -> impl Iterator<Item = &String> {
+        self.stories.values().flat_map(|story| {
+            let tried = story.tried.iter().chain(&story.row).filter_map(|t| t.reference.as_ref());
+            story.set_aside.iter().chain(&story.does_not_fit).chain(tried)
+        })
+    }
+
     /// What every attempt of this run cost together, as far as it is known.
     pub fn cost_usd(&self) -> Option<f64> {
         self.stories.values().filter_map(|story| story.usage.cost_usd).reduce(|a, b| a + b)
@@ -165,8 +201,11 @@ impl RunState {
 
     pub fn apply(&mut self, recorded: &Recorded) {
         let at = recorded.at;
-        self.cut_off =
-            !matches!(recorded.event, Event::RunEnded { .. } | Event::RunInterrupted { .. });
+        // What a human does between runs says nothing about how the last process ended.
+        if !matches!(recorded.event, Event::StoryReopened { .. }) {
+            self.cut_off =
+                !matches!(recorded.event, Event::RunEnded { .. } | Event::RunInterrupted { .. });
+        }
         match &recorded.event {
             Event::RunStarted(start) => self.start(start),
             Event::RunContinued => self.ask_again(),
@@ -217,6 +256,21 @@ impl RunState {
                 }
             }
             Event::WorkSetAside { story, reference } => self.set_aside(story, reference.as_ref()),
+            Event::AttemptKept { story, reference, changes } => {
+                self.entry(story).keep(reference, Some(changes));
+            }
+            Event::ReturnPlanned { story, to, why } => {
+                self.entry(story).returning = Some(Return { to: to.clone(), why: *why });
+            }
+            Event::Returned { story, reference } => {
+                self.entry(story).finish_return(reference.as_ref());
+            }
+            // The files speak for themselves.
+            Event::FilesPutBack { .. } => {}
+            Event::StoryReopened { story, .. } => {
+                self.marks.passing.remove(story);
+                self.stories.remove(story);
+            }
             Event::WorkBroughtBack { story, reference, conflicts } => {
                 let story = self.entry(story);
                 story.set_aside = None;
@@ -325,6 +379,7 @@ impl RunState {
                 story.errors_in_a_row = None;
                 story.last_error = None;
                 story.too_long = 0;
+                story.row.clear();
             }
         }
     }
@@ -404,6 +459,7 @@ impl RunState {
         story.unfounded = 0;
         story.unfit = 0;
         story.errors_in_a_row = None;
+        story.row.clear();
         story.tries = 0;
         story.too_long = 0;
     }
@@ -418,7 +474,7 @@ impl RunState {
         story.claim = story.claim.take().filter(|_| story.question.is_some());
         if reference.is_some() {
             story.set_aside = reference.cloned();
-            story.set_aside_count += 1;
+            story.kept_count += 1;
         }
     }
 }
@@ -441,6 +497,27 @@ impl StoryState {
         };
         self.last_error = Some(error.to_owned());
         self.errors_in_a_row = Some((fingerprint.to_owned(), before + 1));
+        self.row.push(Tried { error: error.to_owned(), ..Tried::default() });
+    }
+
+    fn keep(&mut self, reference: &str, changes: Option<&String>) {
+        self.kept_count += 1;
+        if let Some(last) = self.row.last_mut() {
+            last.reference = Some(reference.to_owned());
+            last.changes = changes.cloned();
+        }
+    }
+
+    fn finish_return(&mut self, reference: Option<&String>) {
+        let Some(done) = self.returning.take() else { return };
+        if done.why == Cause::FreshStart {
+            self.kept_count += u32::from(reference.is_some());
+            self.tried.append(&mut self.row);
+            self.why = self.why.without_its_work();
+        } else if let Some(reference) = reference {
+            self.keep(reference, None);
+        }
+        self.head = done.to.commit;
     }
 
     fn carried_over(self) -> Self {
@@ -451,6 +528,7 @@ impl StoryState {
             elapsed_ms: 0,
             usage: Usage::default(),
             errors_in_a_row: None,
+            row: Vec::new(),
             ..self
         }
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::event::Stray;
 use super::outcome::Outcome;
 use super::signal::{Escalation, Signals};
 use super::text::shorten;
@@ -35,6 +36,8 @@ pub struct Evidence {
     pub changed: bool,
     /// Stories left in the backlog, this one included.
     pub remaining: usize,
+    /// The branch is not where the work must be.
+    pub stray: Option<Stray>,
 }
 
 /// An escalation beats any claim in the same text, whatever the order.
@@ -53,6 +56,9 @@ pub fn judge(outcome: &Outcome, signals: &Signals, evidence: Evidence) -> Verdic
     if let Some(escalation) = &signals.escalation {
         return Verdict::Escalated { escalation: escalation.clone() };
     }
+    if let Some(stray) = evidence.stray {
+        return failed("strayed", strayed(stray).to_owned());
+    }
     if signals.claims_story || is_claim_for_the_last(signals, evidence) {
         return Verdict::Done;
     }
@@ -61,6 +67,19 @@ pub fn judge(outcome: &Outcome, signals: &Signals, evidence: Evidence) -> Verdic
     }
     let error = "the agent ended without claiming the story and without changing anything";
     failed("nothing_done", error.to_owned())
+}
+
+fn strayed(stray: Stray) -> &'static str {
+    match stray {
+        Stray::Elsewhere => {
+            "the attempt ended on a branch or commit that does not build on the branch it was \
+             started on; branch and files are back where they were before it"
+        }
+        Stray::Rewritten => {
+            "the attempt rewrote commits from before the story; branch and files are back where \
+             they were before it"
+        }
+    }
 }
 
 /// With one story left, the promise of the whole backlog is a claim for that story.
@@ -97,8 +116,8 @@ mod tests {
     use super::*;
     use crate::core::signal::EscalationKind;
 
-    const CHANGED: Evidence = Evidence { changed: true, remaining: 3 };
-    const UNCHANGED: Evidence = Evidence { changed: false, remaining: 3 };
+    const CHANGED: Evidence = Evidence { changed: true, remaining: 3, stray: None };
+    const UNCHANGED: Evidence = Evidence { changed: false, remaining: 3, stray: None };
 
     fn claim() -> Signals {
         Signals { claims_story: true, ..Signals::default() }
@@ -137,7 +156,7 @@ mod tests {
     #[test]
     fn a_promise_is_a_claim_for_the_last_story_only() {
         let promise = Signals { promises_all: true, ..Signals::default() };
-        let last = Evidence { changed: true, remaining: 1 };
+        let last = Evidence { changed: true, remaining: 1, stray: None };
         assert_eq!(judge(&Outcome::Completed, &promise, last), Verdict::Done);
         assert!(!is_false_promise(&promise, last));
         assert_eq!(judge(&Outcome::Completed, &promise, CHANGED), Verdict::Progress);
@@ -149,6 +168,18 @@ mod tests {
         let silent = Signals::default();
         assert_eq!(judge(&Outcome::Completed, &silent, CHANGED), Verdict::Progress);
         assert!(matches!(judge(&Outcome::Completed, &silent, UNCHANGED), Verdict::Failed { .. }));
+    }
+
+    #[test]
+    fn no_claim_counts_off_the_branch_and_a_question_still_does() {
+        for stray in [Stray::Elsewhere, Stray::Rewritten] {
+            let evidence = Evidence { stray: Some(stray), ..CHANGED };
+            let verdict = judge(&Outcome::Completed, &claim(), evidence);
+            assert!(matches!(verdict, Verdict::Failed { .. }), "{verdict:?}");
+            let asks = Signals { escalation: Some(escalation()), ..claim() };
+            let verdict = judge(&Outcome::Completed, &asks, evidence);
+            assert!(matches!(verdict, Verdict::Escalated { .. }), "{verdict:?}");
+        }
     }
 
     #[test]

@@ -35,7 +35,9 @@ impl Engine {
             items: items.clone(),
         };
         let follows = self.follows(id, attempt, &items, changed);
-        self.record(vec![checked, follows])
+        let rejected = matches!(follows, Event::ClaimRejected { .. });
+        self.record(vec![checked, follows])?;
+        if rejected { self.keep_attempt(id) } else { Ok(()) }
     }
 
     /// Nothing has to be found out: no gate applies, and nobody has to be asked.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use crate::core::backlog::Story;
-use crate::core::event::{Event, StoryClosed};
+use crate::core::event::{Base, Event, StoryClosed};
 use crate::core::evidence::Item;
 use crate::core::id::StoryId;
 use crate::core::text::visible_line;
-use crate::git::{CommitRequest, GitError};
+use crate::git::{BASE_TRAILER, CommitRequest, GitError};
 use crate::store::prd::Mark;
 
 use super::Engine;
@@ -107,7 +107,9 @@ impl Engine {
         let title = visible_line(&story.title);
         let evidence = known.map_or(&[][..], |known| &known.evidence).iter().map(evidence_trailer);
         let note = self.note_on_edits(&story.id)?.map(|note| ("Ralph-Note", note));
-        let trailers: Vec<_> = trailers.iter().cloned().chain(evidence).chain(note).collect();
+        let base_trailer = self.base_trailer(base.as_ref())?;
+        let trailers = trailers.iter().cloned().chain(base_trailer).chain(evidence).chain(note);
+        let trailers: Vec<_> = trailers.collect();
         let message = message(&format!("{}: {title}", story.id), &trailers);
         let request = CommitRequest {
             base: base.as_ref(),
@@ -122,6 +124,19 @@ impl Engine {
         self.tell_left_out(&done.left_out);
         self.known_base = done.next_base.filter(|_| !replaced.is_empty());
         Ok(done.commit)
+    }
+
+    /// Where an agent committed by itself, the parent does not say where the story began.
+    fn base_trailer(
+        &self,
+        base: Option<&Base>,
+    ) -> Result<Option<(&'static str, String)>, EngineError> {
+        let Some(base) = base else { return Ok(None) };
+        if base.commit == self.parts.tree.head_commit()? {
+            return Ok(None);
+        }
+        let began = base.commit.clone().unwrap_or_else(|| "none".to_owned());
+        Ok(Some((BASE_TRAILER, began)))
     }
 
     /// The backlog's new bytes, when it is one of the repository's files.

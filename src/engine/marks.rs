@@ -11,7 +11,8 @@ use super::ports::Notice;
 impl Engine {
     /// What the human marked is taken up; what an agent marked is put back and reported.
     pub(super) fn settle_marks(&mut self) -> Result<(), EngineError> {
-        if !self.state.in_flight.is_empty() || self.parts.backlog.problem().is_some() {
+        let busy = !self.state.in_flight.is_empty() || self.state.is_returning();
+        if busy || self.parts.backlog.problem().is_some() {
             return Ok(());
         }
         let found = Marks::of(self.parts.backlog.current());

@@ -13,6 +13,7 @@ mod concerns;
 mod disk;
 mod earlier;
 mod error;
+mod guard;
 mod marks;
 mod names;
 pub mod ports;
@@ -36,13 +37,13 @@ use tokio::time::sleep;
 
 use crate::agent::Agent;
 use crate::core::decide::{FreeDisk, Next, decide};
-use crate::core::event::{Base, Event, Recorded};
+use crate::core::event::{Base, Cause, Event, Recorded};
 use crate::core::gate::Gates;
 use crate::core::policy::{Policy, StopReason, Timeouts};
 use crate::core::secrets::Rules;
 use crate::core::staging;
 use crate::core::state::RunState;
-use crate::git::WorkTree;
+use crate::git::{Keeping, WorkTree};
 use crate::process::{Order, Supervisor};
 use crate::store::journal::Journal;
 use crate::store::room::Room;
@@ -109,6 +110,10 @@ pub struct Orders {
     pub backlog_name: String,
     /// Its path in the work tree, when it is committed with the work.
     pub backlog_in_tree: Option<PathBuf>,
+    /// Its name where names must not repeat.
+    pub backlog_key: String,
+    /// How many states of the work tree stay, and for how long.
+    pub keeping: Keeping,
     pub branch: Option<String>,
     /// The human named the branch for this process.
     pub branch_is_chosen: bool,
@@ -184,6 +189,11 @@ impl Engine {
                 Next::Close { story, attempt } => self.close(&story, &attempt).await?,
                 Next::Skip { story } => self.skip(&story).await?,
                 Next::SetAside { story } => self.set_aside(&story)?,
+                Next::StartOver { story, to } => {
+                    let why = Cause::FreshStart;
+                    self.record(vec![Event::ReturnPlanned { story, to, why }])?;
+                }
+                Next::Return { story } => self.go_back(&story)?,
                 Next::LetGo { story } => self.let_go(story)?,
                 Next::Raise { story, question } => {
                     self.record(vec![Event::QuestionRaised { story, question }])?;
@@ -219,6 +229,10 @@ impl Engine {
     }
 
     fn refresh_backlog(&mut self) {
+        // The file that an agent left who went astray may be another branch's.
+        if self.state.is_returning() {
+            return;
+        }
         if let Some(notice) = self.parts.backlog.refresh() {
             self.notice(notice);
         }

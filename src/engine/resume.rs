@@ -52,8 +52,10 @@ impl Engine {
             told_left_out: BTreeSet::new(),
             known_base: None,
         };
+        engine.parts.tree.serve(&engine.run, &engine.orders.backlog_key);
         engine.refresh_backlog();
         engine.open(cut_off)?;
+        engine.prune();
         Ok(engine)
     }
 
@@ -61,7 +63,12 @@ impl Engine {
         if self.resumed {
             self.require_same_branch()?;
             self.leave_what_does_not_go_on()?;
+            let under_way = self.state.in_flight.values().cloned();
+            let cut_short: Vec<_> = under_way.filter(|_| cut_off).collect();
             self.record(vec![Event::RunContinued])?;
+            for started in &cut_short {
+                self.put_back_lost_files(started)?;
+            }
         } else {
             self.leave_what_does_not_go_on()?;
             let backlog = self.parts.backlog.current();
@@ -80,6 +87,15 @@ impl Engine {
         self.orders.policy.attempts_before = self.state.attempts;
         // After a crash nobody can tell the agent's commits from the human's.
         if cut_off { Ok(()) } else { self.follow_the_branch() }
+    }
+
+    /// Old states of the work tree cost nothing but room: that they stay is no reason to stop.
+    fn prune(&mut self) {
+        let needed = self.state.kept_refs().map(ToOwned::to_owned).collect();
+        let now = (self.parts.clock)() / 1000;
+        if let Err(error) = self.parts.tree.prune(self.orders.keeping, &needed, now) {
+            self.notice(Notice::Warning(format!("old snapshots stay: {error}")));
+        }
     }
 
     /// A run belongs to its branch, unless the human names another one.

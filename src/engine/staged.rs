@@ -35,7 +35,8 @@ impl Engine {
         error: String,
         unfit: bool,
     ) -> Result<(), EngineError> {
-        self.record(vec![Event::CloseRefused { story: id.clone(), error, unfit }])
+        self.record(vec![Event::CloseRefused { story: id.clone(), error, unfit }])?;
+        self.keep_attempt(id)
     }
 
     /// Each once.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::agent::{Launch, Reading};
-use crate::core::event::{AttemptEnded, AttemptStarted, Base, Event, Role};
+use crate::core::event::{AttemptEnded, AttemptStarted, Base, Event, Role, Stray};
 use crate::core::id::StoryId;
 use crate::core::outcome::{Outcome, classify};
 use crate::core::prompt::{Prompt, Standing};
 use crate::core::secrets::Redactor;
 use crate::core::verdict::{Evidence, Verdict, is_false_promise, judge};
 use crate::core::{backlog::Story, signal::Signals};
+use crate::git::Stash;
 use crate::process::Spec;
 use crate::process::sweep::RUN_ID;
 use crate::store::log::Log;
@@ -33,6 +34,8 @@ const ERRORS_SHARE: u64 = 16;
 pub struct UnderWay {
     /// Tree and branch right before it.
     pub before: Base,
+    /// The user's stashes at that time.
+    pub stashes: Vec<Stash>,
     /// The stories there were.
     pub stories: Vec<StoryId>,
 }
@@ -45,11 +48,12 @@ impl Engine {
         let launch = self.parts.agent.launch(self.parts.tree.root(), &gates)?;
         let before = self.base_for_next_attempt()?;
         let base = self.story_base(id, &before)?;
-        self.bring_back(id, &base)?;
+        let before = if self.bring_back(id, &base)? { self.parts.tree.base()? } else { before };
         let iteration = self.state.iterations + 1;
         let prompt = self.prompt(&story, iteration);
         let pages = self.parts.room.iteration(&self.run, iteration, id)?;
         pages.write_prompt(&prompt)?;
+        let snapshot = self.keep_snapshot(id, iteration, &before)?;
         let started = AttemptStarted {
             attempt: Uuid::now_v7().to_string(),
             iteration,
@@ -59,13 +63,16 @@ impl Engine {
             agent: self.parts.agent.label(),
             base,
             criteria: Some(story.criteria.clone()),
+            before: Some(before.clone()),
+            snapshot: Some(snapshot),
             guided: self.state.story(id).is_some_and(|known| !known.guidance.is_empty()),
             why: self.state.story(id).map(|known| known.why).unwrap_or_default(),
         };
         let all = &self.parts.backlog.current().stories;
         let stories = all.iter().map(|story| story.id.clone()).collect();
+        let stashes = self.parts.tree.hold_stashes()?;
         self.record(vec![Event::AttemptStarted(Box::new(started.clone()))])?;
-        self.under_way.insert(started.attempt.clone(), UnderWay { before, stories });
+        self.under_way.insert(started.attempt.clone(), UnderWay { before, stashes, stories });
         self.spawn(&started, launch, &pages, &prompt)
     }
 
@@ -104,6 +111,7 @@ impl Engine {
                 last_error: known.and_then(|known| known.last_error.as_deref()).filter(|_| !short),
                 work_in_tree: known.is_some_and(|known| known.base.is_some()),
                 kept_at: known.and_then(|known| known.does_not_fit.as_deref()).filter(|_| !short),
+                tried: known.map(|known| &*known.tried).filter(|_| !short).unwrap_or_default(),
             },
             guidance: known.map_or(&[], |known| &known.guidance),
         }
@@ -171,13 +179,20 @@ impl Engine {
         let under_way = self.under_way.remove(&report.attempt);
         let outcome = classify(&report.read.seen, &report.exit, report.ended_by);
         let signals = report.read.signals.clone();
-        self.refresh_backlog();
+        let looked = self.look_after(&started, under_way.as_ref());
+        let stray = *looked.as_ref().unwrap_or(&None);
+        if stray.is_none() {
+            self.refresh_backlog();
+        }
         self.marks_are_suspect = true;
         // An attempt that cannot be looked at is recorded all the same: what it said and cost is
         // known.
-        let (evidence, problem) = match self.gather(&signals, &outcome, under_way.as_ref()) {
-            Ok(evidence) => (evidence, None),
-            Err(error) => (Evidence { changed: true, remaining: usize::MAX }, Some(error)),
+        let gathered = looked.and_then(|_| self.gather(&signals, &outcome, under_way.as_ref()));
+        let (evidence, problem) = match gathered {
+            Ok(evidence) => (Evidence { stray, ..evidence }, None),
+            Err(error) => {
+                (Evidence { changed: true, remaining: usize::MAX, stray: None }, Some(error))
+            }
         };
         let verdict = judge(&outcome, &signals, evidence);
         let (concerns, trouble) = match (&verdict, &problem) {
@@ -204,10 +219,15 @@ impl Engine {
             model: agent.model,
         }))];
         let plain = self.is_plain_claim(&started.story, !concerns.is_empty());
+        let failed = matches!(verdict, Verdict::Failed { .. });
         events.extend(follow_up(&started, verdict, plain));
+        events.extend(stray.map(|stray| way_back(&started, stray)));
         self.record(events)?;
         if let Some(error) = problem {
             return Err(error);
+        }
+        if failed && stray.is_none() {
+            self.keep_attempt(&started.story)?;
         }
         match report.tree {
             TreeEnd::Gone => Ok(()),
@@ -230,7 +250,7 @@ impl Engine {
             Some(under_way) if depends => self.parts.tree.changed_since(&under_way.before)?,
             _ => true,
         };
-        Ok(Evidence { changed, remaining })
+        Ok(Evidence { changed, remaining, stray: None })
     }
 
     fn tell(
@@ -274,6 +294,12 @@ impl Engine {
             self.notice(Notice::Info(text));
         }
     }
+}
+
+/// What it did is kept, and costs the next attempt nothing.
+fn way_back(started: &AttemptStarted, stray: Stray) -> Event {
+    let to = Engine::before(started).clone();
+    Event::ReturnPlanned { story: started.story.clone(), to, why: stray.into() }
 }
 
 /// A plain claim is decided by the commit itself, which sees whether anything changed.

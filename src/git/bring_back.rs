@@ -41,7 +41,7 @@ impl WorkTree {
     }
 
     /// The merged tree, or the conflicts that are not about `except`.
-    fn settle(
+    pub(super) fn settle(
         &self,
         mut merged: Index,
         except: &[PathBuf],
@@ -78,7 +78,7 @@ impl WorkTree {
     }
 
     /// An ignored file is in no snapshot: overwriting it would lose it.
-    fn is_in_the_way(&self, change: &Change) -> bool {
+    pub(super) fn is_in_the_way(&self, change: &Change) -> bool {
         let file = self.root.join(&change.path);
         let there = || file.symlink_metadata().is_ok_and(|found| !found.is_dir());
         change.old.is_none() && there()

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use git2::{DiffFile, FileMode, Oid, Repository, Tree};
+use git2::{Diff, DiffFile, FileMode, Oid, Repository, Tree};
 
 use super::error::{Doing, GitError, if_found};
 
@@ -43,7 +43,11 @@ pub(super) fn between(
     if old.map(Tree::id) == new.map(Tree::id) {
         return Ok(Vec::new());
     }
-    let diff = repo.diff_tree_to_tree(old, new, None).doing("compare trees")?;
+    Ok(changes_in(&repo.diff_tree_to_tree(old, new, None).doing("compare trees")?))
+}
+
+/// Sorted by path, one per path.
+pub(super) fn changes_in(diff: &Diff<'_>) -> Vec<Change> {
     // A file that became a link comes as two deltas, a deletion and an addition.
     let mut changes = BTreeMap::new();
     for delta in diff.deltas() {
@@ -51,7 +55,7 @@ pub(super) fn between(
             note(&mut changes, &file, is_old);
         }
     }
-    Ok(changes.into_values().collect())
+    changes.into_values().collect()
 }
 
 fn note(changes: &mut BTreeMap<PathBuf, Change>, file: &DiffFile<'_>, is_old: bool) {

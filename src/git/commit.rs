@@ -1,6 +1,6 @@
 //! The closing commit of a story.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::changes::{Entry, between, bytes_of, entry_at};
 use super::error::{Doing, GitError, file_error};
 use super::head::{self, Tip};
 use super::index::{Staged, unstatted};
-use super::snapshot::{Scan, snapshot_into};
+use super::snapshot::Scan;
 use super::staging::LeftOut;
 use super::tree_edit::edited;
 use crate::core::event::Base;
@@ -130,13 +130,16 @@ impl WorkTree {
         base: &Base,
         parent: Option<&Commit<'_>>,
     ) -> Result<Plan, GitError> {
-        let Scan { tree: now, nested } = snapshot_into(index)?;
+        let Scan { tree: now, nested, mut known } = self.scan_into(index)?;
         let base_tree = self.tree(&base.tree)?;
         let now_tree = self.repo.find_tree(now).doing("read the snapshot")?;
         let changes = between(&self.repo, Some(&base_tree), Some(&now_tree))?;
         let mut paths: Vec<PathBuf> = changes.into_iter().map(|change| change.path).collect();
         paths.extend(self.taken_back(base, &base_tree, parent)?);
-        let paths = paths.into_iter().map(|path| (path.clone(), index.get_path(&path, 0)));
+        let mut entry = |path: &Path| known.remove(path).or_else(|| index.get_path(path, 0));
+        // Each once: what is known is handed over.
+        let paths = paths.into_iter().collect::<BTreeSet<PathBuf>>().into_iter();
+        let paths = paths.map(|path| (path.clone(), entry(&path)));
         let left_out = nested.into_iter().map(LeftOut::repository).collect();
         Ok(Plan { paths: paths.collect(), left_out, work_tree: Some(now), ..Plan::default() })
     }
@@ -164,7 +167,12 @@ impl WorkTree {
     }
 
     /// The file as git would store it: with its line endings, and executable if it is.
-    fn replacement(&self, index: &Index, path: &Path, bytes: &[u8]) -> Result<Entry, GitError> {
+    pub(super) fn replacement(
+        &self,
+        index: &Index,
+        path: &Path,
+        bytes: &[u8],
+    ) -> Result<Entry, GitError> {
         self.require_plain(path)?;
         let id = if is_stored_as_it_is(bytes) {
             self.repo.blob(bytes).doing(WRITE_CONTENT)?

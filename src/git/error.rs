@@ -77,6 +77,26 @@ pub enum GitError {
         "`{0}` is not work that was set aside: list it with `git for-each-ref refs/ralph/attempts`"
     )]
     NotSetAside(String),
+    #[error("nothing is kept under the number {number}{}", did_you_mean(.nearest.map(|n| n.to_string()).as_ref()))]
+    NoSuchNumber { number: u64, nearest: Option<u64> },
+    #[error(
+        "there is no `{path}` in {number} nor in the work tree{}", did_you_mean(.nearest.as_ref())
+    )]
+    NotInKept { number: u64, path: String, nearest: Option<String> },
+    #[error(
+        "these files are ignored by git and would be overwritten ({}): move them away, then try again",
+        .0.join(", ")
+    )]
+    IgnoredInTheWay(Vec<String>),
+    #[error(
+        "later work builds on it ({}): nothing was changed; take that back first, or revert by hand",
+        .0.join(", ")
+    )]
+    UndoConflicts(Vec<String>),
+    #[error("uncommitted work is in the way ({}): commit or stash it, then try again", .0.join(", "))]
+    UncommittedInTheWay(Vec<String>),
+    #[error("the branch has no commit, so there is nothing to take back")]
+    NothingToUndo,
     #[error("could not {doing} {}: {source}; check its permissions and the disk's space, then run again", .path.display())]
     File { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("git could not {doing}: {}; look with `git status` and `git fsck`, then run again", .source.message())]
@@ -112,6 +132,12 @@ fn joined(objections: &[Objection]) -> String {
     let more = objections.len().saturating_sub(said.len());
     let more = if more > 0 { format!("; and {more} more like these") } else { String::new() };
     said.join("; ") + &more
+}
+
+fn did_you_mean(nearest: Option<&String>) -> String {
+    let hint = |name: &String| format!("; did you mean `{name}`?");
+    let list = "; `ralph log` lists what there is";
+    nearest.map_or_else(|| list.to_owned(), |name| format!("{}{list}", hint(name)))
 }
 
 /// Says what was being done when libgit2 failed.

@@ -1,5 +1,6 @@
 //! Finding the repository, and refusing one that cannot be worked in.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,20 +17,30 @@ impl WorkTree {
     /// Finds the repository from a folder upward and makes sure that it can be
     /// worked in. A branch without commits is fine.
     pub fn open(start: &Path) -> Result<Self, GitError> {
+        let tree = Self::look(start)?;
+        tree.settled_index()?;
+        tree.require_identity()?;
+        Ok(tree)
+    }
+
+    /// As `open`, for those who commit nothing: any state of the repository will do.
+    pub fn look(start: &Path) -> Result<Self, GitError> {
+        // Else libgit2 looks up each object that a new tree names. Ours were just written, or come
+        // from the index or another tree; those that are only remembered are looked up.
+        git2::opts::strict_object_creation(false);
         let repo = Repository::discover(start).map_err(|error| refusal(start, error))?;
         let folder = repo.workdir().ok_or_else(|| GitError::Bare(repo.path().to_owned()))?;
-        let tree = Self {
+        Ok(Self {
             root: canonical(folder)?,
             git_dir: canonical(repo.path())?,
             common_dir: canonical(repo.commondir())?,
             home: head::tip(&repo)?.reference,
             signer: Signer::of(&repo)?,
+            service: None,
+            numbers_checked: Cell::new(false),
             lock_patience: LOCK_PATIENCE,
             repo,
-        };
-        tree.settled_index()?;
-        tree.require_identity()?;
-        Ok(tree)
+        })
     }
 
     /// The index, unless a merge, rebase or the like is in progress: a commit
@@ -52,7 +63,8 @@ impl WorkTree {
         GitError::Format { path: self.root.clone(), reason: error.message().to_owned() }
     }
 
-    fn require_identity(&self) -> Result<(), GitError> {
+    /// Git knows who commits.
+    pub fn require_identity(&self) -> Result<(), GitError> {
         match self.repo.committer_from_env().and(self.repo.author_from_env()) {
             Ok(_) => Ok(()),
             Err(error) if error.code() == ErrorCode::NotFound => Err(GitError::NoIdentity),

@@ -90,6 +90,6 @@ fn remove_unless_folder(file: &Path) -> io::Result<()> {
     if fs::symlink_metadata(file)?.is_dir() { Ok(()) } else { fs::remove_file(file) }
 }
 
-fn is_absence(error: &io::Error) -> bool {
+pub(super) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

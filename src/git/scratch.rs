@@ -27,7 +27,7 @@ fn identify(repo: &Repository) -> Result<(), git2::Error> {
 
 fn commit_all(repo: &Repository) -> Result<(), git2::Error> {
     let mut index = repo.index()?;
-    stage_all(&mut index)?;
+    stage_all(repo, &mut index, &mut |_| false)?;
     index.write()?;
     let tree = repo.find_tree(index.write_tree()?)?;
     let me = repo.signature()?;

@@ -7,9 +7,12 @@ use git2::{Commit, Oid, RepositoryState, Tree};
 
 use super::WorkTree;
 use super::changes::{Change, Entry, between, entry_at, path_of};
+use super::diff::{Stat, stat};
 use super::error::{Doing, GitError, if_found};
 use super::head::{self, Tip};
 use super::index::{Staged, unstatted};
+use super::keep::{Keepsake, Kind, Note};
+use super::kept::kind_of;
 use super::restore::is_rules;
 use crate::core::event::Base;
 use crate::core::id::StoryId;
@@ -51,7 +54,12 @@ impl WorkTree {
         self.require_writable(&changes)?;
         let reference = match kept {
             Some(kept) => self.require_same(kept, base, &changes)?,
-            None => self.keep(story, n, base, &head, now)?,
+            None => {
+                let text = format!("ralph: work on {story} set aside ({n})");
+                let (story_named, kind) = (Some(story), Kind::SetAside);
+                let note = Note { kind, text: &text, story: story_named, iteration: None };
+                self.keep(&note, reference_name(story, n), base, &head, now)?.reference
+            }
         };
         self.update_index(&self.index_of_base(&way)?)?;
         self.restore_files(&way.base_tree, changes)?;
@@ -91,11 +99,17 @@ impl WorkTree {
         written.map(|change| &change.path).try_for_each(|path| self.require_plain(path))
     }
 
+    /// What an earlier call kept that was interrupted; a failed attempt's work is something else.
     fn kept_at(&self, story: &StoryId, n: u32) -> Result<Option<(String, Commit<'_>)>, GitError> {
         let name = reference_name(story, n);
         let found = if_found(self.repo.find_reference(&name)).doing("look for kept work")?;
         let commit = found.map(|r| r.peel_to_commit()).transpose().doing("read kept work")?;
-        Ok(commit.map(|commit| (name, commit)))
+        match commit {
+            Some(commit) if kind_of(&commit) != Some(Kind::SetAside) => {
+                Err(GitError::AlreadyKept(name))
+            }
+            commit => Ok(commit.map(|commit| (name, commit))),
+        }
     }
 
     /// The ref is there because an earlier call was interrupted: the rest of it
@@ -114,25 +128,47 @@ impl WorkTree {
         if same { Ok(name) } else { Err(GitError::AlreadyKept(name)) }
     }
 
-    /// The last parent is a commit of the base's tree, so that neither it nor
-    /// what the agent committed can be collected as garbage.
-    fn keep(
+    /// Keeps what a failed attempt left, its own commits included, at the first free number from
+    /// `n` on. The tree stays as it is. None if nothing changed since the base.
+    pub fn keep_attempt(
         &self,
         story: &StoryId,
         n: u32,
+        iteration: u32,
+        base: &Base,
+    ) -> Result<Option<(Keepsake, Stat)>, GitError> {
+        let head = head::tip(&self.repo)?;
+        let now = self.scan()?;
+        if now.to_string() == base.tree && self.is_settled_at(base, &head) {
+            return Ok(None);
+        }
+        let folder = folder_name(story);
+        let text = format!("ralph: a failed attempt at {story}, iteration {iteration}");
+        let (story, iteration) = (Some(story), Some(iteration));
+        let note = Note { kind: Kind::Attempt, text: &text, story, iteration };
+        let keep = |name: &str| self.keep(&note, name.to_owned(), base, &head, now);
+        let kept = self.under_free_name(&folder, n, keep)?;
+        let (before, after) = (self.tree(&base.tree)?, self.tree(&now.to_string())?);
+        Ok(Some((kept, stat(&self.repo, Some(&before), &after)?)))
+    }
+
+    /// The last parent is a commit of the base's tree, so that neither it nor what the agent
+    /// committed, here or on the run's branch, can be collected as garbage.
+    fn keep(
+        &self,
+        note: &Note<'_>,
+        name: String,
         base: &Base,
         head: &Tip,
         now: Oid,
-    ) -> Result<String, GitError> {
+    ) -> Result<Keepsake, GitError> {
+        let story = note.story.map(ToString::to_string).unwrap_or_default();
         let before = self.commit_of_base(base, &format!("ralph: the work tree before {story}"))?;
-        let parents = head.commit.into_iter().chain([before]);
+        let home = self.home_commit(head)?.filter(|id| Some(*id) != head.commit);
+        let parents = head.commit.into_iter().chain(home).chain([before]);
         let parents: Result<Vec<_>, _> = parents.map(|id| self.repo.find_commit(id)).collect();
         let tree = self.repo.find_tree(now).doing("read the snapshot")?;
-        let message = format!("ralph: work on {story} set aside ({n})");
-        let commit = self.new_commit(&tree, &parents.doing("read HEAD's commit")?, &message)?;
-        let name = reference_name(story, n);
-        self.repo.reference(&name, commit, false, &message).doing("keep the work")?;
-        Ok(name)
+        self.keep_commit(&tree, &parents.doing("read HEAD's commit")?, note, |_| name.clone())
     }
 
     /// The base's entries for what the agent changed, staged or committed.
@@ -155,7 +191,11 @@ impl WorkTree {
 
     /// Ignore rules first: what the base ignored was not the agent's to make
     /// known, and must not be deleted because of it.
-    fn restore_files(&self, tree: &Tree<'_>, changes: Vec<Change>) -> Result<(), GitError> {
+    pub(super) fn restore_files(
+        &self,
+        tree: &Tree<'_>,
+        changes: Vec<Change>,
+    ) -> Result<(), GitError> {
         let (rules, others): (Vec<_>, Vec<_>) =
             changes.into_iter().partition(|change| is_rules(&change.path));
         self.write_files(tree, &rules)?;
@@ -184,8 +224,12 @@ pub(super) fn without(changes: &[Change], except: &[PathBuf]) -> Vec<Change> {
     changes.iter().filter(|change| !except.contains(&change.path)).cloned().collect()
 }
 
+fn folder_name(story: &StoryId) -> String {
+    format!("refs/ralph/attempts/{story}")
+}
+
 fn reference_name(story: &StoryId, n: u32) -> String {
-    format!("refs/ralph/attempts/{story}/{n}")
+    format!("{}/{n}", folder_name(story))
 }
 
 fn unmerged_paths(index: &git2::Index) -> Result<Vec<PathBuf>, GitError> {

@@ -1,13 +1,15 @@
 //! The work tree as a git tree, without touching index, HEAD or files.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use git2::{Index, IndexAddOption, Oid, Tree};
+use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Oid, Repository, Tree};
 
-use super::changes::{bytes_of, path_of};
+use super::changes::{Entry, bytes_of, changes_in, path_of};
+use super::commit::entry_of;
 use super::error::{Doing, GitError};
 use super::lock::patiently;
+use super::tree_edit::edited;
 use super::{OWN_FOLDER, WorkTree, head};
 use crate::core::event::Base;
 
@@ -50,7 +52,7 @@ impl WorkTree {
     }
 
     /// With nothing uncommitted, the branch itself protects it.
-    fn is_committed(&self, base: &Base) -> Result<bool, GitError> {
+    pub(super) fn is_committed(&self, base: &Base) -> Result<bool, GitError> {
         let commit = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
         Ok(commit.is_some_and(|commit| commit.tree_id().to_string() == base.tree))
     }
@@ -73,7 +75,38 @@ impl WorkTree {
     }
 
     pub(super) fn scan(&self) -> Result<Oid, GitError> {
-        Ok(snapshot_into(&mut self.fresh_index()?)?.tree)
+        Ok(self.scan_into(&mut self.fresh_index()?)?.tree)
+    }
+
+    /// The work tree as a tree; afterwards the index in memory says the same, but for what the scan
+    /// knew already.
+    pub(super) fn scan_into(&self, index: &mut Index) -> Result<Scan, GitError> {
+        let mut seen = self.seen();
+        let nested = stage_all(&self.repo, index, &mut |path| seen.knows(path));
+        let nested = nested.doing(READ_FILES)?;
+        let odb = self.repo.odb().doing("open the repository's objects")?;
+        seen.verify(&odb, index).doing(READ_FILES)?;
+        let tree = self.tree_of_index(index, &seen.unchanged)?;
+        seen.remember(index);
+        Ok(Scan { tree, nested, known: seen.unchanged })
+    }
+
+    /// From what differs from HEAD: libgit2's own way asks the repository for each of the objects.
+    fn tree_of_index(
+        &self,
+        index: &Index,
+        known: &BTreeMap<PathBuf, IndexEntry>,
+    ) -> Result<Oid, GitError> {
+        let head = head::tip(&self.repo)?.commit.map(|id| self.repo.find_commit(id));
+        let head = head.transpose().and_then(|commit| commit.map(|c| c.tree()).transpose());
+        let head = head.doing("read HEAD's tree")?;
+        let diff = self.repo.diff_tree_to_index(head.as_ref(), Some(index), None);
+        let changes = changes_in(&diff.doing("compare the index with HEAD")?);
+        let changes = changes.iter().map(|change| (&change.path, change.new));
+        let known = known.iter().map(|(path, entry)| (path, Some(entry_of(entry))));
+        let edits: BTreeMap<&PathBuf, Option<Entry>> = changes.chain(known).collect();
+        let edits: Vec<_> = edits.into_iter().map(|(path, new)| (bytes_of(path), new)).collect();
+        edited(&self.repo, head.as_ref(), &edits)
     }
 }
 
@@ -82,31 +115,49 @@ pub(super) struct Scan {
     pub tree: Oid,
     /// Repositories inside the work tree, which cannot be a part of it.
     pub nested: Vec<PathBuf>,
+    /// Files that were known already, and are not in the index.
+    pub known: BTreeMap<PathBuf, IndexEntry>,
 }
 
-/// The work tree as a tree; afterwards the index in memory says the same.
-pub(super) fn snapshot_into(index: &mut Index) -> Result<Scan, GitError> {
-    let nested = stage_all(index).doing("read the work tree (is every file readable?)")?;
-    let tree = index.write_tree().doing("write the snapshot")?;
-    Ok(Scan { tree, nested })
-}
+const READ_FILES: &str = "read the work tree (is every file readable?)";
 
-/// Brings the index in memory to what is in the work tree; the nested repositories it left out.
-pub(super) fn stage_all(index: &mut Index) -> Result<Vec<PathBuf>, git2::Error> {
+/// Brings the index in memory to what is in the work tree, but for the files that `is_known`
+/// takes upon itself; the nested repositories it left out.
+pub(super) fn stage_all(
+    repo: &Repository,
+    index: &mut Index,
+    is_known: &mut dyn FnMut(&Path) -> bool,
+) -> Result<Vec<PathBuf>, git2::Error> {
     index.remove_dir(Path::new(OWN_FOLDER), 0)?;
     let sparse = left_out_by_sparse_checkout(index);
     let mut left_out = Vec::new();
-    let mut skip = |path: &Path, _: &[u8]| {
+    for (path, exists) in differences(repo, index)? {
         // libgit2 marks nested repositories with a slash, and cannot add them.
-        let nested = bytes_of(path).ends_with(b"/");
-        if nested {
-            left_out.push(path.to_owned());
+        if bytes_of(&path).ends_with(b"/") {
+            left_out.push(path);
+            continue;
         }
-        i32::from(nested || path.starts_with(OWN_FOLDER) || sparse.contains(path))
-    };
-    // Without a pattern git2 hands a null pointer to the closure.
-    index.add_all(["*"], IndexAddOption::DEFAULT, Some(&mut skip))?;
+        let is_ours = !path.starts_with(OWN_FOLDER) && !sparse.contains(&path);
+        if is_ours && !exists {
+            index.remove_path(&path)?;
+        } else if is_ours && !is_known(&path) {
+            index.add_path(&path)?;
+        }
+    }
     Ok(left_out)
+}
+
+/// Paths where index and work tree differ, and whether the work tree has them. What libgit2's own
+/// `add_all` does before it adds, without a look at the attributes of each.
+fn differences(repo: &Repository, index: &Index) -> Result<Vec<(PathBuf, bool)>, git2::Error> {
+    let mut options = DiffOptions::new();
+    options.include_untracked(true).recurse_untracked_dirs(true).include_typechange(true);
+    let diff = repo.diff_index_to_workdir(Some(index), Some(&mut options))?;
+    let path = |delta: DiffDelta<'_>| {
+        let path = delta.old_file().path_bytes().map(path_of);
+        path.map(|path| (path, delta.new_file().exists()))
+    };
+    Ok(diff.deltas().filter_map(path).collect())
 }
 
 pub(super) fn left_out_by_sparse_checkout(index: &Index) -> HashSet<PathBuf> {

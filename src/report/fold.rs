@@ -72,11 +72,22 @@ impl Report {
                 self.summary.metrics.rollbacks += 1;
                 self.keep(self.iterations.latest_of(story), reference);
             }
+            Event::AttemptKept { story, reference, .. } => {
+                self.keep(self.iterations.latest_of(story), reference);
+            }
+            Event::Returned { story, reference: Some(reference) } => {
+                self.summary.metrics.rollbacks += 1;
+                self.keep(self.iterations.latest_of(story), reference);
+            }
             Event::RunInterrupted { signal } => {
                 self.leave(Stage::Terminated, Stop::signal(*signal), at);
             }
             Event::RunEnded { reason } => self.end(Stop::of(reason), at),
             Event::WorkSetAside { reference: None, .. }
+            | Event::Returned { reference: None, .. }
+            | Event::ReturnPlanned { .. }
+            | Event::FilesPutBack { .. }
+            | Event::StoryReopened { .. }
             | Event::MarksSeen { .. }
             | Event::BaselineTaken { .. }
             | Event::ClaimChecked { .. }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::agent::{AgentKind, AgentSettings};
-use super::file::SettingsFile;
+use super::file::{Limit, SettingsFile};
 use super::permissions::permission_mode;
 use super::size;
 use super::staging;
@@ -21,6 +21,9 @@ use crate::core::time::{A_TIME, duration};
 const DEFAULT_MAX_ITERATIONS: u32 = 50;
 const DEFAULT_STUCK_THRESHOLD: NonZeroU32 = NonZeroU32::new(3).unwrap();
 const DEFAULT_MAX_ATTEMPTS: NonZeroU32 = NonZeroU32::new(10).unwrap();
+const DEFAULT_FRESH_START_AFTER: u32 = 3;
+const DEFAULT_KEEP_SNAPSHOTS: u32 = 500;
+const DEFAULT_KEEP_DAYS: u32 = 30;
 const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 const DEFAULT_LOG_LIMIT: u64 = 256_000_000;
 const SMALLEST_LOG_LIMIT: u64 = 1_000_000;
@@ -28,6 +31,7 @@ const DEFAULT_MIN_FREE_DISK: u64 = 1_000_000_000;
 
 const A_COUNT: &str = "a number from 1 on";
 const A_PROGRAM_NAME: &str = "the name of a program, without its folder";
+const A_LIMIT: &str = "a number from 1 on, or `none`";
 
 /// What the command line said; None where it was silent.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +58,12 @@ pub struct Plan {
     pub max_iterations: Option<u32>,
     pub stuck_threshold: NonZeroU32,
     pub max_attempts: NonZeroU32,
+    /// None: never.
+    pub fresh_start_after: Option<u32>,
+    /// None: no limit.
+    pub keep_snapshots: Option<u32>,
+    /// None: no limit.
+    pub keep_days: Option<u32>,
     pub on_escalation: OnEscalation,
     pub on_limit: OnLimit,
     pub answer_timeout: Duration,
@@ -166,6 +176,17 @@ impl Plan {
             max_iterations: max_iterations(&flags, env, &file)?,
             stuck_threshold: stuck_threshold(env, &file)?,
             max_attempts: max_attempts(&file)?,
+            fresh_start_after: file_limit(
+                "fresh_start_after",
+                file.fresh_start_after.as_ref(),
+                DEFAULT_FRESH_START_AFTER,
+            )?,
+            keep_snapshots: file_limit(
+                "keep_snapshots",
+                file.keep_snapshots.as_ref(),
+                DEFAULT_KEEP_SNAPSHOTS,
+            )?,
+            keep_days: file_limit("keep_days", file.keep_days.as_ref(), DEFAULT_KEEP_DAYS)?,
             on_escalation: flags.on_escalation.or(file.on_escalation).unwrap_or(OnEscalation::Ask),
             on_limit: flags.on_limit.or(file.on_limit).unwrap_or(OnLimit::Wait),
             answer_timeout: answer_timeout(&flags, env, &file)?,
@@ -200,7 +221,7 @@ fn max_iterations(
         (Origin::Environment("MAX_ITERATIONS"), env("MAX_ITERATIONS")),
         (Origin::File("max_iterations"), file.max_iterations.as_ref().map(ToString::to_string)),
     ])
-    .parse(Some(DEFAULT_MAX_ITERATIONS), "a number from 1 on, or `none`", limit)
+    .parse(Some(DEFAULT_MAX_ITERATIONS), A_LIMIT, limit)
 }
 
 fn stuck_threshold(env: Env<'_>, file: &SettingsFile) -> Result<NonZeroU32, PlanError> {
@@ -215,6 +236,19 @@ fn max_attempts(file: &SettingsFile) -> Result<NonZeroU32, PlanError> {
     let text = file.max_attempts.as_ref().map(ToString::to_string);
     let parse = |text: &str| text.parse().ok();
     Layered::of([(Origin::File("max_attempts"), text)]).parse(DEFAULT_MAX_ATTEMPTS, A_COUNT, parse)
+}
+
+/// A limit that only ralph.toml knows.
+fn file_limit(
+    name: &'static str,
+    text: Option<&Limit>,
+    default: u32,
+) -> Result<Option<u32>, PlanError> {
+    Layered::of([(Origin::File(name), text.map(ToString::to_string))]).parse(
+        Some(default),
+        A_LIMIT,
+        limit,
+    )
 }
 
 fn answer_timeout(flags: &Flags, env: Env<'_>, file: &SettingsFile) -> Result<Duration, PlanError> {
@@ -317,7 +351,6 @@ fn agent(flags: &Flags, file: &SettingsFile) -> Result<AgentChoice, PlanError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::file::Limit;
 
     fn plan(flags: Flags, env: &[(&str, &str)], file: SettingsFile) -> Result<Plan, PlanError> {
         let lookup = |name: &str| {

@@ -11,6 +11,7 @@ mod choices;
 mod confirm;
 mod conversation;
 mod countdown;
+mod diff;
 mod dirty;
 mod display;
 mod editor;
@@ -41,6 +42,7 @@ mod tty;
 mod wording;
 mod wrap;
 
+pub use diff::diff;
 pub use error::{error, render_error};
 pub use figures::{cost, day_and_time, duration, short_commit, short_run, stories};
 pub use line::{Line, Text, Tone};

@@ -76,6 +76,8 @@ fn attempt(iteration: u32, story: &str, guided: bool) -> Event {
         agent: "claude".into(),
         base: Base { commit: None, tree: "t".into() },
         criteria: None,
+        before: None,
+        snapshot: None,
         guided,
         why: Why::FirstTry,
     }))

@@ -4,7 +4,7 @@ use super::ending;
 use super::figures::{cost, duration, short_commit, short_run, stories};
 use super::line::{Line, Text, Tone};
 use super::progress::Counts;
-use crate::core::event::{Answer, AttemptEnded, AttemptStarted, Event, Recorded, Usage};
+use crate::core::event::{Answer, AttemptEnded, AttemptStarted, Cause, Event, Recorded, Usage};
 use crate::core::evidence::{GateReport, Item};
 use crate::core::id::StoryId;
 use crate::core::state::StoryState;
@@ -37,6 +37,15 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::QuestionAnswered { story, answer } => answered(at, story, answer),
         Event::StoryParked { story } => vec![parked(at, story)],
         Event::WorkSetAside { story, reference } => set_aside(at, story, reference.as_deref()),
+        Event::AttemptKept { story, reference, .. } => set_aside(at, story, Some(reference)),
+        Event::ReturnPlanned { story, why, .. } => vec![goes_back(at, story, *why)],
+        Event::Returned { story, reference } => set_aside(at, story, reference.as_deref()),
+        Event::FilesPutBack { paths, snapshot, .. } => {
+            vec![put_back(at, paths, snapshot.as_deref())]
+        }
+        Event::StoryReopened { story, .. } => {
+            vec![Text::at(at).plain(format!("{story} is open again")).into()]
+        }
         Event::WorkBroughtBack { story, reference, conflicts } => {
             vec![brought_back(at, story, reference, conflicts)]
         }
@@ -53,7 +62,10 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
 pub fn is_essential(event: &Event) -> bool {
     matches!(
         event,
-        Event::QuestionRaised { .. } | Event::RunInterrupted { .. } | Event::RunEnded { .. }
+        Event::QuestionRaised { .. }
+            | Event::FilesPutBack { .. }
+            | Event::RunInterrupted { .. }
+            | Event::RunEnded { .. }
     )
 }
 
@@ -164,6 +176,35 @@ fn set_aside(at: i64, story: &StoryId, reference: Option<&str>) -> Vec<Line> {
     let line =
         |kept| Text::at(at).with(Tone::Dim, format!("work of {story} kept at {kept}")).into();
     reference.map(line).into_iter().collect()
+}
+
+fn goes_back(at: i64, story: &StoryId, why: Cause) -> Line {
+    let (tone, text) = match why {
+        Cause::FreshStart => (
+            Tone::Normal,
+            format!("{story} starts over: the tree goes back to where the story began"),
+        ),
+        Cause::Elsewhere => (
+            Tone::Warning,
+            format!("the attempt at {story} left the branch: branch and tree are put back"),
+        ),
+        Cause::Rewritten => (
+            Tone::Warning,
+            format!("the attempt at {story} rewrote older commits: branch and tree are put back"),
+        ),
+    };
+    Text::at(at).with(tone, text).into()
+}
+
+fn put_back(at: i64, paths: &[String], snapshot: Option<&str>) -> Line {
+    let paths: Vec<String> = paths.iter().map(|path| visible_line(path)).collect();
+    let text = Text::at(at)
+        .with(
+            Tone::Warning,
+            "the attempt destroyed uncommitted files of yours, they are put back: ",
+        )
+        .plain(shorten(&paths.join(", "), LONGEST));
+    text.figures(snapshot.map(ToOwned::to_owned)).into()
 }
 
 fn brought_back(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {

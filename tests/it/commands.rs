@@ -7,6 +7,10 @@ use serde_json::json;
 use crate::support::world::until;
 use crate::support::{Prd, World};
 
+/// All but `run`.
+const COMMANDS: [&str; 9] =
+    ["check", "init", "status", "log", "diff", "restore", "checkpoint", "undo", "completions"];
+
 #[test]
 fn init_writes_what_run_can_use_and_overwrites_nothing() {
     let world = World::new();
@@ -28,7 +32,7 @@ fn help_of_each_command_has_an_example() {
     let said = world.ralph(&["--help"]);
     assert_eq!(said.code, 0);
     assert!(said.out.contains("ralph run PRD.json --dry-run"), "{}", said.out);
-    for command in ["run", "check", "init", "status", "completions"] {
+    for command in COMMANDS.into_iter().chain(["run"]) {
         let said = world.ralph(&[command, "--help"]);
         assert_eq!(said.code, 0);
         assert!(said.out.contains(&format!("Examples:\n  ralph {command}")), "{}", said.out);
@@ -53,7 +57,7 @@ fn the_short_help_is_short_and_the_long_one_complete() {
     ] {
         assert!(long.contains(text), "{text} is not in\n{long}");
     }
-    for command in ["check", "init", "status", "completions"] {
+    for command in COMMANDS {
         let short = world.ralph(&[command, "-h"]).out;
         let long = world.ralph(&[command, "--help"]).out;
         assert!(short.lines().count() < long.lines().count(), "{short}\n{long}");

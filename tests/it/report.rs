@@ -111,7 +111,7 @@ fn the_report_has_what_the_journal_has() {
     let error = report["iterations"][0]["errors"][0].as_str().unwrap();
     assert!(error.contains("`test -e ok` failed with exit code 1"), "{error}");
     let commit = world.git(&["rev-parse", "HEAD"]);
-    let kept = [Value::Null, commit.trim().into(), "refs/ralph/attempts/US-002/1".into()];
+    let kept = ["refs/ralph/attempts/US-001/1", commit.trim(), "refs/ralph/attempts/US-002/1"];
     assert_eq!(column(&report, "checkpoint"), kept);
 
     let status: Value = serde_json::from_str(&world.ralph(&["status", "--json"]).out).unwrap();
@@ -126,7 +126,7 @@ fn the_report_has_what_the_journal_has() {
     assert_eq!(report["stories"]["passing"], status["complete"]);
     let metrics = &report["metrics"];
     let counts = ["successes", "failures", "checkpoints", "rollbacks"].map(|name| &metrics[name]);
-    assert_eq!(counts, [1, 1, 2, 1].map(Value::from).each_ref());
+    assert_eq!(counts, [1, 1, 3, 1].map(Value::from).each_ref());
 }
 
 #[test]

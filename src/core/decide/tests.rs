@@ -1,5 +1,6 @@
 use std::num::NonZeroU32;
 
+use crate::core::event::Cause;
 use crate::core::event::Event;
 use crate::core::policy::OnLimit;
 use crate::core::select::{Because, Blocked};
@@ -320,6 +321,58 @@ fn work_in_the_tree_goes_on_unless_its_story_cannot() {
         ),
     ] {
         assert_eq!(next(&history, &backlog, &policy), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_story_that_failed_too_often_starts_over() {
+    let after = |count| Policy { fresh_start_after: Some(count), ..attended() };
+    let two = two();
+    let other = |number: u32| failed(["x", "y", "z"][number as usize % 3]);
+    let fails = |times: u32| {
+        (0..times).fold(History::new(), |history, number| history.tried("A", other(number)))
+    };
+    let over = || Next::StartOver { story: id("A"), to: crate::core::tests::base("first") };
+    for (case, history, policy, expected) in [
+        ("once less", fails(2), after(3), attempt("A")),
+        ("often enough", fails(3), after(3), over()),
+        ("the first time", fails(1), after(1), over()),
+        ("never", fails(3), attended(), attempt("A")),
+        ("progress between", fails(2).tried("A", Verdict::Progress), after(2), attempt("A")),
+        (
+            "a bad day of the service between does not count",
+            fails(2).tried("A", Verdict::Interrupted),
+            after(3),
+            attempt("A"),
+        ),
+        ("the human had a say", fails(3).answered("A", Answer::Retry), after(3), attempt("A")),
+        ("a question first", fails(3).raised("A"), after(3), ask("A")),
+        ("parked: it leaves", fails(3).raised("A").parked("A"), after(3), set_aside("A")),
+        ("another's failures", fails(2).set_aside("A", None), after(2), attempt("A")),
+        (
+            "only once",
+            fails(3).returning("A", Cause::FreshStart).returned("A", None),
+            after(3),
+            attempt("A"),
+        ),
+        ("a new run", fails(3).run(&["A"]), after(3), attempt("A")),
+        ("before the limit", fails(3), Policy { max_iterations: Some(3), ..after(3) }, over()),
+    ] {
+        assert_eq!(next(&history, &two, &policy), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_return_that_was_planned_comes_before_all_but_a_close() {
+    let back = Next::Return { story: id("A") };
+    for why in [Cause::FreshStart, Cause::Elsewhere, Cause::Rewritten] {
+        let planned = History::new().tried("A", failed("x")).returning("A", why);
+        assert_eq!(next(&planned, &two(), &attended()), back);
+        let continued = planned.clone().then(crate::core::event::Event::RunContinued);
+        assert_eq!(next(&continued, &two(), &attended()), back, "after a crash");
+        let asked = planned.clone().raised("A").answered("A", Answer::Abort);
+        assert_eq!(next(&asked, &two(), &attended()), back, "before it stops");
+        assert_eq!(next(&planned.returned("A", Some("r")), &two(), &attended()), attempt("A"));
     }
 }
 

@@ -27,6 +27,7 @@ fn given() -> Given {
         remaining: 3,
         last_error: None,
         kept_at: None,
+        tried: &[],
     };
     Given { instructions: "Be careful.\n\n", story, guidance: Vec::new(), standing }
 }
@@ -163,4 +164,30 @@ fn only_the_last_story_may_promise_the_whole_backlog() {
         let text = given().but(|it| it.standing.remaining = remaining).text();
         assert!(text.contains(part), "{remaining} remaining");
     }
+}
+
+#[test]
+fn what_was_tried_is_told_shortly_and_the_newest_only() {
+    let attempt = |number: usize| Tried {
+        error: format!("error {number}\n{}", "x".repeat(1000)),
+        reference: (number > 0).then(|| format!("refs/{number}")),
+        changes: (number > 1).then(|| "2 files, +3 -1".to_owned()),
+    };
+    let few: Vec<Tried> = (0..3).map(attempt).collect();
+    let tried: &'static [Tried] = few.leak();
+    let text = given().but(|it| it.standing.tried = tried).layers();
+    assert!(text.contains("the work tree is back where the story began"), "{text}");
+    for line in [
+        "  - nothing was changed: error 0 x",
+        "  - `refs/1`: error 1",
+        "  - `refs/2` (2 files, +3 -1): error 2",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() < 400), "{text}");
+    let many: Vec<Tried> = (0..20).map(attempt).collect();
+    let tried: &'static [Tried] = many.leak();
+    let text = given().but(|it| it.standing.tried = tried).layers();
+    assert!(!text.contains("`refs/13`") && text.contains("`refs/14`"), "{text}");
+    assert!(!given().layers().contains("Earlier attempts failed"));
 }

@@ -180,16 +180,16 @@ fn work_that_is_set_aside_leaves_the_tree_and_comes_back() {
     let aside = History::new().tried("A", Verdict::Done).planned("A").set_aside("A", Some("r/1"));
     let a = aside.of("A");
     assert_eq!((&aside.state.in_tree, a.base, a.closing), (&None, None, None));
-    assert_eq!((a.set_aside, a.set_aside_count), (Some("r/1".into()), 1));
+    assert_eq!((a.set_aside, a.kept_count), (Some("r/1".into()), 1));
     let brought =
         Event::WorkBroughtBack { story: id("A"), reference: "r/1".into(), conflicts: Vec::new() };
     let back = aside.then(Event::BaseSet { story: id("A"), base: base("now") }).then(brought);
     let a = back.of("A");
-    assert_eq!((a.set_aside, a.set_aside_count, a.base), (None, 1, Some(base("now"))));
+    assert_eq!((a.set_aside, a.kept_count, a.base), (None, 1, Some(base("now"))));
     assert_eq!((a.head, &back.state.in_tree), (Some("commit of now".into()), &Some(id("A"))));
     // Nothing had changed: there is nothing to keep, and what was kept before stays.
     let empty = History::new().set_aside("A", Some("r/1")).set_aside("A", None);
-    assert_eq!((empty.of("A").set_aside, empty.of("A").set_aside_count), (Some("r/1".into()), 1));
+    assert_eq!((empty.of("A").set_aside, empty.of("A").kept_count), (Some("r/1".into()), 1));
     let other = History::new().started("B").set_aside("A", None);
     assert_eq!(other.state.in_tree, Some(id("B")));
 }
@@ -213,7 +213,7 @@ fn a_new_run_keeps_what_is_carried_and_counts_from_zero() {
     assert_eq!((new.attempts, new.tries, new.elapsed_ms), (0, 0, 0));
     assert_eq!((new.usage, new.errors_in_a_row), (Usage::default(), None));
     assert_eq!((&new.guidance, &new.base, &new.head), (&old.guidance, &old.base, &old.head));
-    assert_eq!((&new.set_aside, new.set_aside_count), (&old.set_aside, old.set_aside_count));
+    assert_eq!((&new.set_aside, new.kept_count), (&old.set_aside, old.kept_count));
     assert_eq!((&new.last_error, &new.title), (&old.last_error, &old.title));
     let (old, new) = (old.question.unwrap(), new.question.unwrap());
     assert_eq!(new.escalation, old.escalation);
@@ -307,4 +307,41 @@ fn only_an_answer_about_the_commit_is_one_for_committing_it_as_it_is() {
         let later = accepted.then(unfit()).started("A").of("A");
         assert_eq!((later.accepted, later.as_it_is), (false, false), "it was for that claim");
     }
+}
+
+#[test]
+fn failed_attempts_are_remembered_with_their_work_until_something_else_happens() {
+    let kept = |reference: &str| Event::AttemptKept {
+        story: id("A"),
+        reference: reference.into(),
+        changes: "1 file, +1 -0".into(),
+    };
+    let twice = History::new().tried("A", failed("x")).then(kept("r1")).tried("A", failed("y"));
+    let row = twice.of("A").row;
+    assert_eq!(row.iter().map(|t| t.error.as_str()).collect::<Vec<_>>(), ["x", "y"]);
+    assert_eq!((row[0].reference.as_deref(), row[1].reference.as_deref()), (Some("r1"), None));
+    assert_eq!(twice.of("A").kept_count, 1);
+    assert_eq!(twice.clone().tried("A", Verdict::Progress).of("A").row, []);
+    assert_eq!(twice.clone().answered("A", Answer::Retry).of("A").row, []);
+
+    let over = twice.clone().returning("A", Cause::FreshStart).returned("A", Some("r2")).of("A");
+    assert_eq!((over.row.len(), over.tried.len(), over.kept_count), (0, 2, 2));
+    assert_eq!((over.base, over.head), (Some(base("first")), base("first").commit));
+    assert_eq!(over.set_aside, None, "what failed is not brought back");
+    assert_eq!(over.why, why::Why::FreshStart);
+
+    let astray = twice.returning("A", Cause::Elsewhere).returned("A", Some("r2")).of("A");
+    assert_eq!(astray.row[1].reference.as_deref(), Some("r2"));
+    assert_eq!((astray.row.len(), astray.tried.len()), (2, 0));
+}
+
+#[test]
+fn a_story_that_was_taken_back_is_open_and_no_crash_is_made_up() {
+    let closed = History::new().tried("A", Verdict::Done).planned("A").closed("A");
+    let ended = closed.then(Event::RunInterrupted { signal: 2 });
+    assert!(ended.state.marks.passing.contains(&id("A")));
+    let reopened = ended.then(Event::StoryReopened { story: id("A"), commit: None });
+    assert!(!reopened.state.marks.passing.contains(&id("A")));
+    assert_eq!(reopened.of("A"), StoryState::default());
+    assert!(!reopened.state.cut_off);
 }

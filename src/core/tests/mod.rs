@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 
 use super::backlog::{Backlog, Story};
 use super::event::{
-    Answer, AttemptEnded, AttemptStarted, Base, Event, Recorded, Role, RunStarted, StoryClosed,
-    Usage,
+    Answer, AttemptEnded, AttemptStarted, Base, Cause, Event, Recorded, Role, RunStarted,
+    StoryClosed, Usage,
 };
 use super::id::StoryId;
 use super::outcome::Outcome;
@@ -76,6 +76,7 @@ pub fn policy() -> Policy {
         attempts_before: 0,
         only: None,
         stuck_threshold: NonZeroU32::new(3).unwrap(),
+        fresh_start_after: None,
         max_attempts: NonZeroU32::new(5).unwrap(),
         on_escalation: OnEscalation::Ask,
         min_free_disk: None,
@@ -164,6 +165,8 @@ impl History {
             agent: "mock".into(),
             base: base("first"),
             criteria: None,
+            before: Some(base("first")),
+            snapshot: None,
             guided: false,
             why,
         })))
@@ -220,6 +223,15 @@ impl History {
     pub fn set_aside(self, story: &str, reference: Option<&str>) -> Self {
         let reference = reference.map(str::to_owned);
         self.then(Event::WorkSetAside { story: id(story), reference })
+    }
+
+    pub fn returning(self, story: &str, why: Cause) -> Self {
+        self.then(Event::ReturnPlanned { story: id(story), to: base("first"), why })
+    }
+
+    pub fn returned(self, story: &str, reference: Option<&str>) -> Self {
+        let reference = reference.map(str::to_owned);
+        self.then(Event::Returned { story: id(story), reference })
     }
 
     pub fn skipped(self, story: &str) -> Self {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::{History, Told, backlog, escalation, failed, guidance, id, story};
 use crate::core::backlog::{Backlog, Story};
 use crate::core::decide::{Moment, Next, decide};
-use crate::core::event::{Answer, Event, Usage};
+use crate::core::event::{Answer, Cause, Event, Usage};
 use crate::core::id::StoryId;
 use crate::core::policy::{OnEscalation, OnLimit, Policy, StopReason};
 use crate::core::select::is_ready;
@@ -90,6 +90,15 @@ impl World {
             Next::SetAside { story } => {
                 assert_eq!(self.history.state.in_tree, Some(story.clone()));
                 self.change(|history| history.set_aside(story.as_str(), Some("refs/x")));
+            }
+            Next::StartOver { story, to } => {
+                let row = self.history.of(story.as_str()).row.len();
+                assert_eq!(u32::try_from(row).ok(), self.policy.fresh_start_after, "not its time");
+                assert_eq!(self.history.state.in_tree, Some(story.clone()));
+                self.then(Event::ReturnPlanned { story, to, why: Cause::FreshStart });
+            }
+            Next::Return { story } => {
+                self.change(|history| history.returned(story.as_str(), Some("refs/x")));
             }
             Next::WaitUntil { at } => {
                 assert!(at > self.history.at, "a wait that is over");
@@ -251,7 +260,7 @@ fn most_steps(scene: &Scene) -> usize {
     let rounds = stories + scene.answers.len();
     let attempts = rounds * usize::try_from(scene.policy.max_attempts.get()).unwrap();
     // Each attempt may be put off by an outage, and an outage lasts for so many tries at most.
-    (attempts + 1) * (2 * stories + 10) * scene.replies.len() + 200
+    (attempts + 1) * (2 * stories + 12) * scene.replies.len() + 200
 }
 
 fn any_story(number: usize) -> impl Strategy<Value = Story> {
@@ -312,18 +321,22 @@ fn any_policy() -> impl Strategy<Value = Policy> {
     let only = prop_oneof![4 => Just(None), 1 => Just(Some(id("S0")))];
     let max_iterations = prop_oneof![2 => Just(None), 1 => (0..12_u32).prop_map(Some)];
     let once = prop_oneof![9 => Just(false), 1 => Just(true)];
-    (on_escalation, any::<bool>(), count(), count(), only, max_iterations, once).prop_map(
-        |(on_escalation, human_present, stuck, attempts, only, max_iterations, once)| Policy {
-            on_limit: OnLimit::Wait,
-            max_iterations,
-            once,
-            attempts_before: 0,
-            only,
-            stuck_threshold: stuck,
-            max_attempts: attempts,
-            on_escalation,
-            min_free_disk: None,
-            human_present,
+    let fresh = prop::option::of(1..4_u32);
+    (on_escalation, any::<bool>(), count(), count(), only, max_iterations, once, fresh).prop_map(
+        |(on_escalation, human_present, stuck, attempts, only, max_iterations, once, fresh)| {
+            Policy {
+                fresh_start_after: fresh,
+                on_limit: OnLimit::Wait,
+                max_iterations,
+                once,
+                attempts_before: 0,
+                only,
+                stuck_threshold: stuck,
+                max_attempts: attempts,
+                on_escalation,
+                min_free_disk: None,
+                human_present,
+            }
         },
     )
 }

@@ -1,18 +1,22 @@
 //! Real repositories in temporary folders, set up and checked by the git binary.
 
 mod altered;
+mod belongings;
 mod beside;
 mod bring_back;
 mod commit;
+mod kept;
 mod locks;
 mod odd_files;
 mod open;
 mod place;
 mod sandbox;
+mod seen;
 mod set_aside;
 mod sign;
 mod snapshot;
 mod staging;
 mod surroundings;
 mod switch;
+mod undo;
 mod work_trees;

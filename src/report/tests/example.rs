@@ -27,6 +27,8 @@ fn started(iteration: u32, why: Why) -> Event {
         agent: "claude".into(),
         base: Base { commit: None, tree: String::new() },
         criteria: None,
+        before: None,
+        snapshot: None,
         guided: false,
         why,
     }))

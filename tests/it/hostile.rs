@@ -1,0 +1,270 @@
+//! What agents do to the repository itself: each costs an iteration at most, and no byte.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::world::{Said, until};
+use crate::support::{Prd, World};
+
+/// The user's own work of every kind, uncommitted, and a stash.
+struct Users {
+    world: World,
+    files: Vec<(&'static str, &'static str)>,
+}
+
+/// Runs two stories: the first attempt does `act`, and claims the story when it survives that.
+fn hostile(act: &str, then: &str) -> (Users, Said) {
+    let script = format!(
+        r#"
+        [[story.US-001.attempts]]
+        steps = [{{ run = '''{act}''' }}, {then}]
+        [[story.US-001.attempts]]
+        steps = [{{ write = "work.txt", text = "work\n" }}, "complete"]
+        [default]
+        steps = [{{ write = "second.txt", text = "second\n" }}, "complete"]
+        "#
+    );
+    let world = World::scripted(&Prd::stories(2), &script);
+    world.git(&["branch", "other", "HEAD~1"]);
+    for text in ["older", "newer"] {
+        world.write("README.md", &format!("{text} and stashed\n"));
+        world.git(&["stash", "push", "-q", "-m", text]);
+    }
+    world.write("tracked.txt", "committed\n");
+    world.write("staged.txt", "committed\n");
+    world.git(&["add", "tracked.txt", "staged.txt"]);
+    world.git(&["commit", "-qm", "the user's"]);
+    let files = vec![
+        ("tracked.txt", "edited by the user\n"),
+        ("staged.txt", "staged by the user\n"),
+        ("untracked.txt", "not in git\n"),
+        ("deep/er/untracked.txt", "not in git either\n"),
+        ("added.txt", "new and staged\n"),
+    ];
+    for (name, text) in &files {
+        world.write(name, text);
+    }
+    world.git(&["add", "staged.txt", "added.txt"]);
+    let said = world.run(&["--allow-dirty"]);
+    (Users { world, files }, said)
+}
+
+impl Users {
+    /// Every byte of the user's is where it was, both stories are done once, and git is content.
+    fn is_whole(&self, said: &Said) {
+        assert_eq!(said.code, 0, "{}", said.err);
+        for (name, text) in &self.files {
+            assert_eq!(self.world.read(name), *text, "{name}\n{}", said.err);
+        }
+        let subjects = self.world.subjects();
+        let expected = ["US-002: Story 2", "US-001: Story 1", "the user's", "backlog", "first"];
+        assert_eq!(subjects, expected, "{}", said.err);
+        assert_eq!(self.world.git(&["branch", "--show-current"]), "work\n");
+        assert_eq!(self.world.passing(), ["US-001", "US-002"]);
+        assert_eq!(self.world.git(&["fsck", "--strict", "--no-dangling"]), "");
+        for text in ["older", "newer"] {
+            let list = self.world.git(&["stash", "list"]);
+            let place = list.lines().position(|line| line.ends_with(&format!(": {text}")));
+            assert!(place.is_some(), "{text} is gone: {list}{}", said.err);
+            let place = format!("stash@{{{}}}:README.md", place.unwrap());
+            let content = self.world.git(&["show", &place]);
+            assert_eq!(content, format!("{text} and stashed\n"), "{list}");
+        }
+        let committed = self.world.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+        for name in ["untracked.txt", "deep/er/untracked.txt", "added.txt"] {
+            assert!(!committed.contains(name), "{committed}");
+        }
+        assert_eq!(self.world.git(&["show", "HEAD:tracked.txt"]), "committed\n");
+    }
+
+    fn attempt(&self, path: &str) -> String {
+        self.world.git(&["show", &format!("refs/ralph/attempts/US-001/1:{path}")])
+    }
+}
+
+const PUT_BACK: &str = "the attempt destroyed uncommitted files of yours, they are put back: ";
+
+#[test]
+fn an_agent_that_does_ordinary_things_triggers_none_of_it() {
+    let act = "echo a > a.txt; git add a.txt; git status; git diff; git log -3; git stash list; git gc -q";
+    let (users, said) = hostile(act, "\"complete\"");
+    users.is_whole(&said);
+    for word in ["put back", "left the branch", "rewrote", "warning"] {
+        assert!(!said.err.contains(word), "{word}: {}", said.err);
+    }
+    let kept = users.world.git(&["for-each-ref", "refs/ralph/attempts"]);
+    assert_eq!(kept, "");
+}
+
+#[test]
+fn reset_hard() {
+    let (users, said) = hostile("git reset -q --hard", "\"complete\"");
+    users.is_whole(&said);
+    assert!(
+        said.err.contains(&format!("{PUT_BACK}added.txt, staged.txt, tracked.txt")),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn clean_everything() {
+    let act = "git clean -fdxq; echo a > a.txt";
+    let (users, said) = hostile(act, "\"complete\"");
+    users.is_whole(&said);
+    let lost = format!("{PUT_BACK}deep/er/untracked.txt, untracked.txt");
+    assert!(said.err.contains(&lost), "{}", said.err);
+    assert_eq!(users.world.git(&["show", "HEAD~1:a.txt"]), "a\n", "the work counts");
+}
+
+#[test]
+fn reset_and_clean_and_a_backlog_that_was_never_committed() {
+    let script = r#"
+        [[story.US-001.attempts]]
+        steps = [{ run = "git reset -q --hard; git clean -fdxq; echo a > a.txt" }, "complete"]
+    "#;
+    let world = World::new();
+    fs::write(world.script(), script).unwrap();
+    world.write("PRD.json", &Prd::stories(2).text());
+    world.write("PROMPT.md", "Mine.\n");
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.read("PROMPT.md"), "Mine.\n");
+    assert_eq!(world.passing(), ["US-001", "US-002"]);
+}
+
+#[test]
+fn stash_and_drop() {
+    let (users, said) = hostile("git stash -qu; git stash drop -q", "\"complete\"");
+    users.is_whole(&said);
+    assert!(said.err.contains(PUT_BACK), "{}", said.err);
+}
+
+#[test]
+fn drop_the_stashes_of_the_user() {
+    for act in [
+        "git stash drop -q; echo a > a.txt",
+        "git stash drop -q 'stash@{1}'; echo a > a.txt",
+        "git stash clear; git gc -q --prune=now; echo a > a.txt",
+        "rm -f .git/logs/refs/stash .git/refs/stash; echo a > a.txt",
+    ] {
+        let (users, said) = hostile(act, "\"complete\"");
+        users.is_whole(&said);
+        assert!(said.err.contains("dropped a stash of yours, it is put back: "), "{}", said.err);
+    }
+}
+
+#[test]
+fn collect_all_garbage() {
+    let act = "git reset -q --hard; git clean -fdxq; git reflog expire --expire=now --all; git gc -q --prune=now";
+    let (users, said) = hostile(act, "\"complete\"");
+    users.is_whole(&said);
+    assert!(said.err.contains(PUT_BACK), "{}", said.err);
+}
+
+#[test]
+fn check_another_branch_out() {
+    for act in [
+        "echo a > a.txt; git checkout -qf other",
+        "echo a > a.txt; git checkout -qf --detach HEAD~2",
+        "echo a > a.txt; git checkout -qf other; git branch -qD work",
+    ] {
+        let (users, said) = hostile(act, "\"complete\"");
+        users.is_whole(&said);
+        assert!(said.err.contains("the attempt at US-001 left the branch"), "{act}: {}", said.err);
+        assert_eq!(users.attempt("a.txt"), "a\n");
+        assert_eq!(users.world.git(&["log", "--format=%s", "other"]), "first\n");
+        let prompt = users.world.prompt(2);
+        assert!(prompt.contains("does not build on the branch it was started on"), "{prompt}");
+    }
+}
+
+#[test]
+fn a_branch_of_the_agents_own_is_only_a_detour() {
+    for act in [
+        "git switch -qc mine; echo a > a.txt",
+        "git switch -qc mine; echo a > a.txt; git add a.txt; git commit -qm own -- a.txt",
+        "git switch -q --detach; echo a > a.txt",
+    ] {
+        let (users, said) = hostile(act, "\"complete\"");
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(!said.err.contains("left the branch"), "{}", said.err);
+        assert_eq!(users.world.git(&["branch", "--show-current"]), "work\n");
+        assert_eq!(users.world.git(&["show", "HEAD~1:a.txt"]), "a\n", "{act}");
+        assert!(said.err.contains("the run's branch has its commits"), "{}", said.err);
+    }
+}
+
+#[test]
+fn rewrite_what_was_there_before() {
+    for act in [
+        "echo a > a.txt; git reset -q --soft HEAD~2",
+        "echo a > a.txt; git add a.txt; git commit -q --amend -m rewritten -- a.txt",
+        "echo a > a.txt; git update-ref -d HEAD",
+    ] {
+        let (users, said) = hostile(act, "\"complete\"");
+        users.is_whole(&said);
+        assert!(
+            said.err.contains("the attempt at US-001 rewrote older commits"),
+            "{act}: {}",
+            said.err
+        );
+        assert_eq!(users.attempt("a.txt"), "a\n");
+        assert!(users.world.prompt(2).contains("rewrote commits from before the story"));
+    }
+}
+
+#[test]
+fn a_question_from_off_the_branch_is_still_asked() {
+    let ask = "{ escalate = { type = \"stuck\", summary = \"s\", question = \"q\" } }";
+    let (users, said) = hostile("git checkout -qf other", ask);
+    assert_eq!(said.code, 4, "{}", said.err);
+    for (name, text) in &users.files {
+        assert_eq!(users.world.read(name), *text, "{name}");
+    }
+    assert_eq!(users.world.git(&["branch", "--show-current"]), "work\n");
+}
+
+#[test]
+fn edited_files_stay_edited_and_the_old_bytes_are_one_command_away() {
+    let (users, said) = hostile("echo agent > untracked.txt; echo a > a.txt", "\"complete\"");
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!said.err.contains("put back"), "{}", said.err);
+    assert_eq!(users.world.read("untracked.txt"), "agent\n");
+    assert_eq!(users.world.ralph(&["restore", "1", "untracked.txt"]).code, 0);
+    assert_eq!(users.world.read("untracked.txt"), "not in git\n");
+}
+
+#[test]
+fn what_an_agent_deleted_before_its_driver_was_killed_comes_back_too() {
+    let script = "[default]\nsteps = [{ run = \"git clean -fdxq; echo y > ../here\" }, \"hang\"]\n";
+    let world = World::scripted(&Prd::stories(1), script);
+    world.write("mine.txt", "mine\n");
+    let mut child = world.start(&[]);
+    world.await_file("../here");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("every process to be gone", || world.processes().is_empty().then_some(()));
+    assert!(!world.path("mine.txt").exists());
+    fs::remove_file(world.script()).unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.read("mine.txt"), "mine\n");
+    assert!(said.err.contains(&format!("{PUT_BACK}mine.txt")), "{}", said.err);
+}
+
+#[test]
+fn deleting_the_drivers_own_folder_loses_nothing() {
+    let (users, said) = hostile("rm -rf .ralph; echo a > a.txt", "\"complete\"");
+    users.is_whole(&said);
+    assert!(Path::new(&users.world.path(".ralph/runs")).exists());
+}
+
+#[test]
+fn what_cannot_be_put_back_stops_the_run_and_is_shown() {
+    let act = "rm -rf .git/refs/ralph .git/refs/worktree; git checkout -qf other; git reflog expire --expire=now --all; git gc -q --prune=now";
+    let (users, said) = hostile(act, "\"complete\"");
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("error:"), "{}", said.err);
+    assert_eq!(users.world.git(&["branch", "--show-current"]), "other\n", "nothing was touched");
+}
