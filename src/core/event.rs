@@ -118,6 +118,14 @@ pub enum Event {
         /// Where all of them are kept.
         snapshot: Option<String>,
     },
+    /// The attempt changed how git behaves in this repository, and that is about to be as it was.
+    SetupPutBack {
+        story: StoryId,
+        /// Files of the git folder.
+        names: Vec<String>,
+        /// The folder that has what the attempt made of them.
+        kept: String,
+    },
     /// A human took the closed story back.
     StoryReopened {
         story: StoryId,

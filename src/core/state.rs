@@ -266,7 +266,7 @@ impl RunState {
                 self.entry(story).finish_return(reference.as_ref());
             }
             // The files speak for themselves.
-            Event::FilesPutBack { .. } => {}
+            Event::FilesPutBack { .. } | Event::SetupPutBack { .. } => {}
             Event::StoryReopened { story, .. } => {
                 self.marks.passing.remove(story);
                 self.stories.remove(story);

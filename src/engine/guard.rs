@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::core::event::{AttemptStarted, Event, Stray};
 use crate::core::text::visible_line;
-use crate::git::{Stash, Whereabouts};
+use crate::git::{Setup, Stash, Whereabouts};
 
 use super::Engine;
 use super::error::EngineError;
@@ -19,6 +19,7 @@ impl Engine {
         started: &AttemptStarted,
         under_way: Option<&UnderWay>,
     ) -> Result<Option<Stray>, EngineError> {
+        self.put_back_setup(started, under_way.map(|under_way| &under_way.setup))?;
         self.put_back_stashes(under_way.map_or(&[], |under_way| &under_way.stashes))?;
         let base = self.state.story(&started.story).and_then(|known| known.base.as_ref());
         match self.parts.tree.whereabouts(base.unwrap_or(&started.base))? {
@@ -33,6 +34,25 @@ impl Engine {
         }
         self.put_back_lost_files(started)?;
         Ok(None)
+    }
+
+    /// Configuration and hooks are the human's: ralph and git must behave as they did before.
+    pub(super) fn put_back_setup(
+        &mut self,
+        started: &AttemptStarted,
+        before: Option<&Setup>,
+    ) -> Result<(), EngineError> {
+        let Some(before) = before else { return Ok(()) };
+        let names = before.differences(&self.parts.tree.setup()?);
+        if names.is_empty() {
+            return Ok(());
+        }
+        let (story, attempt) = (started.story.clone(), &started.attempt);
+        let kept = self.parts.tree.changed_setup(attempt);
+        let event =
+            Event::SetupPutBack { story, names: names.clone(), kept: listed(&[kept]).concat() };
+        self.record(vec![event])?;
+        Ok(self.parts.tree.put_back_setup(before, &names, attempt)?)
     }
 
     /// Stashes that the attempt dropped.

@@ -66,7 +66,9 @@ impl Engine {
             let under_way = self.state.in_flight.values().cloned();
             let cut_short: Vec<_> = under_way.filter(|_| cut_off).collect();
             self.record(vec![Event::RunContinued])?;
+            let setup = self.parts.tree.held_setup();
             for started in &cut_short {
+                self.put_back_setup(started, setup.as_ref())?;
                 self.put_back_lost_files(started)?;
             }
         } else {

@@ -13,7 +13,7 @@ use crate::core::prompt::{Prompt, Standing};
 use crate::core::secrets::Redactor;
 use crate::core::verdict::{Evidence, Verdict, is_false_promise, judge};
 use crate::core::{backlog::Story, signal::Signals};
-use crate::git::Stash;
+use crate::git::{Setup, Stash};
 use crate::process::Spec;
 use crate::process::sweep::RUN_ID;
 use crate::store::log::Log;
@@ -36,6 +36,8 @@ pub struct UnderWay {
     pub before: Base,
     /// The user's stashes at that time.
     pub stashes: Vec<Stash>,
+    /// How git behaved.
+    pub setup: Setup,
     /// The stories there were.
     pub stories: Vec<StoryId>,
 }
@@ -71,8 +73,10 @@ impl Engine {
         let all = &self.parts.backlog.current().stories;
         let stories = all.iter().map(|story| story.id.clone()).collect();
         let stashes = self.parts.tree.hold_stashes()?;
+        let setup = self.parts.tree.hold_setup()?;
         self.record(vec![Event::AttemptStarted(Box::new(started.clone()))])?;
-        self.under_way.insert(started.attempt.clone(), UnderWay { before, stashes, stories });
+        let under_way = UnderWay { before, stashes, setup, stories };
+        self.under_way.insert(started.attempt.clone(), under_way);
         self.spawn(&started, launch, &pages, &prompt)
     }
 

@@ -29,8 +29,12 @@ impl WorkTree {
         })
     }
 
-    /// Git too passes a file as it is if nobody said what the filter does.
+    /// Git too passes a file as it is if nobody said what the filter does. But what belongs into
+    /// a large file store or under encryption is wrong as it is, set up here or not.
     pub(super) fn is_configured(&self, filter: &str) -> bool {
+        if filter == "lfs" || filter.starts_with("git-crypt") {
+            return true;
+        }
         let Ok(config) = self.repo.config() else {
             return true;
         };

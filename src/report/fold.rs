@@ -87,6 +87,7 @@ impl Report {
             | Event::Returned { reference: None, .. }
             | Event::ReturnPlanned { .. }
             | Event::FilesPutBack { .. }
+            | Event::SetupPutBack { .. }
             | Event::StoryReopened { .. }
             | Event::MarksSeen { .. }
             | Event::BaselineTaken { .. }

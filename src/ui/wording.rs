@@ -43,6 +43,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::FilesPutBack { paths, snapshot, .. } => {
             vec![put_back(at, paths, snapshot.as_deref())]
         }
+        Event::SetupPutBack { names, kept, .. } => vec![setup_put_back(at, names, kept)],
         Event::StoryReopened { story, .. } => {
             vec![Text::at(at).plain(format!("{story} is open again")).into()]
         }
@@ -64,6 +65,7 @@ pub fn is_essential(event: &Event) -> bool {
         event,
         Event::QuestionRaised { .. }
             | Event::FilesPutBack { .. }
+            | Event::SetupPutBack { .. }
             | Event::RunInterrupted { .. }
             | Event::RunEnded { .. }
     )
@@ -205,6 +207,15 @@ fn put_back(at: i64, paths: &[String], snapshot: Option<&str>) -> Line {
         )
         .plain(shorten(&paths.join(", "), LONGEST));
     text.figures(snapshot.map(ToOwned::to_owned)).into()
+}
+
+fn setup_put_back(at: i64, names: &[String], kept: &str) -> Line {
+    let names: Vec<String> = names.iter().map(|name| visible_line(name)).collect();
+    Text::at(at)
+        .with(Tone::Warning, "the attempt changed how git behaves here, that is put back: ")
+        .plain(shorten(&names.join(", "), LONGEST))
+        .figures([format!("its version: {}", visible_line(kept))])
+        .into()
 }
 
 fn brought_back(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {

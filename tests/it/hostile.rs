@@ -82,6 +82,15 @@ impl Users {
     }
 }
 
+/// The driver dies while its agent hangs.
+fn kill_when_here(world: &World) {
+    let mut child = world.start(&[]);
+    world.await_file("../here");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("every process to be gone", || world.processes().is_empty().then_some(()));
+}
+
 const PUT_BACK: &str = "the attempt destroyed uncommitted files of yours, they are put back: ";
 
 #[test]
@@ -240,11 +249,7 @@ fn what_an_agent_deleted_before_its_driver_was_killed_comes_back_too() {
     let script = "[default]\nsteps = [{ run = \"git clean -fdxq; echo y > ../here\" }, \"hang\"]\n";
     let world = World::scripted(&Prd::stories(1), script);
     world.write("mine.txt", "mine\n");
-    let mut child = world.start(&[]);
-    world.await_file("../here");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    until("every process to be gone", || world.processes().is_empty().then_some(()));
+    kill_when_here(&world);
     assert!(!world.path("mine.txt").exists());
     fs::remove_file(world.script()).unwrap();
     let said = world.run(&[]);
@@ -258,6 +263,72 @@ fn deleting_the_drivers_own_folder_loses_nothing() {
     let (users, said) = hostile("rm -rf .ralph; echo a > a.txt", "\"complete\"");
     users.is_whole(&said);
     assert!(Path::new(&users.world.path(".ralph/runs")).exists());
+}
+
+#[test]
+fn plant_a_hook_and_change_the_configuration() {
+    let act = "printf '#!/bin/sh\\ntouch ../hooked\\n' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit; \
+               git config core.hooksPath /nowhere; git config user.name Mallory; echo a > a.txt";
+    let (users, said) = hostile(act, "\"complete\"");
+    users.is_whole(&said);
+    let told =
+        "the attempt changed how git behaves here, that is put back: config, hooks/post-commit";
+    assert!(said.err.contains(told), "{}", said.err);
+    assert!(!users.world.path(".git/hooks/post-commit").exists());
+    assert_eq!(users.world.git(&["config", "user.name"]), "Tester\n");
+    assert_eq!(users.world.git(&["log", "-1", "--format=%an"]), "Tester\n");
+    assert!(!users.world.path("../hooked").exists(), "it ran");
+}
+
+#[test]
+fn what_an_agent_planted_before_its_driver_was_killed_goes_too() {
+    let act = "echo evil > .git/hooks/pre-commit; git config core.fsmonitor evil; echo y > ../here";
+    let script = format!("[default]\nsteps = [{{ run = \"{act}\" }}, \"hang\"]\n");
+    let world = World::scripted(&Prd::stories(1), &script);
+    let before = world.read(".git/config");
+    kill_when_here(&world);
+    assert_ne!(world.read(".git/config"), before);
+    fs::remove_file(world.script()).unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.read(".git/config"), before);
+    assert!(!world.path(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn set_the_marks_by_hand() {
+    let act = "sed -i 's/\"passes\": false/\"passes\": true/' PRD.json; echo a > a.txt";
+    let (users, said) = hostile(act, "{ say = \"not yet\" }");
+    users.is_whole(&said);
+    assert!(said.err.contains("ralph mark"), "{}", said.err);
+}
+
+#[test]
+fn a_repository_in_the_repository_is_left_out_and_told() {
+    let act = "git init -q inner; cd inner; echo i > i; git add i; \
+               git -c user.name=A -c user.email=a@b commit -qm i; cd ..; echo a > a.txt";
+    let (users, said) = hostile(act, "\"complete\"");
+    users.is_whole(&said);
+    assert!(said.err.contains("inner"), "{}", said.err);
+    assert_eq!(
+        users.world.git(&["show", "--name-only", "--format=", "HEAD~1"]),
+        "PRD.json\na.txt\n"
+    );
+    assert_eq!(users.world.read("inner/i"), "i\n", "it stays where it is");
+}
+
+#[test]
+fn a_file_that_git_would_filter_is_not_committed_as_it_is() {
+    let act = "echo '*.bin filter=lfs' > .gitattributes; echo raw > a.bin";
+    let (users, said) = hostile(act, "\"complete\"");
+    assert_eq!(said.code, 4, "the second time it is asked about: {}", said.err);
+    let prompt = users.world.prompt(2);
+    assert!(prompt.contains("a.bin") && prompt.contains("lfs"), "{prompt}");
+    for (name, text) in &users.files {
+        assert_eq!(users.world.read(name), *text, "{name}");
+    }
+    let committed = users.world.git(&["log", "work", "--format=", "--name-only"]);
+    assert!(!committed.contains("a.bin"), "{committed}");
 }
 
 #[test]

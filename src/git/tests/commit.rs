@@ -195,13 +195,13 @@ fn a_branch_without_the_runs_commits_is_refused() {
 #[test]
 fn files_of_an_external_filter_are_refused() {
     let repo = Sandbox::new();
-    repo.write(".gitattributes", "*.bin filter=lfs\n*.u16 working-tree-encoding=UTF-16\n");
+    repo.write(".gitattributes", "*.bin filter=strip\n*.lfs filter=lfs\n*.u16 working-tree-encoding=UTF-16\n");
     repo.commit_all("attributes");
     let tree = repo.open();
     let base = tree.base().unwrap();
     repo.write("x.bin", "raw");
     close(&tree, &base);
-    repo.git(["config", "filter.lfs.clean", "cat"]);
+    repo.git(["config", "filter.strip.clean", "cat"]);
     let tree = repo.open();
     let base = tree.base().unwrap();
     repo.write("y.bin", "raw");
@@ -212,8 +212,11 @@ fn files_of_an_external_filter_are_refused() {
         }
         other => panic!("{other:?}"),
     };
-    refused("y.bin", "lfs");
-    repo.delete("y.bin").write("y.u16", "raw");
+    refused("y.bin", "strip");
+    // Nobody said what this one does, and everybody knows.
+    repo.delete("y.bin").write("y.lfs", "raw");
+    refused("y.lfs", "lfs");
+    repo.delete("y.lfs").write("y.u16", "raw");
     refused("y.u16", "UTF-16");
 }
 

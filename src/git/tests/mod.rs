@@ -13,6 +13,7 @@ mod place;
 mod sandbox;
 mod seen;
 mod set_aside;
+mod setup;
 mod sign;
 mod snapshot;
 mod staging;

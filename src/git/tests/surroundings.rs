@@ -47,14 +47,14 @@ fn hooks_are_programs_in_the_folder_that_git_uses() {
 #[test]
 fn attributes_count_when_somebody_said_what_they_do() {
     let repo = Sandbox::new();
-    repo.write("sub/.gitattributes", "# *.c filter=c\n*.bin filter=lfs diff=lfs -text\n");
+    repo.write("sub/.gitattributes", "# *.c filter=c\n*.bin filter=strip diff=strip -text\n");
     repo.commit_all("attributes");
     let found = || repo.open().surroundings().unwrap().attributes;
     assert!(found().is_empty());
-    repo.git(["config", "filter.lfs.clean", "cat"]);
+    repo.git(["config", "filter.strip.clean", "cat"]);
     repo.write(".git/info/attributes", "*.u16 working-tree-encoding=UTF-16\n");
     let words: Vec<String> = found().into_iter().collect();
-    assert_eq!(words, ["filter=lfs", "working-tree-encoding=UTF-16"]);
+    assert_eq!(words, ["filter=strip", "working-tree-encoding=UTF-16"]);
 }
 
 #[test]
