@@ -22,10 +22,13 @@ const SAFE_TOOLS: [&str; 9] = [
     "Bash(mkdir:*)",
 ];
 
+/// Messages come in while it works, events go out as they happen.
+const ALWAYS: [&str; 6] =
+    ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+
 /// The prompt is not in it: it comes on standard input.
 pub fn args(settings: &AgentSettings, gates: &[&Gate]) -> Vec<String> {
-    let mut args: Vec<String> =
-        ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).to_vec();
+    let mut args: Vec<String> = ALWAYS.map(str::to_owned).to_vec();
     option(&mut args, "--permission-mode", settings.permission_mode.map(PermissionMode::name));
     option(&mut args, "--model", settings.model.as_deref());
     option(&mut args, "--fallback-model", settings.fallback_model.as_deref());
@@ -91,8 +94,8 @@ mod tests {
     /// What comes after the part that is always the same.
     fn rest(settings: &AgentSettings) -> Vec<String> {
         let mut args = args(settings, &[&Gate::shell("cargo test")]);
-        let rest = args.split_off(4);
-        assert_eq!(args, ["-p", "--output-format", "stream-json", "--verbose"]);
+        let rest = args.split_off(ALWAYS.len());
+        assert_eq!(args, ALWAYS);
         rest
     }
 

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::claude;
 use crate::core::gate::Gate;
 use crate::core::permission::PermissionMode;
@@ -40,6 +42,14 @@ pub struct Launch {
     pub program: PathBuf,
     pub args: Vec<OsString>,
     pub env: Vec<(OsString, Option<OsString>)>,
+    /// It takes messages while it works, one JSON object per line; else its prompt as it is.
+    pub takes_messages: bool,
+}
+
+/// What an agent that takes messages gets as one.
+pub fn message(text: &str) -> String {
+    let message = json!({ "type": "user", "message": { "role": "user", "content": text } });
+    format!("{message}\n")
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -100,15 +110,16 @@ impl Agent {
             env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".into(), Some("1".into())));
         }
         let args = claude::args(&self.settings, gates).into_iter().map(OsString::from).collect();
-        Ok(Launch { program, args, env })
+        Ok(Launch { program, args, env, takes_messages: true })
     }
 
     fn mock(&self, script: Option<&Path>) -> Launch {
-        let mut args: Vec<OsString> = vec!["mock-agent".into()];
+        let mut args: Vec<OsString> = vec!["mock-agent".into(), "--takes-messages".into()];
         if let Some(script) = script {
             args.extend(["--script".into(), script.into()]);
         }
-        Launch { program: self.own_program.clone(), args, env: Vec::new() }
+        let program = self.own_program.clone();
+        Launch { program, args, env: Vec::new(), takes_messages: true }
     }
 }
 
@@ -118,7 +129,7 @@ fn command(words: &[String]) -> Result<Launch, AgentError> {
     let program = find(&name, None)
         .ok_or_else(|| AgentError::NoProgram { name: shown(&name), where_: looked_in(&name) })?;
     let args = words.iter().skip(1).map(OsString::from).collect();
-    Ok(Launch { program, args, env: Vec::new() })
+    Ok(Launch { program, args, env: Vec::new(), takes_messages: false })
 }
 
 fn find(name: &Path, not_below: Option<&Path>) -> Option<PathBuf> {

@@ -15,5 +15,5 @@ pub mod reading;
 mod shallow;
 mod stream_json;
 
-pub use command::{Agent, AgentError, GIT_PLACES, Launch};
+pub use command::{Agent, AgentError, GIT_PLACES, Launch, message};
 pub use reading::Reading;

@@ -71,6 +71,7 @@ pub enum Command {
     Init(InitArgs),
     Status(StatusArgs),
     Mark(MarkArgs),
+    Nudge(NudgeArgs),
     Trust(TrustArgs),
     Log(LogArgs),
     Diff(DiffArgs),
@@ -310,6 +311,26 @@ pub enum MarkArg {
 
 #[derive(Debug, Args)]
 #[command(
+    about = "Say something to the agent that works right now",
+    long_about = "Say something to the agent that works right now.\n\n\
+        Claude Code takes it up between two steps of its work. An agent that takes no messages goes \
+        on as it is, and the next one for the story gets it with its prompt. When a run works here \
+        and no agent does, the next agent gets it.",
+    after_help = "Examples:\n  \
+        ralph nudge 'leave the CSS alone, the tests come first'\n\n\
+        Exit codes:\n  \
+        0  the run has it\n  \
+        1  no run works in this work tree\n  \
+        2  wrong usage"
+)]
+pub struct NudgeArgs {
+    /// What to say
+    #[arg(value_name = "TEXT", required = true)]
+    pub text: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
     about = "Print a completion script for a shell",
     long_about = "Print a completion script for a shell.\n\n\
         It goes where the shell looks for such scripts; a new shell then knows the commands and \
@@ -325,9 +346,9 @@ pub struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 pub struct SuperviseArgs {
-    /// Becomes the program's standard input
+    /// Becomes the program's standard input; without one it is what the driver says
     #[arg(long)]
-    pub input: PathBuf,
+    pub input: Option<PathBuf>,
     /// A program by this name is left alone when the others are ended
     #[arg(long)]
     pub keep: Vec<String>,
@@ -339,4 +360,7 @@ pub struct SuperviseArgs {
 pub struct MockArgs {
     #[arg(long)]
     pub script: Option<PathBuf>,
+    /// Standard input has a message per line, the prompt first
+    #[arg(long)]
+    pub takes_messages: bool,
 }

@@ -68,6 +68,8 @@ pub enum CliError {
     NoCommitOf(StoryId),
     #[error("{0}")]
     Refused(String),
+    #[error("no run works in this work tree, so no agent would hear it; `ralph run` begins one")]
+    NoRun,
     #[error("{0} is for the human, not for an agent")]
     NotForAgents(String),
     #[error(

@@ -11,6 +11,7 @@ mod init;
 mod kept_args;
 mod log;
 mod mark;
+mod nudge;
 mod permissions;
 mod preflight;
 mod restore;
@@ -29,7 +30,7 @@ use crate::mock;
 use crate::process::supervisor::{self, Task};
 use crate::ui::{self, ColorChoice, Printer, UiOptions};
 
-use args::{Cli, ColorArg, Command, CompletionsArgs, LookArgs, SuperviseArgs};
+use args::{Cli, ColorArg, Command, CompletionsArgs, LookArgs, MockArgs, SuperviseArgs};
 use error::CliError;
 
 /// Runs one command line and returns its exit code.
@@ -61,6 +62,7 @@ fn act(command: Command, look: &UiOptions) -> Result<u8, CliError> {
         Command::Check(args) => check::check(&args),
         Command::Init(args) => init::init(&args, look),
         Command::Status(args) => status::status(&args),
+        Command::Nudge(args) => nudge::nudge(&args),
         Command::Trust(args) => trust::trust(&args, look),
         Command::Mark(args) => mark::mark(&args),
         Command::Log(args) => log::log(&args),
@@ -70,7 +72,10 @@ fn act(command: Command, look: &UiOptions) -> Result<u8, CliError> {
         Command::Undo(args) => undo::undo(&args),
         Command::Completions(args) => completions(&args),
         Command::Supervise(args) => supervise(args),
-        Command::MockAgent(args) => Ok(mock::play(&mock::Options { script: args.script })),
+        Command::MockAgent(args) => {
+            let MockArgs { script, takes_messages } = args;
+            Ok(mock::play(&mock::Options { script, takes_messages }))
+        }
     }
 }
 

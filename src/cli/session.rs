@@ -20,6 +20,7 @@ use crate::settings::{self, Plan};
 use crate::store::journal::{Journal, Scope, SqliteJournal};
 use crate::store::lock::RunLock;
 use crate::store::room::{Room, private_folder};
+use crate::store::wishes::Wishes;
 use crate::ui;
 
 use super::applied;
@@ -62,6 +63,7 @@ impl Session<'_> {
         let _lock = self.lock;
         let journal =
             SqliteJournal::open(&journal_path(&self.tree)?, scope(&self.tree, &self.place))?;
+        let wishes = Wishes::open(&journal_path(&self.tree)?, &work_tree_name(&self.tree))?;
         let room = Room::open(self.tree.root())?;
         let agent = agent(self.plan, self.tree.root())?;
         let gates = gates(self.plan, self.backlog.current(), self.dry);
@@ -75,6 +77,7 @@ impl Session<'_> {
             policy: policy(self.plan, self.human_present),
             instructions: self.instructions,
             timeouts: self.plan.timeouts,
+            patience: self.plan.patience,
             gates,
             protect: self.plan.protect.clone(),
             staging: self.plan.staging.clone(),
@@ -102,6 +105,7 @@ impl Session<'_> {
             backlog: self.backlog,
             tree: self.tree,
             room,
+            wishes,
             agent,
             supervisor,
             secrets: self.secrets,

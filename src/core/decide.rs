@@ -2,6 +2,7 @@
 
 use super::backlog::{Backlog, Story};
 use super::event::{Answer, Base};
+use super::health::Rung;
 use super::id::StoryId;
 use super::policy::{OnEscalation, Policy, StopReason};
 use super::select::{Selection, is_ready, select};
@@ -67,6 +68,8 @@ pub enum Next {
     },
     /// Something under way has to end first.
     Wait,
+    /// The agent gets nowhere.
+    Climb(Due),
     /// What is under way must not go on: tell it to end, and keep its work.
     EndAttempts,
     /// The service has a bad day: not before this moment.
@@ -77,12 +80,20 @@ pub enum Next {
 }
 
 /// What a decision depends on beside what is known and what is wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// Milliseconds since the Unix epoch.
     pub now: i64,
     /// None where nobody can tell.
     pub disk: Option<FreeDisk>,
+    /// An agent gets nowhere, and something is due.
+    pub stuck: Option<Due>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    pub attempt: String,
+    pub rung: Rung,
 }
 
 /// Room where the run writes: the place that has least of it.
@@ -99,12 +110,17 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, moment: &Mom
     if let Some(story) = unfinished_return(state) {
         return Next::Return { story };
     }
-    if state.aborted {
+    if state.aborted && state.in_flight.is_empty() {
         return Next::Stop(StopReason::Aborted);
     }
     let full = disk_is_low(policy, moment);
     if full.is_some() && !state.in_flight.is_empty() {
         return Next::EndAttempts;
+    }
+    if let Some(due) = &moment.stuck
+        && state.in_flight.contains_key(&due.attempt)
+    {
+        return Next::Climb(due.clone());
     }
     if state.in_flight.len() >= SLOTS {
         return Next::Wait;

@@ -126,6 +126,18 @@ pub enum Event {
         /// The folder that has what the attempt made of them.
         kept: String,
     },
+    /// Something was said to the agent while it works, or is told to the next one.
+    Nudged {
+        story: StoryId,
+        text: String,
+        by: Nudger,
+        delivered: bool,
+    },
+    /// Its agent is heard and gets nowhere.
+    Stuck {
+        story: StoryId,
+        step: StuckStep,
+    },
     /// A human took the closed story back.
     StoryReopened {
         story: StoryId,
@@ -216,6 +228,28 @@ pub struct Base {
     pub commit: Option<String>,
     /// The work tree (tracked and untracked, not ignored) as a git tree.
     pub tree: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Nudger {
+    Driver,
+    Human,
+}
+
+/// What is done about an agent that gets nowhere, after the reminder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StuckStep {
+    Asked {
+        minutes: u64,
+    },
+    MoreTime,
+    /// It got on by itself.
+    Recovered,
+    Ended {
+        minutes: u64,
+    },
 }
 
 /// Why branch and tree go back.

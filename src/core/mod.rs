@@ -9,6 +9,7 @@ pub mod decide;
 pub mod event;
 pub mod evidence;
 pub mod gate;
+pub mod health;
 pub mod id;
 pub mod outcome;
 pub mod permission;
@@ -24,6 +25,7 @@ pub mod time;
 pub mod verdict;
 pub mod weather;
 pub mod why;
+pub mod wish;
 
 #[cfg(test)]
 pub mod tests;

@@ -63,6 +63,8 @@ pub enum Outcome {
     FirstEventTimeout,
     IdleTimeout,
     IterationTimeout,
+    /// It was heard and got nowhere, for too long.
+    Stuck,
     EndedByUs,
     KilledBySomeoneElse {
         signal: i32,
@@ -93,6 +95,7 @@ pub enum EndedBy {
     FirstEventTimeout,
     IdleTimeout,
     IterationTimeout,
+    Stuck,
 }
 
 /// What was seen of a structured agent, as far as classes depend on it.
@@ -143,6 +146,8 @@ pub fn classify(seen: &Seen, exit: &Exit, ended_by: Option<EndedBy>) -> Outcome 
         Some(EndedBy::FirstEventTimeout) => return Outcome::FirstEventTimeout,
         Some(EndedBy::IdleTimeout) => return Outcome::IdleTimeout,
         Some(EndedBy::IterationTimeout) => return Outcome::IterationTimeout,
+        Some(EndedBy::Stuck) if has_good_result(seen) => return Outcome::Completed,
+        Some(EndedBy::Stuck) => return Outcome::Stuck,
         Some(EndedBy::AfterResult) => return after_result(seen),
         // It may have come to its own end before the order reached it.
         Some(EndedBy::HopelessRetry) if seen.result.is_some() => return after_result(seen),
@@ -288,6 +293,7 @@ impl Outcome {
             Self::FirstEventTimeout => "the agent said nothing at all".to_owned(),
             Self::IdleTimeout => "the agent went silent".to_owned(),
             Self::IterationTimeout => "the iteration took too long".to_owned(),
+            Self::Stuck => "the agent got nowhere for too long and was ended".to_owned(),
             Self::EndedByUs => "ended by ralph".to_owned(),
             Self::KilledBySomeoneElse { signal } => {
                 format!("the agent was killed from outside (signal {signal})")
@@ -316,6 +322,7 @@ impl Outcome {
             Self::FirstEventTimeout => "first_event_timeout",
             Self::IdleTimeout => "idle_timeout",
             Self::IterationTimeout => "iteration_timeout",
+            Self::Stuck => "stuck",
             Self::EndedByUs => "ended_by_us",
             Self::KilledBySomeoneElse { .. } => "killed_by_someone_else",
         }

@@ -35,6 +35,8 @@ pub struct Standing<'a> {
     pub work_in_tree: bool,
     /// Earlier work on this story that could not be put back into the tree.
     pub kept_at: Option<&'a str>,
+    /// What the last agent could not be told while it worked.
+    pub reminder: Option<&'a str>,
     /// Failed attempts after which the tree went back to where the story began, oldest first.
     pub tried: &'a [Tried],
 }
@@ -90,6 +92,9 @@ fn standing(standing: &Standing<'_>) -> String {
         );
     }
     text.push_str(&tried(standing.tried));
+    if let Some(reminder) = standing.reminder {
+        add(&mut text, format_args!("- The last agent was to be told: {reminder}\n"));
+    }
     if let Some(error) = standing.last_error {
         let (first, rest) = error.trim().split_once('\n').unwrap_or((error.trim(), ""));
         add(&mut text, format_args!("- The last attempt went wrong: {first}\n"));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::backlog::{Backlog, Story};
 use super::event::{
-    Answer, AttemptEnded, AttemptStarted, Base, Cause, Event, Recorded, RunStarted, Usage,
+    Answer, AttemptEnded, AttemptStarted, Base, Cause, Event, Nudger, Recorded, RunStarted, Usage,
 };
 use super::evidence::{Concern, Item};
 use super::id::StoryId;
@@ -81,6 +81,8 @@ pub struct StoryState {
     pub too_long: u32,
     /// What went wrong in the last attempt, for the next one.
     pub last_error: Option<String>,
+    /// What its last agent could not be told while it worked.
+    pub reminder: Option<String>,
     /// Why the next attempt is made; of one in flight, why it was.
     pub why: why::Why,
     /// Where its set-aside work is kept.
@@ -265,6 +267,14 @@ impl RunState {
             Event::Returned { story, reference } => {
                 self.entry(story).finish_return(reference.as_ref());
             }
+            Event::Nudged { story, text, by, delivered: false } => {
+                let story = self.entry(story);
+                match by {
+                    Nudger::Human => story.guidance.push(text.clone()),
+                    Nudger::Driver => story.reminder = Some(text.clone()),
+                }
+            }
+            Event::Nudged { .. } | Event::Stuck { .. } => {}
             // The files speak for themselves.
             Event::FilesPutBack { .. } | Event::SetupPutBack { .. } => {}
             Event::StoryReopened { story, .. } => {
@@ -343,6 +353,7 @@ impl RunState {
         story.tries += 1;
         story.criteria = story.criteria.take().or_else(|| start.criteria.clone());
         story.claim = None;
+        story.reminder = None;
         story.accepted = false;
         story.as_it_is = false;
         story.evidence.clear();

@@ -1,6 +1,9 @@
 //! Attending one agent process from its start to the proof that nothing of it is left.
 
+use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
@@ -21,6 +24,8 @@ use super::transcript::Transcript;
 
 /// One read of the agent's output.
 const CHUNK: usize = 256 * 1024;
+/// What it did before these was over anyway.
+const LATEST: usize = 8;
 /// After the last process is gone nothing can write any more; what is in the pipe is there now.
 const DRAIN: Duration = Duration::from_millis(300);
 
@@ -43,9 +48,22 @@ pub struct Report {
     pub log_problem: Option<io::Error>,
 }
 
+/// What the loop has to say about an agent under way.
+pub enum Word {
+    /// To the agent, as it takes it.
+    Say(String),
+    End(EndedBy),
+}
+
 pub struct Attendance {
     pub attempt: String,
     pub running: Running,
+    /// From the loop.
+    pub words: mpsc::UnboundedReceiver<Word>,
+    /// It takes messages until its result is there.
+    pub takes_messages: bool,
+    /// Counts what is heard of it.
+    pub heard: Arc<AtomicU64>,
     pub reading: Reading,
     pub transcript: Transcript,
     /// What comes from the agent passes these before anybody else sees it.
@@ -139,6 +157,12 @@ impl Attendance {
                         _ => progress.open.1 = false,
                     }
                 }
+                Some(word) = self.words.recv() => match word {
+                    Word::Say(text) if self.takes_messages => self.running.say(text).await,
+                    Word::Say(_) => {}
+                    Word::End(why) if progress.ended_by.is_none() => self.end(why, progress).await,
+                    Word::End(_) => {}
+                },
                 report = self.running.control.report(), if progress.tree.is_none() => progress.take(report),
                 () = sleep_until(deadline) => match why {
                     Some(why) => self.end(why, progress).await,
@@ -160,15 +184,22 @@ impl Attendance {
 
     async fn hear(&mut self, chunk: &[u8], progress: &mut Progress) {
         progress.last_heard = Instant::now();
-        let (mut said, mut doing) = (Vec::new(), None);
+        self.heard.fetch_add(1, Ordering::Relaxed);
+        let (mut said, mut doing) = (Vec::new(), VecDeque::new());
         let listening = self.listening;
         self.reading.push(chunk, &mut |what| match what {
-            // The live line shows the latest; what it did before was over anyway.
-            Heard::Doing(_) => doing = Some(activity(what)),
+            Heard::Doing(_) => {
+                doing.truncate(LATEST - 1);
+                doing.push_front(activity(what));
+            }
             Heard::Said(_) if listening => said.push(activity(what)),
             Heard::Said(_) => {}
         });
         progress.note_result(&self.reading);
+        if progress.result_at.is_some() && self.takes_messages {
+            self.takes_messages = false;
+            self.running.close_input().await;
+        }
         if self.reading.is_hopeless() && progress.ended_by.is_none() {
             progress.ended_by = Some(EndedBy::HopelessRetry);
             self.order(Order::Stop, progress).await;
@@ -176,7 +207,7 @@ impl Attendance {
         for activity in said {
             let _ = self.happened.send(Happened::Activity(activity)).await;
         }
-        if let Some(activity) = doing {
+        for activity in doing.into_iter().rev() {
             let _ = self.happened.try_send(Happened::Activity(activity));
         }
     }

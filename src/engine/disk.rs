@@ -5,13 +5,15 @@ use crate::process::Order;
 use crate::store::disk;
 
 use super::Engine;
+use super::error::EngineError;
 use super::ports::Notice;
 
 impl Engine {
-    pub(super) fn moment(&self) -> Moment {
+    pub(super) fn moment(&mut self) -> Result<Moment, EngineError> {
+        let stuck = self.stuck()?;
         // What ended an agent counts, also when that made room: the next one would fill it again.
         let disk = self.disk_was_low.clone().or_else(|| self.free_disk());
-        Moment { now: (self.parts.clock)(), disk }
+        Ok(Moment { now: (self.parts.clock)(), disk, stuck })
     }
 
     /// The work tree is where agents write, the git folder where everything is kept.

@@ -28,6 +28,28 @@ impl Engine {
         self.record(vec![Event::MarksSeen { passing, skipped }])
     }
 
+    /// What `ralph mark` wants, while no attempt runs.
+    pub(super) fn mark(
+        &mut self,
+        story: &StoryId,
+        passes: bool,
+        skipped: bool,
+    ) -> Result<(), EngineError> {
+        if self.parts.backlog.current().story(story).is_none() {
+            return Ok(());
+        }
+        let mut wanted = self.state.marks.clone();
+        for (set, wanted) in [(passes, &mut wanted.passing), (skipped, &mut wanted.skipped)] {
+            if set {
+                wanted.insert(story.clone())
+            } else {
+                wanted.remove(story)
+            };
+        }
+        self.parts.backlog.put_back_marks(&wanted)?;
+        self.settle_marks()
+    }
+
     fn put_back_marks(&mut self) -> Result<(), EngineError> {
         let ids = self.parts.backlog.put_back_marks(&self.state.marks)?;
         if !ids.is_empty() {

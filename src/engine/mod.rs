@@ -23,8 +23,10 @@ mod resume;
 mod signals;
 mod staged;
 mod start;
+mod stuck;
 pub mod transcript;
 mod waiting;
+mod wishes;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -33,12 +35,13 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::agent::Agent;
 use crate::core::decide::{FreeDisk, Next, decide};
 use crate::core::event::{Base, Cause, Event, Recorded};
 use crate::core::gate::Gates;
+use crate::core::health::Patience;
 use crate::core::policy::{Policy, StopReason, Timeouts};
 use crate::core::secrets::Rules;
 use crate::core::staging;
@@ -47,6 +50,7 @@ use crate::git::{Keeping, WorkTree};
 use crate::process::{Order, Supervisor};
 use crate::store::journal::Journal;
 use crate::store::room::Room;
+use crate::store::wishes::Wishes;
 
 pub use backlog::BacklogFile;
 pub use earlier::end_earlier_runs;
@@ -72,6 +76,7 @@ pub struct Parts {
     pub backlog: BacklogFile,
     pub tree: WorkTree,
     pub room: Room,
+    pub wishes: Wishes,
     pub agent: Agent,
     pub supervisor: Supervisor,
     /// What must not get further than from the agent to here.
@@ -88,6 +93,8 @@ pub struct Orders {
     /// The text of PROMPT.md.
     pub instructions: String,
     pub timeouts: Timeouts,
+    /// With agents that get nowhere.
+    pub patience: Patience,
     /// What a claim has to pass.
     pub gates: Gates,
     /// Patterns of files whose change is a human's to accept.
@@ -130,8 +137,6 @@ enum Happened {
 
 /// So many signals end the process without waiting for anything: the life line does the rest.
 const IMPATIENT: u32 = 3;
-/// However quiet it is, the disk is looked at as often as this.
-const LOOK_AT_DISK: Duration = Duration::from_secs(3);
 
 pub struct Engine {
     parts: Parts,
@@ -154,6 +159,7 @@ pub struct Engine {
     /// The room that was left when an agent was ended for it.
     disk_was_low: Option<FreeDisk>,
     under_way: HashMap<String, UnderWay>,
+    wishes_seen: Option<Instant>,
     /// What was reported as left out of a commit.
     told_left_out: BTreeSet<PathBuf>,
     /// The tree as the last close left it: the next story's base, without another look.
@@ -171,7 +177,8 @@ impl Engine {
             }
             self.refresh_backlog();
             self.settle_marks()?;
-            let moment = self.moment();
+            self.take_wishes()?;
+            let moment = self.moment()?;
             let backlog = self.parts.backlog.current();
             let next = decide(&self.state, backlog, &self.orders.policy, &moment);
             if !matches!(next, Next::WaitUntil { .. }) {
@@ -180,6 +187,7 @@ impl Engine {
             match next {
                 Next::Attempt { story } => self.start_attempt(&story)?,
                 Next::Wait => self.wait().await?,
+                Next::Climb(due) => self.climb(due).await?,
                 Next::EndAttempts => {
                     self.end_attempts(&moment);
                     self.wait().await?;
@@ -242,7 +250,8 @@ impl Engine {
         let happened = tokio::select! {
             Some(happened) = self.happened.1.recv() => happened,
             signal = self.signals.next() => Happened::Signal(signal),
-            () = sleep(LOOK_AT_DISK) => return Ok(()),
+            // However quiet it is, wishes, the disk and the clock are looked at.
+            () = sleep(wishes::LOOK) => return Ok(()),
         };
         match happened {
             Happened::Activity(activity) => self.parts.reporter.on_activity(&activity),

@@ -144,6 +144,8 @@ pub trait Human: Send + Sync {
     /// The process is told to stop: an `ask` under way returns `Interrupted` soon, and so does
     /// each later one. Without it the terminal would stay in the menu's hands.
     fn withdraw(&self) {}
+    /// The question was withdrawn for another reason: the next one may be asked.
+    fn come_back(&self) {}
     fn ask(&self, story: &Story, question: &Escalation, patience: Duration) -> Asked;
     /// While the run waits: true as soon as the human wants it to try now. False when nobody can
     /// say so, and soon after the wait is `over`.

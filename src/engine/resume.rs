@@ -51,7 +51,9 @@ impl Engine {
             disk_was_low: None,
             told_left_out: BTreeSet::new(),
             known_base: None,
+            wishes_seen: None,
         };
+        engine.forget_old_wishes()?;
         engine.parts.tree.serve(&engine.run, &engine.orders.backlog_key);
         engine.refresh_backlog();
         engine.open(cut_off)?;

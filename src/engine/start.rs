@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::agent::{Launch, Reading};
+use crate::agent::{Launch, Reading, message};
 use crate::core::event::{AttemptEnded, AttemptStarted, Base, Event, Role, Stray};
 use crate::core::id::StoryId;
 use crate::core::outcome::{Outcome, classify};
@@ -19,11 +21,12 @@ use crate::process::sweep::RUN_ID;
 use crate::store::log::Log;
 use crate::store::room::Pages;
 
-use super::attempt::{Attendance, Report};
+use super::attempt::{Attendance, Report, Word};
 use super::error::EngineError;
 use super::names::some_of;
 use super::ports::Notice;
 use super::progress::TreeEnd;
+use super::stuck::Watch;
 use super::transcript::Transcript;
 use super::{Engine, Happened};
 
@@ -40,6 +43,7 @@ pub struct UnderWay {
     pub setup: Setup,
     /// The stories there were.
     pub stories: Vec<StoryId>,
+    pub watch: Watch,
 }
 
 impl Engine {
@@ -75,9 +79,10 @@ impl Engine {
         let stashes = self.parts.tree.hold_stashes()?;
         let setup = self.parts.tree.hold_setup()?;
         self.record(vec![Event::AttemptStarted(Box::new(started.clone()))])?;
-        let under_way = UnderWay { before, stashes, setup, stories };
-        self.under_way.insert(started.attempt.clone(), under_way);
-        self.spawn(&started, launch, &pages, &prompt)
+        let watch = self.spawn(&started, launch, &pages, &prompt)?;
+        let under_way = UnderWay { before, stashes, setup, stories, watch };
+        self.under_way.insert(started.attempt, under_way);
+        Ok(())
     }
 
     /// Where the story began; it begins now when it has no work in the tree yet.
@@ -115,6 +120,7 @@ impl Engine {
                 last_error: known.and_then(|known| known.last_error.as_deref()).filter(|_| !short),
                 work_in_tree: known.is_some_and(|known| known.base.is_some()),
                 kept_at: known.and_then(|known| known.does_not_fit.as_deref()).filter(|_| !short),
+                reminder: known.and_then(|known| known.reminder.as_deref()),
                 tried: known.map(|known| &*known.tried).filter(|_| !short).unwrap_or_default(),
             },
             guidance: known.map_or(&[], |known| &known.guidance),
@@ -128,7 +134,7 @@ impl Engine {
         launch: Launch,
         pages: &Pages,
         prompt: &str,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Watch, EngineError> {
         let attempt = self.state.story(&started.story).map_or(1, |known| known.attempts);
         let mut env = launch.env;
         for (key, value) in [
@@ -144,12 +150,21 @@ impl Engine {
             args: launch.args,
             dir: self.parts.tree.root().to_owned(),
             env,
-            input: pages.prompt.clone(),
+            input: (!launch.takes_messages).then(|| pages.prompt.clone()),
         };
+        let (speak, words) = mpsc::unbounded_channel();
+        let takes_messages = launch.takes_messages;
+        if takes_messages {
+            let _ = speak.send(Word::Say(message(prompt)));
+        }
+        let heard = Arc::new(AtomicU64::new(0));
         let secrets = &self.parts.secrets;
         let attendance = Attendance {
             attempt: started.attempt.clone(),
             running: self.parts.supervisor.spawn(&spec)?,
+            words,
+            takes_messages,
+            heard: Arc::clone(&heard),
             // An agent that prints its prompt is read with the same eyes.
             reading: Reading::new(&started.story, &secrets.redact(prompt)),
             transcript: self.transcript(pages),
@@ -167,7 +182,8 @@ impl Engine {
                 let _ = happened.send(Happened::AttendanceLost).await;
             }
         });
-        Ok(())
+        let tree = Self::before(started).clone();
+        Ok(Watch::new(tree, heard, speak, takes_messages))
     }
 
     fn transcript(&self, pages: &Pages) -> Transcript {

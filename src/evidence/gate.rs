@@ -110,7 +110,7 @@ impl Runner {
             args,
             dir: gate.dir.as_ref().map_or_else(|| self.root.clone(), |dir| self.root.join(dir)),
             env: self.env.iter().cloned().chain(own).collect(),
-            input: PathBuf::from("/dev/null"),
+            input: Some(PathBuf::from("/dev/null")),
         }
     }
 

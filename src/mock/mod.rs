@@ -24,13 +24,14 @@ mod written;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use perform::{Ending, perform};
 use scene::Scene;
 pub use script::ScriptError;
 use script::{Attempt, Script};
+use serde_json::Value;
 
 /// A script that cannot be played, or an environment that cannot be right.
 const CANNOT_PLAY: u8 = 2;
@@ -41,6 +42,8 @@ const NOBODY_LISTENS: u8 = 141;
 pub struct Options {
     /// Without one, every story gets a small file and is claimed complete.
     pub script: Option<PathBuf>,
+    /// Standard input has a message per line, the prompt first, and stays open.
+    pub takes_messages: bool,
 }
 
 /// Refuses a bad script before a run starts.
@@ -52,7 +55,7 @@ pub fn check_script(path: &Path) -> Result<(), ScriptError> {
 /// script to standard output, and returns the exit code.
 pub fn play(options: &Options) -> u8 {
     match prepare(options) {
-        Ok((scene, attempt)) => play_attempt(scene, &attempt),
+        Ok((scene, attempt)) => play_attempt(scene, &attempt, options.takes_messages),
         Err(problem) => complain(&problem, CANNOT_PLAY),
     }
 }
@@ -69,14 +72,14 @@ fn prepare(options: &Options) -> Result<(Scene, Attempt), String> {
     Ok((scene, attempt))
 }
 
-fn play_attempt(mut scene: Scene, attempt: &Attempt) -> u8 {
+fn play_attempt(mut scene: Scene, attempt: &Attempt, takes_messages: bool) -> u8 {
     if attempt.ignores_term()
         && let Err(problem) = swallow_term()
     {
         return complain(&format!("cannot ignore SIGTERM: {problem}"), CANNOT_PLAY);
     }
     if attempt.read_prompt {
-        scene.prompt = read_prompt();
+        scene.prompt = if takes_messages { read_message() } else { read_prompt() };
     }
     match perform(&scene, attempt, io::stdout().lock()) {
         Ok(Ending::Exit(code)) => code,
@@ -95,6 +98,14 @@ fn read_prompt() -> Vec<u8> {
         let _ = stdin.lock().read_to_end(&mut prompt);
     }
     prompt
+}
+
+/// The next message; nothing when no more can come.
+fn read_message() -> Vec<u8> {
+    let mut line = String::new();
+    let _ = io::stdin().lock().read_line(&mut line);
+    let message: Value = serde_json::from_str(&line).unwrap_or_default();
+    message["message"]["content"].as_str().unwrap_or_default().into()
 }
 
 /// Tokio's handler stays for the life of the process, and nobody reads what it notes.

@@ -84,6 +84,10 @@ fn speak<W: Write>(step: &Step, scene: &Scene, stream: &mut Stream<W>) -> io::Re
         Step::Stderr { stderr } => writeln!(io::stderr(), "{stderr}"),
         Step::Output { output: Flood::Mb(mb) } => flood::lines(stream, *mb),
         Step::Output { output: Flood::LineMb(mb) } => flood::one_line(stream, *mb),
+        Step::Hear {} => {
+            let heard = super::read_message();
+            stream.text(&format!("I was told: {}", String::from_utf8_lossy(&heard)))
+        }
         Step::EchoPrompt { echo_prompt: true } => stream.line(&scene.prompt),
         _ => Ok(()),
     }

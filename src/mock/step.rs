@@ -15,8 +15,16 @@ use super::tree::Tree;
 use crate::core::id::StoryId;
 
 /// Steps that stand alone as a word.
-pub const WORDS: &[&str] =
-    &["complete", "claim", "false_claim", "promise", "hang", "hang_after_result", "no_result"];
+pub const WORDS: &[&str] = &[
+    "complete",
+    "claim",
+    "false_claim",
+    "promise",
+    "hang",
+    "hang_after_result",
+    "no_result",
+    "hear",
+];
 /// Keys that name the action of a table.
 pub const ACTIONS: &[&str] = &[
     "say",
@@ -126,6 +134,8 @@ pub enum Step {
     EchoPrompt {
         echo_prompt: bool,
     },
+    /// Waits for a message to the running agent, and says it.
+    Hear {},
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -8,13 +8,14 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::sync::watch;
 
-use super::message::{Order, Report};
+use super::message::{Input, Order, Report};
 
 /// A larger pipe than the default means far fewer switches between agent and driver.
 #[cfg(target_os = "linux")]
@@ -36,8 +37,8 @@ pub struct Spec {
     pub dir: PathBuf,
     /// Set, or removed when None. Everything else is inherited.
     pub env: Vec<(OsString, Option<OsString>)>,
-    /// A file that becomes its standard input.
-    pub input: PathBuf,
+    /// A file that becomes its standard input; None: it stays open for what is `said`.
+    pub input: Option<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +93,10 @@ impl Supervisor {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut command = Command::new(&self.program);
-        command.arg("supervise").arg("--input").arg(&spec.input);
+        command.arg("supervise");
+        if let Some(input) = &spec.input {
+            command.arg("--input").arg(input);
+        }
         command.args(self.keep.iter().map(|name| format!("--keep={name}")));
         command.arg("--").arg(&spec.program).args(&spec.args).current_dir(&spec.dir);
         for (key, value) in &spec.env {
@@ -131,7 +135,16 @@ impl Running {
         if let Some(pid) = pid.and_then(Pid::from_raw) {
             let _ = kill_process(pid, Signal::CONT);
         }
-        self.control.order(order).await;
+        self.control.tell(&order).await;
+    }
+
+    /// Onto its standard input. One that does not read keeps nobody waiting.
+    pub async fn say(&mut self, text: String) {
+        self.control.tell(&Input::Write(text)).await;
+    }
+
+    pub async fn close_input(&mut self) {
+        self.control.tell(&Input::Close).await;
     }
 
     /// The supervisor itself, after its last report.
@@ -142,8 +155,8 @@ impl Running {
 
 impl Control {
     /// The supervisor that cannot be told any more has already ended.
-    async fn order(&mut self, order: Order) {
-        if let Ok(mut line) = serde_json::to_vec(&order) {
+    async fn tell(&mut self, what: &impl Serialize) {
+        if let Ok(mut line) = serde_json::to_vec(what) {
             line.push(b'\n');
             let _ = self.orders.write_all(&line).await;
         }

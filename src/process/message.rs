@@ -12,6 +12,14 @@ pub enum Order {
     Kill,
 }
 
+/// Driver → supervisor, for a program whose standard input stays open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    Write(String),
+    Close,
+}
+
 /// Supervisor → driver, in this order: one of the first two, `Exited`, `Gone`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

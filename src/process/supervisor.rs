@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 
@@ -14,14 +14,15 @@ use rustix::process::{Signal, WaitOptions, getpid, setsid, wait};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::ending::{Ending, POLL, Patience};
-use super::message::{Exit, Order, Report};
+use super::message::{Exit, Input, Order, Report};
 use super::tree::{Found, Keep, Seen, Snapshot};
 
 /// What to run, and what it reads.
 pub struct Task {
     pub program: OsString,
     pub args: Vec<OsString>,
-    pub input: PathBuf,
+    /// Its standard input; None: what the driver says.
+    pub input: Option<PathBuf>,
     /// Names of programs that are left alone.
     pub keep: Vec<String>,
 }
@@ -42,13 +43,13 @@ pub fn supervise(task: &Task) -> io::Result<()> {
     let _ = setsid();
     adopt_orphans()?;
     let control = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
-    let agent = match spawn(task) {
-        Ok(pid) => pid,
+    let (agent, input) = match spawn(task) {
+        Ok(spawned) => spawned,
         Err(error) => {
             return send(&control, &Report::SpawnFailed { error: error.to_string() });
         }
     };
-    let attended = attend(control, agent, Keep::new(&task.keep));
+    let attended = attend(control, agent, input, Keep::new(&task.keep));
     if attended.is_err() {
         // Nobody watches it, so it must not go on, and nothing of it.
         let below = Snapshot::take().below(getpid().as_raw_pid(), |_| false);
@@ -57,10 +58,15 @@ pub fn supervise(task: &Task) -> io::Result<()> {
     attended
 }
 
-fn attend(control: UnixStream, agent: i32, keep: Keep) -> io::Result<()> {
+fn attend(
+    control: UnixStream,
+    agent: i32,
+    input: Option<ChildStdin>,
+    keep: Keep,
+) -> io::Result<()> {
     let_go_of_the_pipes()?;
     let (sender, happened) = channel();
-    listen(control.try_clone()?, sender.clone())?;
+    listen(control.try_clone()?, sender.clone(), feed(input)?)?;
     obey_signals(sender.clone())?;
     reap(sender)?;
     let ending = Ending::new(Patience::default());
@@ -76,13 +82,33 @@ fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
-fn spawn(task: &Task) -> io::Result<i32> {
-    let child = Command::new(&task.program)
-        .args(&task.args)
-        .stdin(Stdio::from(File::open(&task.input)?))
-        .process_group(0)
-        .spawn()?;
-    i32::try_from(child.id()).map_err(io::Error::other)
+fn spawn(task: &Task) -> io::Result<(i32, Option<ChildStdin>)> {
+    let input = match &task.input {
+        Some(file) => Stdio::from(File::open(file)?),
+        None => Stdio::piped(),
+    };
+    let mut child =
+        Command::new(&task.program).args(&task.args).stdin(input).process_group(0).spawn()?;
+    Ok((i32::try_from(child.id()).map_err(io::Error::other)?, child.stdin.take()))
+}
+
+/// Writes to the agent in the background: it may take its time to read.
+fn feed(input: Option<ChildStdin>) -> io::Result<Sender<Input>> {
+    let (sender, words) = channel();
+    in_background(move || {
+        let mut input = input;
+        for word in words {
+            let (Input::Write(text), Some(open)) = (word, &mut input) else {
+                input = None;
+                continue;
+            };
+            // One that does not read any more needs nothing more.
+            if open.write_all(text.as_bytes()).is_err() {
+                input = None;
+            }
+        }
+    })?;
+    Ok(sender)
 }
 
 fn let_go_of_the_pipes() -> io::Result<()> {
@@ -98,10 +124,13 @@ fn send(mut control: &UnixStream, report: &Report) -> io::Result<()> {
     control.write_all(&line)
 }
 
-fn listen(control: UnixStream, happened: Sender<Happened>) -> io::Result<()> {
+fn listen(control: UnixStream, happened: Sender<Happened>, input: Sender<Input>) -> io::Result<()> {
     in_background(move || {
         for line in BufReader::new(control).lines() {
             let Ok(line) = line else { break };
+            if let Ok(word) = serde_json::from_str(&line) {
+                let _ = input.send(word);
+            }
             let Ok(order) = serde_json::from_str(&line) else { continue };
             if happened.send(Happened::Ordered(order)).is_err() {
                 return;

@@ -9,10 +9,10 @@ use crate::core::policy::{OnEscalation, OnLimit};
 use crate::core::verdict::Verdict;
 use crate::core::why::Why;
 
-use super::health::Health;
 use super::phase::Phase;
 use super::stage::Stage;
 use super::stop::Stop;
+use crate::core::health::Health;
 
 /// Goes up when a field changes its meaning or goes away; new fields may come at any time.
 pub const VERSION: u32 = 1;

@@ -1,6 +1,9 @@
 //! The fold of a run's events into the document.
 
-use crate::core::event::{Answer, AttemptEnded, Event, Recorded, RunStarted, Usage};
+use crate::core::event::{
+    Answer, AttemptEnded, Event, Nudger, Recorded, RunStarted, StuckStep, Usage,
+};
+use crate::core::health::Health;
 use crate::core::id::StoryId;
 use crate::core::state::RunState;
 use crate::core::text::shorten;
@@ -82,12 +85,24 @@ impl Report {
             Event::RunInterrupted { signal } => {
                 self.leave(Stage::Terminated, Stop::signal(*signal), at);
             }
+            Event::Nudged { story, by: Nudger::Driver, .. } => {
+                self.iterations.set_health(story, Some(Health::Stuck));
+            }
+            Event::Stuck { story, step } => {
+                let health = match step {
+                    StuckStep::Asked { .. } => Some(Health::Stuck),
+                    StuckStep::MoreTime | StuckStep::Recovered => None,
+                    StuckStep::Ended { .. } => Some(Health::Terminated),
+                };
+                self.iterations.set_health(story, health);
+            }
             Event::RunEnded { reason } => self.end(Stop::of(reason), at),
             Event::WorkSetAside { reference: None, .. }
             | Event::Returned { reference: None, .. }
             | Event::ReturnPlanned { .. }
             | Event::FilesPutBack { .. }
             | Event::SetupPutBack { .. }
+            | Event::Nudged { .. }
             | Event::StoryReopened { .. }
             | Event::MarksSeen { .. }
             | Event::BaselineTaken { .. }

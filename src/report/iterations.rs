@@ -5,8 +5,8 @@ use crate::core::id::StoryId;
 use crate::core::text::shorten;
 
 use super::document::{Came, Iteration, Time, Tokens};
-use super::health::{Health, LAST, health};
 use super::phase::Phase;
+use crate::core::health::{Health, WATCHED, health};
 
 const MOST_ERRORS: usize = 5;
 const LONGEST_ERROR: usize = 500;
@@ -18,6 +18,8 @@ pub struct Iterations {
     all: Vec<Iteration>,
     /// How long those took that say something, sorted.
     times: Vec<u64>,
+    /// What is known of the health of one, by another way than its figures.
+    known: Option<(usize, Health)>,
     pub successes: u32,
     pub failures: u32,
 }
@@ -99,16 +101,33 @@ impl Iterations {
         self.failures += u32::from(came.is_failure());
         self.successes -= u32::from(before == Some(Came::Closed));
         self.failures -= u32::from(before.is_some_and(Came::is_failure));
-        let health = health(elapsed, &self.times, &self.failing());
+        let health = self.health(index, elapsed);
         if let Some(iteration) = self.all.get_mut(index) {
             iteration.health = health;
+        }
+    }
+
+    /// None: its figures tell.
+    pub fn set_health(&mut self, story: &StoryId, known: Option<Health>) {
+        self.known = self.latest_of(story).zip(known);
+        if let Some((index, health)) = self.known
+            && let Some(iteration) = self.all.get_mut(index)
+        {
+            iteration.health = health;
+        }
+    }
+
+    fn health(&self, index: usize, elapsed_ms: u64) -> Health {
+        match self.known {
+            Some((known, health)) if known == index => health,
+            _ => health(elapsed_ms, &self.times, &self.failing()),
         }
     }
 
     /// Of the last iterations that say something, whether they failed.
     fn failing(&self) -> Vec<bool> {
         let outcomes = self.all.iter().rev().filter_map(|iteration| iteration.outcome);
-        outcomes.filter(|came| came.says_something()).take(LAST).map(Came::is_failure).collect()
+        outcomes.filter(|came| came.says_something()).take(WATCHED).map(Came::is_failure).collect()
     }
 
     pub fn note_error(&mut self, index: usize, error: &str) {
@@ -139,13 +158,13 @@ impl Iterations {
 
     /// What changes of the running one while nothing happens.
     pub fn refresh(&mut self, now: Time) {
-        let failing = self.failing();
-        let Some(iteration) = self.all.last_mut().filter(|last| last.outcome.is_none()) else {
-            return;
-        };
-        let elapsed = now.ms_since(iteration.started_at);
-        iteration.elapsed_ms = Some(elapsed);
-        iteration.health = health(elapsed, &self.times, &failing);
+        let Some(last) = self.all.last().filter(|last| last.outcome.is_none()) else { return };
+        let elapsed = now.ms_since(last.started_at);
+        let health = self.health(self.all.len() - 1, elapsed);
+        if let Some(iteration) = self.all.last_mut() {
+            iteration.elapsed_ms = Some(elapsed);
+            iteration.health = health;
+        }
     }
 
     /// Of the last one, if that is its outcome; false when nothing changed.

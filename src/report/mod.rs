@@ -6,7 +6,6 @@
 
 mod document;
 mod fold;
-mod health;
 mod iterations;
 mod phase;
 mod publisher;

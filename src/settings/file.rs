@@ -29,6 +29,9 @@ pub struct SettingsFile {
     pub first_event_timeout: Option<String>,
     pub idle_timeout: Option<String>,
     pub iteration_timeout: Option<String>,
+    pub stuck_after: Option<String>,
+    pub stuck_question_after: Option<String>,
+    pub stuck_answer_timeout: Option<String>,
     pub result_grace: Option<String>,
     pub background_grace: Option<String>,
     /// Daemons that are left alone when an agent's processes are ended.

@@ -11,6 +11,7 @@ use super::permissions::permission_mode;
 use super::size;
 use super::staging;
 use crate::core::gate::{Gate, Recheck};
+use crate::core::health::Patience;
 use crate::core::id::StoryId;
 use crate::core::permission::PermissionMode;
 use crate::core::policy::{OnEscalation, OnLimit, Timeouts};
@@ -68,6 +69,7 @@ pub struct Plan {
     pub on_limit: OnLimit,
     pub answer_timeout: Duration,
     pub timeouts: Timeouts,
+    pub patience: Patience,
     /// For every story.
     pub verify: Vec<Gate>,
     pub recheck: Recheck,
@@ -191,6 +193,7 @@ impl Plan {
             on_limit: flags.on_limit.or(file.on_limit).unwrap_or(OnLimit::Wait),
             answer_timeout: answer_timeout(&flags, env, &file)?,
             timeouts: timeouts(&file)?,
+            patience: patience(&file)?,
             log_limit: log_limit(&file)?,
             min_free_disk: min_free_disk(&file)?,
             keep_processes: keep_processes(&file)?,
@@ -271,6 +274,23 @@ fn timeouts(file: &SettingsFile) -> Result<Timeouts, PlanError> {
         iteration: time("iteration_timeout", &file.iteration_timeout, default.iteration)?,
         after_result: time("result_grace", &file.result_grace, default.after_result)?,
         background: time("background_grace", &file.background_grace, default.background)?,
+    })
+}
+
+fn patience(file: &SettingsFile) -> Result<Patience, PlanError> {
+    let default = Patience::default();
+    let time = |name, text: &Option<String>, default| {
+        Layered::of([(Origin::File(name), text.clone())]).parse(default, A_TIME, duration)
+    };
+    let stuck_after = Layered::of([(Origin::File("stuck_after"), file.stuck_after.clone())])
+        .parse(default.stuck_after, "a time such as `30m`, or `none`", |text| {
+            if text == "none" { Some(None) } else { duration(text).map(Some) }
+        })?;
+    let (ask, answer) = (&file.stuck_question_after, &file.stuck_answer_timeout);
+    Ok(Patience {
+        stuck_after,
+        ask_after: time("stuck_question_after", ask, default.ask_after)?,
+        answer: time("stuck_answer_timeout", answer, default.answer)?,
     })
 }
 

@@ -13,3 +13,4 @@ pub mod prd;
 pub mod room;
 mod rotate;
 pub mod trust;
+pub mod wishes;

@@ -69,6 +69,10 @@ impl Human for TerminalHuman {
     fn withdraw(&self) {
         self.withdrawn.store(true, Ordering::SeqCst);
     }
+
+    fn come_back(&self) {
+        self.withdrawn.store(false, Ordering::SeqCst);
+    }
 }
 
 fn answer(conversation: &mut Conversation<'_>, question: &Escalation) -> Result<Answer, Asked> {

@@ -4,7 +4,9 @@ use super::ending;
 use super::figures::{cost, duration, short_commit, short_run, stories};
 use super::line::{Line, Text, Tone};
 use super::progress::Counts;
-use crate::core::event::{Answer, AttemptEnded, AttemptStarted, Cause, Event, Recorded, Usage};
+use crate::core::event::{
+    Answer, AttemptEnded, AttemptStarted, Cause, Event, Nudger, Recorded, StuckStep, Usage,
+};
 use crate::core::evidence::{GateReport, Item};
 use crate::core::id::StoryId;
 use crate::core::state::StoryState;
@@ -44,6 +46,8 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
             vec![put_back(at, paths, snapshot.as_deref())]
         }
         Event::SetupPutBack { names, kept, .. } => vec![setup_put_back(at, names, kept)],
+        Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
+        Event::Stuck { story, step } => vec![stuck(at, story, *step)],
         Event::StoryReopened { story, .. } => {
             vec![Text::at(at).plain(format!("{story} is open again")).into()]
         }
@@ -216,6 +220,33 @@ fn setup_put_back(at: i64, names: &[String], kept: &str) -> Line {
         .plain(shorten(&names.join(", "), LONGEST))
         .figures([format!("its version: {}", visible_line(kept))])
         .into()
+}
+
+fn nudged(at: i64, story: &StoryId, by: Nudger, delivered: bool) -> Line {
+    let why = match by {
+        Nudger::Driver => format!("{story} gets nowhere: "),
+        Nudger::Human => String::new(),
+    };
+    let how = match (by, delivered) {
+        (Nudger::Driver, true) => "its agent is reminded of the story",
+        (Nudger::Human, true) => "your message is with the agent",
+        (_, false) => "this agent takes no messages, the next one is told",
+    };
+    Text::at(at).with(Tone::Warning, format!("{why}{how}")).into()
+}
+
+fn stuck(at: i64, story: &StoryId, step: StuckStep) -> Line {
+    let text = match step {
+        StuckStep::Asked { minutes } => {
+            format!("{story} has got nowhere for a long time, {minutes} min into the attempt")
+        }
+        StuckStep::Recovered => format!("{story} gets on again"),
+        StuckStep::MoreTime => format!("{story} gets more time"),
+        StuckStep::Ended { minutes } => {
+            format!("the agent of {story} is ended after {minutes} min; its work stays")
+        }
+    };
+    Text::at(at).with(Tone::Warning, text).into()
 }
 
 fn brought_back(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {

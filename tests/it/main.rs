@@ -24,6 +24,7 @@ mod keep;
 mod kept;
 mod limits;
 mod mark;
+mod nudge;
 mod one_run;
 mod permissions;
 mod preflight;

@@ -15,7 +15,7 @@ use crate::support::{Prd, World};
 /// Finishes the story it is asked for.
 const CLAUDE: &str = r#"#!/bin/sh
 printf '%s\n' "$@" > "$HOME/args"
-cat > "$RALPH_STORY.txt"
+head -n 1 > "$RALPH_STORY.txt"
 echo '{"type":"system","subtype":"init"}'
 printf '{"type":"assistant","message":{"content":[{"type":"text","text":"Task %s complete"}]}}\n' "$RALPH_STORY"
 echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'

@@ -10,11 +10,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ralph::core::event::{Event, Recorded};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::api::{Api, Reply};
-use crate::support::world::{PATIENCE, RALPH, Said, said, signal};
+use crate::support::world::{PATIENCE, RALPH, Said, said, signal, until};
 use crate::support::{Prd, World};
 
 const VARIABLE: &str = "RALPH_TEST_CLAUDE";
@@ -182,6 +183,29 @@ fn a_story_is_done_with_tools_and_becomes_one_commit() {
     let asked = scene.api.asked();
     assert_eq!(asked.len(), 3);
     assert!(asked.iter().all(|body| body.contains("What story 1 is about.")), "{asked:?}");
+}
+
+#[test]
+fn a_word_reaches_it_in_the_middle_of_its_work() {
+    let wait = "echo y > ../here; while ! test -e ../go; do sleep 0.05; done";
+    let Some(scene) = scene(&Prd::stories(1), &gated(), |_| {
+        Api::replying([bash(wait), bash("true"), Reply::says(DONE)])
+    }) else {
+        return;
+    };
+    let child = scene.start(&[]);
+    scene.world.await_file("../here");
+    assert_eq!(scene.world.ralph(&["nudge", "mind the xylophone"]).code, 0);
+    until("the word to be taken up", || {
+        let nudged = |one: &Recorded| matches!(one.event, Event::Nudged { delivered: true, .. });
+        scene.world.journal().iter().any(nudged).then_some(())
+    });
+    scene.world.write("../go", "");
+    let said = end(child);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let heard: Vec<bool> =
+        scene.api.asked().iter().map(|body| body.contains("mind the xylophone")).collect();
+    assert_eq!(heard.iter().position(|heard| *heard), Some(1), "{heard:?}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 use std::num::NonZeroU32;
 
-use crate::core::event::Cause;
-use crate::core::event::Event;
+use crate::core::event::{Cause, Event, Usage};
 use crate::core::policy::OnLimit;
 use crate::core::select::{Because, Blocked};
 use crate::core::tests::{
@@ -50,7 +49,7 @@ fn two() -> Backlog {
 }
 
 fn next(history: &History, backlog: &Backlog, policy: &Policy) -> Next {
-    decide(&history.state, backlog, policy, &Moment { now: 0, disk: None })
+    decide(&history.state, backlog, policy, &Moment::default())
 }
 
 /// The summary of the question that is raised next, if one is.
@@ -73,12 +72,13 @@ fn every_rule_comes_before_the_next_one() {
     for (rule, history, backlog, policy, expected) in [
         ("close before abort", aborted(done("A").planned("A")), two(), attended(), close),
         (
-            "abort before wait",
-            aborted(new()).started("A"),
+            "abort before questions",
+            aborted(new().raised("B")),
             two(),
             attended(),
             Next::Stop(StopReason::Aborted),
         ),
+        ("wait before abort", aborted(new()).started("A"), two(), attended(), Next::Wait),
         ("wait before questions", new().raised("B").started("A"), two(), attended(), Next::Wait),
         ("questions before leaving", done("A").raised("B"), a_passes(), attended(), ask("B")),
         (
@@ -377,6 +377,20 @@ fn a_return_that_was_planned_comes_before_all_but_a_close() {
 }
 
 #[test]
+fn an_agent_that_gets_nowhere_is_not_just_waited_for() {
+    let running = History::new().started("A");
+    let under_way = running.state.in_flight.keys().next().unwrap().clone();
+    for rung in [Rung::Nudge, Rung::Ask, Rung::Terminate] {
+        let due = Due { attempt: under_way.clone(), rung };
+        let moment = Moment { stuck: Some(due.clone()), ..Moment::default() };
+        let next = |state| decide(state, &two(), &attended(), &moment);
+        assert_eq!(next(&running.state), Next::Climb(due));
+        let over = running.clone().ended(Verdict::Progress, Usage::default());
+        assert_eq!(next(&over.state), attempt("A"), "that one is over");
+    }
+}
+
+#[test]
 fn limits_hold_and_count_what_they_should() {
     let progress = Verdict::Progress;
     let tried = |times| History::new().tried_often("A", &progress, times);
@@ -436,12 +450,12 @@ fn a_disk_that_is_nearly_full_stops_what_would_fill_it() {
             Next::Stop(StopReason::AllDone),
         ),
     ] {
-        let moment = Moment { now: 0, disk };
+        let moment = Moment { disk, ..Moment::default() };
         let next = decide(&history.state, &backlog, &wanting(floor), &moment);
         assert_eq!(next, expected, "{case}");
     }
     // A wait writes nothing, and may outlast the trouble.
-    let moment = Moment { now: 0, disk: room(9) };
+    let moment = Moment { disk: room(9), ..Moment::default() };
     let next = decide(&limited().state, &two(), &wanting(Some(10)), &moment);
     assert!(matches!(next, Next::WaitUntil { .. }), "{next:?}");
 }
@@ -521,7 +535,7 @@ fn a_wait_that_the_human_cuts_short_is_over_until_the_next_failure() {
                 if waits { is_wait(&next(&history)) } else { next(&history) == attempt("A") };
             assert!(expected, "{case}, {verdict:?}: {:?}", next(&history));
         }
-        let now = super::decide(&cut_short.state, &two(), &stop, &Moment { now: 0, disk: None });
+        let now = super::decide(&cut_short.state, &two(), &stop, &Moment::default());
         assert_eq!(now, attempt("A"), "the human said so after the policy was made");
     }
     let well = History::new().then(Event::WaitCutShort);

@@ -27,6 +27,7 @@ fn given() -> Given {
         remaining: 3,
         last_error: None,
         kept_at: None,
+        reminder: None,
         tried: &[],
     };
     Given { instructions: "Be careful.\n\n", story, guidance: Vec::new(), standing }

@@ -79,10 +79,11 @@ impl World {
 
     /// One decision and what follows from it; the reason when it is to stop.
     fn step(&mut self) -> Option<StopReason> {
-        let moment = Moment { now: self.history.at, disk: None };
+        let moment = Moment { now: self.history.at, ..Moment::default() };
         match decide(&self.history.state, &self.backlog, &self.policy, &moment) {
             Next::Attempt { story } => self.start(&story),
             Next::Wait => self.end_attempt(),
+            Next::Climb(_) => unreachable!("nobody is stuck here"),
             Next::EndAttempts => panic!("nobody looks at the disk"),
             Next::Check { story, attempt } => self.check(&story, &attempt),
             Next::Close { story, attempt } => self.close(&story, &attempt),

@@ -195,7 +195,10 @@ fn a_branch_without_the_runs_commits_is_refused() {
 #[test]
 fn files_of_an_external_filter_are_refused() {
     let repo = Sandbox::new();
-    repo.write(".gitattributes", "*.bin filter=strip\n*.lfs filter=lfs\n*.u16 working-tree-encoding=UTF-16\n");
+    repo.write(
+        ".gitattributes",
+        "*.bin filter=strip\n*.lfs filter=lfs\n*.u16 working-tree-encoding=UTF-16\n",
+    );
     repo.commit_all("attributes");
     let tree = repo.open();
     let base = tree.base().unwrap();

@@ -68,7 +68,7 @@ fn a_bad_step_is_named_where_it_stands() {
         (r#""compleet""#, "unknown step `compleet`; did you mean `complete`?"),
         (
             r#""zzz""#,
-            "unknown step `zzz`; known are complete, claim, false_claim, promise, hang, hang_after_result, no_result",
+            "unknown step `zzz`; known are complete, claim, false_claim, promise, hang, hang_after_result, no_result, hear",
         ),
         (r#""say""#, "`say` needs a value: { say = … }"),
         ("{ complete = true }", "`complete` stands alone; write it as \"complete\""),

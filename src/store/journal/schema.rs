@@ -10,7 +10,7 @@ use crate::store::room::append_private;
 
 /// Each leads from one version to the next, beginning at an empty file. Those that were released
 /// stay as they are: what changes comes as one more.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "CREATE TABLE events (
          seq       INTEGER PRIMARY KEY,
          backlog   TEXT    NOT NULL,
@@ -28,6 +28,12 @@ const MIGRATIONS: [&str; 3] = [
          at   INTEGER NOT NULL,
          PRIMARY KEY (what, text)
      ) WITHOUT ROWID;",
+    "CREATE TABLE wishes (
+         id        INTEGER PRIMARY KEY,
+         work_tree TEXT    NOT NULL,
+         at        INTEGER NOT NULL,
+         wish      TEXT    NOT NULL
+     );",
 ];
 
 /// The version of the tables that this program knows.
@@ -98,7 +104,7 @@ mod tests {
         let path = folder.path().join("journal.db");
         for _ in 0..2 {
             let connection = connect(&path).unwrap();
-            assert_eq!(tables(&connection), ["events", "remembered", "trust"]);
+            assert_eq!(tables(&connection), ["events", "remembered", "trust", "wishes"]);
             assert_eq!(version(&connection).unwrap(), KNOWN);
         }
     }
@@ -119,7 +125,7 @@ mod tests {
         .unwrap();
         drop(old);
         let connection = connect(&path).unwrap();
-        assert_eq!(tables(&connection), ["events", "remembered", "trust"]);
+        assert_eq!(tables(&connection), ["events", "remembered", "trust", "wishes"]);
         let kept: String =
             connection.query_row("SELECT payload FROM events", [], |row| row.get(0)).unwrap();
         assert_eq!((kept.as_str(), version(&connection).unwrap()), ("kept", KNOWN));

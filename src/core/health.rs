@@ -1,30 +1,55 @@
-//! Whether iterations go as they should.
+//! Whether iterations go as they should, and what is done about an agent that gets nowhere.
 
-use serde::Serialize;
+mod ladder;
+
+use serde::{Deserialize, Serialize};
+
+pub use ladder::{Ladder, Patience, Rung};
 
 /// How many iterations have to be over before one can be called long.
 const ENOUGH: usize = 3;
 const LONG: u64 = 3;
 /// So many of the last iterations are looked at, and half of them failing is too much.
 pub const LAST: usize = 6;
+/// A run is failing by more of them: so many of the last ones failed.
+pub const WATCHED: usize = 10;
+pub const TOO_MANY: usize = 8;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     #[default]
     Healthy,
     /// Much longer than the others, or every second one fails.
     Degraded,
+    /// The agent is heard and gets nowhere.
+    Stuck,
+    /// Nearly all of the last ones failed.
+    Failing,
+    /// It got nowhere for so long that it was ended.
+    Terminated,
 }
 
-/// `times`: how long the iterations before it took, sorted. `failing`: of the last ones, this one
-/// included when it is over, whether they failed.
+/// `times`: how long the iterations before it took, sorted. `failing`: of the last ones, newest
+/// first, this one included when it is over, whether they failed.
 pub fn health(elapsed_ms: u64, times: &[u64], failing: &[bool]) -> Health {
+    if is_failing(failing) {
+        return Health::Failing;
+    }
     let median = times.get(times.len() / 2).filter(|_| times.len() >= ENOUGH);
     let is_long = median.is_some_and(|median| elapsed_ms > median.saturating_mul(LONG));
-    let failures = failing.iter().filter(|failed| **failed).count();
-    let fails_often = failing.len() >= LAST && failures * 2 >= failing.len();
+    let last = failing.get(..LAST).unwrap_or_default();
+    let fails_often = !last.is_empty() && count(last) * 2 >= last.len();
     if is_long || fails_often { Health::Degraded } else { Health::Healthy }
+}
+
+/// `failing`: newest first.
+pub fn is_failing(failing: &[bool]) -> bool {
+    failing.get(..WATCHED).is_some_and(|last| count(last) >= TOO_MANY)
+}
+
+fn count(failing: &[bool]) -> usize {
+    failing.iter().filter(|failed| **failed).count()
 }
 
 #[cfg(test)]
@@ -45,6 +70,15 @@ mod tests {
             (9, &[], &[bad, good, bad, good, bad, good], Health::Degraded),
             (9, &[], &[bad, good, bad, good, good, good], Health::Healthy),
             (9, &[], &[bad; 6], Health::Degraded),
+            (9, &[], &[bad; 9], Health::Degraded),
+            (9, &[], &[bad; 10], Health::Failing),
+            (
+                9,
+                &[],
+                &[bad, bad, good, bad, bad, bad, good, bad, bad, bad, good, good],
+                Health::Failing,
+            ),
+            (9, &[], &[bad, bad, good, bad, bad, bad, good, bad, bad, good, bad], Health::Degraded),
         ] {
             assert_eq!(health(elapsed, times, failing), found, "{elapsed} {times:?} {failing:?}");
         }

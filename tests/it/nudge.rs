@@ -1,0 +1,171 @@
+//! Agents that get nowhere, and words to agents at work.
+
+use std::process::{Child, Stdio};
+
+use ralph::core::event::{Event, Recorded};
+use serde_json::Value;
+
+use crate::support::pty::Terminal;
+use crate::support::world::{RALPH, Said, said, until};
+use crate::support::{Prd, World};
+
+/// Talks on and on, and changes nothing.
+const TALKS: &str = "while :; do echo still at it; sleep 0.1; done";
+const SHORT: &str =
+    "stuck_after = \"1s\"\nstuck_question_after = \"1s\"\nstuck_answer_timeout = \"1s\"\n";
+
+fn world(script: &str, settings: &str) -> World {
+    let world = World::scripted(&Prd::stories(1), script);
+    world.write("ralph.toml", settings);
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    world
+}
+
+fn end(child: Child) -> Said {
+    said(&child.wait_with_output().unwrap())
+}
+
+fn health(world: &World) -> Option<String> {
+    let text = std::fs::read_to_string(world.path(".ralph/status.json")).ok()?;
+    let status: Value = serde_json::from_str(&text).ok()?;
+    Some(status["iterations"].as_array()?.last()?["health"].as_str()?.to_owned())
+}
+
+#[test]
+fn a_word_reaches_the_agent_at_work() {
+    let script = "[default]\nsteps = [{ run = \"echo y > ../here\" }, \"hear\", \
+                  { write = \"a.txt\", text = \"a\" }, \"complete\"]\n";
+    let world = world(script, "");
+    let child = world.start(&[]);
+    world.await_file("../here");
+    let told = world.ralph(&["nudge", "the", "tests come first"]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    let said = end(child);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("your message is with the agent"), "{}", said.err);
+    assert!(world.pages("log").concat().contains("I was told: the tests come first"));
+}
+
+#[test]
+fn an_agent_that_takes_no_messages_leaves_it_to_the_next_one() {
+    let agent = "sh -c 'echo y > ../here; if test $RALPH_ATTEMPT = 1; then while ! test -e ../go; do sleep 0.05; done; \
+                 else echo x > x; echo Task US-001 complete; fi'";
+    let world = world("", "");
+    let mut command = world.command(RALPH);
+    command.args(["run", "--trust", "--agent-command", agent]);
+    let child = command.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    world.await_file("../here");
+    assert_eq!(world.ralph(&["nudge", "mind the gap"]).code, 0);
+    until("the word to be taken up", || {
+        let nudged = |one: &Recorded| matches!(one.event, Event::Nudged { delivered: false, .. });
+        world.journal().iter().any(nudged).then_some(())
+    });
+    world.write("../go", "");
+    let said = end(child);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!world.prompt(1).contains("mind the gap"));
+    assert!(world.prompt(2).contains("mind the gap"), "{}", world.prompt(2));
+}
+
+#[test]
+fn where_no_run_works_nobody_is_told() {
+    let world = world("", "");
+    let told = world.ralph(&["nudge", "hello"]);
+    assert_eq!(told.code, 1);
+    assert!(told.err.contains("no run works in this work tree"), "{}", told.err);
+    assert_eq!(world.ralph(&["nudge", " "]).code, 2);
+    // What was meant for an earlier run is not meant for this one.
+    assert_eq!(world.run(&[]).code, 0);
+}
+
+#[test]
+fn a_stuck_agent_is_reminded_once_and_goes_on() {
+    let script = "[default]\nsteps = [{ say = \"a\" }, { sleep = \"700ms\" }, { say = \"b\" }, \
+                  { sleep = \"700ms\" }, { say = \"c\" }, \"hear\", \
+                  { write = \"a.txt\", text = \"a\" }, \"complete\"]\n";
+    let world = world(script, "stuck_after = \"1s\"\n");
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let told = "US-001 gets nowhere: its agent is reminded of the story";
+    assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);
+    let log = world.pages("log").concat();
+    assert!(log.contains("I was told: This attempt at US-001 has been going on for"), "{log}");
+}
+
+#[test]
+fn an_agent_that_gets_on_or_is_silent_is_left_alone() {
+    for steps in [
+        "{ run = \"for i in 1 2 3 4 5 6 7 8; do echo $i >> a.txt; sleep 0.3; done\" }",
+        "{ sleep = \"2500ms\" }, { write = \"a.txt\", text = \"a\" }",
+    ] {
+        let script = format!("[default]\nsteps = [{{ say = \"a\" }}, {steps}, \"complete\"]\n");
+        let world = world(&script, "stuck_after = \"1s\"\n");
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(!said.err.contains("nowhere"), "{}", said.err);
+    }
+}
+
+#[test]
+fn without_anybody_to_ask_a_stuck_agent_is_ended_and_the_next_one_goes_on() {
+    let agent = format!(
+        "sh -c 'if test $RALPH_ATTEMPT = 1; then echo half > half; sleep 1.5; {TALKS}; \
+         else test -e half && echo Task US-001 complete; fi'"
+    );
+    let world = world("", SHORT);
+    let said = world.ralph(&["run", "--trust", "--agent-command", &agent]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for words in [
+        "this agent takes no messages, the next one is told",
+        "US-001 has got nowhere for a long time",
+        "the agent of US-001 is ended after",
+        "the agent got nowhere for too long and was ended",
+    ] {
+        assert!(said.err.contains(words), "{words} is not in\n{}", said.err);
+    }
+    assert!(world.prompt(2).contains("The last agent was to be told: "), "{}", world.prompt(2));
+    assert_eq!(world.passing(), ["US-001"]);
+    assert!(world.processes().is_empty());
+}
+
+#[test]
+fn in_a_terminal_the_human_gives_more_time_or_ends_it() {
+    let settings = "stuck_after = \"1s\"\nstuck_question_after = \"1s\"\n";
+    let agent = format!("sh -c '{TALKS}'");
+    let world = world("", settings);
+    let mut command = world.command(RALPH);
+    command.args(["run", "--trust", "--agent-command", &agent]);
+    let mut terminal = Terminal::start(command);
+    terminal.await_text("gets nowhere");
+    terminal.await_text("Give it more time");
+    until("a stuck agent in the status", || (health(&world)? == "stuck").then_some(()));
+    terminal.press("1");
+    terminal.await_text("US-001 gets more time");
+    let menus = || terminal.raw().matches("[3]").count();
+    let before = menus();
+    until("the second question", || (menus() > before).then_some(()));
+    terminal.press("3");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 4, "{screen}");
+    assert_eq!(health(&world).as_deref(), Some("terminated"));
+    assert!(world.processes().is_empty());
+}
+
+#[test]
+fn a_mark_that_is_wanted_during_a_run_is_set_when_no_agent_works() {
+    let script = "[story.US-001]\nsteps = [{ run = \"echo y > ../here; while ! test -e ../go; do sleep 0.05; done\" }, \
+                  { write = \"a.txt\", text = \"a\" }, \"complete\"]\n";
+    let world = World::scripted(&Prd::stories(3), script);
+    let child = world.start(&[]);
+    world.await_file("../here");
+    let told = world.ralph(&["mark", "US-002", "skip"]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    assert!(told.out.contains("it sets the mark as soon as no agent works"), "{}", told.out);
+    world.write("../go", "");
+    let said: Said = end(child);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.passing(), ["US-001", "US-003"]);
+    let prd: Value = serde_json::from_str(&world.read("PRD.json")).unwrap();
+    assert_eq!(prd["userStories"][1]["skipped"], true);
+}
