@@ -23,6 +23,7 @@ pub fn restore(args: &RestoreArgs) -> Result<u8, CliError> {
     let inside = |path: &PathBuf| inside(tree.root(), &here.canonicalize()?, path);
     let paths = args.paths.iter().map(inside).collect::<Result<Vec<_>, _>>()?;
     let _lock = take_lock(&tree)?;
+    tree.remove_own_locks()?;
     let except = tree.backlogs_of_runs()?;
     let report = match tree.recall(&kept, &paths, &except)? {
         None => format!("the files are as they were in {} already\n", kept.number),

@@ -42,6 +42,7 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     end_what_is_left(&tree, &plan, reporter.as_mut())?;
     let human = Arc::new(TerminalHuman::new(look.color));
     let secrets = secrets();
+    remove_left_locks(&tree, reporter.as_mut())?;
     let before = Preflight { tree: &tree, plan: &plan, human: &human };
     let allow_dirty = match before.uncommitted(&place_of(&tree, &prd)?, reporter.as_mut())? {
         Beside::Nothing => plan.allow_dirty,
@@ -144,6 +145,14 @@ fn end_what_is_left(
 ) -> Result<(), CliError> {
     let runs = SqliteJournal::open_runs(&journal_path(tree)?, &work_tree_name(tree))?;
     Ok(end_earlier_runs(&runs, &plan.keep_processes, reporter)?)
+}
+
+fn remove_left_locks(tree: &WorkTree, reporter: &mut dyn Reporter) -> Result<(), CliError> {
+    for lock in tree.remove_own_locks()? {
+        let text = format!("removed `{}`, which a killed ralph left behind", lock.display());
+        reporter.on_notice(&Notice::Info(text));
+    }
+    Ok(())
 }
 
 /// It may come from a file that somebody else wrote.

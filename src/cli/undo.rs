@@ -25,6 +25,7 @@ pub fn undo(args: &UndoArgs) -> Result<u8, CliError> {
     file.load()?;
     let tree = open_tree(&args.prd)?;
     let _lock = take_lock(&tree)?;
+    tree.remove_own_locks()?;
     let loaded = file.load()?;
     file.check_writable()?;
     check_story(&loaded.backlog, Some(story))?;

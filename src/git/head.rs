@@ -1,8 +1,9 @@
 //! Where HEAD is, and moving the run's branch.
 
-use std::path::PathBuf;
+use std::iter;
+use std::path::{Path, PathBuf};
 
-use git2::{ErrorCode, Oid, Repository};
+use git2::{ErrorCode, Oid, Reference, Repository};
 
 use super::WorkTree;
 use super::error::{Doing, GitError, if_found};
@@ -99,15 +100,19 @@ impl WorkTree {
     ) -> Result<(), GitError> {
         let name = self.home.as_deref().unwrap_or("HEAD");
         let lock = self.ref_lock(name);
-        patiently(self.lock_patience, &lock, || {
+        // A ref that goes may be in two places.
+        let packed = to.is_none().then(|| self.ref_lock("packed-refs"));
+        let locks: Vec<&Path> = iter::once(&*lock).chain(packed.as_deref()).collect();
+        let swap = || {
             self.swap(name, from, to, log).map_err(|source| match source.code() {
                 ErrorCode::Modified | ErrorCode::Exists => {
                     GitError::HeadMoved(short(name).to_owned())
                 }
                 _ => GitError::Git { doing: "move the branch", source },
             })
-        })?;
-        patiently(self.lock_patience, &self.git_dir.join("HEAD.lock"), || self.head_home())
+        };
+        patiently(self.lock_patience, &lock, || self.noting(&locks, swap))?;
+        self.head_home()
     }
 
     fn swap(
@@ -127,17 +132,28 @@ impl WorkTree {
         }
     }
 
+    /// Not waited for: what stays can be deleted the next time.
+    pub(super) fn delete_ref(&self, mut found: Reference<'_>) -> Result<(), GitError> {
+        let name = found.name().map(|name| self.ref_lock(name)).doing("read a ref's name")?;
+        let packed = self.ref_lock("packed-refs");
+        self.noting(&[&name, &packed], || found.delete().doing("delete a ref"))
+    }
+
+    pub(super) fn set_head(&self, name: &str) -> Result<(), GitError> {
+        self.locking(&self.ref_lock("HEAD"), || self.repo.set_head(name).doing("switch the branch"))
+    }
+
     fn head_home(&self) -> Result<(), GitError> {
         match &self.home {
-            Some(name) if tip(&self.repo)?.reference.as_ref() != Some(name) => {
-                self.repo.set_head(name).doing("go back to the run's branch")
-            }
+            Some(name) if tip(&self.repo)?.reference.as_ref() != Some(name) => self.set_head(name),
             _ => Ok(()),
         }
     }
 
-    fn ref_lock(&self, name: &str) -> PathBuf {
-        let folder = if name == "HEAD" { &self.git_dir } else { &self.common_dir };
+    /// The file that git locks the reference with.
+    pub(super) fn ref_lock(&self, name: &str) -> PathBuf {
+        let is_own = name == "HEAD" || name.starts_with("refs/worktree/");
+        let folder = if is_own { &self.git_dir } else { &self.common_dir };
         folder.join(format!("{name}.lock"))
     }
 }

@@ -7,7 +7,6 @@ use git2::{Index, IndexEntry, IndexTime};
 use super::WorkTree;
 use super::changes::{Entry, bytes_of};
 use super::error::{Doing, GitError, if_found};
-use super::lock::patiently;
 
 /// What the index is to say about one path; None: nothing.
 pub(super) type Staged = (PathBuf, Option<IndexEntry>);
@@ -44,7 +43,7 @@ impl WorkTree {
         if staged.is_empty() {
             return Ok(());
         }
-        patiently(self.lock_patience, &self.git_dir.join("index.lock"), || {
+        self.locking(&self.git_dir.join("index.lock"), || {
             let mut index = self.fresh_index()?;
             stage(&mut index, staged).doing("change the index")?;
             index.write().doing("write the index")

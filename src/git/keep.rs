@@ -8,6 +8,7 @@ use std::path::Path;
 use git2::{Commit, ErrorCode, Oid, Tree};
 
 use super::error::{Doing, GitError, file_error, if_found};
+use super::lock::is_lock;
 use super::{OWN_GIT_FOLDER, WorkTree};
 use crate::core::event::Base;
 use crate::core::id::StoryId;
@@ -131,13 +132,16 @@ impl WorkTree {
     ) -> Result<Keepsake, GitError> {
         let (number, commit) = self.numbered(tree, parents, note)?;
         let reference = name(number);
-        match self.repo.reference(&reference, commit, false, "ralph") {
-            Ok(_) => Ok(Keepsake { number, reference }),
-            // A process that was killed may have left the lock of a name that it did not get.
-            Err(error) if matches!(error.code(), ErrorCode::Exists | ErrorCode::Locked) => {
+        // A killed process may have left a lock that cannot be proven to be its own.
+        let made = self.noting(&[&self.ref_lock(&reference)], || {
+            let made = self.repo.reference(&reference, commit, false, "ralph");
+            made.map(drop).doing("keep the work tree at a ref")
+        });
+        match made {
+            Err(error) if is_lock(&error) || is_taken(&error) => {
                 Err(GitError::AlreadyKept(reference))
             }
-            Err(error) => Err(error).doing("keep the work tree at a ref"),
+            made => made.map(|()| Keepsake { number, reference }),
         }
     }
 
@@ -195,6 +199,10 @@ impl WorkTree {
         let name = self.git_dir.file_name().filter(|_| self.git_dir != self.common_dir);
         name.map(|name| visible_line(&name.to_string_lossy()))
     }
+}
+
+fn is_taken(error: &GitError) -> bool {
+    matches!(error, GitError::Git { source, .. } if source.code() == ErrorCode::Exists)
 }
 
 /// One process at a time gives numbers; the system ends the turn of one that dies.

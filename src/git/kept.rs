@@ -49,6 +49,16 @@ impl WorkTree {
         Ok(kept)
     }
 
+    /// What runs of the served backlog kept in this work tree, oldest first.
+    pub fn kept_for_this_backlog(&self) -> Result<Vec<Kept>, GitError> {
+        Ok(self.kept()?.into_iter().filter(|kept| self.is_of_this_backlog(kept)).collect())
+    }
+
+    pub(super) fn is_of_this_backlog(&self, kept: &Kept) -> bool {
+        let backlog = self.service.as_ref().map(|service| service.backlog.as_str());
+        (kept.backlog.as_deref(), &kept.work_tree) == (backlog, &self.linked_name())
+    }
+
     pub fn kept_as(&self, number: u64) -> Result<Kept, GitError> {
         let kept = self.kept()?;
         let nearest = kept.iter().map(|kept| kept.number).min_by_key(|n| n.abs_diff(number));

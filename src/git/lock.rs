@@ -33,7 +33,7 @@ pub(super) fn patiently<T>(
     }
 }
 
-fn is_lock(error: &GitError) -> bool {
+pub(super) fn is_lock(error: &GitError) -> bool {
     match error {
         GitError::Git { source, .. } => source.code() == ErrorCode::Locked,
         error => matches!(error, GitError::Locked(_)),

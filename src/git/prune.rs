@@ -30,12 +30,7 @@ impl WorkTree {
     ) -> Result<usize, GitError> {
         self.let_stashes_go()?;
         let kept = self.kept()?;
-        let backlog = self.service.as_ref().map(|service| service.backlog.as_str());
-        let linked = self.linked_name();
-        let is_ours = |kept: &&Kept| {
-            kept.kind == Kind::Checkpoint
-                || (kept.backlog.as_deref(), &kept.work_tree) == (backlog, &linked)
-        };
+        let is_ours = |kept: &&Kept| kept.kind == Kind::Checkpoint || self.is_of_this_backlog(kept);
         let ours: Vec<&Kept> = kept.iter().filter(is_ours).collect();
         let gone = superfluous(&ours, keeping, needed, now);
         Ok(gone.into_iter().filter(|kept| self.let_go(kept)).count())
@@ -46,7 +41,7 @@ impl WorkTree {
     fn let_go(&self, kept: &Kept) -> bool {
         let found = self.repo.find_reference(&kept.reference);
         let same = found.ok().filter(|found| found.target() == Some(kept.commit));
-        same.is_some_and(|mut found| found.delete().is_ok())
+        same.is_some_and(|found| self.delete_ref(found).is_ok())
     }
 }
 

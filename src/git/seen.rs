@@ -13,6 +13,7 @@ use git2::{Index, IndexEntry, IndexTime, Odb};
 
 use super::WorkTree;
 use super::changes::path_of;
+use super::error::Doing;
 
 const FILE_NAME: &str = "seen";
 /// A file that was written a moment ago can be written again without a trace in its times.
@@ -75,10 +76,11 @@ impl Seen {
     }
 
     /// Remembers what the index in memory says now. Never fails a look: it only saves time.
-    pub fn remember(&self, index: &Index) {
+    pub fn remember(&self, tree: &WorkTree, index: &Index) {
         let bytes: u64 = self.read.iter().map(|(_, found)| found.len()).sum();
         if self.read.len() >= WORTH_IT || bytes >= WORTH_IT_BYTES {
-            let _ = self.write(index);
+            let lock = self.file.with_extension("lock");
+            let _ = tree.noting(&[&lock], || self.write(index).doing("remember files"));
         }
     }
 

@@ -8,7 +8,6 @@ use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Oid, Repository, Tree};
 use super::changes::{Entry, bytes_of, changes_in, path_of};
 use super::commit::entry_of;
 use super::error::{Doing, GitError};
-use super::lock::patiently;
 use super::tree_edit::edited;
 use super::{OWN_FOLDER, WorkTree, head};
 use crate::core::event::Base;
@@ -44,8 +43,7 @@ impl WorkTree {
             return Ok(());
         }
         let commit = self.commit_of_base(base, "ralph: the work tree before the story")?;
-        let lock = self.git_dir.join(format!("{HELD_BASE}.lock"));
-        patiently(self.lock_patience, &lock, || {
+        self.locking(&self.ref_lock(HELD_BASE), || {
             let held = self.repo.reference(HELD_BASE, commit, true, "ralph");
             held.map(drop).doing("hold the story's base")
         })
@@ -87,7 +85,7 @@ impl WorkTree {
         let odb = self.repo.odb().doing("open the repository's objects")?;
         seen.verify(&odb, index).doing(READ_FILES)?;
         let tree = self.tree_of_index(index, &seen.unchanged)?;
-        seen.remember(index);
+        seen.remember(self, index);
         Ok(Scan { tree, nested, known: seen.unchanged })
     }
 

@@ -21,7 +21,10 @@ impl WorkTree {
         let stashes = self.stashes()?;
         for stash in &stashes {
             let name = format!("{HELD}/{}", stash.id);
-            self.repo.reference(&name, stash.id, true, "ralph").doing("hold the stashes")?;
+            self.locking(&self.ref_lock(&name), || {
+                let held = self.repo.reference(&name, stash.id, true, "ralph");
+                held.map(drop).doing("hold the stashes")
+            })?;
         }
         Ok(stashes)
     }
@@ -35,8 +38,10 @@ impl WorkTree {
         let gone: Vec<Stash> = before.iter().filter(|s| !now.contains(s)).cloned().collect();
         for stash in gone.iter().rev() {
             self.repo.reference_ensure_log(STASH).doing("put a stash back")?;
-            let stored = self.repo.reference(STASH, stash.id, true, &stash.message);
-            stored.doing("put a stash back")?;
+            self.locking(&self.ref_lock(STASH), || {
+                let stored = self.repo.reference(STASH, stash.id, true, &stash.message);
+                stored.map(drop).doing("put a stash back")
+            })?;
         }
         Ok(gone)
     }
@@ -45,10 +50,10 @@ impl WorkTree {
     pub(super) fn let_stashes_go(&self) -> Result<(), GitError> {
         let held = self.repo.references_glob(&format!("{HELD}/*")).doing("list the stashes")?;
         let known = self.stashes()?;
-        for mut held in held.flatten() {
+        for held in held.flatten() {
             if !known.iter().any(|stash| Some(stash.id) == held.target()) {
                 // What stays is looked at again at the next run.
-                let _ = held.delete();
+                let _ = self.delete_ref(held);
             }
         }
         Ok(())

@@ -36,7 +36,7 @@ impl WorkTree {
             }
             None => self.make_branch(name, tip.commit)?,
         };
-        self.repo.set_head(&reference).doing("switch the branch")?;
+        self.set_head(&reference)?;
         self.home = Some(reference);
         Ok(switched)
     }
@@ -45,7 +45,9 @@ impl WorkTree {
     fn make_branch(&self, name: &str, at: Option<git2::Oid>) -> Result<Switched, GitError> {
         if let Some(id) = at {
             let commit = self.repo.find_commit(id).doing("read HEAD's commit")?;
-            self.repo.branch(name, &commit, false).doing("make the branch")?;
+            self.locking(&self.ref_lock(&format!("refs/heads/{name}")), || {
+                self.repo.branch(name, &commit, false).map(drop).doing("make the branch")
+            })?;
         }
         Ok(Switched::Created)
     }
@@ -56,12 +58,15 @@ impl WorkTree {
         }
         self.fresh_index()?;
         let mut paths = Vec::new();
-        let result = self.safe_checkout(commit, &mut paths);
+        let result = self.locking(&self.git_dir.join("index.lock"), || {
+            paths.clear();
+            self.safe_checkout(commit, &mut paths).doing("check the branch out")
+        });
         match result {
-            Err(error) if error.code() == ErrorCode::Conflict => {
+            Err(GitError::Git { source, .. }) if source.code() == ErrorCode::Conflict => {
                 Err(GitError::WouldOverwrite { branch: name.to_owned(), paths })
             }
-            other => other.map(|()| Switched::Existing).doing("check the branch out"),
+            other => other.map(|()| Switched::Existing),
         }
     }
 

@@ -37,6 +37,19 @@ fn marks_of_an_agent_whose_driver_was_killed_do_not_count() {
 }
 
 #[test]
+fn a_lock_that_a_killed_ralph_left_is_removed_and_named() {
+    let world = World::with(&Prd::stories(1));
+    let lock = world.path(".git").canonicalize().unwrap().join("index.lock");
+    // Of a process before the system was started the last time.
+    world.write(".git/ralph/writing-7-1-before", lock.to_str().unwrap());
+    world.write(".git/index.lock", "");
+    let said = go_on(&world, COMPLETE);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("index.lock`, which a killed ralph left behind"), "{}", said.err);
+    assert!(!lock.exists() && !world.path(".git/ralph/writing-7-1-before").exists());
+}
+
+#[test]
 fn marks_in_a_file_that_was_broken_meanwhile_do_not_count() {
     let script = r#"
         [[story.US-001.attempts]]
