@@ -8,6 +8,7 @@ pub mod backlog;
 pub mod decide;
 pub mod event;
 pub mod evidence;
+pub mod findings;
 pub mod gate;
 pub mod health;
 pub mod id;

@@ -491,6 +491,11 @@ impl RunState {
 }
 
 impl StoryState {
+    /// Its mark is decided, and the commit that says so is not confirmed yet.
+    pub fn is_being_settled(&self) -> bool {
+        self.closing.is_some() || self.skip_wanted
+    }
+
     /// Something about it must not be forgotten when a run ends.
     pub fn is_worth_carrying(&self) -> bool {
         self.result == StoryResult::Open

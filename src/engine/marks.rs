@@ -1,8 +1,10 @@
 //! Who may set marks, and when: the driver always, the human while no attempt runs.
 
+use std::collections::BTreeSet;
+
 use crate::core::event::Event;
 use crate::core::id::StoryId;
-use crate::core::state::Marks;
+use crate::core::state::{Marks, StoryState};
 
 use super::Engine;
 use super::error::EngineError;
@@ -23,9 +25,8 @@ impl Engine {
         if suspect {
             return self.put_back_marks();
         }
-        let list = |ids: std::collections::BTreeSet<StoryId>| ids.into_iter().collect();
-        let (passing, skipped) = (list(found.passing), list(found.skipped));
-        self.record(vec![Event::MarksSeen { passing, skipped }])
+        let seen = self.marks_in_the_file();
+        self.record(vec![seen])
     }
 
     /// What `ralph mark` wants, while no attempt runs.
@@ -50,8 +51,16 @@ impl Engine {
         self.settle_marks()
     }
 
-    fn put_back_marks(&mut self) -> Result<(), EngineError> {
-        let ids = self.parts.backlog.put_back_marks(&self.state.marks)?;
+    pub(super) fn marks_in_the_file(&self) -> Event {
+        let Marks { passing, skipped } = Marks::of(self.parts.backlog.current());
+        let list = |ids: BTreeSet<StoryId>| ids.into_iter().collect();
+        Event::MarksSeen { passing: list(passing), skipped: list(skipped) }
+    }
+
+    pub(super) fn put_back_marks(&mut self) -> Result<(), EngineError> {
+        let mut ids = self.parts.backlog.put_back_marks(&self.state.marks)?;
+        // The driver's own, which it is about to set again.
+        ids.retain(|id| !self.state.story(id).is_some_and(StoryState::is_being_settled));
         if !ids.is_empty() {
             self.notice(Notice::MarksPutBack { ids });
         }

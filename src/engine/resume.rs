@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::core::backlog::Backlog;
 use crate::core::event::{Event, RunStarted};
+use crate::core::findings::findings;
 use crate::core::id::StoryId;
 use crate::core::state::RunState;
 
@@ -56,41 +57,67 @@ impl Engine {
         engine.forget_old_wishes()?;
         engine.parts.tree.serve(&engine.run, &engine.orders.backlog_key);
         engine.refresh_backlog();
-        engine.open(cut_off)?;
+        if resumed {
+            engine.go_on(cut_off)?;
+        } else {
+            engine.start_anew()?;
+        }
+        engine.orders.policy.attempts_before = engine.state.attempts;
+        // After a crash nobody can tell the agent's commits from the human's.
+        if !cut_off {
+            engine.follow_the_branch()?;
+        }
         engine.prune();
         Ok(engine)
     }
 
-    fn open(&mut self, cut_off: bool) -> Result<(), EngineError> {
-        if self.resumed {
-            self.require_same_branch()?;
-            self.leave_what_does_not_go_on()?;
-            let under_way = self.state.in_flight.values().cloned();
-            let cut_short: Vec<_> = under_way.filter(|_| cut_off).collect();
-            self.record(vec![Event::RunContinued])?;
-            let setup = self.parts.tree.held_setup();
-            for started in &cut_short {
-                self.put_back_setup(started, setup.as_ref())?;
-                self.put_back_lost_files(started)?;
-            }
-        } else {
-            self.leave_what_does_not_go_on()?;
-            let backlog = self.parts.backlog.current();
-            let started = RunStarted {
-                run: self.run.clone(),
-                backlog: self.orders.backlog_name.clone(),
-                project: backlog.project.clone(),
-                description: backlog.description.clone(),
-                agent: self.parts.agent.label(),
-                branch: self.orders.branch.clone(),
-                allow_dirty: self.orders.allow_dirty,
-                carried: carried(&self.state, backlog),
-            };
-            self.record(vec![Event::RunStarted(started)])?;
+    fn go_on(&mut self, cut_off: bool) -> Result<(), EngineError> {
+        self.require_same_branch()?;
+        let found = findings(&self.state);
+        if cut_off {
+            // A mark whose story was not confirmed yet would look like the human's.
+            self.put_back_marks()?;
         }
-        self.orders.policy.attempts_before = self.state.attempts;
-        // After a crash nobody can tell the agent's commits from the human's.
-        if cut_off { Ok(()) } else { self.follow_the_branch() }
+        self.leave_what_does_not_go_on()?;
+        if cut_off {
+            // First of all: once the run goes on, nobody knows what was under way.
+            self.put_back_after_cut()?;
+        }
+        self.record(vec![Event::RunContinued])?;
+        for line in found {
+            self.notice(Notice::Info(line));
+        }
+        Ok(())
+    }
+
+    /// What an attempt did whose end nobody saw.
+    fn put_back_after_cut(&mut self) -> Result<(), EngineError> {
+        let setup = self.parts.tree.held_setup();
+        let under_way: Vec<_> = self.state.in_flight.values().cloned().collect();
+        for started in &under_way {
+            self.put_back_setup(started, setup.as_ref())?;
+            self.put_back_lost_files(started)?;
+        }
+        Ok(())
+    }
+
+    /// The run and the marks that it begins with are one fact: without them, the next process
+    /// would take every mark in the file for an agent's.
+    fn start_anew(&mut self) -> Result<(), EngineError> {
+        self.leave_what_does_not_go_on()?;
+        let marks = self.marks_in_the_file();
+        let backlog = self.parts.backlog.current();
+        let started = RunStarted {
+            run: self.run.clone(),
+            backlog: self.orders.backlog_name.clone(),
+            project: backlog.project.clone(),
+            description: backlog.description.clone(),
+            agent: self.parts.agent.label(),
+            branch: self.orders.branch.clone(),
+            allow_dirty: self.orders.allow_dirty,
+            carried: carried(&self.state, backlog),
+        };
+        self.record(vec![Event::RunStarted(started), marks])
     }
 
     /// Old states of the work tree cost nothing but room: that they stay is no reason to stop.

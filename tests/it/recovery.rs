@@ -33,6 +33,12 @@ fn marks_of_an_agent_whose_driver_was_killed_do_not_count() {
     assert_eq!(world.passing(), ["US-001", "US-002"]);
     let said = go_on(&world, COMPLETE);
     assert_eq!(said.code, 0, "{}", said.err);
+    for found in [
+        "the process before this one died in iteration 1, on US-001",
+        "unfinished work on US-001 is in the tree: its next attempt goes on with it",
+    ] {
+        assert!(said.err.contains(found), "`{found}` is not in {}", said.err);
+    }
     assert_eq!(world.subjects(), ["US-002: Story 2", "US-001: Story 1", "backlog", "first"]);
 }
 
