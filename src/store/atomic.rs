@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Gid, Uid};
 
+use super::room::naming;
+
 const RANDOM_LEN: usize = 6;
 const SUFFIX: &str = ".tmp";
 const NEW_FILE_MODE: u32 = 0o644;
@@ -59,7 +61,7 @@ pub fn remove_leftovers(path: &Path) -> io::Result<usize> {
     for entry in fs::read_dir(folder_of(&target))? {
         let entry = entry?;
         if is_leftover(&entry.file_name(), &prefix) && entry.file_type()?.is_file() {
-            fs::remove_file(entry.path())?;
+            fs::remove_file(entry.path()).map_err(naming(&entry.path()))?;
             removed += 1;
         }
     }

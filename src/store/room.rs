@@ -22,7 +22,7 @@ pub struct Room {
 pub enum RoomError {
     #[error("`.ralph` is not a folder of its own (a link or a file stands there); move it away")]
     NotAFolder,
-    #[error("`.ralph` cannot be written: {0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
 }
 
@@ -82,7 +82,7 @@ impl Room {
         private_folder(&self.folder)?;
         let ignore = self.folder.join(".gitignore");
         if !ignore.exists() {
-            private_file(&ignore)?.write_all(b"*\n")?;
+            private_file(&ignore)?.write_all(b"*\n").map_err(naming(&ignore))?;
         }
         Ok(())
     }
@@ -98,27 +98,41 @@ pub struct Pages {
 
 impl Pages {
     pub fn write_prompt(&self, text: &str) -> io::Result<()> {
-        private_file(&self.prompt)?.write_all(text.as_bytes())
+        let written = private_file(&self.prompt)?.write_all(text.as_bytes());
+        written.map_err(naming(&self.prompt))
     }
 }
 
 /// Readable by its owner only: transcripts may hold what nobody else should see.
 pub fn private_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(true).mode(0o600);
+    options.open(path).map_err(naming(path))
 }
 
 /// The same, after what is in it already.
 pub fn append_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(naming(path))
 }
 
 /// Also one that was there before, with a wider mode.
 pub fn private_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    if path.metadata()?.mode() & 0o077 != 0 {
-        fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    let make = || {
+        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        if path.metadata()?.mode() & 0o077 != 0 {
+            fs::set_permissions(path, Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    };
+    make().map_err(naming(path))
+}
+
+/// What the system says does not name the file.
+pub(super) fn naming(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| {
+        let text = format!("`{}` cannot be written: {error}", path.display());
+        io::Error::new(error.kind(), text)
     }
-    Ok(())
 }
 
 #[cfg(test)]
