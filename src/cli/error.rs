@@ -94,6 +94,15 @@ fn hint(nearest: Option<&StoryId>) -> String {
 }
 
 impl CliError {
+    /// The journal's bytes are not what was written.
+    pub fn is_damaged_journal(&self) -> bool {
+        matches!(
+            self,
+            Self::Journal(JournalError::Damaged(_))
+                | Self::Engine(EngineError::Journal(JournalError::Damaged(_)))
+        )
+    }
+
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Plan(error) if error.is_usage() => 2,

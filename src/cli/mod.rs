@@ -4,6 +4,7 @@ mod applied;
 mod args;
 mod asking;
 mod check;
+mod damaged;
 mod diff;
 mod dry_run;
 mod error;

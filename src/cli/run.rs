@@ -15,11 +15,12 @@ use crate::git::{GitError, Head, Place as GitPlace, Switched, WorkTree};
 use crate::mock;
 use crate::settings::{AgentChoice, AgentKind, Flags, Plan, SettingsFile};
 use crate::store::atomic;
-use crate::store::journal::SqliteJournal;
+use crate::store::journal::{self, SqliteJournal};
 use crate::store::prd::PrdFile;
 use crate::ui::{self, TerminalHuman, UiOptions};
 
 use super::args::{AgentArg, OnEscalationArg, OnLimitArg, PermissionModeArg, RunArgs};
+use super::damaged;
 use super::error::CliError;
 use super::permissions;
 use super::preflight::{Beside, Preflight};
@@ -28,7 +29,18 @@ use super::session::{
 };
 use super::trust;
 
+/// With a journal that is damaged: once more, with a new one.
 pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
+    match run_once(args.clone(), look) {
+        Err(error) if error.is_damaged_journal() => {
+            damaged::set_journal_aside(&args.prd, ui::reporter(look).as_mut())?;
+            run_once(args, look)
+        }
+        result => result,
+    }
+}
+
+fn run_once(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     let prd = args.prd.clone();
     let loaded = PrdFile::new(&prd).load()?;
     let mut tree = open_tree(&prd)?;
@@ -39,6 +51,7 @@ pub fn run(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
     let mut plan = Plan::new(flags(args), &ui::env_var, file, &root)?;
     check_script(&plan)?;
     let mut reporter = ui::reporter(look);
+    journal::require_whole(&journal_path(&tree)?)?;
     end_what_is_left(&tree, &plan, reporter.as_mut())?;
     let human = Arc::new(TerminalHuman::new(look.color));
     let secrets = secrets();

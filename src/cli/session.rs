@@ -17,7 +17,7 @@ use crate::git::{Keeping, WorkTree};
 use crate::process::Supervisor;
 use crate::report::Publisher;
 use crate::settings::{self, Plan};
-use crate::store::journal::{Journal, Scope, SqliteJournal};
+use crate::store::journal::{Journal, Scope, SqliteJournal, was_set_aside};
 use crate::store::lock::RunLock;
 use crate::store::room::{Room, private_folder};
 use crate::store::wishes::Wishes;
@@ -61,9 +61,9 @@ pub struct Session<'a> {
 impl Session<'_> {
     pub fn run(mut self) -> Result<u8, CliError> {
         let _lock = self.lock;
-        let journal =
-            SqliteJournal::open(&journal_path(&self.tree)?, scope(&self.tree, &self.place))?;
-        let wishes = Wishes::open(&journal_path(&self.tree)?, &work_tree_name(&self.tree))?;
+        let path = journal_path(&self.tree)?;
+        let journal = SqliteJournal::open(&path, scope(&self.tree, &self.place))?;
+        let wishes = Wishes::open(&path, &work_tree_name(&self.tree))?;
         let room = Room::open(self.tree.root())?;
         let agent = agent(self.plan, self.tree.root())?;
         let gates = gates(self.plan, self.backlog.current(), self.dry);
@@ -93,6 +93,7 @@ impl Session<'_> {
             keeping: Keeping { count: self.plan.keep_snapshots, days: self.plan.keep_days },
             branch: self.branch,
             branch_is_chosen: self.plan.branch.is_some(),
+            journal_was_damaged: was_set_aside(&path),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let supervisor = Supervisor {

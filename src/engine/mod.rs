@@ -19,6 +19,7 @@ mod names;
 pub mod ports;
 mod progress;
 mod question;
+mod rebuild;
 mod resume;
 mod signals;
 mod staged;
@@ -124,6 +125,8 @@ pub struct Orders {
     pub branch: Option<String>,
     /// The human named the branch for this process.
     pub branch_is_chosen: bool,
+    /// The journal before this one was damaged: what this one does not know may have been.
+    pub journal_was_damaged: bool,
 }
 
 /// What the loop waits for.

@@ -1,6 +1,7 @@
 //! Beginning a run, or going on with one that was interrupted.
 
 use std::collections::{BTreeSet, HashMap};
+use std::iter;
 
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
@@ -31,6 +32,7 @@ impl Engine {
         parts.reporter.on_earlier(&events);
         let resumed = state.is_open() && is_same(&state, parts.backlog.current());
         let cut_off = resumed && state.cut_off;
+        let rebuilding = orders.journal_was_damaged && events.is_empty();
         let run = match &state.run {
             Some(run) if resumed => run.run.clone(),
             _ => Uuid::now_v7().to_string(),
@@ -60,7 +62,7 @@ impl Engine {
         if resumed {
             engine.go_on(cut_off)?;
         } else {
-            engine.start_anew()?;
+            engine.start_anew(rebuilding)?;
         }
         engine.orders.policy.attempts_before = engine.state.attempts;
         // After a crash nobody can tell the agent's commits from the human's.
@@ -103,9 +105,13 @@ impl Engine {
 
     /// The run and the marks that it begins with are one fact: without them, the next process
     /// would take every mark in the file for an agent's.
-    fn start_anew(&mut self) -> Result<(), EngineError> {
+    fn start_anew(&mut self, rebuilding: bool) -> Result<(), EngineError> {
         self.leave_what_does_not_go_on()?;
-        let marks = self.marks_in_the_file();
+        let known = if rebuilding {
+            self.known_without_a_journal()?
+        } else {
+            vec![self.marks_in_the_file()]
+        };
         let backlog = self.parts.backlog.current();
         let started = RunStarted {
             run: self.run.clone(),
@@ -117,7 +123,8 @@ impl Engine {
             allow_dirty: self.orders.allow_dirty,
             carried: carried(&self.state, backlog),
         };
-        self.record(vec![Event::RunStarted(started), marks])
+        self.record(iter::once(Event::RunStarted(started)).chain(known).collect())?;
+        if rebuilding { self.tell_what_is_known() } else { Ok(()) }
     }
 
     /// Old states of the work tree cost nothing but room: that they stay is no reason to stop.

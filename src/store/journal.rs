@@ -1,5 +1,7 @@
 //! The journal: every fact of every run, in SQLite, out of the reach of `git clean`.
 
+mod damage;
+mod newest;
 pub(super) mod schema;
 
 use std::path::Path;
@@ -7,6 +9,10 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 
 use crate::core::event::{Event, Recorded, VERSION};
+
+use newest::Newest;
+
+pub use damage::{require_whole, set_aside, was_set_aside};
 
 /// Which events belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +33,11 @@ pub enum JournalError {
         known = schema::KNOWN
     )]
     Newer { path: String, found: i64 },
+    #[error(
+        "the journal is damaged ({0}): `ralph run` sets it aside and goes on with a new one, \
+         rebuilt from the backlog, the refs and the commits' trailers"
+    )]
+    Damaged(String),
     #[error("the journal could not be written, is the disk full? {0}")]
     Write(rusqlite::Error),
     #[error("the journal could not be read: {0}")]
@@ -46,6 +57,7 @@ pub trait Journal {
 pub struct SqliteJournal {
     connection: Connection,
     scope: Scope,
+    newest: Newest,
 }
 
 /// A run without an end.
@@ -58,7 +70,7 @@ pub struct OpenRun {
 
 impl SqliteJournal {
     pub fn open(path: &Path, scope: Scope) -> Result<Self, JournalError> {
-        Ok(Self { connection: schema::connect(path)?, scope })
+        Ok(Self { connection: schema::connect(path)?, scope, newest: Newest::beside(path) })
     }
 
     /// The runs of a work tree that have no end, whatever their backlog.
@@ -66,12 +78,11 @@ impl SqliteJournal {
         if !path.exists() {
             return Ok(Vec::new());
         }
-        let rows = last_events(&schema::connect(path)?, work_tree).map_err(JournalError::Read)?;
+        let rows = last_events(&schema::connect(path)?, work_tree);
         let mut open = Vec::new();
-        for (run, began, payload) in rows {
-            let last: Event = serde_json::from_str(&payload).map_err(JournalError::Payload)?;
-            if !matches!(last, Event::RunEnded { .. }) {
-                open.push(OpenRun { run, began });
+        for (began, last) in rows.map_err(JournalError::reading)? {
+            if !matches!(last.event()?, Event::RunEnded { .. }) {
+                open.push(OpenRun { run: last.run, began });
             }
         }
         Ok(open)
@@ -79,16 +90,47 @@ impl SqliteJournal {
 }
 
 /// Each run with the time of its first event, and its last event.
-fn last_events(
-    connection: &Connection,
-    work_tree: &str,
-) -> rusqlite::Result<Vec<(String, i64, String)>> {
+fn last_events(connection: &Connection, work_tree: &str) -> rusqlite::Result<Vec<(i64, Row)>> {
     let mut query = connection.prepare(
-        "SELECT run, began, payload FROM events JOIN (
+        "SELECT seq, run, at, payload, sum, began FROM events JOIN (
              SELECT MAX(seq) AS last, MIN(at) AS began FROM events WHERE work_tree = ?1 GROUP BY run
          ) ON seq = last ORDER BY seq",
     )?;
-    query.query_map([work_tree], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+    query.query_map([work_tree], |row| Ok((row.get(5)?, Row::of(row)?)))?.collect()
+}
+
+/// An event as it lies in the database.
+struct Row {
+    seq: i64,
+    run: String,
+    at: i64,
+    payload: String,
+    /// None: written by a ralph that did not know of it.
+    sum: Option<i64>,
+}
+
+impl Row {
+    fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            seq: row.get(0)?,
+            run: row.get(1)?,
+            at: row.get(2)?,
+            payload: row.get(3)?,
+            sum: row.get(4)?,
+        })
+    }
+
+    fn event(&self) -> Result<Event, JournalError> {
+        let sum = sum_of(&self.run, self.at, &self.payload);
+        if self.sum.is_some_and(|written| written != sum) {
+            return Err(JournalError::Damaged(format!("event {} was changed", self.seq)));
+        }
+        serde_json::from_str(&self.payload).map_err(JournalError::Payload)
+    }
+}
+
+fn sum_of(run: &str, at: i64, payload: &str) -> i64 {
+    damage::sum(&[run, &at.to_string(), payload])
 }
 
 impl Journal for SqliteJournal {
@@ -99,38 +141,38 @@ impl Journal for SqliteJournal {
         let write = |connection: &mut Connection| {
             let transaction = connection.transaction()?;
             let mut insert = transaction.prepare_cached(
-                "INSERT INTO events (backlog, work_tree, run, at, version, payload)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO events (backlog, work_tree, run, at, version, payload, sum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?;
             for payload in &payloads {
                 let (backlog, tree) = (&scope.backlog, &scope.work_tree);
-                insert.execute(params![backlog, tree, run, at, VERSION, payload])?;
+                let sum = sum_of(run, at, payload);
+                insert.execute(params![backlog, tree, run, at, VERSION, payload, sum])?;
             }
             drop(insert);
             transaction.commit()
         };
-        write(&mut self.connection).map_err(JournalError::Write)
+        write(&mut self.connection).map_err(JournalError::writing)?;
+        self.newest.note(self.connection.last_insert_rowid());
+        Ok(())
     }
 
     fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), JournalError> {
-        let rows = self.rows(cursor).map_err(JournalError::Read)?;
-        let last = rows.last().map_or(cursor, |(seq, ..)| *seq);
-        let parse = |(_, at, payload): (i64, i64, String)| {
-            let event = serde_json::from_str(&payload).map_err(JournalError::Payload)?;
-            Ok(Recorded { at, event })
-        };
-        Ok((rows.into_iter().map(parse).collect::<Result<_, _>>()?, last))
+        let rows = self.rows(cursor).map_err(JournalError::reading)?;
+        let last = rows.last().map_or(cursor, |row| row.seq);
+        let parse = |row: &Row| Ok(Recorded { at: row.at, event: row.event()? });
+        Ok((rows.iter().map(parse).collect::<Result<_, _>>()?, last))
     }
 }
 
 impl SqliteJournal {
-    fn rows(&self, cursor: i64) -> rusqlite::Result<Vec<(i64, i64, String)>> {
+    fn rows(&self, cursor: i64) -> rusqlite::Result<Vec<Row>> {
         let mut query = self.connection.prepare_cached(
-            "SELECT seq, at, payload FROM events
+            "SELECT seq, run, at, payload, sum FROM events
              WHERE backlog = ?1 AND work_tree = ?2 AND seq > ?3 ORDER BY seq",
         )?;
         let scope = params![self.scope.backlog, self.scope.work_tree, cursor];
-        query.query_map(scope, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+        query.query_map(scope, Row::of)?.collect()
     }
 }
 

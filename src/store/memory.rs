@@ -21,14 +21,14 @@ impl Memory {
         self.connection
             .query_row("SELECT value FROM remembered WHERE key = ?1", [key], |row| row.get(0))
             .optional()
-            .map_err(JournalError::Read)
+            .map_err(JournalError::reading)
     }
 
     pub fn remember(&self, key: &str, value: &str) -> Result<(), JournalError> {
         self.connection
             .execute("INSERT OR REPLACE INTO remembered VALUES (?1, ?2)", [key, value])
             .map(|_| ())
-            .map_err(JournalError::Write)
+            .map_err(JournalError::writing)
     }
 }
 

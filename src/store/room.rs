@@ -110,6 +110,12 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     options.open(path).map_err(naming(path))
 }
 
+/// The same, over what is in it already.
+pub fn keep_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).open(path).map_err(naming(path))
+}
+
 /// The same, after what is in it already.
 pub fn append_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(naming(path))

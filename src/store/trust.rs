@@ -23,7 +23,7 @@ impl TrustStore {
         self.connection
             .prepare_cached("SELECT 1 FROM trust WHERE what = ?1 AND text = ?2")
             .and_then(|mut query| query.exists([what, text]))
-            .map_err(JournalError::Read)
+            .map_err(JournalError::reading)
     }
 
     /// All of them or none.
@@ -42,7 +42,7 @@ impl TrustStore {
             }
             transaction.commit()
         };
-        write(&mut self.connection).map_err(JournalError::Write)
+        write(&mut self.connection).map_err(JournalError::writing)
     }
 }
 

@@ -11,6 +11,7 @@ mod bad_days;
 mod check;
 mod commands;
 mod commits;
+mod damage;
 mod disk;
 mod dry_run;
 mod earlier_runs;

@@ -10,7 +10,7 @@ use crate::store::room::append_private;
 
 /// Each leads from one version to the next, beginning at an empty file. Those that were released
 /// stay as they are: what changes comes as one more.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "CREATE TABLE events (
          seq       INTEGER PRIMARY KEY,
          backlog   TEXT    NOT NULL,
@@ -28,6 +28,7 @@ const MIGRATIONS: [&str; 4] = [
          at   INTEGER NOT NULL,
          PRIMARY KEY (what, text)
      ) WITHOUT ROWID;",
+    "ALTER TABLE events ADD COLUMN sum INTEGER;",
     "CREATE TABLE wishes (
          id        INTEGER PRIMARY KEY,
          work_tree TEXT    NOT NULL,
@@ -39,15 +40,23 @@ const MIGRATIONS: [&str; 4] = [
 /// The version of the tables that this program knows.
 pub const KNOWN: i64 = MIGRATIONS.len() as i64;
 
+const SMALLEST_PAGE: u64 = 512;
+
 /// How long another process may keep the database to itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A database with the tables of this program. One of a newer program is not touched.
 pub fn connect(path: &Path) -> Result<Connection, JournalError> {
     let shown = path.display().to_string();
-    let failed = |source| JournalError::Open { path: shown.clone(), source };
+    let failed = |source| match JournalError::reading(source) {
+        JournalError::Read(source) => JournalError::Open { path: shown.clone(), source },
+        damaged => damaged,
+    };
     // SQLite gives the files beside it the mode of the database.
     let _ = append_private(path);
+    if is_cut_off(path) {
+        return Err(JournalError::Damaged("it is cut off".to_owned()));
+    }
     let mut connection = Connection::open(path).map_err(failed)?;
     connection.busy_timeout(PATIENCE).map_err(failed)?;
     let found = version(&connection).map_err(failed)?;
@@ -59,6 +68,11 @@ pub fn connect(path: &Path) -> Result<Connection, JournalError> {
         migrate(&mut connection, &MIGRATIONS).map_err(failed)?;
     }
     Ok(connection)
+}
+
+/// SQLite would take it for a new one. An empty one is: whoever made it was killed right then.
+fn is_cut_off(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| (1..SMALLEST_PAGE).contains(&file.len()))
 }
 
 /// A fact that was reported must survive a power cut: full sync.

@@ -136,3 +136,23 @@ fn says_when_the_file_or_its_folder_cannot_be_written() {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
+
+#[test]
+fn no_byte_that_is_flipped_or_missing_makes_a_story_pass() {
+    let (_folder, file) = folder_with(SMALL.as_bytes());
+    for at in 0..SMALL.len() {
+        let mut spoilt = vec![SMALL.as_bytes()[..at].to_vec()];
+        for bit in 0..8 {
+            let mut flipped = SMALL.as_bytes().to_vec();
+            flipped[at] ^= 1 << bit;
+            spoilt.push(flipped);
+        }
+        for bytes in spoilt {
+            fs::write(file.path(), &bytes).unwrap();
+            match file.load() {
+                Ok(loaded) => assert_eq!(loaded.backlog.done(), 0, "byte {at}: {}", loaded.text),
+                Err(error) => assert!(error.to_string().contains("PRD.json"), "byte {at}: {error}"),
+            }
+        }
+    }
+}

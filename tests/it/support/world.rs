@@ -78,6 +78,13 @@ impl World {
         world
     }
 
+    /// The same files in a folder of their own.
+    pub fn copy(&self) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        copy(self.folder.path(), folder.path());
+        Self { folder }
+    }
+
     pub fn root(&self) -> PathBuf {
         self.folder.path().join("repo")
     }
@@ -254,6 +261,18 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         }
         assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for path in entries(from) {
+        let place = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            fs::create_dir(&place).unwrap();
+            copy(&path, &place);
+        } else {
+            fs::copy(&path, &place).unwrap();
+        }
     }
 }
 
