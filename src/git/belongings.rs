@@ -54,7 +54,7 @@ impl WorkTree {
             changes.push(Change { path: path.clone(), old, new });
         }
         self.require_writable(&changes)?;
-        self.write_files(&tree, &changes)
+        self.replace_files(&tree, &changes)
     }
 
     fn uncommitted_at(&self, base: &Base) -> Result<Vec<Change>, GitError> {

@@ -7,9 +7,12 @@ use std::path::Path;
 use git2::build::CheckoutBuilder;
 use git2::{Index, Repository, Tree};
 
-use super::WorkTree;
 use super::changes::{Change, Entry};
 use super::error::{Doing, GitError, file_error};
+use super::{OWN_GIT_FOLDER, WorkTree};
+
+/// In the work tree's own git folder: where a file is written before it gets its place.
+const HALF_DONE: &str = "half-done";
 
 impl WorkTree {
     /// Makes the files on disk what the changes' new side says; `tree` has it.
@@ -21,18 +24,58 @@ impl WorkTree {
         let paths = written.map(|change| change.path.as_path());
         // Attributes decide how the other files are written.
         let (rules, others): (Vec<_>, Vec<_>) = paths.partition(|path| is_rules(path));
-        self.check_out(tree, &rules)?;
-        self.check_out(tree, &others)
+        self.check_out(tree, &rules, &self.root)?;
+        self.check_out(tree, &others, &self.root)
+    }
+
+    /// The same, and whoever is killed meanwhile leaves each file as it was or as it is to be, never
+    /// half of it: nobody could tell that from an edit.
+    pub(super) fn replace_files(
+        &self,
+        tree: &Tree<'_>,
+        changes: &[Change],
+    ) -> Result<(), GitError> {
+        let (written, gone): (Vec<_>, Vec<_>) = changes.iter().partition(|c| c.new.is_some());
+        gone.into_iter().try_for_each(|change| self.delete_file(&change.path))?;
+        let (rules, others): (Vec<_>, Vec<_>) =
+            written.into_iter().partition(|c| is_rules(&c.path));
+        for change in rules.into_iter().chain(others) {
+            self.replace_file(tree, &change.path)?;
+        }
+        Ok(())
+    }
+
+    fn replace_file(&self, tree: &Tree<'_>, path: &Path) -> Result<(), GitError> {
+        let folder = self.git_dir.join(OWN_GIT_FOLDER).join(HALF_DONE);
+        let file = self.root.join(path);
+        let prepare = || {
+            clear(&folder)?;
+            fs::create_dir_all(&folder)?;
+            file.parent().map_or(Ok(()), fs::create_dir_all)
+        };
+        prepare().map_err(file_error("write", &file))?;
+        self.check_out(tree, &[path], &folder)?;
+        match fs::rename(folder.join(path), &file) {
+            // The repository is on another disk than its files.
+            Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+                self.check_out(tree, &[path], &self.root)?;
+            }
+            renamed => renamed.map_err(file_error("write", &file))?,
+        }
+        clear(&folder).map_err(file_error("delete", &folder))
     }
 
     /// Through libgit2's checkout, which knows line endings, links and modes.
-    fn check_out(&self, tree: &Tree<'_>, paths: &[&Path]) -> Result<(), GitError> {
+    fn check_out(&self, tree: &Tree<'_>, paths: &[&Path], into: &Path) -> Result<(), GitError> {
         // Without any path, libgit2 would check out all of them.
         if paths.is_empty() {
             return Ok(());
         }
         let mut options = CheckoutBuilder::new();
         options.force().recreate_missing(true).update_index(false).disable_pathspec_match(true);
+        if into != self.root {
+            options.target_dir(into);
+        }
         for path in paths {
             options.path(*path);
         }
@@ -69,6 +112,13 @@ impl WorkTree {
                 break;
             }
         }
+    }
+}
+
+fn clear(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
