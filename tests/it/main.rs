@@ -23,6 +23,7 @@ mod hostile;
 mod interrupt;
 mod keep;
 mod kept;
+mod kills;
 mod limits;
 mod mark;
 mod nudge;

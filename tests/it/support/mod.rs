@@ -1,7 +1,9 @@
 //! A world of its own for each test.
 
+pub mod always;
 pub mod api;
 pub mod daemon;
+pub mod faults;
 mod prd;
 pub mod pty;
 pub mod world;
