@@ -227,13 +227,20 @@ pub struct CheckArgs {
     about = "Write PRD.json and PROMPT.md to start from",
     long_about = "Write PRD.json and PROMPT.md to start from.\n\n\
         PRD.json is a backlog with a few stories, PROMPT.md the instructions that every \
-        iteration begins with. Make them yours, then `ralph run --dry-run`.",
-    after_help = "Examples:\n  ralph init\n  ralph init plans/"
+        iteration begins with. Make them yours, then `ralph run --dry-run`.\n\n\
+        In a terminal, the tests that the project seems to have are offered as gates: commands that \
+        have to pass before a story is done. What you accept, or name with --gate, is written to \
+        ralph.toml and needs no `ralph trust`.",
+    after_help = "Examples:\n  ralph init\n  ralph init plans/\n  \
+        ralph init --gate 'cargo test' --gate 'cargo clippy -- -D warnings'"
 )]
 pub struct InitArgs {
     /// Where to write them; existing files are never overwritten
     #[arg(value_name = "FOLDER", default_value = ".", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
+    /// A command that has to pass before a story is done; more than one, in their order
+    #[arg(long, value_name = "COMMAND")]
+    pub gate: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ use crate::ui::UiOptions;
 
 use super::args::InitArgs;
 use super::error::CliError;
+use super::gates;
 use super::print;
 
 const PRD: &str = include_str!("../../PRD.example.json");
@@ -23,6 +24,7 @@ pub fn init(args: &InitArgs, look: &UiOptions) -> Result<u8, CliError> {
         let what = if written { "wrote" } else { "kept, it was there already:" };
         report.push_str(&format!("{what} {}\n", path.display()));
     }
+    report.push_str(&gates::set_up(args, look)?);
     if !look.quiet {
         report.push_str("Edit them, then: ralph check && ralph run --dry-run && ralph run\n");
         print(&report)?;
@@ -51,7 +53,7 @@ fn not_written(path: &Path, error: &io::Error) -> CliError {
 }
 
 /// False when something is there already.
-fn write_new(path: &Path, text: &str) -> io::Result<bool> {
+pub fn write_new(path: &Path, text: &str) -> io::Result<bool> {
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),

@@ -8,6 +8,7 @@ mod damaged;
 mod diff;
 mod dry_run;
 mod error;
+mod gates;
 mod init;
 mod kept_args;
 mod log;

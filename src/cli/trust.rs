@@ -25,6 +25,9 @@ use super::print;
 use super::run::open_tree;
 use super::session::{exit_code, journal_path, now};
 
+/// Where the gates of every story come from.
+pub const GATE: &str = "gate in ralph.toml";
+
 /// Something that would be run, or decides what may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clause {
@@ -36,7 +39,7 @@ pub struct Clause {
 /// What a human has to have seen before a run begins.
 pub fn clauses(plan: &Plan, agent: &AgentSettings, backlog: &Backlog, root: &Path) -> Vec<Clause> {
     let mut clauses: Vec<Clause> =
-        plan.verify.iter().map(|gate| clause("gate in ralph.toml", gate_text(gate))).collect();
+        plan.verify.iter().map(|gate| clause(GATE, gate_text(gate))).collect();
     for story in &backlog.stories {
         let what = format!("gate of {}", story.id);
         clauses.extend(story.verify.iter().map(|gate| clause(&what, gate_text(gate))));

@@ -19,4 +19,18 @@ impl TerminalHuman {
         };
         self.confirm(&doubt, patience)
     }
+
+    /// Whether these commands shall decide what is done.
+    pub fn ask_gates(&self, commands: &str, patience: Duration) -> Result<bool, Asked> {
+        let doubt = Doubt {
+            heading: "Gates",
+            summary: "Shall a story count as done only when these pass?",
+            facts: commands,
+            means: "They run in the work tree when an agent says that it is done. ralph.toml can \
+                    have others at any time.",
+            no: ('n', "no gates now"),
+            yes: ('y', "yes, write them to ralph.toml"),
+        };
+        self.confirm(&doubt, patience)
+    }
 }

@@ -190,6 +190,7 @@ fn an_agent_cannot_change_what_it_is_measured_by() {
         ("sed -i 's/it is done/nothing/' PRD.json", "its criteria changed meanwhile"),
         ("sed -i 's/test -e done/true/' PRD.json", "its gates changed meanwhile"),
         ("echo more >> tests/a.txt", "`tests/a.txt` changed meanwhile"),
+        ("rm tests/a.txt", "`tests/a.txt` changed meanwhile"),
     ] {
         let prd = Prd::stories(0).story(r#""verify": ["test -e done"]"#);
         let script = format!(

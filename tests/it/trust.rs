@@ -99,3 +99,36 @@ fn an_agent_cannot_trust_itself() {
     assert_eq!(ended.status.code(), Some(1));
     assert_eq!(run(&world).code, 1);
 }
+
+#[test]
+fn gates_that_are_accepted_when_a_project_is_set_up_need_no_trust() {
+    let world = World::new();
+    let said = world.ralph(&["init", "--gate", "test -e mock", "--gate", "true"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let said = world.ralph(&["run", "--agent", "mock", "--once"]);
+    assert!(!said.err.contains("ralph trust"), "{}", said.err);
+    let message = world.git(&["log", "-1", "--format=%B"]);
+    assert!(message.contains("Ralph-Gate: test -e mock"), "{message}");
+    let again = world.ralph(&["init", "--gate", "false"]);
+    assert_eq!(again.code, 2, "{}", again.err);
+    assert!(world.read("ralph.toml").contains("test -e mock"));
+}
+
+#[test]
+fn in_a_terminal_the_projects_tests_are_offered_as_gates() {
+    for (key, accepted) in [("y", true), ("n", false)] {
+        let world = World::new();
+        world.write("Makefile", "test:\n\ttrue\n");
+        let mut command = world.command(crate::support::world::RALPH);
+        command.arg("init");
+        let mut terminal = Terminal::start(command);
+        let screen = terminal.await_text("[y]");
+        assert!(screen.contains("make test"), "{screen}");
+        terminal.press(key);
+        let (code, screen) = terminal.finish();
+        assert_eq!(code, 0, "{screen}");
+        let settings = std::fs::read_to_string(world.path("ralph.toml")).unwrap_or_default();
+        assert_eq!(settings.contains("\"make test\""), accepted, "{settings}");
+        assert!(world.path("PRD.json").exists());
+    }
+}
