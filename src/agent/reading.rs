@@ -38,6 +38,8 @@ pub struct Reading {
     /// A turn began, and its result is not in yet.
     in_turn: bool,
     last_words: Vec<u8>,
+    /// The main agent's last text, at most its end.
+    last_said: String,
     anything: bool,
 }
 
@@ -56,6 +58,8 @@ pub struct Read {
     pub started: Option<Started>,
     /// What it was not allowed to do, as the rule that would allow it, and how often it tried.
     pub denied: BTreeMap<String, u32>,
+    /// What it said last, at least its end.
+    pub final_text: String,
 }
 
 /// For the live display.
@@ -81,6 +85,7 @@ impl Reading {
             background: Background::default(),
             in_turn: false,
             last_words: Vec::new(),
+            last_said: String::new(),
             anything: false,
         }
     }
@@ -132,6 +137,7 @@ impl Reading {
         let plain = &mut self.plain;
         self.echo.finish(|line| say_line(plain, line));
         self.seen.last_words = last_line(&self.last_words);
+        let final_text = self.final_text();
         let scanner = if self.seen.structured { self.structured } else { self.plain };
         Read {
             signals: scanner.finish(),
@@ -139,6 +145,18 @@ impl Reading {
             usage: self.usage,
             started: self.started,
             denied: self.denied,
+            final_text,
+        }
+    }
+
+    fn final_text(&mut self) -> String {
+        if !self.seen.structured {
+            return String::from_utf8_lossy(&self.last_words).into_owned();
+        }
+        let result = self.seen.result.as_ref().map(|result| end_of(&result.text, LAST_WORDS));
+        match result.filter(|text| !text.trim().is_empty()) {
+            Some(text) => text.to_owned(),
+            None => std::mem::take(&mut self.last_said),
         }
     }
 
@@ -169,6 +187,7 @@ impl Reading {
         for text in &told.said {
             self.structured.push(text);
             self.structured.end_message();
+            end_of(text, LAST_WORDS).clone_into(&mut self.last_said);
             heard(Heard::Said(text));
         }
         for doing in &told.doing {
@@ -244,6 +263,12 @@ fn readable(line: &[u8]) -> Cow<'_, str> {
 fn say_line(scanner: &mut Scanner, line: &str) {
     scanner.push(line);
     scanner.push("\n");
+}
+
+/// The last so many bytes, or a little more.
+fn end_of(text: &str, most: usize) -> &str {
+    let start = (0..=text.len().saturating_sub(most)).rev().find(|at| text.is_char_boundary(*at));
+    text.get(start.unwrap_or_default()..).unwrap_or(text)
 }
 
 /// The last line that says something: errors stand at the end.

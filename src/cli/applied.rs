@@ -7,7 +7,7 @@ use crate::agent::Agent;
 use crate::core::gate::{Gate, Gates};
 use crate::core::id::StoryId;
 use crate::core::secrets::Rules;
-use crate::report::{AppliedGate, Settings, Waits};
+use crate::report::{AppliedGate, AppliedLimits, Settings, Waits};
 use crate::settings::Plan;
 
 pub fn settings(
@@ -23,6 +23,7 @@ pub fn settings(
         branch: branch.map(str::to_owned),
         max_iterations: plan.max_iterations,
         max_attempts: plan.max_attempts.get(),
+        limits: limits(plan),
         stuck_threshold: plan.stuck_threshold.get(),
         once: plan.once,
         story: plan.story.clone(),
@@ -36,8 +37,22 @@ pub fn settings(
     }
 }
 
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn limits(plan: &Plan) -> AppliedLimits {
+    let limits = &plan.limits;
+    AppliedLimits {
+        max_consecutive_errors: limits.max_consecutive_errors,
+        max_run_time_ms: limits.max_run_time.map(ms),
+        max_average_iteration_ms: limits.max_average_iteration.map(ms),
+        cool_down_ms: limits.cool_down.map(ms),
+        backoff_ms: limits.backoff.map(ms),
+    }
+}
+
 fn waits(plan: &Plan) -> Waits {
-    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     Waits {
         answer_ms: ms(plan.answer_timeout),
         first_event_ms: ms(plan.timeouts.first_event),

@@ -101,10 +101,15 @@ pub enum Command {
         ralph run --agent-command 'my-agent --print'\n  \
         ralph run --on-escalation park         ask nothing now, list the questions at the end\n\n\
         Environment:\n  \
-        MAX_ITERATIONS         as --max-iterations\n  \
-        RALPH_ANSWER_TIMEOUT   as --answer-timeout\n  \
-        STUCK_THRESHOLD        a question after the same error this often in a row [default: 3]\n  \
-        VISUAL, EDITOR         where you write longer guidance [default: vi]\n\n\
+        MAX_ITERATIONS                as --max-iterations\n  \
+        RALPH_MAX_RUN_TIME            as --max-run-time\n  \
+        RALPH_MAX_CONSECUTIVE_ERRORS  as --max-consecutive-errors\n  \
+        RALPH_MAX_AVERAGE_ITERATION   as --max-average-iteration\n  \
+        RALPH_COOL_DOWN               the pause when it is not one story that fails [default: 30m]\n  \
+        RALPH_BACKOFF                 the unit of the rest after a failure [default: 1s]\n  \
+        RALPH_ANSWER_TIMEOUT          as --answer-timeout\n  \
+        STUCK_THRESHOLD               a question after the same error this often [default: 3]\n  \
+        VISUAL, EDITOR                where you write longer guidance [default: vi]\n\n\
         Exit codes:\n  \
         0              every story passes or was skipped (with --story: that one)\n  \
         1              ralph could not do its work\n  \
@@ -132,6 +137,18 @@ pub struct RunArgs {
     /// Stop after this many iterations, `none` for no limit [env: MAX_ITERATIONS] [default: 50]
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<String>,
+    /// Stop after this much work of agents and gates, `none` for no limit; waits do not count
+    /// [env: RALPH_MAX_RUN_TIME] [default: 12h]
+    #[arg(long, value_name = "TIME")]
+    pub max_run_time: Option<String>,
+    /// Stop after this many errors in a row, over all stories, `none` for no limit
+    /// [env: RALPH_MAX_CONSECUTIVE_ERRORS] [default: 5]
+    #[arg(long, value_name = "N")]
+    pub max_consecutive_errors: Option<String>,
+    /// Stop when an iteration takes longer than this on average
+    /// [env: RALPH_MAX_AVERAGE_ITERATION] [default: none]
+    #[arg(long, value_name = "TIME")]
+    pub max_average_iteration: Option<String>,
     /// Stop after one iteration
     #[arg(long)]
     pub once: bool,
@@ -248,8 +265,9 @@ pub struct InitArgs {
     about = "Show how the run stands",
     long_about = "Show how the run stands.\n\n\
         Each story with what it is now: passes, skipped, running, asks, parked or open; the \
-        questions that wait for you; and until when the run waits for the service. Changes \
-        nothing, and works while a run goes on.",
+        questions that wait for you; how long was worked; errors in a row; and until when the run \
+        waits, for the service or because its breaker is open. Changes nothing, and works while a \
+        run goes on.",
     after_help = "Examples:\n  ralph status\n  ralph status plans/auth.json --json"
 )]
 pub struct StatusArgs {

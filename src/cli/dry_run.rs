@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::core::backlog::Story;
 use crate::core::event::{Event, Recorded};
+use crate::core::limits::Limits;
 use crate::core::policy::OnEscalation;
 use crate::core::signal::Escalation;
 use crate::core::text::visible_line;
@@ -83,6 +84,7 @@ fn plan(args: &RunArgs) -> Result<Plan, CliError> {
     let mut plan = Plan::new(flags, &ui::env_var, SettingsFile::default(), &root)?;
     plan.agent = AgentChoice::Mock { script };
     plan.max_iterations = None;
+    plan.limits = Limits::NONE;
     plan.min_free_disk = None;
     plan.on_escalation = OnEscalation::Park;
     check_script(&plan)?;

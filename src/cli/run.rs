@@ -119,6 +119,9 @@ pub fn open_tree(prd: &Path) -> Result<WorkTree, CliError> {
 pub fn flags(args: RunArgs) -> Flags {
     Flags {
         max_iterations: args.max_iterations,
+        max_consecutive_errors: args.max_consecutive_errors,
+        max_run_time: args.max_run_time,
+        max_average_iteration: args.max_average_iteration,
         on_escalation: args.on_escalation.map(|what| match what {
             OnEscalationArg::Ask => OnEscalation::Ask,
             OnEscalationArg::Park => OnEscalation::Park,

@@ -140,6 +140,7 @@ fn policy(plan: &Plan, human_present: bool) -> Policy {
         stuck_threshold: plan.stuck_threshold,
         max_attempts: plan.max_attempts,
         fresh_start_after: plan.fresh_start_after,
+        limits: plan.limits,
         on_escalation: plan.on_escalation,
         on_limit: plan.on_limit,
         min_free_disk: plan.min_free_disk,
@@ -167,9 +168,14 @@ pub fn exit_code(ending: &Ending) -> u8 {
         Ending::Stopped(reason) => match reason {
             StopReason::AllDone | StopReason::StoryDone { .. } => 0,
             StopReason::AgentUnusable { .. } => 1,
-            StopReason::Once | StopReason::MaxIterations { .. } | StopReason::UsageLimit { .. } => {
-                3
-            }
+            StopReason::Once
+            | StopReason::BreakerOpen { .. }
+            | StopReason::FailsAtOnce { .. }
+            | StopReason::ConsecutiveErrors { .. }
+            | StopReason::MaxIterations { .. }
+            | StopReason::MaxRunTime { .. }
+            | StopReason::SlowIterations { .. }
+            | StopReason::UsageLimit { .. } => 3,
             StopReason::NothingToSelect { .. }
             | StopReason::ServiceDown { .. }
             | StopReason::AccountTrouble { .. }

@@ -8,9 +8,11 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use crate::core::backlog::{Backlog, Story};
+use crate::core::breaker::Phase;
 use crate::core::state::RunState;
 use crate::core::text::{visible, visible_line};
 use crate::git::WorkTree;
+use crate::report::BreakerState;
 use crate::store::lock;
 use crate::store::prd::PrdFile;
 use crate::ui;
@@ -65,7 +67,28 @@ fn run_line(state: &RunState, holder: Option<&str>) -> String {
         1 => "1 iteration".to_owned(),
         count => format!("{count} iterations"),
     };
-    format!("run {} · {iterations} · {stands}", ui::short_run(&run.run))
+    let worked = ui::duration(state.worked.ms());
+    format!("run {} · {iterations} · {stands} · {worked} of work", ui::short_run(&run.run))
+}
+
+/// What an open run is in for, when nothing comes of its iterations.
+fn errors_line(state: &RunState) -> Option<String> {
+    let phase = &state.breaker.phase;
+    if let (Phase::HalfOpen { why } | Phase::Failed { why }, true) = (phase, state.is_open()) {
+        return Some(format!(
+            "breaker half-open, after {}: one more failure stops the run",
+            visible_line(why)
+        ));
+    }
+    match state.slump.errors(u32::MAX) {
+        _ if !state.is_open() => None,
+        0 | 1 => None,
+        count => Some(format!("{count} errors in a row: {}", first_line(&state.slump.last_error))),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    visible_line(text.lines().next().unwrap_or_default())
 }
 
 fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String {
@@ -74,9 +97,12 @@ fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String 
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{} · {done}/{total} complete", visible_line(&backlog.project));
     let _ = writeln!(text, "{}", run_line(state, holder));
-    if let Some((row, until)) = state.wait(now()) {
-        let until = ui::day_and_time(until, &TimeZone::system());
-        let _ = writeln!(text, "waits until {until}: {}", visible_line(&row.error));
+    if let Some(wait) = state.wait(now()) {
+        let until = ui::day_and_time(wait.until, &TimeZone::system());
+        let _ = writeln!(text, "waits until {until}: {}", visible_line(&wait.error));
+    }
+    if let Some(errors) = errors_line(state) {
+        let _ = writeln!(text, "{errors}");
     }
     let widest = backlog.stories.iter().map(|story| story.id.as_str().len()).max().unwrap_or(0);
     for story in &backlog.stories {
@@ -109,9 +135,9 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
             })
         })
         .collect();
-    let wait = state.wait(now()).map(|(row, until)| {
-        let until = Timestamp::from_millisecond(until).unwrap_or(Timestamp::MAX);
-        json!({ "until": until.to_string(), "error": row.error })
+    let wait = state.wait(now()).map(|wait| {
+        let until = Timestamp::from_millisecond(wait.until).unwrap_or(Timestamp::MAX);
+        json!({ "until": until.to_string(), "error": wait.error })
     });
     json!({
         "project": backlog.project,
@@ -120,6 +146,9 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
         "run": state.run.as_ref().map(|run| &run.run),
         "running": holder.is_some(),
         "iterations": state.iterations,
+        "worked_ms": state.worked.ms(),
+        "errors_in_a_row": state.slump.errors(u32::MAX),
+        "breaker": BreakerState::from(&state.breaker.phase),
         "wait": wait,
         "agent_version": state.agent_version,
         "model": state.model,

@@ -4,14 +4,15 @@ use super::backlog::{Backlog, Story};
 use super::event::{Answer, Base};
 use super::health::Rung;
 use super::id::StoryId;
+use super::limits;
+use super::pause::{Wait, WaitFor};
 use super::policy::{OnEscalation, Policy, StopReason};
+use super::rut;
 use super::select::{Selection, is_ready, select};
-use super::signal::{Escalation, EscalationKind};
+use super::signal::Escalation;
 use super::state::{RunState, StoryState};
 use super::weather::Weather;
 
-/// The second time it was already shortened.
-const TOO_LONG: u32 = 2;
 /// Attempts that may run at the same time.
 const SLOTS: usize = 1;
 
@@ -27,7 +28,7 @@ pub enum Next {
         story: StoryId,
         attempt: String,
     },
-    /// The same error came too often: make a question of it.
+    /// The story gets nowhere: make a question of it.
     Raise {
         story: StoryId,
         question: Escalation,
@@ -72,9 +73,12 @@ pub enum Next {
     Climb(Due),
     /// What is under way must not go on: tell it to end, and keep its work.
     EndAttempts,
-    /// The service has a bad day: not before this moment.
-    WaitUntil {
-        at: i64,
+    /// Not before this moment.
+    WaitUntil(Wait),
+    /// It is not one story that fails: pause until then.
+    OpenBreaker {
+        why: String,
+        until: i64,
     },
     Stop(StopReason),
 }
@@ -84,6 +88,8 @@ pub enum Next {
 pub struct Moment {
     /// Milliseconds since the Unix epoch.
     pub now: i64,
+    /// How long the attempt under way has been at work, while the machine was awake.
+    pub busy_ms: u64,
     /// None where nobody can tell.
     pub disk: Option<FreeDisk>,
     /// An agent gets nowhere, and something is due.
@@ -111,10 +117,12 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, moment: &Mom
         return Next::Return { story };
     }
     if state.aborted && state.in_flight.is_empty() {
-        return Next::Stop(StopReason::Aborted);
+        let reason = limits::reason(state, backlog, policy, moment);
+        return Next::Stop(reason.unwrap_or(StopReason::Aborted));
     }
     let full = disk_is_low(policy, moment);
-    if full.is_some() && !state.in_flight.is_empty() {
+    let must_end = || full.is_some() || limits::run_time(state, policy, moment).is_some();
+    if !state.in_flight.is_empty() && must_end() {
         return Next::EndAttempts;
     }
     if let Some(due) = &moment.stuck
@@ -129,18 +137,17 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, moment: &Mom
         // A gate that fails for want of room would refuse a claim that is true.
         return full.unwrap_or(Next::Check { story, attempt });
     }
-    let wait = match weather(state, policy, moment.now) {
-        Weather::Stop(reason) => return Next::Stop(reason),
-        Weather::WaitUntil(at) => Some(Next::WaitUntil { at }),
-        Weather::Fine => None,
-    };
+    if let Some(reason) = agents_trouble(state, policy, moment.now) {
+        return Next::Stop(reason);
+    }
     questions(state, backlog, policy)
         .or_else(|| leave(state, backlog))
         .or_else(|| start_over(state, policy))
         .or_else(|| skip(state, backlog))
-        .or_else(|| settled(backlog, policy))
-        .or_else(|| limit(state, policy))
-        .or(wait)
+        .or_else(|| limits::reason(state, backlog, policy, moment).map(Next::Stop))
+        .or_else(|| state.wait_for_service(policy.on_limit, moment.now).map(Next::WaitUntil))
+        .or_else(|| breaker(state, policy, moment.now))
+        .or_else(|| rest(state, policy, moment.now))
         .or(full)
         .unwrap_or_else(|| attempt(state, backlog, policy))
 }
@@ -189,36 +196,8 @@ fn raise(story: &Story, known: &StoryState, policy: &Policy) -> Option<Next> {
     if known.question.is_some() {
         return None;
     }
-    let question = rut(story, known, policy)?;
+    let question = rut::question(story, known, policy)?;
     Some(Next::Raise { story: story.id.clone(), question })
-}
-
-/// The driver's own question about a story that gets nowhere.
-fn rut(story: &Story, known: &StoryState, policy: &Policy) -> Option<Escalation> {
-    let error = known.last_error.clone().unwrap_or_default();
-    let row = known.errors_in_a_row.as_ref().map_or(0, |(_, count)| *count);
-    let summary = if row >= policy.stuck_threshold.get() {
-        format!("the same error {row} times in a row: {error}")
-    } else if known.too_long >= TOO_LONG {
-        format!("the prompt is too long for the agent: {error}")
-    } else if known.tries >= policy.max_attempts.get() {
-        format!("{} attempts, and it is not complete", known.tries)
-    } else {
-        return None;
-    };
-    let options = [
-        "Try a different approach; do not repeat what did not work",
-        "Find the cause first and fix that, then go on with the story",
-        "Do the part of the story that is possible, and say what is missing",
-    ];
-    Some(Escalation {
-        kind: EscalationKind::Stuck,
-        summary,
-        context: error,
-        options: options.map(str::to_owned).to_vec(),
-        question: format!("How should {} go on?", story.id),
-        unread: None,
-    })
 }
 
 fn ask(story: &Story, known: &StoryState, policy: &Policy) -> Option<Next> {
@@ -257,31 +236,37 @@ fn skip(state: &RunState, backlog: &Backlog) -> Option<Next> {
     Some(Next::Skip { story: story.id.clone() })
 }
 
-fn settled(backlog: &Backlog, policy: &Policy) -> Option<Next> {
-    if backlog.remaining() == 0 {
-        return Some(Next::Stop(StopReason::AllDone));
+/// No story's fault, and nothing that another story would change.
+fn agents_trouble(state: &RunState, policy: &Policy, now: i64) -> Option<StopReason> {
+    if let Some(times) = state.slump.at_once() {
+        return Some(StopReason::FailsAtOnce { times, error: state.slump.last_error.clone() });
     }
-    let only = policy.only.as_ref()?;
-    let is_settled = backlog.story(only).is_some_and(Story::is_settled);
-    is_settled.then(|| Next::Stop(StopReason::StoryDone { story: only.clone() }))
+    match state.trouble.as_ref()?.weather(policy.on_limit, now) {
+        Weather::Stop(reason) => Some(reason),
+        Weather::Fine | Weather::WaitUntil(_) => None,
+    }
 }
 
-fn weather(state: &RunState, policy: &Policy, now: i64) -> Weather {
-    state.trouble.as_ref().map_or(Weather::Fine, |row| row.weather(policy.on_limit, now))
+fn breaker(state: &RunState, policy: &Policy, now: i64) -> Option<Next> {
+    let cool_down = policy.limits.cool_down?;
+    if let Some(why) = state.breaker.is_due(state.slump.breakdowns) {
+        let until = now.saturating_add(i64::try_from(cool_down.as_millis()).unwrap_or(i64::MAX));
+        return Some(Next::OpenBreaker { why, until });
+    }
+    state.cool_down(now).map(Next::WaitUntil)
+}
+
+/// A failure that comes at once must not come again and again at once.
+fn rest(state: &RunState, policy: &Policy, now: i64) -> Option<Next> {
+    let until = state.slump.rests_until(policy.limits.backoff).filter(|until| now < *until)?;
+    let error = state.slump.last_error.clone();
+    Some(Next::WaitUntil(Wait { what: WaitFor::Retry, error, until }))
 }
 
 fn disk_is_low(policy: &Policy, moment: &Moment) -> Option<Next> {
     let (floor, disk) = (policy.min_free_disk?, moment.disk.as_ref()?);
     let (free, place) = (disk.bytes, disk.place.clone());
     (free < floor).then_some(Next::Stop(StopReason::DiskLow { free, floor, place }))
-}
-
-fn limit(state: &RunState, policy: &Policy) -> Option<Next> {
-    if policy.once && state.attempts > policy.attempts_before {
-        return Some(Next::Stop(StopReason::Once));
-    }
-    let limit = policy.max_iterations?;
-    (state.iterations >= limit).then_some(Next::Stop(StopReason::MaxIterations { limit }))
 }
 
 fn attempt(state: &RunState, backlog: &Backlog, policy: &Policy) -> Next {

@@ -11,6 +11,7 @@ use super::evidence::{Concern, GateReport, Item};
 use super::id::StoryId;
 use super::outcome::Outcome;
 use super::policy::StopReason;
+use super::rut::Traces;
 use super::signal::{Escalation, Signals};
 use super::verdict::Verdict;
 use super::why;
@@ -159,8 +160,13 @@ pub enum Event {
         story: StoryId,
         base: Base,
     },
-    /// The human does not want to wait for the service any longer: the next attempt starts now.
+    /// The human does not want to wait any longer: the next attempt starts now.
     WaitCutShort,
+    /// It is not one story that fails: the run pauses until then (milliseconds since the epoch).
+    BreakerOpened {
+        why: String,
+        until: i64,
+    },
     /// The process was told to stop; the run stays open.
     RunInterrupted {
         signal: i32,
@@ -300,6 +306,17 @@ pub struct AttemptEnded {
     pub agent_version: Option<String>,
     #[serde(default)]
     pub model: Option<String>,
+    /// What it left that tells a rut from progress.
+    #[serde(default)]
+    pub traces: Traces,
+}
+
+impl AttemptEnded {
+    /// It ended well, claimed nothing and changed nothing.
+    pub fn did_nothing(&self) -> bool {
+        let came_to_nothing = matches!(self.verdict, Verdict::Failed { .. });
+        came_to_nothing && self.outcome == Outcome::Completed && self.traces.changed == Some(false)
+    }
 }
 
 /// What an attempt used, as far as the agent said.

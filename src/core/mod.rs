@@ -5,6 +5,7 @@
 //! rule can be tested as a table.
 
 pub mod backlog;
+pub mod breaker;
 pub mod decide;
 pub mod event;
 pub mod evidence;
@@ -12,15 +13,21 @@ pub mod findings;
 pub mod gate;
 pub mod health;
 pub mod id;
+pub mod likeness;
+pub mod limits;
 pub mod outcome;
+pub mod pause;
 pub mod permission;
 pub mod policy;
 pub mod prompt;
+pub mod rut;
 pub mod secrets;
 pub mod select;
 pub mod signal;
+pub mod slump;
 pub mod staging;
 pub mod state;
+pub mod test_paths;
 pub mod text;
 pub mod time;
 pub mod verdict;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::id::StoryId;
+use super::limits::Limits;
 use super::select::Blocked;
 
 /// What the human decided before the run, as far as decisions depend on it.
@@ -25,6 +26,7 @@ pub struct Policy {
     pub max_attempts: NonZeroU32,
     /// After so many failed attempts in a row a story starts over; None: never.
     pub fresh_start_after: Option<u32>,
+    pub limits: Limits,
     pub on_escalation: OnEscalation,
     pub on_limit: OnLimit,
     /// Bytes that must be free on the disk. None: nobody looks.
@@ -90,6 +92,31 @@ pub enum StopReason {
     Once,
     MaxIterations {
         limit: u32,
+    },
+    /// The breaker let one iteration through, and that failed too.
+    BreakerOpen {
+        why: String,
+        error: String,
+    },
+    /// Agents break down before they could do anything, so often and alike.
+    FailsAtOnce {
+        times: u32,
+        error: String,
+    },
+    /// Over all stories.
+    ConsecutiveErrors {
+        limit: u32,
+        error: String,
+    },
+    MaxRunTime {
+        limit_ms: u64,
+        worked_ms: u64,
+    },
+    /// An iteration takes too long on average.
+    SlowIterations {
+        limit_ms: u64,
+        average_ms: u64,
+        iterations: u32,
     },
     /// `--on-limit stop`. Seconds since the Unix epoch.
     UsageLimit {

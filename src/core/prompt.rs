@@ -39,6 +39,8 @@ pub struct Standing<'a> {
     pub reminder: Option<&'a str>,
     /// Failed attempts after which the tree went back to where the story began, oldest first.
     pub tried: &'a [Tried],
+    /// What speaks for a rut.
+    pub remark: Option<&'a str>,
 }
 
 impl Prompt<'_> {
@@ -94,6 +96,9 @@ fn standing(standing: &Standing<'_>) -> String {
     text.push_str(&tried(standing.tried));
     if let Some(reminder) = standing.reminder {
         add(&mut text, format_args!("- The last agent was to be told: {reminder}\n"));
+    }
+    if let Some(remark) = standing.remark {
+        add(&mut text, format_args!("- {remark}\n"));
     }
     if let Some(error) = standing.last_error {
         let (first, rest) = error.trim().split_once('\n').unwrap_or((error.trim(), ""));

@@ -3,15 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::backlog::{Backlog, Story};
+use super::breaker::{Breaker, Phase};
 use super::event::{
     Answer, AttemptEnded, AttemptStarted, Base, Cause, Event, Nudger, Recorded, RunStarted, Usage,
 };
 use super::evidence::{Concern, Item};
 use super::id::StoryId;
+use super::limits::Worked;
+use super::pause::{Wait, WaitFor};
 use super::policy::{OnLimit, StopReason};
+use super::rut::Signs;
 use super::signal::{Escalation, EscalationKind};
+use super::slump::Slump;
 use super::verdict::Verdict;
-use super::weather::{Row, Weather};
+use super::weather::{Row, Trouble, Weather};
 use super::why;
 
 /// The fold of one backlog's events: the current run's figures, and what is known of each story.
@@ -26,6 +31,11 @@ pub struct RunState {
     pub model: Option<String>,
     /// The service's bad days in a row.
     pub trouble: Option<Row>,
+    /// Iterations in a row that came to nothing.
+    pub slump: Slump,
+    pub breaker: Breaker,
+    /// How long this run worked.
+    pub worked: Worked,
     pub in_flight: BTreeMap<String, AttemptStarted>,
     /// The story whose unfinished work is in the tree.
     pub in_tree: Option<StoryId>,
@@ -73,8 +83,8 @@ pub struct StoryState {
     pub question: Option<Question>,
     /// What the human said about it so far, oldest first.
     pub guidance: Vec<String>,
-    /// Fingerprint and length of the current row of equal errors.
-    pub errors_in_a_row: Option<(String, u32)>,
+    /// What speaks for a rut.
+    pub signs: Signs,
     /// Attempts since the human last had a say in it.
     pub tries: u32,
     /// How often in a row the prompt was too long for the agent.
@@ -174,12 +184,34 @@ impl RunState {
         self.stories.iter().filter_map(|(id, story)| Some((id, story.question.as_ref()?)))
     }
 
-    /// What an open run waits for, and until when, where it waits at all.
-    pub fn wait(&self, now: i64) -> Option<(&Row, i64)> {
-        let row = self.trouble.as_ref().filter(|_| self.is_open() && self.in_flight.is_empty())?;
-        match row.weather(OnLimit::Wait, now) {
-            Weather::WaitUntil(at) => Some((row, at)),
+    /// What an open run waits for, and until when, where it waits at all. The short rest after a
+    /// failure is not worth telling.
+    pub fn wait(&self, now: i64) -> Option<Wait> {
+        if !self.is_open() || !self.in_flight.is_empty() {
+            return None;
+        }
+        self.wait_for_service(OnLimit::Wait, now).or_else(|| self.cool_down(now))
+    }
+
+    pub fn wait_for_service(&self, on_limit: OnLimit, now: i64) -> Option<Wait> {
+        let row = self.trouble.as_ref()?;
+        let what = match row.trouble {
+            Trouble::Limit { .. } => WaitFor::Limit,
+            _ => WaitFor::Service,
+        };
+        match row.weather(on_limit, now) {
+            Weather::WaitUntil(until) => Some(Wait { what, error: row.error.clone(), until }),
             Weather::Fine | Weather::Stop(_) => None,
+        }
+    }
+
+    /// The breaker's pause.
+    pub fn cool_down(&self, now: i64) -> Option<Wait> {
+        match &self.breaker.phase {
+            Phase::Open { why, until } if now < *until => {
+                Some(Wait { what: WaitFor::CoolDown, error: why.clone(), until: *until })
+            }
+            _ => None,
         }
     }
 
@@ -208,6 +240,7 @@ impl RunState {
             self.cut_off =
                 !matches!(recorded.event, Event::RunEnded { .. } | Event::RunInterrupted { .. });
         }
+        self.worked.note(&recorded.event);
         match &recorded.event {
             Event::RunStarted(start) => self.start(start),
             Event::RunContinued => self.ask_again(),
@@ -219,8 +252,12 @@ impl RunState {
             }
             Event::ClaimRejected { story, error, fingerprint, unfounded } => {
                 let why = why::Why::after_rejection(&self.entry(story).evidence);
-                self.refuse(story, error, fingerprint, why);
-                self.entry(story).unfounded += u32::from(*unfounded);
+                self.refuse(story, error, fingerprint, why, at);
+                let story = self.entry(story);
+                story.unfounded += u32::from(*unfounded);
+                if *unfounded {
+                    story.signs.had_nothing_to_show();
+                }
             }
             Event::ClosePlanned { attempt, story } => {
                 let story = self.entry(story);
@@ -230,14 +267,18 @@ impl RunState {
             Event::MarksSeen { passing, skipped } => {
                 self.marks.passing = passing.iter().cloned().collect();
                 self.marks.skipped = skipped.iter().cloned().collect();
+                self.human_acted();
             }
             Event::CloseRefused { story, error, unfit } => {
-                self.refuse(story, error, error, why::Why::ClaimRejected);
+                self.refuse(story, error, error, why::Why::ClaimRejected, at);
                 self.entry(story).unfit += u32::from(*unfit);
             }
             Event::WorkLetGo { story } => self.let_go(story),
             Event::StoryClosed(closed) => {
                 self.marks.passing.insert(closed.story.clone());
+                self.slump = Slump::default();
+                self.breaker.succeed();
+                self.breaker.ended_otherwise();
                 self.settle(&closed.story, StoryResult::Closed { commit: closed.commit.clone() });
             }
             Event::StorySkipped { story, .. } => {
@@ -245,6 +286,10 @@ impl RunState {
                 self.settle(story, StoryResult::Skipped);
             }
             Event::QuestionRaised { story, question } => {
+                match question.kind {
+                    EscalationKind::Rut => self.breaker.ended_in_a_rut(story),
+                    _ => self.breaker.ended_otherwise(),
+                }
                 let story = self.entry(story);
                 if question.kind.can_be_accepted() {
                     story.claim = story.closing.take().or(story.claim.take());
@@ -299,6 +344,14 @@ impl RunState {
                 if let Some(row) = &mut self.trouble {
                     row.cut_short = true;
                 }
+                self.slump.cut_short();
+                if self.breaker.phase != Phase::Closed {
+                    self.human_acted();
+                }
+            }
+            Event::BreakerOpened { why, until } => {
+                self.breaker.open(why, *until);
+                self.slump.breakdowns = 0;
             }
             Event::RunInterrupted { .. } => {}
             Event::RunEnded { reason } => self.ended = Some(reason.clone()),
@@ -323,6 +376,12 @@ impl RunState {
         self.ask_again();
     }
 
+    /// Whatever was wrong with the run may be mended.
+    fn human_acted(&mut self) {
+        self.breaker = Breaker::default();
+        self.slump = Slump::default();
+    }
+
     fn cut_attempts_off(&mut self) {
         for attempt in std::mem::take(&mut self.in_flight).into_values() {
             self.entry(&attempt.story).why = why::Why::Recovery;
@@ -340,6 +399,7 @@ impl RunState {
     fn start_attempt(&mut self, start: &AttemptStarted) {
         self.iterations = start.iteration;
         self.attempts += 1;
+        self.breaker.let_through();
         self.in_tree = Some(start.story.clone());
         self.in_flight.insert(start.attempt.clone(), start.clone());
         let story = self.entry(&start.story);
@@ -365,7 +425,14 @@ impl RunState {
         self.agent_version = end.agent_version.clone().or(self.agent_version.take());
         self.model = end.model.clone().or(self.model.take());
         self.note_weather(&end.verdict, at);
+        self.slump.ended(end, at);
+        match &end.verdict {
+            Verdict::Progress | Verdict::Escalated { .. } => self.breaker.succeed(),
+            Verdict::Failed { .. } => self.breaker.fail(),
+            _ => {}
+        }
         let story = self.entry(&end.story);
+        story.signs.ended(end);
         story.head.clone_from(&end.head);
         story.elapsed_ms += end.elapsed_ms;
         story.usage.add(&end.usage);
@@ -380,14 +447,17 @@ impl RunState {
                 story.too_long += 1;
                 story.last_error = Some(error.clone());
             }
-            Verdict::Failed { error, fingerprint } => story.fail(error, fingerprint),
+            Verdict::Failed { error, .. } if end.did_nothing() => story.fail(error),
+            Verdict::Failed { error, fingerprint } => {
+                story.fail(error);
+                story.signs.failed(fingerprint);
+            }
             // Whether it went well is not known yet.
             Verdict::Done => {
                 story.claim = Some(end.attempt.clone());
                 story.too_long = 0;
             }
             Verdict::Progress | Verdict::Escalated { .. } => {
-                story.errors_in_a_row = None;
                 story.last_error = None;
                 story.too_long = 0;
                 story.row.clear();
@@ -412,13 +482,16 @@ impl RunState {
     }
 
     /// The next attempt is told why.
-    fn refuse(&mut self, id: &StoryId, error: &str, fingerprint: &str, why: why::Why) {
+    fn refuse(&mut self, id: &StoryId, error: &str, fingerprint: &str, why: why::Why, at: i64) {
+        self.slump.fail(id, error, at);
+        self.breaker.fail();
         let story = self.entry(id);
         story.why = why;
         story.claim = None;
         story.closing = None;
         story.evidence.clear();
-        story.fail(error, fingerprint);
+        story.fail(error);
+        story.signs.failed(fingerprint);
     }
 
     fn let_go(&mut self, id: &StoryId) {
@@ -446,6 +519,10 @@ impl RunState {
 
     fn answer(&mut self, id: &StoryId, answer: &Answer) {
         self.aborted |= *answer == Answer::Abort;
+        // To skip it, or to stop, mends nothing; and may have been decided before the run.
+        if !matches!(answer, Answer::Skip | Answer::Abort) {
+            self.human_acted();
+        }
         let story = self.entry(id);
         story.why = story.why.after_answer(answer);
         let kind = story.question.as_ref().map(|question| question.escalation.kind);
@@ -469,7 +546,7 @@ impl RunState {
         story.claim = None;
         story.unfounded = 0;
         story.unfit = 0;
-        story.errors_in_a_row = None;
+        story.signs = Signs::default();
         story.row.clear();
         story.tries = 0;
         story.too_long = 0;
@@ -506,13 +583,8 @@ impl StoryState {
                 || !self.guidance.is_empty())
     }
 
-    fn fail(&mut self, error: &str, fingerprint: &str) {
-        let before = match &self.errors_in_a_row {
-            Some((same, count)) if same == fingerprint => *count,
-            _ => 0,
-        };
+    fn fail(&mut self, error: &str) {
         self.last_error = Some(error.to_owned());
-        self.errors_in_a_row = Some((fingerprint.to_owned(), before + 1));
         self.row.push(Tried { error: error.to_owned(), ..Tried::default() });
     }
 
@@ -543,7 +615,7 @@ impl StoryState {
             too_long: 0,
             elapsed_ms: 0,
             usage: Usage::default(),
-            errors_in_a_row: None,
+            signs: Signs::default(),
             row: Vec::new(),
             ..self
         }

@@ -1,6 +1,7 @@
-//! Room on the disk, looked at before every decision.
+//! Room on the disk and time, looked at before every decision.
 
 use crate::core::decide::{FreeDisk, Moment};
+use crate::core::limits;
 use crate::process::Order;
 use crate::store::disk;
 
@@ -13,7 +14,9 @@ impl Engine {
         let stuck = self.stuck()?;
         // What ended an agent counts, also when that made room: the next one would fill it again.
         let disk = self.disk_was_low.clone().or_else(|| self.free_disk());
-        Ok(Moment { now: (self.parts.clock)(), disk, stuck })
+        let busy = self.under_way.values().map(|under_way| under_way.watch.busy()).max();
+        let busy_ms = u64::try_from(busy.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
+        Ok(Moment { now: (self.parts.clock)(), busy_ms, disk, stuck })
     }
 
     /// The work tree is where agents write, the git folder where everything is kept.
@@ -28,12 +31,27 @@ impl Engine {
 
     /// Once; from then on they are only waited for.
     pub(super) fn end_attempts(&mut self, moment: &Moment) {
-        if self.disk_was_low.is_some() {
+        if self.ends_attempts {
             return;
         }
-        self.disk_was_low.clone_from(&moment.disk);
-        let text = "the disk is nearly full: the agent is ended, and its work stays in the tree";
-        self.notice(Notice::Warning(text.to_owned()));
+        self.ends_attempts = true;
+        let policy = &self.orders.policy;
+        let why = match limits::run_time(&self.state, policy, moment) {
+            Some(_) => "the run's time is over",
+            None => {
+                self.disk_was_low.clone_from(&moment.disk);
+                "the disk is nearly full"
+            }
+        };
+        let text = format!("{why}: the agent is ended, and its work stays in the tree");
+        self.notice(Notice::Warning(text));
         self.stop.send_replace(Some(Order::Stop));
+    }
+
+    /// What was claimed in time is still checked, by gates that nobody told to stop.
+    pub(super) fn take_back_the_end(&mut self) {
+        if std::mem::take(&mut self.ends_attempts) && self.interrupted.is_none() {
+            self.stop.send_replace(None);
+        }
     }
 }

@@ -25,6 +25,7 @@ mod signals;
 mod staged;
 mod start;
 mod stuck;
+mod traces;
 pub mod transcript;
 mod waiting;
 mod wishes;
@@ -157,10 +158,12 @@ pub struct Engine {
     marks_are_suspect: bool,
     /// An accepted claim from before this process may have its commit already.
     resumed: bool,
-    /// Open while the run waits for the service.
+    /// Open while the run waits.
     ear: Option<Ear>,
     /// The room that was left when an agent was ended for it.
     disk_was_low: Option<FreeDisk>,
+    /// The attempts under way were told to end, and not by the human.
+    ends_attempts: bool,
     under_way: HashMap<String, UnderWay>,
     wishes_seen: Option<Instant>,
     /// What was reported as left out of a commit.
@@ -184,7 +187,7 @@ impl Engine {
             let moment = self.moment()?;
             let backlog = self.parts.backlog.current();
             let next = decide(&self.state, backlog, &self.orders.policy, &moment);
-            if !matches!(next, Next::WaitUntil { .. }) {
+            if !matches!(next, Next::WaitUntil(_)) {
                 self.ear = None;
             }
             match next {
@@ -195,7 +198,10 @@ impl Engine {
                     self.end_attempts(&moment);
                     self.wait().await?;
                 }
-                Next::WaitUntil { at } => self.wait_until(at, moment.now).await?,
+                Next::WaitUntil(wait) => self.wait_until(&wait, moment.now).await?,
+                Next::OpenBreaker { why, until } => {
+                    self.record(vec![Event::BreakerOpened { why, until }])?;
+                }
                 Next::Check { story, attempt } => self.check(&story, &attempt).await?,
                 Next::Close { story, attempt } => self.close(&story, &attempt).await?,
                 Next::Skip { story } => self.skip(&story).await?,

@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::core::backlog::{Backlog, Story};
 use crate::core::event::{Answer, Recorded};
 use crate::core::id::StoryId;
+pub use crate::core::pause::Wait;
 use crate::core::signal::Escalation;
 use crate::core::state::RunState;
-use crate::core::weather::Trouble;
 
 /// What a reporter may look at beside the event itself.
 #[derive(Clone, Copy)]
@@ -95,15 +95,6 @@ pub enum Activity {
     Said(String),
     /// A gate runs from now on, in milliseconds since the Unix epoch.
     Checking { at: i64, gate: String },
-}
-
-/// A wait for the service to have a better day.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wait {
-    pub trouble: Trouble,
-    pub error: String,
-    /// Milliseconds since the Unix epoch.
-    pub until: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -52,6 +52,7 @@ impl Engine {
             under_way: HashMap::new(),
             ear: None,
             disk_was_low: None,
+            ends_attempts: false,
             told_left_out: BTreeSet::new(),
             known_base: None,
             wishes_seen: None,

@@ -10,12 +10,13 @@ use uuid::Uuid;
 use crate::agent::{Launch, Reading, message};
 use crate::core::event::{AttemptEnded, AttemptStarted, Base, Event, Role, Stray};
 use crate::core::id::StoryId;
-use crate::core::outcome::{Outcome, classify};
+use crate::core::outcome::classify;
 use crate::core::prompt::{Prompt, Standing};
+use crate::core::rut::Traces;
 use crate::core::secrets::Redactor;
 use crate::core::verdict::{Evidence, Verdict, is_false_promise, judge};
 use crate::core::{backlog::Story, signal::Signals};
-use crate::git::{Setup, Stash};
+use crate::git::{Difference, Setup, Stash};
 use crate::process::Spec;
 use crate::process::sweep::RUN_ID;
 use crate::store::log::Log;
@@ -43,6 +44,8 @@ pub struct UnderWay {
     pub setup: Setup,
     /// The stories there were.
     pub stories: Vec<StoryId>,
+    /// Its own, as it was.
+    pub story: Story,
     pub watch: Watch,
 }
 
@@ -80,7 +83,7 @@ impl Engine {
         let setup = self.parts.tree.hold_setup()?;
         self.record(vec![Event::AttemptStarted(Box::new(started.clone()))])?;
         let watch = self.spawn(&started, launch, &pages, &prompt)?;
-        let under_way = UnderWay { before, stashes, setup, stories, watch };
+        let under_way = UnderWay { before, stashes, setup, stories, story, watch };
         self.under_way.insert(started.attempt, under_way);
         Ok(())
     }
@@ -107,6 +110,7 @@ impl Engine {
         let known = self.state.story(&story.id);
         // What ralph adds is what can be left out when it was too much.
         let short = known.is_some_and(|known| known.too_long > 0);
+        let remark = known.and_then(|known| known.signs.remark()).filter(|_| !short);
         Prompt {
             instructions: &self.orders.instructions,
             story,
@@ -122,6 +126,7 @@ impl Engine {
                 kept_at: known.and_then(|known| known.does_not_fit.as_deref()).filter(|_| !short),
                 reminder: known.and_then(|known| known.reminder.as_deref()),
                 tried: known.map(|known| &*known.tried).filter(|_| !short).unwrap_or_default(),
+                remark: remark.as_deref(),
             },
             guidance: known.map_or(&[], |known| &known.guidance),
         }
@@ -197,6 +202,7 @@ impl Engine {
             return Ok(());
         };
         let under_way = self.under_way.remove(&report.attempt);
+        self.take_back_the_end();
         let outcome = classify(&report.read.seen, &report.exit, report.ended_by);
         let signals = report.read.signals.clone();
         let looked = self.look_after(&started, under_way.as_ref());
@@ -207,11 +213,21 @@ impl Engine {
         self.marks_are_suspect = true;
         // An attempt that cannot be looked at is recorded all the same: what it said and cost is
         // known.
-        let gathered = looked.and_then(|_| self.gather(&signals, &outcome, under_way.as_ref()));
-        let (evidence, problem) = match gathered {
-            Ok(evidence) => (Evidence { stray, ..evidence }, None),
+        let differs = looked
+            .and_then(|_| self.look_at_changes(&started, &signals, &outcome, under_way.as_ref()));
+        let (evidence, difference, problem) = match differs {
+            Ok(difference) => (self.gather(difference.as_ref(), stray), difference, None),
             Err(error) => {
-                (Evidence { changed: true, remaining: usize::MAX, stray: None }, Some(error))
+                let unknown = Evidence { changed: true, remaining: usize::MAX, stray: None };
+                (unknown, None, Some(error))
+            }
+        };
+        let traces = match stray {
+            // Branch and tree go back to where they were.
+            Some(_) => Traces { changed: Some(false), ..Traces::default() },
+            None => {
+                let text = &report.read.final_text;
+                self.traces(&started, &outcome, difference.as_ref(), text, under_way.as_ref())
             }
         };
         let verdict = judge(&outcome, &signals, evidence);
@@ -237,6 +253,7 @@ impl Engine {
             concerns: concerns.clone(),
             agent_version: agent.version,
             model: agent.model,
+            traces,
         }))];
         let plain = self.is_plain_claim(&started.story, !concerns.is_empty());
         let failed = matches!(verdict, Verdict::Failed { .. });
@@ -256,21 +273,10 @@ impl Engine {
         }
     }
 
-    fn gather(
-        &mut self,
-        signals: &Signals,
-        outcome: &Outcome,
-        under_way: Option<&UnderWay>,
-    ) -> Result<Evidence, EngineError> {
+    fn gather(&self, difference: Option<&Difference>, stray: Option<Stray>) -> Evidence {
         let remaining = self.state.marks.remaining(self.parts.backlog.current());
-        // Looking at a large tree takes its time, and neither a claim nor a question depends on it.
-        let depends =
-            *outcome == Outcome::Completed && !signals.claims_story && signals.escalation.is_none();
-        let changed = match under_way {
-            Some(under_way) if depends => self.parts.tree.changed_since(&under_way.before)?,
-            _ => true,
-        };
-        Ok(Evidence { changed, remaining, stray: None })
+        let changed = difference.is_none_or(|difference| !difference.is_empty());
+        Evidence { changed, remaining, stray }
     }
 
     fn tell(

@@ -59,6 +59,11 @@ impl Watch {
         }
     }
 
+    /// How long its agent has been at work, while the machine was awake.
+    pub fn busy(&self) -> Duration {
+        self.began.elapsed()
+    }
+
     pub fn takes_messages(&self) -> bool {
         self.takes_messages
     }

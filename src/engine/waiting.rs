@@ -1,4 +1,4 @@
-//! Waiting for the service: a limit's end, the end of an outage, or a human who wants to try now.
+//! Waiting: for the service, for the rest after a failure, or for a human who wants to try now.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -22,13 +22,11 @@ const LOOK: Duration = Duration::from_secs(1);
 const LETTING_GO: Duration = Duration::from_secs(1);
 
 impl Engine {
-    pub(super) async fn wait_until(&mut self, at: i64, now: i64) -> Result<(), EngineError> {
-        let Some(row) = &self.state.trouble else { return Ok(()) };
-        let wait = Wait { trouble: row.trouble.clone(), error: row.error.clone(), until: at };
-        self.parts.reporter.on_wait(&wait);
+    pub(super) async fn wait_until(&mut self, wait: &Wait, now: i64) -> Result<(), EngineError> {
+        self.parts.reporter.on_wait(wait);
         let human = &self.parts.human;
         let ear = self.ear.get_or_insert_with(|| Ear::open(Arc::clone(human)));
-        let left = Duration::from_millis(u64::try_from(at - now).unwrap_or_default());
+        let left = Duration::from_millis(u64::try_from(wait.until - now).unwrap_or_default());
         tokio::select! {
             () = sleep(left.min(LOOK)) => {}
             signal = self.signals.next() => self.take_signal(signal),

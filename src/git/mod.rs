@@ -67,6 +67,7 @@ pub use prune::Keeping;
 pub use recall::Recalled;
 pub use scratch::init_scratch;
 pub use setup::Setup;
+pub use snapshot::Difference;
 pub use staging::{LeftOut, WhyLeftOut};
 pub use stash::Stash;
 pub use stray::Whereabouts;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Oid, Repository, Tree};
 
-use super::changes::{Entry, bytes_of, changes_in, path_of};
+use super::changes::{Entry, between, bytes_of, changes_in, path_of};
 use super::commit::entry_of;
 use super::error::{Doing, GitError};
 use super::tree_edit::edited;
@@ -18,6 +18,20 @@ const SKIP_WORKTREE: u16 = 1 << 14;
 const FIRST_VERSION_WITH_BITS: u32 = 3;
 /// Keeps a base from `git gc`; each work tree has its own.
 const HELD_BASE: &str = "refs/worktree/ralph/base";
+
+/// How the work tree differs from an earlier state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// The branch is at another commit.
+    pub committed: bool,
+    pub paths: Vec<PathBuf>,
+}
+
+impl Difference {
+    pub fn is_empty(&self) -> bool {
+        !self.committed && self.paths.is_empty()
+    }
+}
 
 impl WorkTree {
     /// Tracked and untracked (not ignored) files as a tree.
@@ -35,6 +49,15 @@ impl WorkTree {
     pub fn changed_since(&self, base: &Base) -> Result<bool, GitError> {
         let commit = head::tip(&self.repo)?.commit.map(|id| id.to_string());
         Ok(commit != base.commit || self.snapshot()? != base.tree)
+    }
+
+    /// What changed since the base, in the tree and by commits.
+    pub fn difference_since(&self, base: &Base) -> Result<Difference, GitError> {
+        let now = self.base()?;
+        let changes =
+            between(&self.repo, Some(&self.tree(&base.tree)?), Some(&self.tree(&now.tree)?))?;
+        let paths = changes.into_iter().map(|change| change.path).collect();
+        Ok(Difference { committed: now.commit != base.commit, paths })
     }
 
     /// Protects the base from a `git gc --prune=now` of an agent, until the next is held.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
+use crate::core::breaker;
 use crate::core::event::Usage;
 use crate::core::id::StoryId;
 use crate::core::policy::{OnEscalation, OnLimit};
@@ -55,10 +56,40 @@ pub struct Summary {
     pub updated_at: Time,
     pub ended_at: Option<Time>,
     pub waits_until: Option<Time>,
+    pub breaker: BreakerState,
     pub settings: Settings,
     pub stories: Stories,
     pub totals: Totals,
     pub metrics: Metrics,
+}
+
+/// Whether the run's breaker stops it from going on.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct BreakerState {
+    pub state: BreakerWord,
+    /// Why it opened.
+    pub why: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerWord {
+    #[default]
+    Closed,
+    Open,
+    HalfOpen,
+}
+
+impl From<&breaker::Phase> for BreakerState {
+    fn from(phase: &breaker::Phase) -> Self {
+        use breaker::Phase::{Closed, Failed, HalfOpen, Open};
+        let (state, why) = match phase {
+            Closed => (BreakerWord::Closed, None),
+            Open { why, .. } | Failed { why } => (BreakerWord::Open, Some(why)),
+            HalfOpen { why } => (BreakerWord::HalfOpen, Some(why)),
+        };
+        Self { state, why: why.cloned() }
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -75,6 +106,7 @@ pub struct Settings {
     pub branch: Option<String>,
     pub max_iterations: Option<u32>,
     pub max_attempts: u32,
+    pub limits: AppliedLimits,
     pub stuck_threshold: u32,
     pub once: bool,
     pub story: Option<StoryId>,
@@ -85,6 +117,16 @@ pub struct Settings {
     pub log_limit: u64,
     pub gates: Vec<AppliedGate>,
     pub protect: Vec<String>,
+}
+
+/// What bounds the run beside its iterations.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct AppliedLimits {
+    pub max_consecutive_errors: Option<u32>,
+    pub max_run_time_ms: Option<u64>,
+    pub max_average_iteration_ms: Option<u64>,
+    pub cool_down_ms: Option<u64>,
+    pub backoff_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -148,6 +190,9 @@ pub struct Metrics {
     pub checkpoints: u32,
     pub rollbacks: u32,
     pub success_rate: Option<f64>,
+    pub ruts: u32,
+    pub errors_in_a_row: u32,
+    pub worked_ms: u64,
     pub elapsed_ms: u64,
 }
 

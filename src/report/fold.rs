@@ -5,11 +5,12 @@ use crate::core::event::{
 };
 use crate::core::health::Health;
 use crate::core::id::StoryId;
+use crate::core::signal::EscalationKind;
 use crate::core::state::RunState;
 use crate::core::text::shorten;
 use crate::core::verdict::Verdict;
 
-use super::document::{Came, Goal, Page, Settings, Summary, Time, VERSION};
+use super::document::{BreakerState, Came, Goal, Page, Settings, Summary, Time, VERSION};
 use super::iterations::Iterations;
 use super::phase::Phase;
 use super::stage::Stage;
@@ -82,6 +83,9 @@ impl Report {
                 self.summary.metrics.rollbacks += 1;
                 self.keep(self.iterations.latest_of(story), reference);
             }
+            Event::QuestionRaised { question, .. } => {
+                self.summary.metrics.ruts += u32::from(question.kind == EscalationKind::Rut);
+            }
             Event::RunInterrupted { signal } => {
                 self.leave(Stage::Terminated, Stop::signal(*signal), at);
             }
@@ -108,12 +112,12 @@ impl Report {
             | Event::BaselineTaken { .. }
             | Event::ClaimChecked { .. }
             | Event::ClosePlanned { .. }
-            | Event::QuestionRaised { .. }
             | Event::StoryParked { .. }
             | Event::WorkLetGo { .. }
             | Event::WorkBroughtBack { .. }
             | Event::StorySkipped { .. }
             | Event::BaseSet { .. }
+            | Event::BreakerOpened { .. }
             | Event::WaitCutShort => {}
         }
         self.last_at = at;
@@ -254,7 +258,8 @@ impl Report {
         let summary = &mut self.summary;
         let stage = || Stage::of(&self.state, self.has_tried, now.0);
         summary.state = self.left_in.unwrap_or_else(stage);
-        summary.waits_until = self.state.wait(now.0).map(|(_, until)| Time(until));
+        summary.waits_until = self.state.wait(now.0).map(|wait| Time(wait.until));
+        summary.breaker = BreakerState::from(&self.state.breaker.phase);
         summary.updated_at = now;
         summary.stories.passing = self.state.marks.passing.len();
         summary.stories.skipped = self.state.marks.skipped.len();
@@ -266,6 +271,8 @@ impl Report {
         let judged = metrics.successes + metrics.failures;
         metrics.success_rate =
             (judged > 0).then(|| f64::from(metrics.successes) / f64::from(judged));
+        metrics.errors_in_a_row = self.state.slump.errors(u32::MAX);
+        metrics.worked_ms = self.state.worked.ms();
         metrics.elapsed_ms = self.worked_ms + until.ms_since(self.since);
     }
 }

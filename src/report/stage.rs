@@ -13,7 +13,7 @@ pub enum Stage {
     Initializing,
     /// An agent is at work.
     Running,
-    /// A limit's or an outage's end is waited for, or the human.
+    /// A limit's, an outage's or the breaker's end is waited for, or the human.
     Paused,
     /// Between two attempts.
     Handoff,
@@ -53,10 +53,15 @@ impl Stage {
             StopReason::ServiceDown { .. }
             | StopReason::AccountTrouble { .. }
             | StopReason::AgentUnusable { .. }
+            | StopReason::FailsAtOnce { .. }
             | StopReason::DiskLow { .. }
             | StopReason::NothingToSelect { .. } => Self::Failed,
             StopReason::Once
+            | StopReason::BreakerOpen { .. }
+            | StopReason::ConsecutiveErrors { .. }
             | StopReason::MaxIterations { .. }
+            | StopReason::MaxRunTime { .. }
+            | StopReason::SlowIterations { .. }
             | StopReason::UsageLimit { .. }
             | StopReason::Aborted => Self::Terminated,
         }

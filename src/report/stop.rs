@@ -30,6 +30,19 @@ impl Stop {
             StopReason::StoryDone { story } => ("story_done", Some(story.to_string())),
             StopReason::Once => ("once", None),
             StopReason::MaxIterations { limit } => ("max_iterations", Some(limit.to_string())),
+            StopReason::BreakerOpen { why, error } => {
+                ("breaker_open", Some(format!("{why}; then: {error}")))
+            }
+            StopReason::FailsAtOnce { error, .. } => ("fails_at_once", Some(error.clone())),
+            StopReason::ConsecutiveErrors { error, .. } => {
+                ("consecutive_errors", Some(error.clone()))
+            }
+            StopReason::MaxRunTime { limit_ms, .. } => {
+                ("max_run_time", Some(format!("{limit_ms} ms")))
+            }
+            StopReason::SlowIterations { average_ms, .. } => {
+                ("slow_iterations", Some(format!("{average_ms} ms on average")))
+            }
             StopReason::UsageLimit { error, .. } => ("usage_limit", Some(error.clone())),
             StopReason::ServiceDown { error } => ("service_down", Some(error.clone())),
             StopReason::AccountTrouble { error } => ("account_trouble", Some(error.clone())),

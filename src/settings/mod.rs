@@ -5,6 +5,7 @@
 
 mod agent;
 mod file;
+mod limits;
 mod permissions;
 mod plan;
 mod size;

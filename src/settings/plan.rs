@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use super::agent::{AgentKind, AgentSettings};
 use super::file::{Limit, SettingsFile};
+use super::limits;
 use super::permissions::permission_mode;
 use super::size;
 use super::staging;
 use crate::core::gate::{Gate, Recheck};
 use crate::core::health::Patience;
 use crate::core::id::StoryId;
+use crate::core::limits::Limits;
 use crate::core::permission::PermissionMode;
 use crate::core::policy::{OnEscalation, OnLimit, Timeouts};
 use crate::core::staging::Rules;
@@ -32,12 +34,15 @@ const DEFAULT_MIN_FREE_DISK: u64 = 1_000_000_000;
 
 const A_COUNT: &str = "a number from 1 on";
 const A_PROGRAM_NAME: &str = "the name of a program, without its folder";
-const A_LIMIT: &str = "a number from 1 on, or `none`";
+pub(super) const A_LIMIT: &str = "a number from 1 on, or `none`";
 
 /// What the command line said; None where it was silent.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     pub max_iterations: Option<String>,
+    pub max_consecutive_errors: Option<String>,
+    pub max_run_time: Option<String>,
+    pub max_average_iteration: Option<String>,
     pub on_escalation: Option<OnEscalation>,
     pub on_limit: Option<OnLimit>,
     pub answer_timeout: Option<String>,
@@ -57,6 +62,7 @@ pub struct Flags {
 pub struct Plan {
     /// None: no limit.
     pub max_iterations: Option<u32>,
+    pub limits: Limits,
     pub stuck_threshold: NonZeroU32,
     pub max_attempts: NonZeroU32,
     /// None: never.
@@ -176,6 +182,7 @@ impl Plan {
         let permission_mode = permission_mode(&flags, &file, &agent)?;
         Ok(Self {
             max_iterations: max_iterations(&flags, env, &file)?,
+            limits: limits::limits(&flags, env, &file)?,
             stuck_threshold: stuck_threshold(env, &file)?,
             max_attempts: max_attempts(&file)?,
             fresh_start_after: file_limit(
@@ -212,7 +219,7 @@ impl Plan {
     }
 }
 
-type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(super) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 fn max_iterations(
     flags: &Flags,
@@ -326,7 +333,7 @@ fn keep_processes(file: &SettingsFile) -> Result<Vec<String>, PlanError> {
 
 /// `none` switches a limit off; `0` would be a run that can do nothing.
 #[expect(clippy::option_option, reason = "the outer one says whether the text is right")]
-fn limit(text: &str) -> Option<Option<u32>> {
+pub(super) fn limit(text: &str) -> Option<Option<u32>> {
     if text == "none" {
         return Some(None);
     }

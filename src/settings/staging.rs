@@ -26,7 +26,7 @@ pub fn rules(file: &SettingsFile) -> Result<Rules, PlanError> {
 }
 
 /// The outer one says whether the text is right.
-fn or_none<T>(parse: impl Fn(&str) -> Option<T>) -> impl Fn(&str) -> Option<Option<T>> {
+pub(super) fn or_none<T>(parse: impl Fn(&str) -> Option<T>) -> impl Fn(&str) -> Option<Option<T>> {
     move |text| if text == "none" { Some(None) } else { parse(text).map(Some) }
 }
 

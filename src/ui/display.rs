@@ -16,6 +16,7 @@ use super::amount::Amount;
 use super::line::{Line, Text, Tone};
 use super::screen::{Hold, Screen};
 use crate::core::event::Recorded;
+use crate::core::pause::WaitFor;
 use crate::engine::ports::{Activity, Asked, Notice, Reporter, View, Wait};
 
 /// How long the end of the process waits for a terminal that takes nothing.
@@ -141,7 +142,9 @@ impl Reporter for Display {
 
     /// One line per wait, and a countdown that comes back when a fact ended it.
     fn on_wait(&mut self, wait: &Wait) {
-        if self.told_wait.replace(wait.until) != Some(wait.until) {
+        // What failed was just told, and so was the pause.
+        let is_news = matches!(wait.what, WaitFor::Limit | WaitFor::Service);
+        if is_news && self.told_wait.replace(wait.until) != Some(wait.until) {
             self.send(Message::Notice(vec![Line::Waiting(wait.clone())]));
         }
         if !std::mem::replace(&mut self.counting, true) {

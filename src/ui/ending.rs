@@ -1,6 +1,6 @@
 //! How a run ends, by why it ends.
 
-use super::figures::{size, stories};
+use super::figures::{duration, size, stories};
 use super::line::{Line, Text, Tone};
 use super::progress::Counts;
 use super::table;
@@ -29,6 +29,11 @@ fn heading(reason: &StopReason, counts: &Counts, view: View<'_>) -> String {
         StopReason::StoryDone { story } => format!("{story} {}", result(story, view)),
         StopReason::Once => "One iteration done".to_owned(),
         StopReason::MaxIterations { .. } => "Out of iterations".to_owned(),
+        StopReason::BreakerOpen { .. } => "Nothing comes of it".to_owned(),
+        StopReason::FailsAtOnce { .. } => "The agent fails at once".to_owned(),
+        StopReason::ConsecutiveErrors { .. } => "Too many errors in a row".to_owned(),
+        StopReason::MaxRunTime { .. } => "Out of time".to_owned(),
+        StopReason::SlowIterations { .. } => "Iterations take too long".to_owned(),
         StopReason::UsageLimit { .. } => "Usage limit".to_owned(),
         StopReason::ServiceDown { .. } => "The service did not come back".to_owned(),
         StopReason::AgentUnusable { .. } => "The agent cannot be used".to_owned(),
@@ -53,6 +58,31 @@ fn explanation(reason: &StopReason, counts: &Counts, view: View<'_>) -> Vec<Line
         StopReason::AllDone | StopReason::StoryDone { .. } => vec![],
         StopReason::Once => vec![hint("`ralph run` goes on.")],
         StopReason::MaxIterations { limit } => vec![out_of_iterations(*limit, counts)],
+        StopReason::BreakerOpen { why, error } => {
+            let first = error.lines().next().unwrap_or_default();
+            trouble(&format!("{why}, and after the pause: {first}"), BREAKER)
+        }
+        StopReason::FailsAtOnce { times, error } => {
+            let error = format!("{times} agents in a row ended alike within 10 seconds: {error}");
+            trouble(&error, AT_ONCE)
+        }
+        StopReason::ConsecutiveErrors { limit, error } => {
+            let first = error.lines().next().unwrap_or_default();
+            let error = format!("{} in a row, the last: {first}", errors(*limit));
+            trouble(&error, ERRORS)
+        }
+        StopReason::MaxRunTime { limit_ms, worked_ms } => {
+            let (limit, worked) = (duration(*limit_ms), duration(*worked_ms));
+            let left = stories(counts.remaining());
+            trouble(&format!("{worked} of {limit} used, {left} left"), RUN_TIME)
+        }
+        StopReason::SlowIterations { limit_ms, average_ms, iterations } => {
+            let (limit, average) = (duration(*limit_ms), duration(*average_ms));
+            let error = format!(
+                "an iteration took {average} on average ({iterations} of them), and {limit} is the most"
+            );
+            trouble(&error, AVERAGE)
+        }
         StopReason::UsageLimit { error, .. } => trouble(error, LIMIT),
         StopReason::ServiceDown { error } => trouble(error, OUTAGE),
         StopReason::AccountTrouble { error } => trouble(error, ACCOUNT),
@@ -71,12 +101,22 @@ const LIMIT: &str = "`ralph run` goes on; with `--on-limit wait` it waits for th
 const OUTAGE: &str = "Look at the connection and the service's status page; `ralph run` goes on.";
 const ACCOUNT: &str =
     "Run `claude` and `/login`, or mend the API key or the billing; `ralph run` goes on.";
+const BREAKER: &str = "Look at the errors in `ralph log` and `.ralph/runs/`; `ralph run` starts afresh. `cool_down` in \
+     ralph.toml (RALPH_COOL_DOWN) sets the pause, `none` goes without.";
+const AT_ONCE: &str = "Start the agent by hand and see what it says; `ralph run` goes on.";
+const ERRORS: &str = "--max-consecutive-errors N allows more; `ralph run` goes on.";
+const RUN_TIME: &str = "--max-run-time TIME allows more; `ralph run` goes on.";
+const AVERAGE: &str = "--max-average-iteration TIME allows more; `ralph run` goes on.";
 const DISK: &str = "Make room there, or lower `min_free_disk` in ralph.toml; `ralph run` goes on.";
 const SETUP: &str = "Mend `[agent]` in ralph.toml (`model`, `program`); `ralph run` goes on.";
 
 fn trouble(error: &str, remedy: &str) -> Vec<Line> {
     let stopped = Text::new().with(Tone::Warning, format!("Stopped: {}", visible_line(error)));
     vec![stopped.into(), hint(remedy)]
+}
+
+fn errors(count: u32) -> String {
+    if count == 1 { "1 error".to_owned() } else { format!("{count} errors") }
 }
 
 fn out_of_iterations(limit: u32, counts: &Counts) -> Line {

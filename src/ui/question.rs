@@ -16,7 +16,7 @@ pub fn sections(escalation: &Escalation) -> Vec<String> {
 
 fn kind(kind: EscalationKind) -> &'static str {
     match kind {
-        EscalationKind::Stuck => "Stuck",
+        EscalationKind::Stuck | EscalationKind::Rut => "Stuck",
         EscalationKind::Deviation => "Deviation",
         EscalationKind::Unstated => "Question",
         EscalationKind::Claim => "Claim",

@@ -19,12 +19,13 @@ use crate::core::event::{
 };
 use crate::core::id::StoryId;
 use crate::core::outcome::Outcome;
+use crate::core::pause::WaitFor;
 use crate::core::policy::StopReason;
+use crate::core::rut::Traces;
 use crate::core::select::{Because, Blocked};
 use crate::core::signal::{Escalation, EscalationKind, Signals};
 use crate::core::state::RunState;
 use crate::core::verdict::Verdict;
-use crate::core::weather::Trouble;
 use crate::core::why::Why;
 use crate::engine::ports::{Activity, Asked, Notice, Reporter, View, Wait};
 
@@ -45,6 +46,7 @@ fn story(text: &str, title: &str) -> Story {
         depends_on: vec![],
         priority: None,
         verify: vec![],
+        max_attempts: None,
     }
 }
 
@@ -92,6 +94,7 @@ fn ended(story: &str, verdict: Verdict, elapsed_ms: u64, cost_usd: Option<f64>) 
         concerns: vec![],
         agent_version: None,
         model: None,
+        traces: Traces::default(),
         signals: Signals::default(),
         verdict,
         usage: Usage { cost_usd, ..Usage::default() },
@@ -395,6 +398,51 @@ fn ending(reason: StopReason, before: Event) -> String {
 }
 
 #[test]
+fn every_limit_says_its_figures_and_what_changes_it() {
+    let (why, error) = ("two stories in a row got nowhere, A and B", "no such file\nmore");
+    let (why, error) = (why.to_owned(), error.to_owned());
+    for (reason, figures, setting) in [
+        (
+            StopReason::BreakerOpen { why, error: error.clone() },
+            "two stories in a row got nowhere, A and B, and after the pause: no such file",
+            "`cool_down` in ralph.toml (RALPH_COOL_DOWN)",
+        ),
+        (
+            StopReason::FailsAtOnce { times: 3, error: "exit code 7".into() },
+            "3 agents in a row ended alike within 10 seconds: exit code 7",
+            "Start the agent by hand",
+        ),
+        (
+            StopReason::ConsecutiveErrors { limit: 5, error },
+            "5 errors in a row, the last: no such file",
+            "--max-consecutive-errors N",
+        ),
+        (StopReason::MaxIterations { limit: 50 }, "50 iterations used", "--max-iterations N"),
+        (
+            StopReason::MaxRunTime { limit_ms: 43_200_000, worked_ms: 43_260_000 },
+            "12h01m of 12h00m used, 3 stories left",
+            "--max-run-time TIME",
+        ),
+        (
+            StopReason::SlowIterations { limit_ms: 60_000, average_ms: 90_000, iterations: 4 },
+            "an iteration took 1m30s on average (4 of them), and 1m00s is the most",
+            "--max-average-iteration TIME",
+        ),
+    ] {
+        let text = ending(reason, Event::RunContinued);
+        assert!(text.contains(&format!("Stopped: {figures}")), "{text}");
+        assert!(text.contains(setting), "{text}");
+    }
+}
+
+#[test]
+fn a_pause_says_why_and_how_long() {
+    let opened = Event::BreakerOpened { why: "five agents broke down".into(), until: 0 };
+    let text = quietly(&[started("demo"), opened]);
+    assert!(text.contains("⏸ five agents broke down: the run pauses for "), "{text}");
+}
+
+#[test]
 fn every_end_says_why() {
     let skip = || Event::StorySkipped { story: id("US-001"), commit: None };
     let waits =
@@ -562,7 +610,7 @@ fn notices(text: &str) -> Vec<Notice> {
 }
 
 fn wait(error: &str) -> Wait {
-    Wait { trouble: Trouble::Outage, error: error.into(), until: 0 }
+    Wait { what: WaitFor::Service, error: error.into(), until: 0 }
 }
 
 /// Every text of every event is hostile.
@@ -599,6 +647,10 @@ fn hostile_events() -> Vec<Event> {
             conflicts: vec![NASTY.into()],
         },
         Event::StorySkipped { story: id("US-003"), commit: Some(NASTY.into()) },
+        Event::BreakerOpened { why: NASTY.into(), until: 0 },
+        end(StopReason::BreakerOpen { why: NASTY.into(), error: NASTY.into() }),
+        end(StopReason::FailsAtOnce { times: 3, error: NASTY.into() }),
+        end(StopReason::ConsecutiveErrors { limit: 5, error: NASTY.into() }),
         end(StopReason::NothingToSelect { blocked }),
     ]
 }

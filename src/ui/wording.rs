@@ -58,6 +58,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
             vec![skipped(at, story, commit.as_deref()), progress(at, view)]
         }
         Event::WaitCutShort => vec![Text::at(at).plain("Waiting no longer: trying now").into()],
+        Event::BreakerOpened { why, until } => vec![paused(at, why, *until)],
         Event::RunInterrupted { .. } => vec![interrupted(at)],
         Event::RunEnded { reason } => ending::lines(at, reason, view),
     }
@@ -70,6 +71,7 @@ pub fn is_essential(event: &Event) -> bool {
         Event::QuestionRaised { .. }
             | Event::FilesPutBack { .. }
             | Event::SetupPutBack { .. }
+            | Event::BreakerOpened { .. }
             | Event::RunInterrupted { .. }
             | Event::RunEnded { .. }
     )
@@ -263,6 +265,15 @@ fn brought_back(at: i64, story: &StoryId, reference: &str, conflicts: &[String])
 
 fn skipped(at: i64, story: &StoryId, commit: Option<&str>) -> Line {
     Text::at(at).plain(format!("→ {story} skipped")).figures(commit.map(short_commit)).into()
+}
+
+fn paused(at: i64, why: &str, until: i64) -> Line {
+    let ms = u64::try_from(until.saturating_sub(at)).unwrap_or_default();
+    let pause = duration(ms);
+    Text::at(at)
+        .with(Tone::Warning, format!("⏸ {}: ", brief(why)))
+        .plain(format!("the run pauses for {pause}, then one iteration is let through"))
+        .into()
 }
 
 fn interrupted(at: i64) -> Line {

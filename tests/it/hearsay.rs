@@ -135,3 +135,21 @@ fn another_agents_result_is_just_text() {
     assert!(!read.seen.structured && read.seen.result.is_none());
     assert!(read.signals.claims_story);
 }
+
+#[test]
+fn the_final_text_is_the_results_else_what_was_said_last() {
+    let long = "é".repeat(20_000);
+    for (output, expected) in [
+        (lines(&[said("First."), good_result("Last.")]), "Last."),
+        (lines(&[said("First."), said("Second.")]), "Second."),
+        (lines(&[said("First."), good_result(" ")]), "First."),
+        ("plain\nwords\n".to_owned(), "plain\nwords\n"),
+        (String::new(), ""),
+    ] {
+        assert_eq!(read(&output).final_text, expected);
+    }
+    for output in [lines(&[said(&long)]), lines(&[good_result(&long)]), format!("{long}\n")] {
+        let text = read(&output).final_text;
+        assert!(text.len() < 10_000 && text.trim_end().ends_with('é'), "{}", text.len());
+    }
+}

@@ -37,6 +37,7 @@ mod recordings;
 mod recovery;
 mod report;
 mod run;
+mod ruts;
 mod secrets;
 mod staging;
 mod terminal;

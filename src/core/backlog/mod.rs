@@ -1,5 +1,7 @@
 //! The backlog: stories, what must hold between them, and what is wrong with a file.
 
+use std::num::NonZeroU32;
+
 use super::gate::Gate;
 use super::id::StoryId;
 
@@ -49,6 +51,8 @@ pub struct Story {
     pub priority: Option<f64>,
     /// Commands that have to pass before it is done.
     pub verify: Vec<Gate>,
+    /// Attempts before the human is asked, where they are not the run's.
+    pub max_attempts: Option<NonZeroU32>,
 }
 
 impl Backlog {

@@ -45,10 +45,21 @@ pub const DEPENDS_ON: Field = also(optional("depends_on"), "dependsOn");
 pub const SKIPPED: Field = optional("skipped");
 pub const PRIORITY: Field = optional("priority");
 pub const VERIFY: Field = optional("verify");
+pub const MAX_ATTEMPTS: Field = also(optional("max_attempts"), "maxAttempts");
 
 pub const OF_FILE: &[Field] = &[PROJECT, SUMMARY, STORIES];
-pub const OF_STORY: &[Field] =
-    &[ID, TITLE, DESCRIPTION, CRITERIA, PASSES, DEPENDS_ON, SKIPPED, PRIORITY, VERIFY];
+pub const OF_STORY: &[Field] = &[
+    ID,
+    TITLE,
+    DESCRIPTION,
+    CRITERIA,
+    PASSES,
+    DEPENDS_ON,
+    SKIPPED,
+    PRIORITY,
+    VERIFY,
+    MAX_ATTEMPTS,
+];
 
 impl Field {
     pub fn is_called(&self, name: &str) -> bool {

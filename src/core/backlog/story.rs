@@ -3,6 +3,8 @@
 //! Owns what must hold inside a story; what must hold between stories is
 //! checked in `dependencies` and `ids`.
 
+use std::num::NonZeroU32;
+
 use super::Story;
 use super::diagnostic::Diagnostic;
 use super::duplicates;
@@ -77,6 +79,7 @@ fn read_fields<'a>(fields: &mut Fields<'_, 'a>) -> Draft<'a> {
     let skipped = skipped(fields, passes);
     let priority = fields.number(&schema::PRIORITY);
     let verify = gates(fields);
+    let max_attempts = max_attempts(fields);
     let story = || {
         Some(Story {
             id: story_id?,
@@ -88,6 +91,7 @@ fn read_fields<'a>(fields: &mut Fields<'_, 'a>) -> Draft<'a> {
             depends_on: depends_on.iter().filter_map(|on| on.text.parse().ok()).collect(),
             priority,
             verify: verify?,
+            max_attempts: max_attempts?,
         })
     };
     Draft { owner: fields.owner.clone(), story: story(), id, depends_on }
@@ -155,6 +159,18 @@ fn gates(fields: &mut Fields<'_, '_>) -> Option<Vec<Gate>> {
     });
     // Every one is looked at, so that all problems are told at once.
     gates.collect::<Vec<_>>().into_iter().collect()
+}
+
+/// The outer None: it is wrong, and said.
+#[expect(clippy::option_option, reason = "a field that is not there is right too")]
+fn max_attempts(fields: &mut Fields<'_, '_>) -> Option<Option<NonZeroU32>> {
+    let field = &schema::MAX_ATTEMPTS;
+    let Some(raw) = fields.value(field) else { return Some(None) };
+    if let Ok(count) = raw.get().parse() {
+        return Some(Some(count));
+    }
+    let message = format!("{} must be a number from 1 on", fields.owner.field(field.name));
+    fields.report_at(raw, message, "write a number such as `5`, or remove the field")
 }
 
 /// The place inside the value says nothing to whoever sees the whole file.

@@ -3,6 +3,7 @@ use std::num::NonZeroU32;
 use crate::core::event::{Cause, Event, Usage};
 use crate::core::policy::OnLimit;
 use crate::core::select::{Because, Blocked};
+use crate::core::signal::EscalationKind;
 use crate::core::tests::{
     History, Told, attended, backlog, escalation, failed, guidance, id, policy, story,
 };
@@ -222,10 +223,16 @@ fn the_same_error_too_often_is_a_question() {
     let new = History::new;
     let twice = || new().tried_often("A", &same, 2);
     let often = Some("the same error 3 times in a row: no such file".to_owned());
+    let tried_a = |other: &str| new().tried("A", same.clone()).tried("A", failed(other));
     for (case, history, expected) in [
         ("once less than the threshold", twice(), None),
         ("at the threshold", twice().tried("A", same.clone()), often.clone()),
-        ("another error between", twice().tried("A", failed("x")).tried("A", same.clone()), None),
+        ("once, another, once", tried_a("x").tried("A", same.clone()), None),
+        (
+            "another error between",
+            twice().tried("A", failed("x")).tried("A", same.clone()),
+            Some("the same error 3 times: no such file".to_owned()),
+        ),
         ("progress between", twice().tried("A", Verdict::Progress).tried("A", same.clone()), None),
         ("an answer between", twice().answered("A", Answer::Retry).tried("A", same.clone()), None),
         ("another story's error", twice().tried("B", same.clone()), None),
@@ -273,7 +280,7 @@ fn the_drivers_own_question_can_be_answered_like_an_agents() {
     let Next::Raise { story, question } = next(&history, &two(), &policy) else {
         panic!("no question")
     };
-    assert_eq!((story, question.kind), (id("A"), EscalationKind::Stuck));
+    assert_eq!((story, question.kind), (id("A"), EscalationKind::Rut));
     assert_eq!(question.context, "no such file");
     assert_eq!(question.question, "How should A go on?");
     assert_eq!(question.options.len(), 3);
@@ -457,7 +464,7 @@ fn a_disk_that_is_nearly_full_stops_what_would_fill_it() {
     // A wait writes nothing, and may outlast the trouble.
     let moment = Moment { disk: room(9), ..Moment::default() };
     let next = decide(&limited().state, &two(), &wanting(Some(10)), &moment);
-    assert!(matches!(next, Next::WaitUntil { .. }), "{next:?}");
+    assert!(matches!(next, Next::WaitUntil(_)), "{next:?}");
 }
 
 #[test]
@@ -507,7 +514,7 @@ fn bad_day(trouble: Trouble) -> Verdict {
 }
 
 fn is_wait(next: &Next) -> bool {
-    matches!(next, Next::WaitUntil { .. })
+    matches!(next, Next::WaitUntil(_))
 }
 
 #[test]

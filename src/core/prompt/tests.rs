@@ -29,6 +29,7 @@ fn given() -> Given {
         kept_at: None,
         reminder: None,
         tried: &[],
+        remark: None,
     };
     Given { instructions: "Be careful.\n\n", story, guidance: Vec::new(), standing }
 }
@@ -100,6 +101,12 @@ fn a_layer_that_has_nothing_to_say_is_not_there() {
         ),
         ("a limit", " of at most 9,", given(), given().but(|it| it.standing.max_iterations = None)),
         ("earlier attempts", left, given().but(|it| it.standing.work_in_tree = true), given()),
+        (
+            "a remark",
+            "\n- Nothing changed.\n",
+            given().but(|it| it.standing.remark = Some("Nothing changed.")),
+            given(),
+        ),
         (
             "kept work",
             "kept at `refs/x`; `git diff HEAD...refs/x` shows it.\n",

@@ -52,6 +52,8 @@ pub enum EscalationKind {
     Claim,
     /// The driver's own: whether to commit what speaks against it.
     Commit,
+    /// The driver's own: how a story should go on that gets nowhere.
+    Rut,
 }
 
 impl EscalationKind {

@@ -90,14 +90,11 @@ fn an_attempt_holds_the_tree_and_the_storys_first_base() {
 }
 
 #[test]
-fn errors_count_while_they_are_the_same() {
-    let row = |history: &History| history.of("A").errors_in_a_row.map(|(_, count)| count);
-    let twice = History::new().tried("A", failed("x")).tried("A", failed("x"));
-    assert_eq!((row(&twice), twice.of("A").last_error), (Some(2), Some("x".into())));
-    let other = twice.clone().tried("A", failed("y"));
-    assert_eq!((row(&other), other.of("A").last_error), (Some(1), Some("y".into())));
-    let well = twice.clone().tried("A", Verdict::Progress);
-    assert_eq!((row(&well), well.of("A").last_error), (None, None));
+fn the_next_attempt_hears_of_the_last_error_until_one_got_on() {
+    let failed = History::new().tried("A", failed("x")).tried("A", failed("y"));
+    assert_eq!(failed.of("A").last_error.as_deref(), Some("y"));
+    let well = failed.tried("A", Verdict::Progress);
+    assert_eq!((well.of("A").last_error, well.of("A").signs), (None, Signs::default()));
 }
 
 #[test]
@@ -114,7 +111,7 @@ fn every_answer_does_its_part() {
         let history = asked().answered("A", answer.clone());
         let a = history.of("A");
         assert_eq!((a.guidance.as_slice(), a.skip_wanted), (&*owned(said), skip_wanted));
-        assert_eq!((a.question, a.errors_in_a_row, a.tries), (None, None, 0), "{answer:?}");
+        assert_eq!((a.question, a.signs, a.tries), (None, Signs::default(), 0), "{answer:?}");
         assert_eq!(a.last_error, Some("x".into()), "the next attempt still hears of it");
         assert!(!history.state.aborted);
     }
@@ -139,7 +136,7 @@ fn an_abort_keeps_the_question_for_the_next_run() {
     assert!(history.state.aborted);
     let a = history.of("A");
     assert!(a.question.is_some());
-    assert_eq!((a.tries, a.errors_in_a_row), (1, Some(("x".into(), 1))));
+    assert_eq!((a.tries, a.signs == Signs::default()), (1, false));
     assert!(!history.clone().then(Event::RunContinued).state.aborted);
     assert!(!history.run(&["A"]).state.aborted);
 }
@@ -211,7 +208,7 @@ fn a_new_run_keeps_what_is_carried_and_counts_from_zero() {
     assert!(state.story(&id("B")).is_none());
     let (old, new) = (before.of("A"), after.of("A"));
     assert_eq!((new.attempts, new.tries, new.elapsed_ms), (0, 0, 0));
-    assert_eq!((new.usage, new.errors_in_a_row), (Usage::default(), None));
+    assert_eq!((new.usage, new.signs), (Usage::default(), Signs::default()));
     assert_eq!((&new.guidance, &new.base, &new.head), (&old.guidance, &old.base, &old.head));
     assert_eq!((&new.set_aside, new.kept_count), (&old.set_aside, old.kept_count));
     assert_eq!((&new.last_error, &new.title), (&old.last_error, &old.title));
@@ -270,7 +267,7 @@ fn an_open_run_says_until_when_it_waits() {
         ("no trouble", History::new(), 3, None),
         ("no wait helps", History::new().tried("A", bad_day(Trouble::Account)), 3, None),
     ] {
-        assert_eq!(history.state.wait(now).map(|(_, until)| until), expected, "{case}");
+        assert_eq!(history.state.wait(now).map(|wait| wait.until), expected, "{case}");
     }
 }
 

@@ -10,8 +10,10 @@ use super::event::{
     StoryClosed, Usage,
 };
 use super::id::StoryId;
+use super::limits::Limits;
 use super::outcome::Outcome;
 use super::policy::{OnEscalation, OnLimit, Policy};
+use super::rut::Traces;
 use super::signal::{Escalation, EscalationKind, Signals};
 use super::state::{RunState, StoryState};
 use super::verdict::Verdict;
@@ -31,6 +33,7 @@ pub fn story(name: &str) -> Story {
         depends_on: Vec::new(),
         priority: None,
         verify: vec![],
+        max_attempts: None,
     }
 }
 
@@ -77,6 +80,7 @@ pub fn policy() -> Policy {
         only: None,
         stuck_threshold: NonZeroU32::new(3).unwrap(),
         fresh_start_after: None,
+        limits: Limits::NONE,
         max_attempts: NonZeroU32::new(5).unwrap(),
         on_escalation: OnEscalation::Ask,
         min_free_disk: None,
@@ -173,24 +177,35 @@ impl History {
     }
 
     pub fn ended(self, verdict: Verdict, usage: Usage) -> Self {
+        self.ended_as(|end| AttemptEnded { verdict, usage, ..end })
+    }
+
+    /// The attempt under way ends in a way of its own.
+    pub fn ended_as(self, change: impl FnOnce(AttemptEnded) -> AttemptEnded) -> Self {
         let under_way = self.state.in_flight.values().next().cloned().unwrap();
-        self.then(Event::AttemptEnded(Box::new(AttemptEnded {
+        self.then(Event::AttemptEnded(Box::new(change(AttemptEnded {
             attempt: under_way.attempt,
             story: under_way.story,
             outcome: Outcome::Completed,
             signals: Signals::default(),
-            verdict,
-            usage,
+            verdict: Verdict::Progress,
+            usage: Usage::default(),
             elapsed_ms: 100,
             head: Some("head after".into()),
             concerns: vec![],
             agent_version: None,
             model: None,
-        })))
+            traces: Traces::default(),
+        }))))
     }
 
     pub fn tried(self, story: &str, verdict: Verdict) -> Self {
         self.started(story).ended(verdict, Usage::default())
+    }
+
+    /// An attempt that leaves these traces.
+    pub fn left(self, story: &str, verdict: Verdict, traces: Traces) -> Self {
+        self.started(story).ended_as(|end| AttemptEnded { verdict, traces, ..end })
     }
 
     pub fn tried_often(self, story: &str, verdict: &Verdict, times: u32) -> Self {

@@ -7,9 +7,11 @@ use proptest::prelude::*;
 
 use super::{History, Told, backlog, escalation, failed, guidance, id, story};
 use crate::core::backlog::{Backlog, Story};
+use crate::core::breaker::Phase;
 use crate::core::decide::{Moment, Next, decide};
 use crate::core::event::{Answer, Cause, Event, Usage};
 use crate::core::id::StoryId;
+use crate::core::limits::Limits;
 use crate::core::policy::{OnEscalation, OnLimit, Policy, StopReason};
 use crate::core::select::is_ready;
 use crate::core::signal::{Escalation, EscalationKind};
@@ -101,7 +103,9 @@ impl World {
             Next::Return { story } => {
                 self.change(|history| history.returned(story.as_str(), Some("refs/x")));
             }
-            Next::WaitUntil { at } => {
+            Next::OpenBreaker { why, until } => self.then(Event::BreakerOpened { why, until }),
+            Next::WaitUntil(wait) => {
+                let at = wait.until;
                 assert!(at > self.history.at, "a wait that is over");
                 match self.hurries.checked_sub(1) {
                     Some(left) => {
@@ -246,7 +250,17 @@ impl World {
                 let row = self.history.state.trouble.as_ref().unwrap();
                 assert!(row.last_at - row.first_at > 2 * 60 * 60 * 1000);
             }
-            StopReason::UsageLimit { .. }
+            StopReason::BreakerOpen { .. } => {
+                let phase = &self.history.state.breaker.phase;
+                assert!(matches!(phase, Phase::Failed { .. }), "{phase:?}");
+            }
+            StopReason::ConsecutiveErrors { limit, .. } => {
+                assert!(self.history.state.slump.errors(u32::MAX) >= *limit);
+            }
+            StopReason::FailsAtOnce { .. }
+            | StopReason::MaxRunTime { .. }
+            | StopReason::SlowIterations { .. }
+            | StopReason::UsageLimit { .. }
             | StopReason::AccountTrouble { .. }
             | StopReason::AgentUnusable { .. }
             | StopReason::DiskLow { .. } => panic!("{reason:?} was not in the scene"),
@@ -311,6 +325,16 @@ fn any_answer() -> impl Strategy<Value = Answer> {
     ]
 }
 
+fn any_limits() -> impl Strategy<Value = Limits> {
+    let (errors, usual) = (prop::option::of(1..7_u32), Limits::default());
+    (errors, any::<bool>(), any::<bool>()).prop_map(move |(errors, breaker, rest)| Limits {
+        max_consecutive_errors: errors,
+        cool_down: usual.cool_down.filter(|_| breaker),
+        backoff: usual.backoff.filter(|_| rest),
+        ..Limits::NONE
+    })
+}
+
 fn any_policy() -> impl Strategy<Value = Policy> {
     let on_escalation = prop_oneof![
         3 => Just(OnEscalation::Ask),
@@ -323,10 +347,13 @@ fn any_policy() -> impl Strategy<Value = Policy> {
     let max_iterations = prop_oneof![2 => Just(None), 1 => (0..12_u32).prop_map(Some)];
     let once = prop_oneof![9 => Just(false), 1 => Just(true)];
     let fresh = prop::option::of(1..4_u32);
-    (on_escalation, any::<bool>(), count(), count(), only, max_iterations, once, fresh).prop_map(
-        |(on_escalation, human_present, stuck, attempts, only, max_iterations, once, fresh)| {
+    let bounds = (max_iterations, any_limits());
+    (on_escalation, any::<bool>(), count(), count(), only, bounds, once, fresh).prop_map(
+        |(on_escalation, human_present, stuck, attempts, only, bounds, once, fresh)| {
+            let (max_iterations, limits) = bounds;
             Policy {
                 fresh_start_after: fresh,
+                limits,
                 on_limit: OnLimit::Wait,
                 max_iterations,
                 once,

@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::Path;
 
 use super::sandbox::{Sandbox, close};
 
@@ -44,6 +45,26 @@ fn leaves_out_the_drivers_own_folder() {
     assert!(!tree.changed_since(&base).unwrap());
     close(&tree, &base);
     assert_eq!(repo.last_changes(), "");
+}
+
+#[test]
+fn what_changed_since_a_state_is_told_by_paths_and_commits() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    repo.write("before", "b\n");
+    let base = tree.base().unwrap();
+    assert!(tree.difference_since(&base).unwrap().is_empty());
+    repo.write("new", "n\n").write("before", "c\n");
+    let edited = tree.difference_since(&base).unwrap();
+    assert_eq!(edited.paths, [Path::new("before"), Path::new("new")]);
+    assert!(!edited.committed && !edited.is_empty());
+    repo.git(["add", "before", "new"]);
+    repo.git(["commit", "-qm", "x"]);
+    let committed = tree.difference_since(&base).unwrap();
+    assert_eq!((committed.committed, committed.paths), (true, edited.paths));
+    let base = tree.base().unwrap();
+    repo.git(["commit", "-q", "--allow-empty", "-m", "y"]);
+    assert!(!tree.difference_since(&base).unwrap().is_empty());
 }
 
 #[test]

@@ -5,11 +5,12 @@ use crate::core::event::{
 };
 use crate::core::outcome::Outcome;
 use crate::core::policy::{OnEscalation, OnLimit, StopReason};
+use crate::core::rut::Traces;
 use crate::core::signal::Signals;
 use crate::core::tests::id;
 use crate::core::verdict::Verdict;
 use crate::core::why::Why;
-use crate::report::{AppliedGate, Extent, Report, Settings, Waits};
+use crate::report::{AppliedGate, AppliedLimits, Extent, Report, Settings, Waits};
 
 const START: i64 = 1_763_287_200_000;
 
@@ -54,6 +55,7 @@ fn ended(iteration: u32, elapsed_ms: u64, cost_usd: f64) -> Event {
         concerns: vec![],
         agent_version: None,
         model: None,
+        traces: Traces::default(),
     }))
 }
 
@@ -64,6 +66,13 @@ fn settings() -> Settings {
         branch: Some("ralph".into()),
         max_iterations: Some(50),
         max_attempts: 10,
+        limits: AppliedLimits {
+            max_consecutive_errors: Some(5),
+            max_run_time_ms: Some(43_200_000),
+            max_average_iteration_ms: None,
+            cool_down_ms: Some(1_800_000),
+            backoff_ms: Some(1000),
+        },
         stuck_threshold: 3,
         once: false,
         story: None,

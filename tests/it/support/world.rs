@@ -122,6 +122,8 @@ impl World {
             .env("TMPDIR", self.folder.path())
             .env("TZ", "UTC")
             .env("LANG", "C.UTF-8")
+            // What fails here fails on purpose: nobody waits for it to mend.
+            .env("RALPH_BACKOFF", "none")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CEILING_DIRECTORIES", self.folder.path())
             .stdin(Stdio::null());

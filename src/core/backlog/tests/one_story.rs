@@ -137,6 +137,16 @@ fn a_story_that_is_wrong_by_itself() {
             r#"false, "criterias": []"#,
             "warning 1:136 story `A` has an unknown field `criterias` (did you mean `criteria`? As it is, it is ignored)",
         ),
+        (
+            "false",
+            r#"false, "max_attempts": 0"#,
+            "error 1:152 `max_attempts` of story `A` must be a number from 1 on (write a number such as `5`, or remove the field)",
+        ),
+        (
+            "false",
+            r#"false, "maxAttempts": "3""#,
+            "error 1:151 `max_attempts` of story `A` must be a number from 1 on (write a number such as `5`, or remove the field)",
+        ),
     ] {
         let story = GOOD.replacen(from, to, 1);
         assert_ne!(story, GOOD);
@@ -150,6 +160,8 @@ fn what_is_allowed_says_nothing() {
         "",
         r#", "skipped": null, "depends_on": null, "priority": null"#,
         r#", "skipped": true, "dependsOn": [], "priority": -1.5e3"#,
+        r#", "max_attempts": 3"#,
+        r#", "maxAttempts": null"#,
         r#", "notes": {"a": [{"b": 1e999}]}, "estimate": "\ud800", "": 1"#,
     ] {
         let story = GOOD.replacen("false", &format!("false{more}"), 1);

@@ -23,6 +23,7 @@ fn everything_is_read() {
         depends_on: vec![id("US-001")],
         priority: Some(1.1),
         verify: vec![],
+        max_attempts: None,
     };
     let second = Story {
         id: id("US-001"),
@@ -34,6 +35,7 @@ fn everything_is_read() {
         depends_on: vec![],
         priority: Some(1e20),
         verify: vec![],
+        max_attempts: None,
     };
     let backlog = Backlog {
         project: "Café".to_owned(),
