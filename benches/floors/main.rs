@@ -14,13 +14,14 @@ mod gap;
 mod help;
 mod measure;
 mod memory;
+mod nights;
 mod pipe;
 mod redact;
 mod report;
 mod scan;
 mod snapshot;
 
-const ALL: [(&str, fn()); 9] = [
+const ALL: [(&str, fn()); 10] = [
     ("gap", gap::bench),
     ("scan", scan::bench),
     ("pipe", pipe::bench),
@@ -30,6 +31,7 @@ const ALL: [(&str, fn()); 9] = [
     ("backlog", backlog::bench),
     ("report", report::bench),
     ("snapshot", snapshot::bench),
+    ("nights", nights::bench),
 ];
 
 fn main() {

@@ -26,6 +26,7 @@ mod kept;
 mod kills;
 mod limits;
 mod mark;
+mod nights;
 mod nudge;
 mod one_run;
 mod permissions;

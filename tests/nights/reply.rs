@@ -1,0 +1,124 @@
+//! What an agent does in one attempt.
+
+use ralph::core::event::Usage;
+use ralph::core::likeness::normalised;
+use ralph::core::outcome::Outcome;
+use ralph::core::rut::Traces;
+use ralph::core::signal::Signals;
+
+use super::dice::Dice;
+use super::scene::{ALLOWANCE, Hopeless, Scene};
+
+/// How many kinds of replies there are.
+pub const KINDS: usize = 9;
+
+const MINUTE: u64 = 60_000;
+const PERSISTENT: &str = "I read through all of it again and changed what seemed to be wrong, but the \
+                          result is the same as it was before, and the reason is not clear to me.";
+
+pub struct Reply {
+    pub outcome: Outcome,
+    pub signals: Signals,
+    pub traces: Traces,
+    pub usage: Usage,
+    pub elapsed_ms: u64,
+    /// What it claims is true.
+    pub holds: bool,
+    /// How the gate fails that says otherwise.
+    pub gate: String,
+}
+
+impl Reply {
+    /// `number`: of the attempt in the whole night.
+    pub fn draw(scene: &Scene, story: &str, number: u32, now: i64, dice: &mut Dice) -> Self {
+        let hopeless = scene.hopeless.as_ref().filter(|(id, _)| id.as_str() == story);
+        let reply = match hopeless {
+            Some((_, way)) => hopeless_reply(*way, number, dice),
+            None if scene.others_are_easy => done(dice),
+            None => random_reply(&scene.rates, now, dice),
+        };
+        let cents = f64::from(dice.count(0, 200));
+        let turns = dice.between(1, 40);
+        // An agent that is killed does not say what it cost.
+        let says = matches!(reply.outcome, Outcome::Completed | Outcome::AgentError { .. });
+        let cost_usd = says.then_some(cents / 200.0 * ALLOWANCE);
+        Self { usage: Usage { cost_usd, turns, ..Usage::default() }, ..reply }
+    }
+}
+
+fn base(outcome: Outcome, minutes: u64) -> Reply {
+    Reply {
+        outcome,
+        signals: Signals::default(),
+        traces: Traces { changed: Some(true), ..Traces::default() },
+        usage: Usage::default(),
+        elapsed_ms: minutes * MINUTE,
+        holds: false,
+        gate: String::new(),
+    }
+}
+
+fn done(dice: &mut Dice) -> Reply {
+    let signals = Signals { claims_story: true, ..Signals::default() };
+    Reply { signals, holds: true, ..base(Outcome::Completed, dice.between(1, 20)) }
+}
+
+fn lies(gate: String, dice: &mut Dice) -> Reply {
+    Reply { holds: false, gate, ..done(dice) }
+}
+
+fn says(text: &str, dice: &mut Dice) -> Reply {
+    let reply = base(Outcome::Completed, dice.between(1, 40));
+    Reply { traces: Traces { said: normalised(text), ..reply.traces.clone() }, ..reply }
+}
+
+fn error(text: String, dice: &mut Dice) -> Reply {
+    base(Outcome::AgentError { detail: text }, dice.between(0, 20))
+}
+
+/// Letters, because numbers do not tell errors apart.
+fn word(number: u32) -> String {
+    let letter = |place: u32| char::from_u32(u32::from(b'a') + number / 26_u32.pow(place) % 26);
+    (0..3).filter_map(letter).collect()
+}
+
+fn hopeless_reply(way: Hopeless, number: u32, dice: &mut Dice) -> Reply {
+    let nothing = Traces { changed: Some(false), ..Traces::default() };
+    match way {
+        Hopeless::SameError => error("no such file".into(), dice),
+        Hopeless::OtherErrors => error(format!("no such {}", word(number)), dice),
+        Hopeless::TwoErrors => error(format!("no such {}", word(number % 2)), dice),
+        Hopeless::DoesNothing => {
+            Reply { traces: nothing, ..base(Outcome::Completed, dice.between(1, 5)) }
+        }
+        Hopeless::Lies => lies(format!("test {} failed", word(number)), dice),
+        Hopeless::Hangs => base(Outcome::IdleTimeout, 15),
+        Hopeless::OnlyTests => {
+            let reply = base(Outcome::Completed, dice.between(1, 40));
+            Reply { traces: Traces { only_tests: true, ..reply.traces.clone() }, ..reply }
+        }
+        Hopeless::Repeats => says(PERSISTENT, dice),
+        Hopeless::NeverReady => says(&format!("Part {} is done.", word(number)), dice),
+    }
+}
+
+fn random_reply(rates: &[u32], now: i64, dice: &mut Dice) -> Reply {
+    let flavour = dice.count(0, 3);
+    match dice.weighted(rates) {
+        0 | 1 => done(dice),
+        2 => lies(format!("test {} failed", word(flavour)), dice),
+        3 => says(&format!("Part {} of it is done now.", word(dice.count(0, 500))), dice),
+        4 => base(Outcome::IdleTimeout, 15),
+        5 => error(format!("no such {}", word(flavour)), dice),
+        6 => base(
+            Outcome::NoResult { detail: format!("gone {}", word(flavour)) },
+            dice.between(0, 9),
+        ),
+        7 => {
+            let minutes = i64::try_from(dice.between(1, 400)).unwrap();
+            let resets_at = Some(now / 1000 + minutes * 60);
+            base(Outcome::UsageLimit { resets_at, detail: "limit".into() }, 1)
+        }
+        _ => base(Outcome::Overloaded { detail: "529".into() }, 1),
+    }
+}
