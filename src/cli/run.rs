@@ -165,7 +165,7 @@ fn end_what_is_left(
 
 fn remove_left_locks(tree: &WorkTree, reporter: &mut dyn Reporter) -> Result<(), CliError> {
     for lock in tree.remove_own_locks()? {
-        let text = format!("removed `{}`, which a killed ralph left behind", lock.display());
+        let text = format!("removed `{}`, which a killed process left behind", lock.display());
         reporter.on_notice(&Notice::Info(text));
     }
     Ok(())

@@ -36,6 +36,19 @@ impl Engine {
         Ok(None)
     }
 
+    /// Of an agent whose git was ended with it.
+    pub(super) fn remove_locks(&mut self, cut_short: bool) {
+        match self.parts.tree.end_attempt(cut_short) {
+            Ok(removed) => {
+                for lock in listed(&removed) {
+                    let text = format!("removed `{lock}`: the agent's git was ended in its work");
+                    self.notice(Notice::Info(text));
+                }
+            }
+            Err(error) => self.notice(Notice::Warning(error.to_string())),
+        }
+    }
+
     /// Configuration and hooks are the human's: ralph and git must behave as they did before.
     pub(super) fn put_back_setup(
         &mut self,

@@ -81,6 +81,7 @@ impl Engine {
         let stories = all.iter().map(|story| story.id.clone()).collect();
         let stashes = self.parts.tree.hold_stashes()?;
         let setup = self.parts.tree.hold_setup()?;
+        self.parts.tree.begin_attempt()?;
         self.record(vec![Event::AttemptStarted(Box::new(started.clone()))])?;
         let watch = self.spawn(&started, launch, &pages, &prompt)?;
         let under_way = UnderWay { before, stashes, setup, stories, story, watch };
@@ -205,6 +206,7 @@ impl Engine {
         self.take_back_the_end();
         let outcome = classify(&report.read.seen, &report.exit, report.ended_by);
         let signals = report.read.signals.clone();
+        self.remove_locks(report.ended_by.is_some() || !report.ended.is_empty());
         let looked = self.look_after(&started, under_way.as_ref());
         let stray = *looked.as_ref().unwrap_or(&None);
         if stray.is_none() {

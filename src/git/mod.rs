@@ -15,6 +15,7 @@ mod bring_back;
 mod changes;
 mod closing;
 mod commit;
+mod cut_short;
 mod diff;
 mod error;
 mod filters;

@@ -17,7 +17,8 @@ use super::holders::{Writer, somebody_works_in};
 use super::lock::patiently;
 use super::{OWN_GIT_FOLDER, WorkTree};
 
-/// In the work tree's own git folder, followed by who it is of: two processes may write at the same time.
+/// In the work tree's own git folder, followed by who it is of: two processes may write at the same
+/// time.
 const NOTE: &str = "writing-";
 /// From the note to the lock; what comes later is somebody else's.
 const LONGEST_WRITE: Duration = Duration::from_mins(1);
@@ -79,8 +80,10 @@ impl WorkTree {
 
     /// Removes the locks that killed processes left, as far as that can be proven, and says which.
     /// With a git process at work here nothing can be: an error, after a while.
+    ///
+    /// Only for whoever holds the run's lock: an attempt that is under way then was cut short.
     pub fn remove_own_locks(&self) -> Result<Vec<PathBuf>, GitError> {
-        let mut removed = Vec::new();
+        let mut removed = self.end_attempt(true)?;
         for note in self.notes_of_the_dead()? {
             let names = fs::read(&note).map_err(file_error("read", &note))?;
             for lock in names.split(|byte| *byte == 0).map(path_of) {

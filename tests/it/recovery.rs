@@ -51,8 +51,27 @@ fn a_lock_that_a_killed_ralph_left_is_removed_and_named() {
     world.write(".git/index.lock", "");
     let said = go_on(&world, COMPLETE);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("index.lock`, which a killed ralph left behind"), "{}", said.err);
+    assert!(said.err.contains("index.lock`, which a killed process left behind"), "{}", said.err);
     assert!(!lock.exists() && !world.path(".git/ralph/writing-7-1-before").exists());
+}
+
+#[test]
+fn a_lock_of_the_agents_git_that_was_ended_with_it_is_removed() {
+    let world = World::with(&Prd::stories(1));
+    killed(&world, "{ run = \"touch .git/index.lock\" }");
+    let said = go_on(&world, COMPLETE);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("index.lock`, which a killed process left behind"), "{}", said.err);
+
+    let world = World::scripted(
+        &Prd::stories(1),
+        "[default]\nsteps = [{ run = \"touch .git/index.lock; echo y > ../here\" }, \"hang\"]\n",
+    );
+    let mut child = world.start(&[]);
+    world.await_file("../here");
+    signal(&child, rustix::process::Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert!(!world.path(".git/index.lock").exists());
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod belongings;
 mod beside;
 mod bring_back;
 mod commit;
+mod cut_short;
 mod holders;
 mod kept;
 mod locks;

@@ -104,7 +104,10 @@ fn leftovers(world: &World) -> Vec<String> {
     let git = files(&world.path(".git"), &["objects"]).into_keys();
     let own = files(&world.path(".ralph"), &[]).into_keys();
     let is_left = |name: &String| {
-        name.ends_with(".lock") || name.contains("ralph/writing-") || name.ends_with(".tmp")
+        name.ends_with(".lock")
+            || name.contains("ralph/writing-")
+            || name.ends_with("ralph/attempt")
+            || name.ends_with(".tmp")
     };
     git.chain(own).filter(is_left).collect()
 }
