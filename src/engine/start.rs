@@ -207,16 +207,16 @@ impl Engine {
         let outcome = classify(&report.read.seen, &report.exit, report.ended_by);
         let signals = report.read.signals.clone();
         self.remove_locks(report.ended_by.is_some() || !report.ended.is_empty());
-        let looked = self.look_after(&started, under_way.as_ref());
-        let stray = *looked.as_ref().unwrap_or(&None);
+        // What cannot be put back now, the next process puts back first: for it, this attempt is
+        // still under way.
+        let stray = self.look_after(&started, under_way.as_ref())?;
         if stray.is_none() {
             self.refresh_backlog();
         }
         self.marks_are_suspect = true;
         // An attempt that cannot be looked at is recorded all the same: what it said and cost is
         // known.
-        let differs = looked
-            .and_then(|_| self.look_at_changes(&started, &signals, &outcome, under_way.as_ref()));
+        let differs = self.look_at_changes(&started, &signals, &outcome, under_way.as_ref());
         let (evidence, difference, problem) = match differs {
             Ok(difference) => (self.gather(difference.as_ref(), stray), difference, None),
             Err(error) => {
