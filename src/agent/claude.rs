@@ -1,6 +1,7 @@
 //! Claude Code's command line.
 
 use crate::core::gate::{Gate, Run};
+use crate::core::money::Usd;
 use crate::core::permission::PermissionMode;
 use crate::settings::AgentSettings;
 
@@ -26,18 +27,15 @@ const SAFE_TOOLS: [&str; 9] = [
 const ALWAYS: [&str; 6] =
     ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
 
-/// The prompt is not in it: it comes on standard input.
-pub fn args(settings: &AgentSettings, gates: &[&Gate]) -> Vec<String> {
+/// The prompt is not in it: it comes on standard input. `allowance` is what it may cost at most.
+pub fn args(settings: &AgentSettings, gates: &[&Gate], allowance: Option<Usd>) -> Vec<String> {
     let mut args: Vec<String> = ALWAYS.map(str::to_owned).to_vec();
     option(&mut args, "--permission-mode", settings.permission_mode.map(PermissionMode::name));
     option(&mut args, "--model", settings.model.as_deref());
     option(&mut args, "--fallback-model", settings.fallback_model.as_deref());
     option(&mut args, "--max-turns", settings.max_turns.map(|n| n.to_string()).as_deref());
-    option(
-        &mut args,
-        "--max-budget-usd",
-        settings.max_budget_usd.map(|n| n.to_string()).as_deref(),
-    );
+    let most = settings.max_budget_usd.map(Usd::of).into_iter().chain(allowance).min();
+    option(&mut args, "--max-budget-usd", most.map(|most| most.as_f64().to_string()).as_deref());
     option(&mut args, "--append-system-prompt", settings.append_system_prompt.as_deref());
     option(&mut args, "--setting-sources", settings.setting_sources.as_deref());
     list(&mut args, "--allowedTools", &allowed_tools(settings, gates));
@@ -93,7 +91,7 @@ mod tests {
 
     /// What comes after the part that is always the same.
     fn rest(settings: &AgentSettings) -> Vec<String> {
-        let mut args = args(settings, &[&Gate::shell("cargo test")]);
+        let mut args = args(settings, &[&Gate::shell("cargo test")], None);
         let rest = args.split_off(ALWAYS.len());
         assert_eq!(args, ALWAYS);
         rest
@@ -121,6 +119,21 @@ mod tests {
                 "--debug"
             ]
         );
+    }
+
+    #[test]
+    fn it_may_cost_the_smaller_of_what_is_set_and_what_is_left() {
+        let budget = |max_budget_usd: Option<f64>, rest: Option<Usd>| {
+            let settings = AgentSettings { max_budget_usd, ..AgentSettings::default() };
+            args(&settings, &[], rest).into_iter().find(|arg| arg.contains("budget"))
+        };
+        let said = |dollars: &str| Some(format!("--max-budget-usd={dollars}"));
+        assert_eq!(budget(None, None), None);
+        assert_eq!(budget(Some(2.5), None), said("2.5"));
+        assert_eq!(budget(None, Some(Usd::from_micros(1))), said("0.000001"));
+        assert_eq!(budget(None, Some(Usd::dollars(25))), said("25"));
+        assert_eq!(budget(Some(2.0), Some(Usd::dollars(3))), said("2"));
+        assert_eq!(budget(Some(4.0), Some(Usd::dollars(3))), said("3"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::claude;
 use crate::core::gate::Gate;
+use crate::core::money::Usd;
 use crate::core::permission::PermissionMode;
 use crate::core::text::visible;
 use crate::settings::{AgentChoice, AgentSettings};
@@ -87,11 +88,27 @@ impl Agent {
         mode.map(PermissionMode::name)
     }
 
+    /// It ends by itself when it has cost what it may; others are only looked at afterwards.
+    pub fn keeps_an_allowance(&self) -> bool {
+        self.choice == AgentChoice::Claude
+    }
+
+    /// Its costs are made up.
+    pub fn is_mock(&self) -> bool {
+        matches!(self.choice, AgentChoice::Mock { .. })
+    }
+
     /// Looked up anew for each spawn: an update may have moved it meanwhile. Never from inside
     /// the work tree, which the agent itself can write. What its work has to pass, it may run.
-    pub fn launch(&self, work_tree: &Path, gates: &[&Gate]) -> Result<Launch, AgentError> {
+    /// `allowance`: what it may cost, where it can be told.
+    pub fn launch(
+        &self,
+        work_tree: &Path,
+        gates: &[&Gate],
+        allowance: Option<Usd>,
+    ) -> Result<Launch, AgentError> {
         let mut launch = match &self.choice {
-            AgentChoice::Claude => self.claude(work_tree, gates),
+            AgentChoice::Claude => self.claude(work_tree, gates, allowance),
             AgentChoice::Mock { script } => Ok(self.mock(script.as_deref())),
             AgentChoice::Command { words } => command(words),
         }?;
@@ -99,7 +116,12 @@ impl Agent {
         Ok(launch)
     }
 
-    fn claude(&self, work_tree: &Path, gates: &[&Gate]) -> Result<Launch, AgentError> {
+    fn claude(
+        &self,
+        work_tree: &Path,
+        gates: &[&Gate],
+        allowance: Option<Usd>,
+    ) -> Result<Launch, AgentError> {
         let name = self.settings.program.clone().unwrap_or_else(|| PathBuf::from("claude"));
         let program = find(&name, Some(work_tree))
             .ok_or_else(|| AgentError::NoClaude { name: shown(&name), where_: looked_in(&name) })?;
@@ -109,7 +131,8 @@ impl Agent {
         if !self.settings.background_tasks {
             env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".into(), Some("1".into())));
         }
-        let args = claude::args(&self.settings, gates).into_iter().map(OsString::from).collect();
+        let args = claude::args(&self.settings, gates, allowance);
+        let args = args.into_iter().map(OsString::from).collect();
         Ok(Launch { program, args, env, takes_messages: true })
     }
 

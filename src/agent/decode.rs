@@ -1,12 +1,15 @@
 //! One line of an agent's output → what it tells.
 
 use crate::core::event::Usage;
+use crate::core::money::Usd;
 use crate::core::outcome::{ApiError, ResultSeen};
+use crate::core::spending::ModelUse;
 use crate::core::text::{shorten, visible_line};
 
 use super::background::TaskNews;
+use super::consumption::{Sent, Used};
 use super::stream_json::{
-    Block, Denial, Field, Line, Message, ModelUsages, RateLimit, Task, ToolInput,
+    Block, Denial, Field, Line, Message, MessageUsage, ModelUsages, RateLimit, Task, ToolInput,
 };
 
 /// The longest description of what the agent does now.
@@ -15,6 +18,8 @@ const MAX_DOING: usize = 200;
 const MAX_NAME: usize = 100;
 /// The model name under which the CLI puts its own words into the conversation.
 const SYNTHETIC: &str = "<synthetic>";
+/// So many models are told apart.
+const MAX_MODELS: usize = 16;
 
 /// What one line tells. Most lines tell nothing that matters here.
 #[derive(Debug, Default, PartialEq)]
@@ -24,6 +29,7 @@ pub struct Told {
     /// What it does now, one line each.
     pub doing: Vec<String>,
     pub news: Option<News>,
+    pub used: Used,
 }
 
 #[derive(Debug, PartialEq)]
@@ -46,6 +52,7 @@ pub enum News {
     Result {
         seen: Box<ResultSeen>,
         usage: Usage,
+        models: Vec<ModelUse>,
         /// Every call that was denied, as the rule that would allow it.
         denied: Vec<String>,
     },
@@ -73,26 +80,44 @@ pub fn decode(text: &str) -> Option<Told> {
         system(&line, &mut told);
     } else if line.kind.is("rate_limit_event") {
         told.news = limited(line.rate_limit_info);
+        // Only a subscription has such limits; beyond them the dollar may pay.
+        told.used.subscription = Some(!is_beyond(line.rate_limit_info));
     }
     Some(told)
 }
 
 fn assistant(line: &Line<'_>, told: &mut Told) {
-    if line.parent_tool_use_id.is_present() || line.aborted.is_true() {
+    if line.aborted.is_true() {
         return;
     }
     let Some(message) = line.message.raw().and_then(Message::parse) else { return };
+    let is_main = !line.parent_tool_use_id.is_present();
     if message.model.is(SYNTHETIC) || line.is_api_error_message.is_true() {
-        told.news = Some(News::ApiError(api_error(line)));
+        told.news = is_main.then(|| News::ApiError(api_error(line)));
         return;
     }
+    told.used.sent = sent(&message);
     for block in message.content.items().into_iter().filter_map(|item| Block::parse(item.raw()?)) {
-        if block.kind.is("text") {
+        let is_call = block.kind.is("tool_use");
+        told.used.tool_calls += u64::from(is_call);
+        if is_main && block.kind.is("text") {
             told.said.extend(block.text.text());
-        } else if block.kind.is("tool_use") {
+        } else if is_main && is_call {
             told.doing.push(tool_call(&block));
         }
     }
+}
+
+/// Without what it wrote: that is only known when the answer is whole.
+fn sent(message: &Message<'_>) -> Option<Sent> {
+    let used = message.usage.read::<MessageUsage>()?;
+    let usage = Usage {
+        input_tokens: used.input_tokens.unwrap_or_default(),
+        cache_read_tokens: used.cache_read_input_tokens.unwrap_or_default(),
+        cache_write_tokens: used.cache_creation_input_tokens.unwrap_or_default(),
+        ..Usage::default()
+    };
+    Some(Sent { message: message.id.text()?, usage })
 }
 
 fn tool_call(block: &Block<'_>) -> String {
@@ -128,6 +153,7 @@ fn system(line: &Line<'_>, told: &mut Told) {
         let is_key = line.api_key_source.is("ANTHROPIC_API_KEY");
         let login = if is_key { Login::Key } else { Login::Renewable };
         told.news = Some(News::Started { version, model, login });
+        told.used.subscription = is_key.then_some(false);
     } else if line.subtype.is("api_retry") {
         told.doing.push(retry(line));
         told.news = Some(News::Retry(api_error(line)));
@@ -166,6 +192,10 @@ fn limited(info: Field<'_>) -> Option<News> {
     info.status.is("rejected").then(|| News::Limited { resets_at: info.resets_at.read() })
 }
 
+fn is_beyond(info: Field<'_>) -> bool {
+    info.raw().and_then(RateLimit::parse).is_some_and(|info| info.is_using_overage.is_true())
+}
+
 fn result(line: &Line<'_>) -> News {
     let words = line.errors.read::<Vec<String>>().unwrap_or_default().join("; ");
     let seen = ResultSeen {
@@ -177,7 +207,8 @@ fn result(line: &Line<'_>) -> News {
         api_error: api_error(line),
     };
     let denied = line.permission_denials.items().into_iter().filter_map(denied_rule).collect();
-    News::Result { seen: Box::new(seen), usage: usage(line), denied }
+    let models = models(line);
+    News::Result { seen: Box::new(seen), usage: usage(line, &models), models, denied }
 }
 
 /// What would have to be allowed: a command by its very words, any other tool by its name.
@@ -193,17 +224,30 @@ fn denied_rule(denial: Field<'_>) -> Option<String> {
 }
 
 /// Only `modelUsage` counts what sub-agents used too.
-fn usage(line: &Line<'_>) -> Usage {
+fn usage(line: &Line<'_>, models: &[ModelUse]) -> Usage {
     let mut usage = Usage {
         cost_usd: line.total_cost_usd.read(),
         turns: line.num_turns.read().unwrap_or_default(),
         ..Usage::default()
     };
-    for model in line.model_usage.read::<ModelUsages>().unwrap_or_default().values() {
+    for model in models {
         usage.input_tokens += model.input_tokens;
         usage.output_tokens += model.output_tokens;
-        usage.cache_read_tokens += model.cache_read_input_tokens;
-        usage.cache_write_tokens += model.cache_creation_input_tokens;
+        usage.cache_read_tokens += model.cache_read_tokens;
+        usage.cache_write_tokens += model.cache_write_tokens;
     }
     usage
+}
+
+fn models(line: &Line<'_>) -> Vec<ModelUse> {
+    let models = line.model_usage.read::<ModelUsages>().unwrap_or_default();
+    let used = models.into_iter().take(MAX_MODELS).map(|(name, used)| ModelUse {
+        model: shorten(&visible_line(&name), MAX_NAME),
+        cost: Usd::of(used.cost_usd.unwrap_or_default()),
+        input_tokens: used.input_tokens,
+        output_tokens: used.output_tokens,
+        cache_read_tokens: used.cache_read_input_tokens,
+        cache_write_tokens: used.cache_creation_input_tokens,
+    });
+    used.collect()
 }

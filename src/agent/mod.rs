@@ -8,6 +8,7 @@
 mod background;
 mod claude;
 pub mod command;
+mod consumption;
 pub mod decode;
 pub mod echo;
 pub mod lines;

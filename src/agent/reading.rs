@@ -7,8 +7,10 @@ use crate::core::event::Usage;
 use crate::core::id::StoryId;
 use crate::core::outcome::{AUTHENTICATION_FAILED, Seen};
 use crate::core::signal::{Scanner, Signals};
+use crate::core::spending::{Known, ModelUse};
 
 use super::background::Background;
+use super::consumption::Consumption;
 use super::decode::{Login, News, Told, decode};
 use super::echo::Echo;
 use super::lines::Lines;
@@ -28,7 +30,7 @@ pub struct Reading {
     plain: Scanner,
     echo: Echo,
     seen: Seen,
-    usage: Usage,
+    consumption: Consumption,
     started: Option<Started>,
     login: Login,
     /// How often in a row the login was refused, and tried again.
@@ -55,6 +57,11 @@ pub struct Read {
     pub signals: Signals,
     pub seen: Seen,
     pub usage: Usage,
+    pub models: Vec<ModelUse>,
+    /// How much of its cost it could say.
+    pub known: Known,
+    /// A subscription pays and not the dollar, if it can be told.
+    pub subscription: Option<bool>,
     pub started: Option<Started>,
     /// What it was not allowed to do, as the rule that would allow it, and how often it tried.
     pub denied: BTreeMap<String, u32>,
@@ -77,7 +84,7 @@ impl Reading {
             plain: Scanner::new(story),
             echo: Echo::new(prompt),
             seen: Seen::default(),
-            usage: Usage::default(),
+            consumption: Consumption::default(),
             started: None,
             login: Login::default(),
             refused: 0,
@@ -138,11 +145,15 @@ impl Reading {
         self.echo.finish(|line| say_line(plain, line));
         self.seen.last_words = last_line(&self.last_words);
         let final_text = self.final_text();
+        let known = self.consumption.known(self.in_turn);
         let scanner = if self.seen.structured { self.structured } else { self.plain };
         Read {
             signals: scanner.finish(),
             seen: self.seen,
-            usage: self.usage,
+            usage: self.consumption.usage(),
+            known,
+            subscription: self.consumption.subscription,
+            models: self.consumption.models,
             started: self.started,
             denied: self.denied,
             final_text,
@@ -184,6 +195,7 @@ impl Reading {
     fn told(&mut self, told: Told, heard: &mut dyn FnMut(Heard<'_>)) {
         self.seen.structured = true;
         self.seen.retrying = None;
+        self.consumption.note(told.used);
         for text in &told.said {
             self.structured.push(text);
             self.structured.end_message();
@@ -216,10 +228,10 @@ impl Reading {
             News::Limited { resets_at } => self.seen.limit_resets_at = resets_at,
             News::Denied { tool } => self.deny(tool),
             News::Task(news) => self.background.take(news),
-            News::Result { seen, usage, denied } => {
+            News::Result { seen, usage, models, denied } => {
                 self.in_turn = false;
                 self.seen.result = Some(*seen);
-                self.usage = usage;
+                self.consumption.end_turn(usage, models);
                 if !denied.is_empty() {
                     // It knows more than the events that came before it.
                     self.denied.clear();

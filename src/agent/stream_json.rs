@@ -147,8 +147,10 @@ impl Line<'_> {
 }
 
 object! {
-    Message { model = "model", content = "content" }
-    until |found: &Message<'_>| found.model.is_present() && found.content.is_present()
+    Message { id = "id", model = "model", content = "content", usage = "usage" }
+    until |found: &Message<'_>| {
+        [found.id, found.model, found.content, found.usage].iter().all(|field| field.is_present())
+    }
 }
 
 object! {
@@ -177,7 +179,8 @@ object! {
 }
 
 object! {
-    RateLimit { status = "status", resets_at = "resetsAt" } until |_: &RateLimit<'_>| false
+    RateLimit { status = "status", resets_at = "resetsAt", is_using_overage = "isUsingOverage" }
+    until |_: &RateLimit<'_>| false
 }
 
 pub type ModelUsages = BTreeMap<String, ModelUsage>;
@@ -189,4 +192,15 @@ pub struct ModelUsage {
     pub output_tokens: u64,
     pub cache_read_input_tokens: u64,
     pub cache_creation_input_tokens: u64,
+    #[serde(rename = "costUSD")]
+    pub cost_usd: Option<f64>,
+}
+
+/// What one request sent to the model.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct MessageUsage {
+    pub input_tokens: Option<u64>,
+    pub cache_read_input_tokens: Option<u64>,
+    pub cache_creation_input_tokens: Option<u64>,
 }

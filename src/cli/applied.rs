@@ -7,7 +7,7 @@ use crate::agent::Agent;
 use crate::core::gate::{Gate, Gates};
 use crate::core::id::StoryId;
 use crate::core::secrets::Rules;
-use crate::report::{AppliedGate, AppliedLimits, Settings, Waits};
+use crate::report::{AppliedBudgets, AppliedGate, AppliedLimits, Settings, Waits};
 use crate::settings::Plan;
 
 pub fn settings(
@@ -31,6 +31,7 @@ pub fn settings(
         on_limit: Some(plan.on_limit),
         waits: waits(plan),
         min_free_disk: plan.min_free_disk,
+        budget: AppliedBudgets::from(&plan.budgets),
         log_limit: plan.log_limit,
         gates: applied(gates, secrets),
         protect: plan.protect.clone(),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use super::budget_args::{BudgetArgs, CostArgs};
 use super::kept_args::{CheckpointArgs, DiffArgs, LogArgs, RestoreArgs, UndoArgs};
 use crate::core::id::StoryId;
 
@@ -21,6 +22,7 @@ use crate::core::id::StoryId;
         ralph check PRD.json            is the backlog right?\n  \
         ralph run PRD.json --dry-run    the whole loop with a mock agent; changes nothing\n  \
         ralph run PRD.json              work it off with Claude Code\n  \
+        ralph cost                      what it cost, and what is probably still to come\n  \
         ralph log                       what was kept of the work tree on the way",
     arg_required_else_help = true
 )]
@@ -70,6 +72,7 @@ pub enum Command {
     Check(CheckArgs),
     Init(InitArgs),
     Status(StatusArgs),
+    Cost(CostArgs),
     Mark(MarkArgs),
     Nudge(NudgeArgs),
     Trust(TrustArgs),
@@ -99,7 +102,8 @@ pub enum Command {
         ralph run --story US-003 --once        one iteration on one story\n  \
         ralph run --dry-run                    the whole loop with a mock agent; changes nothing\n  \
         ralph run --agent-command 'my-agent --print'\n  \
-        ralph run --on-escalation park         ask nothing now, list the questions at the end\n\n\
+        ralph run --on-escalation park         ask nothing now, list the questions at the end\n  \
+        ralph run --budget 10 --budget-story 2  at most ten dollars, and two for one story\n\n\
         Environment:\n  \
         MAX_ITERATIONS                as --max-iterations\n  \
         RALPH_MAX_RUN_TIME            as --max-run-time\n  \
@@ -107,6 +111,7 @@ pub enum Command {
         RALPH_MAX_AVERAGE_ITERATION   as --max-average-iteration\n  \
         RALPH_COOL_DOWN               the pause when it is not one story that fails [default: 30m]\n  \
         RALPH_BACKOFF                 the unit of the rest after a failure [default: 1s]\n  \
+        RALPH_BUDGET                  as --budget; also …_ITERATION, …_STORY, …_DAY and …_USER_DAY\n  \
         RALPH_ANSWER_TIMEOUT          as --answer-timeout\n  \
         STUCK_THRESHOLD               a question after the same error this often [default: 3]\n  \
         VISUAL, EDITOR                where you write longer guidance [default: vi]\n\n\
@@ -149,6 +154,8 @@ pub struct RunArgs {
     /// [env: RALPH_MAX_AVERAGE_ITERATION] [default: none]
     #[arg(long, value_name = "TIME")]
     pub max_average_iteration: Option<String>,
+    #[command(flatten)]
+    pub budget: BudgetArgs,
     /// Stop after one iteration
     #[arg(long)]
     pub once: bool,

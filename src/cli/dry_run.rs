@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::backlog::Story;
+use crate::core::budget::Budgets;
 use crate::core::event::{Event, Recorded};
 use crate::core::limits::Limits;
 use crate::core::policy::OnEscalation;
@@ -86,6 +87,7 @@ fn plan(args: &RunArgs) -> Result<Plan, CliError> {
     plan.max_iterations = None;
     plan.limits = Limits::NONE;
     plan.min_free_disk = None;
+    plan.budgets = Budgets::default();
     plan.on_escalation = OnEscalation::Park;
     check_script(&plan)?;
     Ok(plan)

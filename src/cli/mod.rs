@@ -1,9 +1,12 @@
 //! One file per command: parse here, act elsewhere.
 
+mod accounts;
 mod applied;
 mod args;
 mod asking;
+mod budget_args;
 mod check;
+mod cost;
 mod damaged;
 mod diff;
 mod dry_run;
@@ -64,6 +67,7 @@ fn act(command: Command, look: &UiOptions) -> Result<u8, CliError> {
         Command::Check(args) => check::check(&args),
         Command::Init(args) => init::init(&args, look),
         Command::Status(args) => status::status(&args),
+        Command::Cost(args) => cost::cost(&args),
         Command::Nudge(args) => nudge::nudge(&args),
         Command::Trust(args) => trust::trust(&args, look),
         Command::Mark(args) => mark::mark(&args),

@@ -150,6 +150,7 @@ pub fn flags(args: RunArgs) -> Flags {
         mock_script: args.mock_script.map(|path| std::path::absolute(&path).unwrap_or(path)),
         once: args.once,
         story: args.story,
+        budget: args.budget.into(),
     }
 }
 

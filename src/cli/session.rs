@@ -23,6 +23,7 @@ use crate::store::room::{Room, private_folder};
 use crate::store::wishes::Wishes;
 use crate::ui;
 
+use super::accounts::accounts;
 use super::applied;
 use super::error::CliError;
 
@@ -100,6 +101,7 @@ impl Session<'_> {
             program: std::env::current_exe()?,
             keep: self.plan.keep_processes.clone(),
         };
+        let accounts = accounts(self.plan, &self.tree, &agent, self.dry, &mut *self.reporter)?;
         let files = Publisher::start(room.clone(), applied, now);
         let parts = Parts {
             journal: Box::new(journal),
@@ -112,6 +114,7 @@ impl Session<'_> {
             secrets: self.secrets,
             reporter: Box::new(Both(self.reporter, files.teller())),
             human: self.human,
+            accounts,
             clock: now,
         };
         let ending = runtime.block_on(async { Engine::begin(parts, orders)?.run().await });
@@ -127,7 +130,7 @@ impl Session<'_> {
 pub fn agent(plan: &Plan, root: &Path) -> Result<Agent, CliError> {
     let own_program = std::env::current_exe()?;
     let agent = Agent::new(plan.agent.clone(), plan.agent_settings.clone(), own_program);
-    agent.launch(root, &[]).map_err(EngineError::from)?;
+    agent.launch(root, &[], None).map_err(EngineError::from)?;
     Ok(agent)
 }
 
@@ -145,6 +148,7 @@ fn policy(plan: &Plan, human_present: bool) -> Policy {
         on_limit: plan.on_limit,
         min_free_disk: plan.min_free_disk,
         human_present,
+        budgets: plan.budgets.clone(),
     }
 }
 
@@ -172,6 +176,7 @@ pub fn exit_code(ending: &Ending) -> u8 {
             | StopReason::BreakerOpen { .. }
             | StopReason::FailsAtOnce { .. }
             | StopReason::ConsecutiveErrors { .. }
+            | StopReason::BudgetUsedUp { .. }
             | StopReason::MaxIterations { .. }
             | StopReason::MaxRunTime { .. }
             | StopReason::SlowIterations { .. }

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 use crate::core::backlog::{Backlog, Story};
 use crate::core::breaker::Phase;
+use crate::core::event::Usage;
+use crate::core::forecast::forecast;
+use crate::core::money::Usd;
 use crate::core::state::RunState;
 use crate::core::text::{visible, visible_line};
 use crate::git::WorkTree;
@@ -91,6 +94,26 @@ fn first_line(text: &str) -> String {
     visible_line(text.lines().next().unwrap_or_default())
 }
 
+/// What it cost so far, and what is probably to come.
+fn figures(backlog: &Backlog, state: &RunState) -> Option<String> {
+    let spent = state.spending.spent;
+    let spent = (spent > Usd::ZERO).then(|| format!("{spent} spent"));
+    let outlook = forecast(state, backlog.remaining()).filter(|_| state.is_open());
+    let parts: Vec<String> = spent.into_iter().chain(outlook.as_ref().map(ui::to_go)).collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
+}
+
+fn usage(usage: &Usage) -> Value {
+    json!({
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "turns": usage.turns,
+        "tool_calls": usage.tool_calls,
+    })
+}
+
 fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String {
     let mut text = String::new();
     let (done, total) = (backlog.done(), backlog.stories.len());
@@ -103,6 +126,9 @@ fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String 
     }
     if let Some(errors) = errors_line(state) {
         let _ = writeln!(text, "{errors}");
+    }
+    if let Some(figures) = figures(backlog, state) {
+        let _ = writeln!(text, "{figures}");
     }
     let widest = backlog.stories.iter().map(|story| story.id.as_str().len()).max().unwrap_or(0);
     for story in &backlog.stories {
@@ -131,6 +157,8 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
                 "attempts": known.map_or(0, |known| known.attempts),
                 "elapsed_ms": known.map_or(0, |known| known.elapsed_ms),
                 "cost_usd": known.and_then(|known| known.usage.cost_usd),
+                "counted_usd": known.map(|known| known.cost).unwrap_or_default(),
+                "usage": usage(&known.map(|known| known.usage.clone()).unwrap_or_default()),
                 "question": known.and_then(|known| known.question.as_ref()).map(|q| &q.escalation),
             })
         })
@@ -139,6 +167,8 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
         let until = Timestamp::from_millisecond(wait.until).unwrap_or(Timestamp::MAX);
         json!({ "until": until.to_string(), "error": wait.error })
     });
+    let mut all = Usage::default();
+    state.stories.values().for_each(|story| all.add(&story.usage));
     json!({
         "project": backlog.project,
         "complete": backlog.done(),
@@ -152,6 +182,13 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
         "wait": wait,
         "agent_version": state.agent_version,
         "model": state.model,
+        "cost_usd": state.cost_usd(),
+        "counted_usd": state.spending.spent,
+        "usage": usage(&all),
+        "forecast": forecast(state, backlog.remaining()).map(|outlook| json!({
+            "cost_usd": outlook.cost,
+            "agent_ms": outlook.time_ms,
+        })),
         "stop": state.ended,
         "stories": stories,
     })

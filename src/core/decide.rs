@@ -1,6 +1,7 @@
 //! What to do next; the only place that stops a run.
 
 use super::backlog::{Backlog, Story};
+use super::budget::{self, Level, Purse, Today};
 use super::event::{Answer, Base};
 use super::health::Rung;
 use super::id::StoryId;
@@ -80,6 +81,15 @@ pub enum Next {
         why: String,
         until: i64,
     },
+    /// Say that a budget is nearly used up.
+    Alert {
+        level: Level,
+    },
+    /// Begin a pause before the next attempt.
+    Throttle {
+        level: Level,
+        until: i64,
+    },
     Stop(StopReason),
 }
 
@@ -94,6 +104,7 @@ pub struct Moment {
     pub disk: Option<FreeDisk>,
     /// An agent gets nowhere, and something is due.
     pub stuck: Option<Due>,
+    pub today: Today,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,10 +156,12 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, moment: &Mom
         .or_else(|| start_over(state, policy))
         .or_else(|| skip(state, backlog))
         .or_else(|| limits::reason(state, backlog, policy, moment).map(Next::Stop))
+        .or_else(|| alert(state, policy, moment))
         .or_else(|| state.wait_for_service(policy.on_limit, moment.now).map(Next::WaitUntil))
         .or_else(|| breaker(state, policy, moment.now))
         .or_else(|| rest(state, policy, moment.now))
         .or(full)
+        .or_else(|| throttle(state, policy, moment))
         .unwrap_or_else(|| attempt(state, backlog, policy))
 }
 
@@ -196,7 +209,8 @@ fn raise(story: &Story, known: &StoryState, policy: &Policy) -> Option<Next> {
     if known.question.is_some() {
         return None;
     }
-    let question = rut::question(story, known, policy)?;
+    let used_up = || budget::story_question(&story.id, known.spent, &policy.budgets);
+    let question = rut::question(story, known, policy).or_else(used_up)?;
     Some(Next::Raise { story: story.id.clone(), question })
 }
 
@@ -267,6 +281,21 @@ fn disk_is_low(policy: &Policy, moment: &Moment) -> Option<Next> {
     let (floor, disk) = (policy.min_free_disk?, moment.disk.as_ref()?);
     let (free, place) = (disk.bytes, disk.place.clone());
     (free < floor).then_some(Next::Stop(StopReason::DiskLow { free, floor, place }))
+}
+
+fn alert(state: &RunState, policy: &Policy, moment: &Moment) -> Option<Next> {
+    let stories = state.stories.iter().map(|(id, known)| (id, known.spent));
+    let level = Purse::of(state, policy, moment).alert(stories)?;
+    Some(Next::Alert { level })
+}
+
+/// One pause before each attempt; a human can end it.
+fn throttle(state: &RunState, policy: &Policy, moment: &Moment) -> Option<Next> {
+    if state.spending.pause.is_some() {
+        return state.throttled(moment.now).map(Next::WaitUntil);
+    }
+    let (level, pause) = Purse::of(state, policy, moment).throttle()?;
+    Some(Next::Throttle { level, until: moment.now.saturating_add(pause) })
 }
 
 fn attempt(state: &RunState, backlog: &Backlog, policy: &Policy) -> Next {

@@ -7,12 +7,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::budget::Level;
 use super::evidence::{Concern, GateReport, Item};
 use super::id::StoryId;
+use super::money::Usd;
 use super::outcome::Outcome;
 use super::policy::StopReason;
 use super::rut::Traces;
 use super::signal::{Escalation, Signals};
+use super::spending::Bill;
 use super::verdict::Verdict;
 use super::why;
 
@@ -35,6 +38,22 @@ pub enum Event {
     RunContinued,
     AttemptStarted(Box<AttemptStarted>),
     AttemptEnded(Box<AttemptEnded>),
+    /// Its driver died before its end: what it cost can only be assumed.
+    AttemptLost {
+        attempt: String,
+        story: StoryId,
+        counted: Usd,
+    },
+    /// A budget is nearly used up.
+    BudgetNear {
+        level: Level,
+    },
+    /// The next attempt waits, so that the budget lasts longer.
+    Throttled {
+        level: Level,
+        /// Milliseconds since the Unix epoch.
+        until: i64,
+    },
     /// The marks that count from here on: as the human had them while no attempt ran.
     MarksSeen {
         passing: Vec<StoryId>,
@@ -309,6 +328,8 @@ pub struct AttemptEnded {
     /// What it left that tells a rut from progress.
     #[serde(default)]
     pub traces: Traces,
+    #[serde(default)]
+    pub bill: Bill,
 }
 
 impl AttemptEnded {
@@ -334,6 +355,9 @@ pub struct Usage {
     pub cache_write_tokens: u64,
     #[serde(default)]
     pub turns: u64,
+    /// Those of sub-agents included.
+    #[serde(default)]
+    pub tool_calls: u64,
 }
 
 impl Usage {
@@ -346,6 +370,7 @@ impl Usage {
         self.cache_read_tokens += other.cache_read_tokens;
         self.cache_write_tokens += other.cache_write_tokens;
         self.turns += other.turns;
+        self.tool_calls += other.tool_calls;
     }
 }
 

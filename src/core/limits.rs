@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::backlog::{Backlog, Story};
 use super::breaker::Phase;
+use super::budget::{Level, Purse};
 use super::decide::Moment;
 use super::event::{AttemptEnded, Event};
 use super::evidence::Item;
@@ -105,7 +106,7 @@ pub fn reason(
         .or_else(|| breaker(state, policy))
         // Health failing comes here.
         .or_else(|| consecutive_errors(state, backlog, policy))
-        // A budget that is used up comes here.
+        .or_else(|| used_up(state, policy, moment))
         .or_else(|| iterations(state, policy))
         .or_else(|| run_time(state, policy, moment))
         .or_else(|| average(state, policy))
@@ -156,6 +157,11 @@ fn consecutive_errors(state: &RunState, backlog: &Backlog, policy: &Policy) -> O
     let count = slump.errors(most_of_one);
     let error = || slump.last_error.clone();
     (count >= limit).then(|| StopReason::ConsecutiveErrors { limit, error: error() })
+}
+
+fn used_up(state: &RunState, policy: &Policy, moment: &Moment) -> Option<StopReason> {
+    let Level { budget, spent, limit, .. } = Purse::of(state, policy, moment).used_up()?;
+    Some(StopReason::BudgetUsedUp { budget, spent, limit })
 }
 
 fn iterations(state: &RunState, policy: &Policy) -> Option<StopReason> {

@@ -6,15 +6,19 @@
 
 pub mod backlog;
 pub mod breaker;
+pub mod budget;
 pub mod decide;
+pub mod efficiency;
 pub mod event;
 pub mod evidence;
 pub mod findings;
+pub mod forecast;
 pub mod gate;
 pub mod health;
 pub mod id;
 pub mod likeness;
 pub mod limits;
+pub mod money;
 pub mod outcome;
 pub mod pause;
 pub mod permission;
@@ -25,6 +29,7 @@ pub mod secrets;
 pub mod select;
 pub mod signal;
 pub mod slump;
+pub mod spending;
 pub mod staging;
 pub mod state;
 pub mod test_paths;

@@ -20,4 +20,6 @@ pub enum WaitFor {
     Retry,
     /// The end of the breaker's pause.
     CoolDown,
+    /// A budget that is to last longer.
+    Budget,
 }

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::budget::{Budget, Budgets};
 use super::id::StoryId;
 use super::limits::Limits;
+use super::money::Usd;
 use super::select::Blocked;
 
 /// What the human decided before the run, as far as decisions depend on it.
@@ -33,6 +35,7 @@ pub struct Policy {
     pub min_free_disk: Option<u64>,
     /// Somebody is at a terminal.
     pub human_present: bool,
+    pub budgets: Budgets,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +93,11 @@ pub enum StopReason {
     },
     /// `--once`: the one iteration is over and work is left.
     Once,
+    BudgetUsedUp {
+        budget: Budget,
+        spent: Usd,
+        limit: Usd,
+    },
     MaxIterations {
         limit: u32,
     },

@@ -10,11 +10,13 @@ use super::event::{
 use super::evidence::{Concern, Item};
 use super::id::StoryId;
 use super::limits::Worked;
+use super::money::Usd;
 use super::pause::{Wait, WaitFor};
 use super::policy::{OnLimit, StopReason};
 use super::rut::Signs;
 use super::signal::{Escalation, EscalationKind};
 use super::slump::Slump;
+use super::spending::{Pause, Spending};
 use super::verdict::Verdict;
 use super::weather::{Row, Trouble, Weather};
 use super::why;
@@ -48,6 +50,7 @@ pub struct RunState {
     pub has_baseline: bool,
     /// The process before this one died without a word.
     pub cut_off: bool,
+    pub spending: Spending,
 }
 
 /// The marks of a backlog, as far as they are set.
@@ -127,10 +130,13 @@ pub struct StoryState {
     pub closing: Option<String>,
     pub skip_wanted: bool,
     pub result: StoryResult,
+    /// What its attempts count as, since the human last had a say in it.
+    pub spent: Usd,
     /// This run's figures.
     pub attempts: u32,
     pub elapsed_ms: u64,
     pub usage: Usage,
+    pub cost: Usd,
 }
 
 /// A failed attempt.
@@ -190,7 +196,9 @@ impl RunState {
         if !self.is_open() || !self.in_flight.is_empty() {
             return None;
         }
-        self.wait_for_service(OnLimit::Wait, now).or_else(|| self.cool_down(now))
+        self.wait_for_service(OnLimit::Wait, now)
+            .or_else(|| self.cool_down(now))
+            .or_else(|| self.throttled(now))
     }
 
     pub fn wait_for_service(&self, on_limit: OnLimit, now: i64) -> Option<Wait> {
@@ -203,6 +211,12 @@ impl RunState {
             Weather::WaitUntil(until) => Some(Wait { what, error: row.error.clone(), until }),
             Weather::Fine | Weather::Stop(_) => None,
         }
+    }
+
+    /// The pause that makes a budget last longer.
+    pub fn throttled(&self, now: i64) -> Option<Wait> {
+        let pause = self.spending.pause.as_ref().filter(|pause| pause.is_on(now))?;
+        Some(Wait { what: WaitFor::Budget, error: pause.describe(), until: pause.until })
     }
 
     /// The breaker's pause.
@@ -246,6 +260,17 @@ impl RunState {
             Event::RunContinued => self.ask_again(),
             Event::AttemptStarted(start) => self.start_attempt(start),
             Event::AttemptEnded(end) => self.end_attempt(end, at),
+            Event::AttemptLost { story, counted, .. } => {
+                self.spending.lose(*counted);
+                self.entry(story).pay(*counted);
+            }
+            Event::BudgetNear { level } => {
+                self.spending.alerted.insert(level.budget.clone(), (level.limit, at));
+            }
+            Event::Throttled { level, until } => {
+                let pause = Pause { until: *until, level: level.clone(), cut_short: false };
+                self.spending.pause = Some(pause);
+            }
             Event::BaselineTaken { .. } => self.has_baseline = true,
             Event::ClaimChecked { story, items, .. } => {
                 self.entry(story).evidence.clone_from(items);
@@ -345,6 +370,9 @@ impl RunState {
                     row.cut_short = true;
                 }
                 self.slump.cut_short();
+                if let Some(pause) = &mut self.spending.pause {
+                    pause.cut_short = true;
+                }
                 if self.breaker.phase != Phase::Closed {
                     self.human_acted();
                 }
@@ -373,6 +401,7 @@ impl RunState {
         }
         self.in_tree = before.in_tree.filter(|id| start.carried.contains(id));
         self.run = Some(start.clone());
+        self.spending.subscription = before.spending.subscription;
         self.ask_again();
     }
 
@@ -400,6 +429,7 @@ impl RunState {
         self.iterations = start.iteration;
         self.attempts += 1;
         self.breaker.let_through();
+        self.spending.pause = None;
         self.in_tree = Some(start.story.clone());
         self.in_flight.insert(start.attempt.clone(), start.clone());
         let story = self.entry(&start.story);
@@ -431,7 +461,9 @@ impl RunState {
             Verdict::Failed { .. } => self.breaker.fail(),
             _ => {}
         }
+        self.spending.add(&end.usage, &end.bill);
         let story = self.entry(&end.story);
+        story.pay(end.bill.counted(&end.usage));
         story.signs.ended(end);
         story.head.clone_from(&end.head);
         story.elapsed_ms += end.elapsed_ms;
@@ -513,6 +545,7 @@ impl RunState {
             attempts: story.attempts,
             elapsed_ms: story.elapsed_ms,
             usage: std::mem::take(&mut story.usage),
+            cost: story.cost,
             ..StoryState::default()
         };
     }
@@ -550,6 +583,7 @@ impl RunState {
         story.row.clear();
         story.tries = 0;
         story.too_long = 0;
+        story.spent = Usd::ZERO;
     }
 
     fn set_aside(&mut self, id: &StoryId, reference: Option<&String>) {
@@ -581,6 +615,11 @@ impl StoryState {
                 || self.base.is_some()
                 || self.set_aside.is_some()
                 || !self.guidance.is_empty())
+    }
+
+    fn pay(&mut self, counted: Usd) {
+        self.spent += counted;
+        self.cost += counted;
     }
 
     fn fail(&mut self, error: &str) {
@@ -616,6 +655,7 @@ impl StoryState {
             elapsed_ms: 0,
             usage: Usage::default(),
             signs: Signs::default(),
+            cost: Usd::ZERO,
             row: Vec::new(),
             ..self
         }

@@ -16,7 +16,8 @@ impl Engine {
         let disk = self.disk_was_low.clone().or_else(|| self.free_disk());
         let busy = self.under_way.values().map(|under_way| under_way.watch.busy()).max();
         let busy_ms = u64::try_from(busy.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
-        Ok(Moment { now: (self.parts.clock)(), busy_ms, disk, stuck })
+        let now = (self.parts.clock)();
+        Ok(Moment { now, busy_ms, disk, stuck, today: self.today(now)? })
     }
 
     /// The work tree is where agents write, the git folder where everything is kept.

@@ -7,6 +7,7 @@ use crate::core::id::StoryId;
 use crate::evidence::EvidenceError;
 use crate::git::GitError;
 use crate::process::SpawnError;
+use crate::store::books::UserBooksError;
 use crate::store::journal::JournalError;
 use crate::store::prd::{EditError, LoadError, WriteError};
 use crate::store::room::RoomError;
@@ -38,6 +39,11 @@ pub enum EngineError {
     Spawn(#[from] SpawnError),
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
+    #[error(
+        "what you spent in all repositories cannot be kept, and a budget depends on it \
+         (`budget.per_user_day`, `--budget-user-day`): {0}"
+    )]
+    UserBooks(UserBooksError),
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error(

@@ -15,6 +15,7 @@ mod earlier;
 mod error;
 mod guard;
 mod marks;
+mod money;
 mod names;
 pub mod ports;
 mod progress;
@@ -40,6 +41,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
 use crate::agent::Agent;
+use crate::core::budget::Today;
 use crate::core::decide::{FreeDisk, Next, decide};
 use crate::core::event::{Base, Cause, Event, Recorded};
 use crate::core::gate::Gates;
@@ -57,6 +59,7 @@ use crate::store::wishes::Wishes;
 pub use backlog::BacklogFile;
 pub use earlier::end_earlier_runs;
 pub use error::EngineError;
+pub use money::{Accounts, start_of_day};
 use ports::{Human, Notice, Reporter, View};
 pub use signals::{SIGINT, Signals};
 use start::UnderWay;
@@ -85,6 +88,7 @@ pub struct Parts {
     pub secrets: Arc<Rules>,
     pub reporter: Box<dyn Reporter>,
     pub human: Arc<dyn Human>,
+    pub accounts: Accounts,
     /// Milliseconds since the Unix epoch.
     pub clock: fn() -> i64,
 }
@@ -166,6 +170,8 @@ pub struct Engine {
     ends_attempts: bool,
     under_way: HashMap<String, UnderWay>,
     wishes_seen: Option<Instant>,
+    /// What was spent today, when it was last looked at.
+    today: Today,
     /// What was reported as left out of a commit.
     told_left_out: BTreeSet<PathBuf>,
     /// The tree as the last close left it: the next story's base, without another look.
@@ -199,6 +205,10 @@ impl Engine {
                     self.wait().await?;
                 }
                 Next::WaitUntil(wait) => self.wait_until(&wait, moment.now).await?,
+                Next::Alert { level } => self.record(vec![Event::BudgetNear { level }])?,
+                Next::Throttle { level, until } => {
+                    self.record(vec![Event::Throttled { level, until }])?;
+                }
                 Next::OpenBreaker { why, until } => {
                     self.record(vec![Event::BreakerOpened { why, until }])?;
                 }

@@ -1,12 +1,12 @@
 //! Beginning a run, or going on with one that was interrupted.
 
 use std::collections::{BTreeSet, HashMap};
-use std::iter;
 
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
 use crate::core::backlog::Backlog;
+use crate::core::budget::Today;
 use crate::core::event::{Event, RunStarted};
 use crate::core::findings::findings;
 use crate::core::id::StoryId;
@@ -50,6 +50,7 @@ impl Engine {
             marks_are_suspect: cut_off,
             resumed,
             under_way: HashMap::new(),
+            today: Today::default(),
             ear: None,
             disk_was_low: None,
             ends_attempts: false,
@@ -70,6 +71,8 @@ impl Engine {
         if !cut_off {
             engine.follow_the_branch()?;
         }
+        engine.tell_user_books()?;
+        engine.say_what_is_not_kept();
         engine.prune();
         Ok(engine)
     }
@@ -86,7 +89,8 @@ impl Engine {
             // First of all: once the run goes on, nobody knows what was under way.
             self.put_back_after_cut()?;
         }
-        self.record(vec![Event::RunContinued])?;
+        let lost = self.lost_attempts();
+        self.record(lost.into_iter().chain([Event::RunContinued]).collect())?;
         for line in found {
             self.notice(Notice::Info(line));
         }
@@ -124,7 +128,8 @@ impl Engine {
             allow_dirty: self.orders.allow_dirty,
             carried: carried(&self.state, backlog),
         };
-        self.record(iter::once(Event::RunStarted(started)).chain(known).collect())?;
+        let begin = self.lost_attempts().into_iter().chain([Event::RunStarted(started)]);
+        self.record(begin.chain(known).collect())?;
         if rebuilding { self.tell_what_is_known() } else { Ok(()) }
     }
 

@@ -54,7 +54,7 @@ impl Engine {
         let backlog = self.parts.backlog.current();
         let Some(story) = backlog.story(id).cloned() else { return Ok(()) };
         let gates: Vec<_> = self.orders.gates.due(id, backlog).iter().map(|due| due.gate).collect();
-        let launch = self.parts.agent.launch(self.parts.tree.root(), &gates)?;
+        let launch = self.parts.agent.launch(self.parts.tree.root(), &gates, self.allowance(id))?;
         let before = self.base_for_next_attempt()?;
         let base = self.story_base(id, &before)?;
         let before = if self.bring_back(id, &base)? { self.parts.tree.base()? } else { before };
@@ -242,6 +242,8 @@ impl Engine {
         };
         let problem = problem.or(trouble);
         let agent = report.read.started.clone().unwrap_or_default();
+        let bill = self.bill(&report);
+        let counted = bill.counted(&report.read.usage);
         self.tell(&report, &signals, evidence, under_way.as_ref());
         let mut events = vec![Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: report.attempt.clone(),
@@ -256,12 +258,15 @@ impl Engine {
             agent_version: agent.version,
             model: agent.model,
             traces,
+            bill,
         }))];
         let plain = self.is_plain_claim(&started.story, !concerns.is_empty());
         let failed = matches!(verdict, Verdict::Failed { .. });
         events.extend(follow_up(&started, verdict, plain));
         events.extend(stray.map(|stray| way_back(&started, stray)));
         self.record(events)?;
+        self.tell_user_books()?;
+        self.say_what_was_too_dear(counted);
         if let Some(error) = problem {
             return Err(error);
         }

@@ -1,4 +1,5 @@
-//! Waiting: for the service, for the rest after a failure, or for a human who wants to try now.
+//! Waiting: for the service, for the rest after a failure, for a budget to last longer, or for a
+//! human who wants to try now.
 
 use std::convert::Infallible;
 use std::future::pending;

@@ -61,6 +61,8 @@ fn act<W: Write>(step: &Step, scene: &Scene, stream: &mut Stream<W>) -> io::Resu
         Step::Sleep { sleep } => std::thread::sleep(*sleep),
         Step::Cost { cost } => stream.totals.cost = *cost,
         Step::Turns { turns } => stream.totals.stated_turns = Some(*turns),
+        Step::Tokens { tokens } => stream.totals.stated_tokens = Some(*tokens),
+        Step::Model { model } => stream.totals.model = Some(model.clone()),
         Step::Retry { retry, times } => stream.retries(*retry, times.unwrap_or(1))?,
         Step::Grandchild(left) => grandchild::leave(left, scene)?,
         Step::Tree(wanted) => tree::grow(wanted, scene)?,

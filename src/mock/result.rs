@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::stream::{MODEL, Stream};
+use super::step::Tokens;
+use super::stream::{MODEL, Stream, Totals};
 
 /// What a turn is said to have read and written, as plausible as any other number.
 const INPUT: u64 = 1200;
@@ -27,7 +28,7 @@ impl<W: Write> Stream<W> {
         let mut event = json!({
             "type": "result", "num_turns": totals.stated_turns.unwrap_or(totals.turns.max(1)),
             "duration_ms": took, "duration_api_ms": took, "total_cost_usd": totals.cost,
-            "usage": usage(totals.turns), "modelUsage": model_usage(totals.turns, totals.cost),
+            "usage": totals.usage(), "modelUsage": totals.model_usage(),
             "permission_denials": totals.denials, "result_index": 0,
         });
         if let (Some(event), Value::Object(ending)) = (event.as_object_mut(), ending) {
@@ -37,20 +38,38 @@ impl<W: Write> Stream<W> {
     }
 }
 
-fn usage(turns: u64) -> Value {
-    json!({
-        "input_tokens": turns * INPUT, "output_tokens": turns * OUTPUT,
-        "cache_read_input_tokens": turns * CACHED, "cache_creation_input_tokens": 0,
-        "service_tier": "standard",
-    })
-}
+impl Totals {
+    fn tokens(&self) -> Tokens {
+        let turns = self.turns;
+        let plausible = Tokens {
+            input: turns * INPUT,
+            output: turns * OUTPUT,
+            cache_read: turns * CACHED,
+            cache_write: 0,
+        };
+        self.stated_tokens.unwrap_or(plausible)
+    }
 
-/// Empty when the model was never reached, as with the real agent.
-fn model_usage(turns: u64, cost: f64) -> Map<String, Value> {
-    let used = json!({
-        "inputTokens": turns * INPUT, "outputTokens": turns * OUTPUT,
-        "cacheReadInputTokens": turns * CACHED, "cacheCreationInputTokens": 0,
-        "costUSD": cost, "contextWindow": 1_000_000, "maxOutputTokens": 128_000,
-    });
-    (turns > 0).then(|| (MODEL.to_owned(), used)).into_iter().collect()
+    fn usage(&self) -> Value {
+        let tokens = self.tokens();
+        json!({
+            "input_tokens": tokens.input, "output_tokens": tokens.output,
+            "cache_read_input_tokens": tokens.cache_read,
+            "cache_creation_input_tokens": tokens.cache_write, "service_tier": "standard",
+        })
+    }
+
+    /// Empty when the model was never reached, as with the real agent.
+    fn model_usage(&self) -> Map<String, Value> {
+        let tokens = self.tokens();
+        let used = json!({
+            "inputTokens": tokens.input, "outputTokens": tokens.output,
+            "cacheReadInputTokens": tokens.cache_read,
+            "cacheCreationInputTokens": tokens.cache_write, "costUSD": self.cost,
+            "contextWindow": 1_000_000, "maxOutputTokens": 128_000,
+        });
+        let model = self.model.clone().unwrap_or_else(|| MODEL.to_owned());
+        let was_reached = self.turns > 0 || self.stated_tokens.is_some();
+        was_reached.then_some((model, used)).into_iter().collect()
+    }
 }

@@ -48,6 +48,8 @@ pub const ACTIONS: &[&str] = &[
     "denied",
     "cost",
     "turns",
+    "tokens",
+    "model",
     "echo_prompt",
 ];
 /// Stands in the table for the action's name while it is read; no action has an empty name.
@@ -100,6 +102,12 @@ pub enum Step {
     Turns {
         turns: u64,
     },
+    Tokens {
+        tokens: Tokens,
+    },
+    Model {
+        model: String,
+    },
     Retry {
         retry: Retried,
         times: Option<u32>,
@@ -136,6 +144,16 @@ pub enum Step {
     },
     /// Waits for a message to the running agent, and says it.
     Hear {},
+}
+
+/// What the model is said to have read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

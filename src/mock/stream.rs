@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::step::Tokens;
+
 pub const MODEL: &str = "mock";
 
 pub struct Stream<W> {
@@ -26,6 +28,8 @@ pub struct Stream<W> {
 pub struct Totals {
     pub turns: u64,
     pub stated_turns: Option<u64>,
+    pub stated_tokens: Option<Tokens>,
+    pub model: Option<String>,
     pub cost: f64,
     pub last_text: String,
     pub denials: Vec<Value>,

@@ -4,8 +4,12 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use crate::core::breaker;
+use crate::core::budget::Budgets;
+use crate::core::efficiency::Efficiency;
 use crate::core::event::Usage;
+use crate::core::forecast::Forecast;
 use crate::core::id::StoryId;
+use crate::core::money::Usd;
 use crate::core::policy::{OnEscalation, OnLimit};
 use crate::core::verdict::Verdict;
 use crate::core::why::Why;
@@ -60,6 +64,8 @@ pub struct Summary {
     pub settings: Settings,
     pub stories: Stories,
     pub totals: Totals,
+    pub efficiency: Efficiency,
+    pub forecast: Option<Outlook>,
     pub metrics: Metrics,
 }
 
@@ -114,6 +120,7 @@ pub struct Settings {
     pub on_limit: Option<OnLimit>,
     pub waits: Waits,
     pub min_free_disk: Option<u64>,
+    pub budget: AppliedBudgets,
     pub log_limit: u64,
     pub gates: Vec<AppliedGate>,
     pub protect: Vec<String>,
@@ -138,6 +145,29 @@ pub struct Waits {
     pub result_ms: u64,
 }
 
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct AppliedBudgets {
+    pub per_iteration: Option<Usd>,
+    pub per_story: Option<Usd>,
+    pub per_run: Option<Usd>,
+    pub per_day: Option<Usd>,
+    pub per_user_day: Option<Usd>,
+    pub throttle: bool,
+}
+
+impl From<&Budgets> for AppliedBudgets {
+    fn from(budgets: &Budgets) -> Self {
+        Self {
+            per_iteration: budgets.per_iteration,
+            per_story: budgets.per_story,
+            per_run: budgets.per_run,
+            per_day: budgets.per_day,
+            per_user_day: budgets.per_user_day,
+            throttle: budgets.throttle,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct AppliedGate {
     /// None: for every story.
@@ -152,13 +182,51 @@ pub struct Stories {
     pub skipped: usize,
 }
 
+impl Stories {
+    pub fn left(&self) -> usize {
+        self.total.saturating_sub(self.passing + self.skipped)
+    }
+}
+
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Totals {
     pub agent_ms: u64,
     pub cost_usd: Option<f64>,
     pub without_cost: u32,
+    pub counted_usd: Usd,
     pub tokens: Tokens,
     pub turns: u64,
+    pub tool_calls: u64,
+}
+
+impl Totals {
+    pub fn usage(&self) -> Usage {
+        Usage {
+            cost_usd: self.cost_usd,
+            input_tokens: self.tokens.input,
+            output_tokens: self.tokens.output,
+            cache_read_tokens: self.tokens.cache_read,
+            cache_write_tokens: self.tokens.cache_write,
+            turns: self.turns,
+            tool_calls: self.tool_calls,
+        }
+    }
+}
+
+/// What is still to come, from the better to the worse.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Outlook {
+    pub cost_usd: Option<[Usd; 2]>,
+    pub agent_ms: [u64; 2],
+}
+
+impl From<Forecast> for Outlook {
+    fn from(forecast: Forecast) -> Self {
+        Self {
+            cost_usd: forecast.cost.map(|(low, high)| [low, high]),
+            agent_ms: forecast.time_ms.into(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -212,7 +280,10 @@ pub struct Iteration {
     pub elapsed_ms: Option<u64>,
     pub tokens: Tokens,
     pub cost_usd: Option<f64>,
+    pub counted_usd: Option<Usd>,
+    pub model: Option<String>,
     pub turns: u64,
+    pub tool_calls: u64,
     pub health: Health,
     pub errors: Vec<String>,
     pub checkpoint: Option<String>,

@@ -1,8 +1,10 @@
 //! The fold of a run's events into the document.
 
+use crate::core::efficiency::{Efficiency, Figures};
 use crate::core::event::{
     Answer, AttemptEnded, Event, Nudger, Recorded, RunStarted, StuckStep, Usage,
 };
+use crate::core::forecast::forecast;
 use crate::core::health::Health;
 use crate::core::id::StoryId;
 use crate::core::signal::EscalationKind;
@@ -10,7 +12,7 @@ use crate::core::state::RunState;
 use crate::core::text::shorten;
 use crate::core::verdict::Verdict;
 
-use super::document::{BreakerState, Came, Goal, Page, Settings, Summary, Time, VERSION};
+use super::document::{BreakerState, Came, Goal, Outlook, Page, Settings, Summary, Time, VERSION};
 use super::iterations::Iterations;
 use super::phase::Phase;
 use super::stage::Stage;
@@ -118,6 +120,9 @@ impl Report {
             | Event::StorySkipped { .. }
             | Event::BaseSet { .. }
             | Event::BreakerOpened { .. }
+            | Event::AttemptLost { .. }
+            | Event::BudgetNear { .. }
+            | Event::Throttled { .. }
             | Event::WaitCutShort => {}
         }
         self.last_at = at;
@@ -197,6 +202,7 @@ impl Report {
         let totals = &mut self.summary.totals;
         totals.agent_ms += elapsed_ms;
         totals.turns += usage.turns;
+        totals.tool_calls += usage.tool_calls;
         totals.tokens.input += usage.input_tokens;
         totals.tokens.output += usage.output_tokens;
         totals.tokens.cache_read += usage.cache_read_tokens;
@@ -263,6 +269,14 @@ impl Report {
         summary.updated_at = now;
         summary.stories.passing = self.state.marks.passing.len();
         summary.stories.skipped = self.state.marks.skipped.len();
+        summary.totals.counted_usd = self.state.spending.spent;
+        summary.forecast = forecast(&self.state, summary.stories.left()).map(Outlook::from);
+        summary.efficiency = Efficiency::of(&Figures {
+            usage: summary.totals.usage(),
+            cost: summary.totals.counted_usd,
+            failed: self.iterations.failed_cost,
+            closed: self.iterations.successes,
+        });
         let metrics = &mut summary.metrics;
         metrics.iterations = self.state.iterations;
         metrics.attempts = self.state.attempts;

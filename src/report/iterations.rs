@@ -2,6 +2,7 @@
 
 use crate::core::event::{AttemptEnded, AttemptStarted};
 use crate::core::id::StoryId;
+use crate::core::money::Usd;
 use crate::core::text::shorten;
 
 use super::document::{Came, Iteration, Time, Tokens};
@@ -22,6 +23,8 @@ pub struct Iterations {
     known: Option<(usize, Health)>,
     pub successes: u32,
     pub failures: u32,
+    /// What the failed ones count as.
+    pub failed_cost: Usd,
 }
 
 impl Iterations {
@@ -67,7 +70,10 @@ impl Iterations {
             elapsed_ms: None,
             tokens: Tokens::default(),
             cost_usd: None,
+            counted_usd: None,
+            model: None,
             turns: 0,
+            tool_calls: 0,
             health: Health::default(),
             errors: Vec::new(),
             checkpoint: None,
@@ -81,7 +87,10 @@ impl Iterations {
         iteration.elapsed_ms = Some(end.elapsed_ms);
         iteration.tokens = Tokens::from(&end.usage);
         iteration.cost_usd = end.usage.cost_usd;
+        iteration.counted_usd = Some(end.bill.counted(&end.usage));
+        iteration.model.clone_from(&end.model);
         iteration.turns = end.usage.turns;
+        iteration.tool_calls = end.usage.tool_calls;
         let came = Came::of(&end.verdict);
         if came.says_something() {
             let place = self.times.partition_point(|time| *time <= end.elapsed_ms);
@@ -97,10 +106,17 @@ impl Iterations {
         let before = iteration.outcome.replace(came);
         iteration.phase = phase;
         let elapsed = iteration.elapsed_ms.unwrap_or_default();
+        let (fails, failed) = (came.is_failure(), before.is_some_and(Came::is_failure));
+        let cost = iteration.counted_usd.unwrap_or_default();
+        if fails && !failed {
+            self.failed_cost += cost;
+        } else if failed && !fails {
+            self.failed_cost = self.failed_cost.rest_after(cost).unwrap_or_default();
+        }
         self.successes += u32::from(came == Came::Closed);
-        self.failures += u32::from(came.is_failure());
+        self.failures += u32::from(fails);
         self.successes -= u32::from(before == Some(Came::Closed));
-        self.failures -= u32::from(before.is_some_and(Came::is_failure));
+        self.failures -= u32::from(failed);
         let health = self.health(index, elapsed);
         if let Some(iteration) = self.all.get_mut(index) {
             iteration.health = health;

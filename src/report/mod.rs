@@ -14,6 +14,6 @@ mod stop;
 #[cfg(test)]
 mod tests;
 
-pub use document::{AppliedGate, AppliedLimits, BreakerState, Settings, Waits};
+pub use document::{AppliedBudgets, AppliedGate, AppliedLimits, BreakerState, Settings, Waits};
 pub use fold::{Extent, Report};
 pub use publisher::{Publisher, Teller};

@@ -59,6 +59,7 @@ impl Stage {
             StopReason::Once
             | StopReason::BreakerOpen { .. }
             | StopReason::ConsecutiveErrors { .. }
+            | StopReason::BudgetUsedUp { .. }
             | StopReason::MaxIterations { .. }
             | StopReason::MaxRunTime { .. }
             | StopReason::SlowIterations { .. }

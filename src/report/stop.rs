@@ -29,6 +29,10 @@ impl Stop {
             StopReason::AllDone => ("all_done", None),
             StopReason::StoryDone { story } => ("story_done", Some(story.to_string())),
             StopReason::Once => ("once", None),
+            StopReason::BudgetUsedUp { budget, spent, limit } => {
+                let detail = format!("{spent} of {limit} spent {}", budget.place());
+                ("budget_used_up", Some(detail))
+            }
             StopReason::MaxIterations { limit } => ("max_iterations", Some(limit.to_string())),
             StopReason::BreakerOpen { why, error } => {
                 ("breaker_open", Some(format!("{why}; then: {error}")))

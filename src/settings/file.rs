@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::agent::AgentSettings;
+use super::budget::BudgetSettings;
 use crate::core::gate::{Gate, Recheck};
 use crate::core::policy::{OnEscalation, OnLimit};
 use crate::core::text::visible;
@@ -57,6 +58,7 @@ pub struct SettingsFile {
     pub prompt: Option<PathBuf>,
     pub branch: Option<String>,
     pub agent: AgentSettings,
+    pub budget: BudgetSettings,
 }
 
 /// A number, or a word such as `none`.
@@ -64,6 +66,7 @@ pub struct SettingsFile {
 #[serde(untagged)]
 pub enum Limit {
     Number(i64),
+    Fraction(f64),
     Word(String),
 }
 
@@ -71,6 +74,7 @@ impl std::fmt::Display for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Number(number) => number.fmt(f),
+            Self::Fraction(number) => number.fmt(f),
             Self::Word(word) => word.fmt(f),
         }
     }

@@ -4,6 +4,7 @@
 //! from, so that an error can say which of them to change.
 
 mod agent;
+mod budget;
 mod file;
 mod limits;
 mod permissions;
@@ -12,5 +13,6 @@ mod size;
 mod staging;
 
 pub use agent::{AgentKind, AgentSettings};
+pub use budget::BudgetFlags;
 pub use file::{FILE_NAME, FileError, SettingsFile};
 pub use plan::{AgentChoice, Flags, Plan, PlanError};

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::agent::{AgentKind, AgentSettings};
+use super::budget::{self, BudgetFlags};
 use super::file::{Limit, SettingsFile};
 use super::limits;
 use super::permissions::permission_mode;
 use super::size;
 use super::staging;
+use crate::core::budget::Budgets;
 use crate::core::gate::{Gate, Recheck};
 use crate::core::health::Patience;
 use crate::core::id::StoryId;
@@ -55,6 +57,7 @@ pub struct Flags {
     pub permission_mode: Option<PermissionMode>,
     pub once: bool,
     pub story: Option<StoryId>,
+    pub budget: BudgetFlags,
 }
 
 /// Everything that was decided before the run begins.
@@ -95,6 +98,7 @@ pub struct Plan {
     pub agent_settings: AgentSettings,
     pub once: bool,
     pub story: Option<StoryId>,
+    pub budgets: Budgets,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,6 +163,11 @@ impl Layered {
         Self { text }
     }
 
+    /// Some layer has it.
+    pub(super) fn is_said(&self) -> bool {
+        self.text.is_some()
+    }
+
     pub(super) fn parse<T>(
         self,
         default: T,
@@ -180,7 +189,9 @@ impl Plan {
     ) -> Result<Self, PlanError> {
         let agent = agent(&flags, &file)?;
         let permission_mode = permission_mode(&flags, &file, &agent)?;
+        budget::check_agents_own(&file)?;
         Ok(Self {
+            budgets: budget::budgets(&flags, env, &file)?,
             max_iterations: max_iterations(&flags, env, &file)?,
             limits: limits::limits(&flags, env, &file)?,
             stuck_threshold: stuck_threshold(env, &file)?,

@@ -1,6 +1,7 @@
 //! The journal: every fact of every run, in SQLite, out of the reach of `git clean`.
 
 mod damage;
+pub(super) mod ledger;
 mod newest;
 pub(super) mod schema;
 
@@ -150,6 +151,9 @@ impl Journal for SqliteJournal {
                 insert.execute(params![backlog, tree, run, at, VERSION, payload, sum])?;
             }
             drop(insert);
+            for event in events {
+                ledger::note(&transaction, scope, run, at, event)?;
+            }
             transaction.commit()
         };
         write(&mut self.connection).map_err(JournalError::writing)?;

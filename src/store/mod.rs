@@ -4,6 +4,7 @@
 //! locks, logs and the working folder. Knows nothing of agents, git or terminals.
 
 pub mod atomic;
+pub mod books;
 pub mod disk;
 pub mod journal;
 pub mod lock;

@@ -14,6 +14,7 @@ pub fn text(wait: &Wait, keys: bool, now: i64, zone: &TimeZone) -> String {
         WaitFor::Service => "the service",
         WaitFor::Retry => "the next try",
         WaitFor::CoolDown => "the pause to end",
+        WaitFor::Budget => "the budget",
     };
     let ms = u64::try_from(wait.until.saturating_sub(now)).unwrap_or_default();
     let left = whole_seconds(ms.div_ceil(1000));
@@ -61,7 +62,9 @@ mod tests {
         ] {
             assert_eq!(show(what, left_ms, keys), shown);
         }
-        let longest = show(WaitFor::Limit, 8 * 24 * 3_600_000, true);
-        assert!(width(&longest) <= 77, "it does not fit into 80 columns: {longest}");
+        for (what, hours) in [(WaitFor::Limit, 8 * 24), (WaitFor::Budget, 1)] {
+            let longest = show(what, hours * 3_600_000, true);
+            assert!(width(&longest) <= 77, "it does not fit into 80 columns: {longest}");
+        }
     }
 }

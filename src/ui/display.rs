@@ -134,7 +134,7 @@ impl Reporter for Display {
             Activity::Doing(what) => self.doing(what),
             Activity::Said(text) => self.said(text),
             Activity::Checking { at, gate } => {
-                let running = Line::Running { at: *at, agent: gate.clone() };
+                let running = Line::Running { at: *at, agent: gate.clone(), to_go: None };
                 self.fact(self.amount.checking(running));
             }
         }

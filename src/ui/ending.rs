@@ -1,9 +1,11 @@
 //! How a run ends, by why it ends.
 
-use super::figures::{duration, size, stories};
+use super::figures::{duration, size, stories, to_go};
 use super::line::{Line, Text, Tone};
+use super::money;
 use super::progress::Counts;
 use super::table;
+use crate::core::forecast::forecast;
 use crate::core::id::StoryId;
 use crate::core::policy::StopReason;
 use crate::core::select::{Because, Blocked};
@@ -13,6 +15,8 @@ use crate::engine::ports::View;
 pub fn lines(at: i64, reason: &StopReason, view: View<'_>) -> Vec<Line> {
     let counts = Counts::of(view.backlog);
     let final_counts = Text::at(at).plain(format!("Final: {counts}"));
+    let outlook = forecast(view.state, counts.remaining()).map(|forecast| to_go(&forecast));
+    let final_counts = final_counts.figures(outlook);
     let mut lines =
         vec![Line::Blank, Line::Rule(heading(reason, &counts, view)), final_counts.into()];
     lines.extend(explanation(reason, &counts, view));
@@ -28,6 +32,7 @@ fn heading(reason: &StopReason, counts: &Counts, view: View<'_>) -> String {
         StopReason::AllDone => "All tasks complete".to_owned(),
         StopReason::StoryDone { story } => format!("{story} {}", result(story, view)),
         StopReason::Once => "One iteration done".to_owned(),
+        StopReason::BudgetUsedUp { .. } => "The budget is used up".to_owned(),
         StopReason::MaxIterations { .. } => "Out of iterations".to_owned(),
         StopReason::BreakerOpen { .. } => "Nothing comes of it".to_owned(),
         StopReason::FailsAtOnce { .. } => "The agent fails at once".to_owned(),
@@ -57,6 +62,9 @@ fn explanation(reason: &StopReason, counts: &Counts, view: View<'_>) -> Vec<Line
     match reason {
         StopReason::AllDone | StopReason::StoryDone { .. } => vec![],
         StopReason::Once => vec![hint("`ralph run` goes on.")],
+        StopReason::BudgetUsedUp { budget, spent, limit } => {
+            money::used_up(budget, *spent, *limit, counts)
+        }
         StopReason::MaxIterations { limit } => vec![out_of_iterations(*limit, counts)],
         StopReason::BreakerOpen { why, error } => {
             let first = error.lines().next().unwrap_or_default();

@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::core::forecast::Forecast;
+
 /// `0.4s`, `12s`, `1m22s`, `2h05m`.
 pub fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
@@ -51,6 +53,41 @@ pub fn cost(usd: Option<f64>) -> Option<String> {
     Some(if usd < 0.01 { "<$0.01".to_owned() } else { format!("${usd:.2}") })
 }
 
+/// `about $1.20–$2.40 and 12m00s–25m00s to go`.
+pub fn to_go(forecast: &Forecast) -> String {
+    let time = range(forecast.time_ms, duration);
+    match forecast.cost {
+        Some(cost) => format!("about {} and {time} to go", range(cost, |usd| usd.to_string())),
+        None => format!("about {time} to go"),
+    }
+}
+
+/// `$1.20–$2.40 to go`, for where there is little room.
+pub fn to_go_in_short(forecast: &Forecast) -> String {
+    let what = match forecast.cost {
+        Some(cost) => range(cost, |usd| usd.to_string()),
+        None => range(forecast.time_ms, duration),
+    };
+    format!("{what} to go")
+}
+
+fn range<T>((low, high): (T, T), show: impl Fn(T) -> String) -> String {
+    let (low, high) = (show(low), show(high));
+    if low == high { low } else { format!("{low}–{high}") }
+}
+
+/// `950`, `12.3k`, `4.5M`.
+pub fn count(number: u64) -> String {
+    let units = [("G", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)];
+    let Some((unit, factor)) = units.into_iter().find(|(_, factor)| number >= *factor) else {
+        return number.to_string();
+    };
+    match (number / factor, number % factor * 10 / factor) {
+        (whole @ ..100, tenths @ 1..) => format!("{whole}.{tenths}{unit}"),
+        (whole, _) => format!("{whole}{unit}"),
+    }
+}
+
 pub fn short_commit(commit: &str) -> String {
     commit.chars().take(7).collect()
 }
@@ -68,6 +105,7 @@ pub fn stories(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::money::Usd;
 
     #[test]
     fn durations_are_short() {
@@ -116,6 +154,37 @@ mod tests {
             (Some(12.4), Some("$12.40")),
         ] {
             assert_eq!(cost(usd).as_deref(), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_to_come_is_a_range() {
+        let usd = Usd::of;
+        for (cost, time_ms, shown) in [
+            (
+                Some((usd(1.2), usd(2.4))),
+                (720_000, 1_500_000),
+                "about $1.20–$2.40 and 12m00s–25m00s to go",
+            ),
+            (Some((usd(3.0), usd(3.0))), (1_000, 1_000), "about $3.00 and 1s to go"),
+            (None, (60_000, 7_500_000), "about 1m00s–2h05m to go"),
+        ] {
+            assert_eq!(to_go(&Forecast { cost, time_ms }), shown);
+        }
+    }
+
+    #[test]
+    fn large_counts_are_short() {
+        for (number, shown) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1k"),
+            (1_299, "1.2k"),
+            (123_456, "123k"),
+            (4_567_890, "4.5M"),
+            (2_000_000_000, "2G"),
+        ] {
+            assert_eq!(count(number), shown);
         }
     }
 

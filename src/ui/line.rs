@@ -25,6 +25,8 @@ pub enum Line {
     Running {
         at: i64,
         agent: String,
+        /// What is probably still to come, for the moving line.
+        to_go: Option<String>,
     },
     /// The run waits; a live display counts down as well.
     Waiting(Wait),

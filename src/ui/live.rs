@@ -26,6 +26,8 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 pub enum Subject {
     Agent {
         name: String,
+        /// What is probably still to come.
+        to_go: Option<String>,
         doing: String,
     },
     Wait {
@@ -88,9 +90,13 @@ fn status(
 
 fn text(subject: &Subject, look: &Look, elapsed_ms: u64, now: i64) -> String {
     match subject {
-        Subject::Agent { name, doing } => {
-            let separator = if doing.is_empty() { "" } else { " · " };
-            format!("Running {name} · {}{separator}{doing}", whole_seconds(elapsed_ms / 1000))
+        Subject::Agent { name, to_go, doing } => {
+            let mut text = format!("Running {name} · {}", whole_seconds(elapsed_ms / 1000));
+            for part in to_go.iter().chain([doing]).filter(|part| !part.is_empty()) {
+                text.push_str(" · ");
+                text.push_str(part);
+            }
+            text
         }
         Subject::Wait { wait, keys } => countdown::text(wait, *keys, now, &look.zone),
     }
@@ -109,8 +115,13 @@ mod tests {
     use super::*;
 
     fn draw(doing: &str, seconds: u64, columns: usize) -> String {
+        foreseen(None, doing, seconds, columns)
+    }
+
+    fn foreseen(to_go: Option<&str>, doing: &str, seconds: u64, columns: usize) -> String {
         let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
-        let subject = Subject::Agent { name: "claude".into(), doing: doing.into() };
+        let (name, to_go) = ("claude".into(), to_go.map(str::to_owned));
+        let subject = Subject::Agent { name, to_go, doing: doing.into() };
         line(&look, &text(&subject, &look, seconds * 1000, 0), seconds * 1000, columns)
     }
 
@@ -118,6 +129,10 @@ mod tests {
     fn the_moving_line_says_what_and_how_long() {
         assert_eq!(draw("Bash cargo test", 62, 80), "⠋ Running claude · 1m02s · Bash cargo test");
         assert_eq!(draw("", 0, 80), "⠋ Running claude · 0s");
+        assert_eq!(
+            foreseen(Some("$1.20–$2.40 to go"), "Edit a.rs", 62, 80),
+            "⠋ Running claude · 1m02s · $1.20–$2.40 to go · Edit a.rs"
+        );
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Look {
             Line::Blank => vec![String::new()],
             Line::Rule(title) => vec![self.rule(title)],
             Line::Text(text) => self.text(text),
-            Line::Running { at, agent } => {
+            Line::Running { at, agent, .. } => {
                 self.text(&Text::at(*at).plain(format!("Running {agent} …")))
             }
             Line::Waiting(wait) => self.waiting(wait),

@@ -27,6 +27,7 @@ mod line;
 mod live;
 mod look;
 mod menu;
+mod money;
 mod notices;
 mod permissions;
 mod printer;
@@ -44,11 +45,12 @@ mod wrap;
 
 pub use diff::diff;
 pub use error::{error, render_error};
-pub use figures::{cost, day_and_time, duration, short_commit, short_run, stories};
+pub use figures::{cost, count, day_and_time, duration, short_commit, short_run, stories, to_go};
 pub use line::{Line, Text, Tone};
 pub use menu::TerminalHuman;
 pub use printer::{ColorChoice, Printer, colors, env_var};
 pub use tty::name as terminal_name;
+pub use wrap::width;
 
 use crate::engine::ports::Reporter;
 

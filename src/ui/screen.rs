@@ -37,8 +37,9 @@ impl Screen {
         self.spinner = None;
         let agent = if self.animated { take_running(&mut lines) } else { None };
         self.print(&lines);
-        if let Some(name) = agent {
-            self.show(Subject::Agent { name: visible_line(&name), doing: String::new() });
+        if let Some((name, to_go)) = agent {
+            let (name, doing) = (visible_line(&name), String::new());
+            self.show(Subject::Agent { name, to_go, doing });
         }
     }
 
@@ -97,10 +98,10 @@ impl Screen {
     }
 }
 
-fn take_running(lines: &mut Vec<Line>) -> Option<String> {
+fn take_running(lines: &mut Vec<Line>) -> Option<(String, Option<String>)> {
     let place = lines.iter().position(|line| matches!(line, Line::Running { .. }))?;
     match lines.remove(place) {
-        Line::Running { agent, .. } => Some(agent),
+        Line::Running { agent, to_go, .. } => Some((agent, to_go)),
         _ => None,
     }
 }

@@ -24,6 +24,7 @@ use crate::core::policy::StopReason;
 use crate::core::rut::Traces;
 use crate::core::select::{Because, Blocked};
 use crate::core::signal::{Escalation, EscalationKind, Signals};
+use crate::core::spending::Bill;
 use crate::core::state::RunState;
 use crate::core::verdict::Verdict;
 use crate::core::why::Why;
@@ -95,6 +96,7 @@ fn ended(story: &str, verdict: Verdict, elapsed_ms: u64, cost_usd: Option<f64>) 
         agent_version: None,
         model: None,
         traces: Traces::default(),
+        bill: Bill::default(),
         signals: Signals::default(),
         verdict,
         usage: Usage { cost_usd, ..Usage::default() },
@@ -254,7 +256,8 @@ fn a_whole_session_in_a_terminal() {
     ━━━ Iteration 5 · US-002 (with guidance) Short title ━━━━━━━━━
     [10:02:10] Running claude …
     [10:02:30] ✓ Task US-002 complete · 1h05m · $12.40 · beefbee
-    [10:02:30] Progress: 2/3 complete (1 remaining)
+    [10:02:30] Progress: 2/3 complete (1 remaining) · about
+               $0.31–$12.40 and 1m22s–1h05m to go
     [10:02:40] ? US-003 asks: which database?
     [10:03:00] work of US-003 kept at refs/ralph/attempts/US-003/1
     [10:03:10] → US-003 skipped · abc1234
@@ -298,7 +301,7 @@ fn a_whole_session_in_a_log() {
     ━━━ Iteration 5 · US-002 (with guidance) Short title ━━━
     [10:02:10] Running claude …
     [10:02:30] ✓ Task US-002 complete · 1h05m · $12.40 · beefbee
-    [10:02:30] Progress: 2/3 complete (1 remaining)
+    [10:02:30] Progress: 2/3 complete (1 remaining) · about $0.31–$12.40 and 1m22s–1h05m to go
     [10:02:40] ? US-003 asks: which database?
     [10:03:00] work of US-003 kept at refs/ralph/attempts/US-003/1
     [10:03:10] → US-003 skipped · abc1234

@@ -1,13 +1,15 @@
 //! What each event is in words. Pure: the same events always read the same.
 
 use super::ending;
-use super::figures::{cost, duration, short_commit, short_run, stories};
+use super::figures::{cost, duration, short_commit, short_run, stories, to_go, to_go_in_short};
 use super::line::{Line, Text, Tone};
+use super::money;
 use super::progress::Counts;
 use crate::core::event::{
     Answer, AttemptEnded, AttemptStarted, Cause, Event, Nudger, Recorded, StuckStep, Usage,
 };
 use crate::core::evidence::{GateReport, Item};
+use crate::core::forecast::forecast;
 use crate::core::id::StoryId;
 use crate::core::state::StoryState;
 use crate::core::text::{shorten, visible_line};
@@ -22,8 +24,11 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     match &recorded.event {
         Event::RunStarted(start) => vec![title(&start.project, view), progress(at, view)],
         Event::RunContinued => continued(at, view),
-        Event::AttemptStarted(start) => attempt_started(at, start),
+        Event::AttemptStarted(start) => attempt_started(at, start, view),
         Event::AttemptEnded(end) => attempt_ended(at, end),
+        Event::BudgetNear { level } => vec![money::near(at, level)],
+        // Nobody saw the one's end; that it waits is told as long as it does.
+        Event::AttemptLost { .. } | Event::Throttled { .. } => vec![],
         // The commit says the one; the other changes nothing that people see.
         Event::ClosePlanned { .. } | Event::BaseSet { .. } => vec![],
         // A notice says the one; the human knows the other.
@@ -72,6 +77,7 @@ pub fn is_essential(event: &Event) -> bool {
             | Event::FilesPutBack { .. }
             | Event::SetupPutBack { .. }
             | Event::BreakerOpened { .. }
+            | Event::BudgetNear { .. }
             | Event::RunInterrupted { .. }
             | Event::RunEnded { .. }
     )
@@ -92,11 +98,14 @@ fn continued(at: i64, view: View<'_>) -> Vec<Line> {
     vec![title(&run.project, view), text.into(), progress(at, view)]
 }
 
-fn attempt_started(at: i64, start: &AttemptStarted) -> Vec<Line> {
+fn attempt_started(at: i64, start: &AttemptStarted, view: View<'_>) -> Vec<Line> {
     let guided = if start.guided { " (with guidance)" } else { "" };
     let title = visible_line(&start.title);
     let heading = format!("Iteration {} · {}{guided} {title}", start.iteration, start.story);
-    vec![Line::Blank, Line::Rule(heading), Line::Running { at, agent: start.agent.clone() }]
+    let outlook = forecast(view.state, Counts::of(view.backlog).remaining());
+    let to_go = outlook.as_ref().map(to_go_in_short);
+    let running = Line::Running { at, agent: start.agent.clone(), to_go };
+    vec![Line::Blank, Line::Rule(heading), running]
 }
 
 fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
@@ -289,5 +298,7 @@ fn brief(text: &str) -> String {
 }
 
 fn progress(at: i64, view: View<'_>) -> Line {
-    Text::at(at).plain(format!("Progress: {}", Counts::of(view.backlog))).into()
+    let counts = Counts::of(view.backlog);
+    let outlook = forecast(view.state, counts.remaining()).map(|forecast| to_go(&forecast));
+    Text::at(at).plain(format!("Progress: {counts}")).figures(outlook).into()
 }

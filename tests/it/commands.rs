@@ -8,8 +8,18 @@ use crate::support::world::until;
 use crate::support::{Prd, World};
 
 /// All but `run`.
-const COMMANDS: [&str; 9] =
-    ["check", "init", "status", "log", "diff", "restore", "checkpoint", "undo", "completions"];
+const COMMANDS: [&str; 10] = [
+    "check",
+    "init",
+    "status",
+    "cost",
+    "log",
+    "diff",
+    "restore",
+    "checkpoint",
+    "undo",
+    "completions",
+];
 
 #[test]
 fn init_writes_what_run_can_use_and_overwrites_nothing() {

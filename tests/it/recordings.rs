@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use ralph::agent::Reading;
 use ralph::agent::reading::Read;
 use ralph::core::id::StoryId;
+use ralph::core::money::Usd;
 use ralph::core::outcome::{EndedBy, Exit, Outcome, classify};
 use ralph::core::signal::Signals;
+use ralph::core::spending::Known;
 
 use table::Row;
 
@@ -202,6 +204,72 @@ fn an_agent_says_which_it_is() {
         assert_eq!(started.version.as_deref(), Some(version), "{file}");
         assert!(started.model.is_some_and(|model| model.starts_with("claude-")), "{file}");
     }
+}
+
+#[test]
+fn tool_calls_are_counted_once_with_those_of_sub_agents() {
+    for (file, calls) in [
+        ("a_plain_text.jsonl", 0),
+        ("b_tool_use.jsonl", 2),
+        ("b2_parallel_tools_thinking.jsonl", 6),
+        ("r_subagent.jsonl", 2),
+        ("m_sigterm_during_bash.jsonl", 1),
+    ] {
+        assert_eq!(read(&recording(file), 1024).usage.tool_calls, calls, "{file}");
+    }
+}
+
+#[test]
+fn a_result_says_what_each_model_cost() {
+    for (file, ..) in rows() {
+        let read = read(&recording(file), 64 * 1024);
+        let models: Usd = read.models.iter().map(|model| model.cost).sum();
+        let stated = read.usage.cost_usd.map(Usd::of).unwrap_or_default();
+        assert_eq!(models, stated, "{file}");
+    }
+    let read = read(&recording("a_plain_text.jsonl"), 1024);
+    let model = &read.models[0];
+    let tokens = (model.input_tokens, model.output_tokens, model.cache_read_tokens);
+    assert_eq!((model.model.as_str(), tokens), ("claude-opus-5-5", (1200, 42, 800)));
+}
+
+#[test]
+fn only_a_subscription_has_its_limits() {
+    for (file, subscription) in [
+        ("a_plain_text.jsonl", Some(false)),
+        ("o_usage_limit_5h_apikey.jsonl", Some(false)),
+        ("o_usage_allowed_oauth.jsonl", Some(true)),
+        ("o_usage_warning_oauth.jsonl", Some(true)),
+        ("o_usage_limit_7d_oauth.jsonl", Some(true)),
+        ("o_401_oauth.jsonl", None),
+        ("g_no_key.jsonl", None),
+        ("codex_a_plain.jsonl", None),
+    ] {
+        assert_eq!(read(&recording(file), 1024).subscription, subscription, "{file}");
+    }
+}
+
+#[test]
+fn what_an_attempt_cost_is_known_when_its_last_turn_has_its_result() {
+    for (file, known) in [
+        ("a_plain_text.jsonl", Known::Whole),
+        ("n_run_in_background_finishes.jsonl", Known::Whole),
+        ("n_run_in_background_sigterm_after_result.jsonl", Known::Whole),
+        ("m_sigterm_during_bash.jsonl", Known::Part),
+        ("m_sigkill_during_bash.jsonl", Known::Part),
+        ("l_no_prompt_devnull.jsonl", Known::Nothing),
+        ("k_text_format.txt", Known::Nothing),
+    ] {
+        assert_eq!(read(&recording(file), 1024).known, known, "{file}");
+    }
+    // A turn that the background began after the result, and that somebody ended.
+    let output = recording("n_run_in_background_finishes.jsonl").output;
+    let is_result = |line: &&[u8]| String::from_utf8_lossy(line).contains("\"type\":\"result\"");
+    let lines: Vec<&[u8]> = output.split_inclusive(|byte| *byte == b'\n').collect();
+    let last = lines.iter().rposition(is_result).expect("a result");
+    let cut = Recording { output: lines[..last].concat(), errors: vec![], exit: Exit::Signal(9) };
+    let read = read(&cut, 1024);
+    assert_eq!((read.known, read.usage.cost_usd.is_some()), (Known::Part, true));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ralph::core::backlog::Story;
 use ralph::core::id::StoryId;
+use ralph::core::money::Usd;
 use ralph::core::policy::StopReason;
 use ralph::core::select::{Because, is_ready};
 
@@ -29,8 +30,12 @@ fn bounds(night: &Night) {
     let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap();
     let limit = ms(policy.limits.max_run_time.unwrap());
     assert!(state.worked.agents_ms <= limit, "agents worked for {}", state.worked.agents_ms);
-    // A budget's bound goes here: never more than it and one iteration's allowance.
-    assert!(night.spent <= f64::from(night.attempts) * ALLOWANCE, "spent {}", night.spent);
+    let spent = state.spending.spent;
+    assert!(Usd::of(night.spent) <= spent, "{} of {spent} counted", night.spent);
+    if let Some(budget) = policy.budgets.per_run {
+        let most = budget + Usd::of(ALLOWANCE);
+        assert!(spent <= most, "spent {spent} of {budget}, more than one iteration too much");
+    }
 }
 
 pub fn end(night: &Night, reason: &StopReason, seed: u64) {

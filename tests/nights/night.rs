@@ -13,6 +13,7 @@ use ralph::core::likeness::most_alike;
 use ralph::core::outcome::Outcome;
 use ralph::core::policy::StopReason;
 use ralph::core::rut::Traces;
+use ralph::core::spending::{Bill, Known};
 use ralph::core::state::RunState;
 use ralph::core::verdict::{Evidence, Verdict, fingerprint, judge};
 
@@ -128,6 +129,8 @@ impl Night {
                     self.now = wait.until;
                 }
             }
+            Next::Alert { level } => self.then(Event::BudgetNear { level }),
+            Next::Throttle { level, until } => self.then(Event::Throttled { level, until }),
             Next::OpenBreaker { why, until } => self.then(Event::BreakerOpened { why, until }),
             Next::Stop(reason) => {
                 self.then(Event::RunEnded { reason: reason.clone() });
@@ -163,6 +166,14 @@ impl Night {
     /// The attempt runs to its end, unless the time is over before, or ralph dies.
     fn go_on(&mut self) {
         if self.scene.crashes && self.dice.percent(3) {
+            let lost = self.state.in_flight.values().map(|started| Event::AttemptLost {
+                attempt: started.attempt.clone(),
+                story: started.story.clone(),
+                counted: self.state.spending.assumed(),
+            });
+            for event in lost.collect::<Vec<_>>() {
+                self.then(event);
+            }
             return self.then(Event::RunContinued);
         }
         let busy = self.reply.as_ref().map_or(0, |reply| reply.elapsed_ms);
@@ -192,6 +203,9 @@ impl Night {
         let known = self.state.story(&under_way.story);
         let said = known.map(|known| &known.signs.said).into_iter().flatten();
         let likeness = most_alike(&reply.traces.said, said);
+        // An agent that is killed does not say what it cost.
+        let known = if reply.usage.cost_usd.is_some() { Known::Whole } else { Known::Part };
+        let counted = self.state.spending.count(&reply.usage, known);
         let ended = AttemptEnded {
             attempt: under_way.attempt.clone(),
             story: under_way.story,
@@ -205,6 +219,7 @@ impl Night {
             agent_version: None,
             model: None,
             traces: Traces { likeness, ..reply.traces.clone() },
+            bill: Bill { counted: Some(counted), ..Bill::default() },
         };
         if verdict == Verdict::Done && reply.holds {
             self.proven.insert(under_way.attempt);

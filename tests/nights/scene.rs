@@ -4,8 +4,10 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use ralph::core::backlog::{Backlog, Story};
+use ralph::core::budget::Budgets;
 use ralph::core::id::StoryId;
 use ralph::core::limits::Limits;
+use ralph::core::money::Usd;
 use ralph::core::policy::{OnEscalation, OnLimit, Policy};
 
 use super::dice::Dice;
@@ -66,6 +68,7 @@ impl Scene {
             policy.max_iterations = Some(50);
             policy.limits = Limits { max_average_iteration: None, ..Limits::default() };
             policy.max_attempts = NonZeroU32::new(10).unwrap();
+            policy.budgets = Budgets::default();
         }
         Self {
             backlog: Backlog { project: "night".into(), description: String::new(), stories },
@@ -100,6 +103,17 @@ fn story(number: u64, dice: &mut Dice) -> Story {
     }
 }
 
+fn budgets(dice: &mut Dice) -> Budgets {
+    let mut dollars =
+        |percent, most| dice.percent(percent).then(|| Usd::dollars(dice.between(1, most)));
+    Budgets {
+        per_run: dollars(60, 50),
+        per_story: dollars(30, 10),
+        throttle: dice.percent(30),
+        ..Budgets::default()
+    }
+}
+
 fn policy(dice: &mut Dice) -> Policy {
     let usual = Limits::default();
     let limits = Limits {
@@ -118,6 +132,7 @@ fn policy(dice: &mut Dice) -> Policy {
         max_attempts: NonZeroU32::new(dice.count(1, 12)).unwrap(),
         fresh_start_after: dice.percent(70).then_some(3),
         limits,
+        budgets: budgets(dice),
         on_escalation: if dice.percent(80) { OnEscalation::Ask } else { OnEscalation::Park },
         on_limit: if dice.percent(90) { OnLimit::Wait } else { OnLimit::Stop },
         min_free_disk: None,

@@ -11,6 +11,7 @@ fn usage(cost_usd: Option<f64>, tokens: u64) -> Usage {
         cache_read_tokens: tokens + 2,
         cache_write_tokens: tokens + 3,
         turns: tokens + 4,
+        tool_calls: tokens + 5,
     }
 }
 
@@ -70,6 +71,7 @@ fn sum(a: &Usage, b: &Usage) -> Usage {
         cache_read_tokens: a.cache_read_tokens + b.cache_read_tokens,
         cache_write_tokens: a.cache_write_tokens + b.cache_write_tokens,
         turns: a.turns + b.turns,
+        tool_calls: a.tool_calls + b.tool_calls,
     }
 }
 
@@ -162,6 +164,7 @@ fn settling_forgets_everything_but_the_figures() {
             attempts: 1,
             elapsed_ms: 100,
             usage: usage(Some(0.5), 1),
+            cost: Usd::of(0.5),
             ..StoryState::default()
         };
         assert_eq!(settled.of("A"), figures);

@@ -5,6 +5,7 @@ mod simulation;
 use std::num::NonZeroU32;
 
 use super::backlog::{Backlog, Story};
+use super::budget::Budgets;
 use super::event::{
     Answer, AttemptEnded, AttemptStarted, Base, Cause, Event, Recorded, Role, RunStarted,
     StoryClosed, Usage,
@@ -15,6 +16,7 @@ use super::outcome::Outcome;
 use super::policy::{OnEscalation, OnLimit, Policy};
 use super::rut::Traces;
 use super::signal::{Escalation, EscalationKind, Signals};
+use super::spending::Bill;
 use super::state::{RunState, StoryState};
 use super::verdict::Verdict;
 
@@ -85,6 +87,7 @@ pub fn policy() -> Policy {
         on_escalation: OnEscalation::Ask,
         min_free_disk: None,
         human_present: false,
+        budgets: Budgets::default(),
     }
 }
 
@@ -180,6 +183,10 @@ impl History {
         self.ended_as(|end| AttemptEnded { verdict, usage, ..end })
     }
 
+    pub fn billed(self, verdict: Verdict, usage: Usage, bill: Bill) -> Self {
+        self.ended_as(|end| AttemptEnded { verdict, usage, bill, ..end })
+    }
+
     /// The attempt under way ends in a way of its own.
     pub fn ended_as(self, change: impl FnOnce(AttemptEnded) -> AttemptEnded) -> Self {
         let under_way = self.state.in_flight.values().next().cloned().unwrap();
@@ -196,6 +203,7 @@ impl History {
             agent_version: None,
             model: None,
             traces: Traces::default(),
+            bill: Bill::default(),
         }))))
     }
 

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::{History, Told, backlog, escalation, failed, guidance, id, story};
 use crate::core::backlog::{Backlog, Story};
 use crate::core::breaker::Phase;
+use crate::core::budget::Budgets;
 use crate::core::decide::{Moment, Next, decide};
 use crate::core::event::{Answer, Cause, Event, Usage};
 use crate::core::id::StoryId;
@@ -115,6 +116,8 @@ impl World {
                     None => self.history.at = at,
                 }
             }
+            Next::Alert { level } => self.then(Event::BudgetNear { level }),
+            Next::Throttle { level, until } => self.then(Event::Throttled { level, until }),
             Next::LetGo { story } => panic!("nobody settled {story} by hand"),
             Next::Raise { story, question } => self.then(Event::QuestionRaised { story, question }),
             Next::Ask { story } => self.ask(&story),
@@ -263,6 +266,7 @@ impl World {
             | StopReason::UsageLimit { .. }
             | StopReason::AccountTrouble { .. }
             | StopReason::AgentUnusable { .. }
+            | StopReason::BudgetUsedUp { .. }
             | StopReason::DiskLow { .. } => panic!("{reason:?} was not in the scene"),
             StopReason::AllDone => {}
         }
@@ -364,6 +368,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
                 on_escalation,
                 min_free_disk: None,
                 human_present,
+                budgets: Budgets::default(),
             }
         },
     )

@@ -30,6 +30,8 @@ fn every_step_can_be_written() {
         r#"{ cost = 0.31 }"#,
         r#"{ cost = 1 }"#,
         r#"{ turns = 4 }"#,
+        r#"{ tokens = { input = 1, output = 2, cache_read = 3, cache_write = 4 } }"#,
+        r#"{ model = "m" }"#,
         r#"{ retry = "overloaded" }"#,
         r#"{ retry = "login", times = 3 }"#,
         r#"{ fail = "usage-limit", resets_in = "90m" }"#,

@@ -3,14 +3,16 @@
 use crate::core::event::{
     AttemptEnded, AttemptStarted, Base, Event, Recorded, Role, RunStarted, StoryClosed, Usage,
 };
+use crate::core::money::Usd;
 use crate::core::outcome::Outcome;
 use crate::core::policy::{OnEscalation, OnLimit, StopReason};
 use crate::core::rut::Traces;
 use crate::core::signal::Signals;
+use crate::core::spending::Bill;
 use crate::core::tests::id;
 use crate::core::verdict::Verdict;
 use crate::core::why::Why;
-use crate::report::{AppliedGate, AppliedLimits, Extent, Report, Settings, Waits};
+use crate::report::{AppliedBudgets, AppliedGate, AppliedLimits, Extent, Report, Settings, Waits};
 
 const START: i64 = 1_763_287_200_000;
 
@@ -49,13 +51,15 @@ fn ended(iteration: u32, elapsed_ms: u64, cost_usd: f64) -> Event {
             cache_read_tokens: 96_000,
             cache_write_tokens: 8200,
             turns: 14,
+            tool_calls: 11,
         },
         elapsed_ms,
         head: None,
         concerns: vec![],
         agent_version: None,
-        model: None,
+        model: Some("claude-opus-5-5".into()),
         traces: Traces::default(),
+        bill: Bill { counted: Some(Usd::of(cost_usd)), ..Bill::default() },
     }))
 }
 
@@ -86,6 +90,7 @@ fn settings() -> Settings {
             result_ms: 10_000,
         },
         min_free_disk: Some(1 << 30),
+        budget: AppliedBudgets { per_run: Some(Usd::dollars(25)), ..AppliedBudgets::default() },
         log_limit: 256 << 20,
         gates: vec![AppliedGate { story: None, run: "cargo test".into() }],
         protect: vec!["tests/**".into()],

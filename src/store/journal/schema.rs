@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::JournalError;
+use super::{JournalError, ledger};
 use crate::store::room::append_private;
 
 /// Each leads from one version to the next, beginning at an empty file. Those that were released
 /// stay as they are: what changes comes as one more.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     "CREATE TABLE events (
          seq       INTEGER PRIMARY KEY,
          backlog   TEXT    NOT NULL,
@@ -35,6 +35,7 @@ const MIGRATIONS: [&str; 5] = [
          at        INTEGER NOT NULL,
          wish      TEXT    NOT NULL
      );",
+    ledger::TABLES,
 ];
 
 /// The version of the tables that this program knows.
@@ -92,6 +93,9 @@ fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if version(&transaction)? < number {
             transaction.execute_batch(step)?;
+            if *step == ledger::TABLES {
+                ledger::fill(&transaction)?;
+            }
             transaction.pragma_update(None, "user_version", number)?;
         }
         transaction.commit()?;
@@ -104,6 +108,9 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    const TABLES: [&str; 7] =
+        ["attempts", "events", "remembered", "runs", "trust", "usage", "wishes"];
 
     fn tables(connection: &Connection) -> Vec<String> {
         let mut query = connection
@@ -118,7 +125,7 @@ mod tests {
         let path = folder.path().join("journal.db");
         for _ in 0..2 {
             let connection = connect(&path).unwrap();
-            assert_eq!(tables(&connection), ["events", "remembered", "trust", "wishes"]);
+            assert_eq!(tables(&connection), TABLES);
             assert_eq!(version(&connection).unwrap(), KNOWN);
         }
     }
@@ -139,7 +146,7 @@ mod tests {
         .unwrap();
         drop(old);
         let connection = connect(&path).unwrap();
-        assert_eq!(tables(&connection), ["events", "remembered", "trust", "wishes"]);
+        assert_eq!(tables(&connection), TABLES);
         let kept: String =
             connection.query_row("SELECT payload FROM events", [], |row| row.get(0)).unwrap();
         assert_eq!((kept.as_str(), version(&connection).unwrap()), ("kept", KNOWN));

@@ -1,5 +1,5 @@
 //! What each recording amounts to: file, class, signals for US-001, cost, tokens (in, out, read
-//! from the cache, written to it).
+//! from the cache, written to it). Without a result there is no cost, and tokens are what was sent.
 
 pub type Row = (&'static str, &'static str, &'static str, Option<f64>, [u64; 4]);
 
@@ -60,9 +60,9 @@ pub const STREAM_JSON: &[Row] = &[
     ("m_sigint_during_bash.jsonl", "killed_by_someone_else by 2", "", Some(0.0058), [1200, 42, 800, 0]),
     ("m_sigint_group_midstream.jsonl", "killed_by_someone_else by 2", "", Some(0.0), [0, 0, 0, 0]),
     ("m_sigint_midstream.jsonl", "killed_by_someone_else by 2", "", Some(0.0), [0, 0, 0, 0]),
-    ("m_sigkill_during_bash.jsonl", "killed_by_someone_else by 9", "", None, [0, 0, 0, 0]),
-    ("m_sigkill_group_during_bash.jsonl", "killed_by_someone_else by 9", "", None, [0, 0, 0, 0]),
-    ("m_sigterm_during_bash.jsonl", "killed_by_someone_else by 15", "", None, [0, 0, 0, 0]),
+    ("m_sigkill_during_bash.jsonl", "killed_by_someone_else by 9", "", None, [1200, 0, 800, 0]),
+    ("m_sigkill_group_during_bash.jsonl", "killed_by_someone_else by 9", "", None, [1200, 0, 800, 0]),
+    ("m_sigterm_during_bash.jsonl", "killed_by_someone_else by 15", "", None, [1200, 0, 800, 0]),
     ("m_sigterm_during_retry_sleep.jsonl", "killed_by_someone_else by 15", "", None, [0, 0, 0, 0]),
     ("m_sigterm_midstream.jsonl", "killed_by_someone_else by 15", "", None, [0, 0, 0, 0]),
     ("m_sigterm_midstream_partial.jsonl", "killed_by_someone_else by 15", "", None, [0, 0, 0, 0]),
@@ -113,7 +113,7 @@ pub const OTHER_FORMATS: &[Row] = &[
     ("k_json_verbose_format.json", "completed", "", None, [0, 0, 0, 0]),
     ("k_text_format.txt", "completed", "claim", None, [0, 0, 0, 0]),
     ("o_usage_limit_5h_oauth_text.txt", "no_result", "", None, [0, 0, 0, 0]),
-    ("p_transcript.jsonl", "no_result", "claim, promise", None, [0, 0, 0, 0]),
+    ("p_transcript.jsonl", "no_result", "claim, promise", None, [3600, 0, 2400, 0]),
 ];
 
 /// Other agents' own formats: plain text, so only the exit code counts, and JSON makes no claim.

@@ -93,6 +93,11 @@ impl World {
         self.folder.path().join("home")
     }
 
+    /// Where ralph keeps what is the user's and no repository's.
+    pub fn state_home(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
     pub fn script(&self) -> PathBuf {
         self.folder.path().join("script.toml")
     }
@@ -119,6 +124,7 @@ impl World {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.home())
+            .env("XDG_STATE_HOME", self.state_home())
             .env("TMPDIR", self.folder.path())
             .env("TZ", "UTC")
             .env("LANG", "C.UTF-8")
