@@ -16,7 +16,9 @@ pub const LOOK: Duration = Duration::from_millis(250);
 
 impl Engine {
     pub(super) fn take_wishes(&mut self) -> Result<(), EngineError> {
-        if self.wishes_seen.is_some_and(|seen| seen.elapsed() < LOOK) {
+        let is_recent = self.wishes_seen.is_some_and(|seen| seen.elapsed() < LOOK);
+        // Between two attempts a wish must not wait for the next one's end.
+        if is_recent && !self.state.in_flight.is_empty() {
             return Ok(());
         }
         self.wishes_seen = Some(Instant::now());

@@ -45,12 +45,13 @@ fn what_cannot_be_marked_is_said() {
 }
 
 #[test]
-fn nobody_marks_while_a_run_goes_on() {
+fn nobody_marks_while_a_run_of_another_backlog_goes_on() {
     let script = "[default]\nsteps = [{ run = \"touch ../runs\" }, \"hang\"]\n";
     let world = World::scripted(&Prd::stories(1), script);
+    world.write("other.json", &Prd::stories(1).text());
     let mut run = world.start(&[]);
     crate::support::world::until("the agent", || world.path("../runs").exists().then_some(()));
-    let said = world.ralph(&["mark", "US-001", "pass"]);
+    let said = world.ralph(&["mark", "US-001", "pass", "other.json"]);
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(said.err.contains("another `ralph run` works in this work tree"), "{}", said.err);
     crate::support::world::signal(&run, rustix::process::Signal::TERM);
