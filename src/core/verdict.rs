@@ -62,7 +62,7 @@ pub fn judge(outcome: &Outcome, signals: &Signals, evidence: Evidence) -> Verdic
     if signals.claims_story || is_claim_for_the_last(signals, evidence) {
         return Verdict::Done;
     }
-    if evidence.changed {
+    if evidence.changed || !signals.stages.is_empty() {
         return Verdict::Progress;
     }
     let error = "the agent ended without claiming the story and without changing anything";
@@ -84,7 +84,7 @@ fn strayed(stray: Stray) -> &'static str {
 
 /// With one story left, the promise of the whole backlog is a claim for that story.
 fn is_claim_for_the_last(signals: &Signals, evidence: Evidence) -> bool {
-    signals.promises_all && evidence.remaining == 1
+    signals.promises_all && evidence.remaining == 1 && !signals.stages_left
 }
 
 /// A promise of the whole backlog that cannot be true.
@@ -161,6 +161,14 @@ mod tests {
         assert!(!is_false_promise(&promise, last));
         assert_eq!(judge(&Outcome::Completed, &promise, CHANGED), Verdict::Progress);
         assert!(is_false_promise(&promise, CHANGED));
+        let staged = Signals { stages_left: true, ..promise };
+        assert_eq!(judge(&Outcome::Completed, &staged, last), Verdict::Progress);
+    }
+
+    #[test]
+    fn a_stage_is_progress_though_nothing_changed() {
+        let staged = Signals { stages: vec!["TESTS_PASS".into()], ..Signals::default() };
+        assert_eq!(judge(&Outcome::Completed, &staged, UNCHANGED), Verdict::Progress);
     }
 
     #[test]

@@ -1,20 +1,23 @@
-//! What an agent's own text asks of the driver: a claim, a promise, a human.
+//! What an agent's own text asks of the driver: a claim, a promise, a human, a successor.
 //!
-//! Owns the grammar of those three and where in a text they count. It must
+//! Owns the grammar of those four and where in a text they count. It must
 //! never decide what follows from a signal, and it never sees anything but
 //! prose: no tool output, no files. In doubt about a claim or a promise it
-//! hears nothing; in doubt about an escalation it hears one.
+//! hears nothing; in doubt about an escalation or a hand-off it hears one.
 
 mod bounded;
 mod claim;
 mod dressing;
 mod escalation;
+mod fields;
 mod find;
+mod handoff;
 mod options;
 mod place;
 mod promise;
 mod retraction;
 mod scanner;
+mod signs;
 mod vocabulary;
 
 #[cfg(test)]
@@ -22,11 +25,17 @@ mod corpus;
 #[cfg(test)]
 mod escalation_tests;
 #[cfg(test)]
+mod handoff_tests;
+#[cfg(test)]
+mod signs_tests;
+#[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use handoff::Handoff;
 pub use scanner::Scanner;
+pub use signs::{AllSigns, Signs, can_be_a_line, can_be_promised, ticks_task_complete};
 
 /// What an agent's own text asks of the driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +48,15 @@ pub struct Signals {
     pub promises_all: bool,
     /// It asks for a human.
     pub escalation: Option<Escalation>,
+    /// What it leaves for the next one.
+    #[serde(default)]
+    pub handoff: Option<Handoff>,
+    /// Stages that it reached, in their order; the last one of a story is its claim.
+    #[serde(default)]
+    pub stages: Vec<String>,
+    /// There are stages, and not all of them are reached: nothing else is a claim then.
+    #[serde(default)]
+    pub stages_left: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

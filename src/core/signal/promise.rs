@@ -2,10 +2,12 @@
 
 /// The line is the promise and nothing else; only bold or italics may dress it.
 pub(super) fn is_promise(line: &str) -> bool {
-    promised(without_emphasis(line.trim())).is_some_and(|word| word.eq_ignore_ascii_case("done"))
+    promised(line).is_some_and(|word| word.eq_ignore_ascii_case("done"))
 }
 
-fn promised(text: &str) -> Option<&str> {
+/// What the line promises, when it is a promise and nothing else.
+pub(super) fn promised(line: &str) -> Option<&str> {
+    let text = without_emphasis(line.trim());
     text.strip_prefix("<promise>")?.strip_suffix("</promise>").map(str::trim)
 }
 

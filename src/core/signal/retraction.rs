@@ -17,33 +17,51 @@ struct Word<'a> {
     bare: &'a str,
 }
 
+/// What a sentence may be about.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    name: &'a str,
+    /// Nobody writes it without meaning it.
+    distinctive: bool,
+}
+
 /// The line says that this story is not complete.
 pub(super) fn takes_back(line: &str, story: &str) -> bool {
-    if find_ignore_case(line, story).is_none() {
+    takes_back_subject(line, story, is_distinctive(Word::new(story).bare))
+}
+
+/// The line says that what this one word stands for is not so.
+pub(super) fn takes_back_sign(line: &str, sign: &str) -> bool {
+    let is_word = !sign.contains(char::is_whitespace) && sign.contains(['_', '-']);
+    is_word && takes_back_subject(line, sign, true)
+}
+
+fn takes_back_subject(line: &str, name: &str, distinctive: bool) -> bool {
+    if find_ignore_case(line, name).is_none() {
         return false;
     }
     // The marks round a word are taken off, so they are taken off what it is compared with.
-    let story = Word::new(story).bare;
+    let subject = Subject { name: Word::new(name).bare, distinctive };
     let words: Vec<Word<'_>> = line.split_whitespace().map(Word::new).collect();
     words
         .split_inclusive(|word| word.ends_sentence())
         .filter(|sentence| !sentence.last().is_some_and(|word| word.asks()))
-        .any(|sentence| denies(sentence, story))
+        .any(|sentence| denies(sentence, subject))
 }
 
 /// Each mention is judged by the words up to the next one, so a line full of
 /// mentions is still read only once.
-fn denies(sentence: &[Word<'_>], story: &str) -> bool {
+fn denies(sentence: &[Word<'_>], subject: Subject<'_>) -> bool {
     let parts: Vec<&[Word<'_>]> =
-        sentence.split(|word| word.bare.eq_ignore_ascii_case(story)).collect();
+        sentence.split(|word| word.bare.eq_ignore_ascii_case(subject.name)).collect();
     let mut mentions = parts.iter().zip(parts.iter().skip(1));
-    mentions.any(|(before, after)| mention_denies(before, up_to_another_id(after), story))
+    mentions.any(|(before, after)| mention_denies(before, up_to_another_id(after), subject))
 }
 
 /// `before` and `after` are the words round the story's id.
-fn mention_denies(before: &[Word<'_>], after: &[Word<'_>], story: &str) -> bool {
+fn mention_denies(before: &[Word<'_>], after: &[Word<'_>], subject: Subject<'_>) -> bool {
     let (before, named) = without_noun(before);
-    if (!named && !is_distinctive(story)) || is_conditional(before) {
+    if (!named && !subject.distinctive) || is_conditional(before) {
         return false;
     }
     denied_before(before, after) || denied_after(after, named)

@@ -5,8 +5,9 @@ use super::claim::{self, Claim};
 use super::find::{find_tag_start, starts_with_tag};
 use super::place::{Place, Standing};
 use super::promise::is_promise;
-use super::retraction::takes_back;
-use super::{Signals, escalation};
+use super::retraction::{takes_back, takes_back_sign};
+use super::signs::{Signs, is_sign};
+use super::{Signals, escalation, handoff};
 use crate::core::id::StoryId;
 
 /// The most ids of other stories that are told to the human.
@@ -19,18 +20,66 @@ const MAX_OTHERS: usize = 16;
 #[derive(Debug)]
 pub struct Scanner {
     story: StoryId,
+    signs: Signs,
+    /// How many of the stages were reached before.
+    reached: usize,
     pending: Bounded,
     /// The last line ended in a carriage return, which may be half of an ending.
     after_return: bool,
     place: Place,
-    block: Option<Bounded>,
+    block: Option<Block>,
     signals: Signals,
+}
+
+/// A block that is open.
+#[derive(Debug)]
+struct Block {
+    kind: Kind,
+    text: Bounded,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Escalation,
+    Handoff,
+}
+
+impl Kind {
+    fn tag(self) -> &'static str {
+        match self {
+            Self::Escalation => "<escalate",
+            Self::Handoff => "<handoff",
+        }
+    }
+
+    fn closing_tag(self) -> &'static str {
+        match self {
+            Self::Escalation => "</escalate",
+            Self::Handoff => "</handoff",
+        }
+    }
+
+    /// Its tag at the start of a line, indented by less than a code block.
+    fn opened_by(line: &str) -> Option<Self> {
+        let tag = line.trim_start_matches(' ');
+        let opens = |kind: &Self| starts_with_tag(tag, kind.tag());
+        [Self::Escalation, Self::Handoff]
+            .into_iter()
+            .find(|kind| line.len() - tag.len() < 4 && opens(kind))
+    }
 }
 
 impl Scanner {
     pub fn new(story: &StoryId) -> Self {
+        Self::listening(story, Signs::default(), 0)
+    }
+
+    /// With the human's own signs, after so many of their stages.
+    pub fn listening(story: &StoryId, signs: Signs, reached: usize) -> Self {
         Self {
             story: story.clone(),
+            signs,
+            reached,
             pending: Bounded::default(),
             after_return: false,
             place: Place::default(),
@@ -68,6 +117,10 @@ impl Scanner {
 
     pub fn finish(mut self) -> Signals {
         self.end_message();
+        let stages = self.signs.stages.len();
+        if stages > 0 {
+            self.signals.stages_left = self.reached + self.signals.stages.len() < stages;
+        }
         self.signals
     }
 
@@ -83,11 +136,18 @@ impl Scanner {
     }
 
     fn read(&mut self, line: &str, whole: bool) {
-        if self.block.is_some() {
-            self.read_in_block(line);
-        } else if whole && self.place.is_prose() && opens_block(line) {
-            self.block = Some(Bounded::default());
-            self.read_in_block(line.trim_start());
+        if let Some(kind) = self.block.as_ref().map(|block| block.kind) {
+            // Whoever forgets to close a hand-off must not lose a question.
+            let asks = Kind::opened_by(line) == Some(Kind::Escalation);
+            if kind == Kind::Escalation || !asks {
+                return self.read_in_block(kind, line);
+            }
+            self.close_block();
+        }
+        let opened = Kind::opened_by(line).filter(|_| whole && self.place.is_prose());
+        if let Some(kind) = opened {
+            self.block = Some(Block { kind, text: Bounded::default() });
+            self.read_in_block(kind, line.trim_start());
         } else {
             match self.place.enter(line) {
                 Standing::Prose if whole => self.read_prose(line),
@@ -97,27 +157,38 @@ impl Scanner {
         }
     }
 
-    fn read_in_block(&mut self, line: &str) {
-        let close = find_tag_start(line, "</escalate");
+    fn read_in_block(&mut self, kind: Kind, line: &str) {
+        let close = find_tag_start(line, kind.closing_tag());
         let inside = close.and_then(|at| line.get(..at)).unwrap_or(line);
         if let Some(block) = &mut self.block {
-            block.push(inside);
-            block.push("\n");
+            block.text.push(inside);
+            block.text.push("\n");
         }
         if close.is_some() {
             self.close_block();
         }
     }
 
-    /// The first block counts: later ones were written before it was answered.
+    /// The first question counts: later ones were written before it was answered. Of hand-offs the
+    /// last does.
     fn close_block(&mut self) {
-        if let Some(block) = self.block.take() {
-            self.signals.escalation.get_or_insert_with(|| escalation::parse(block.text()));
+        let Some(block) = self.block.take() else { return };
+        let text = block.text.text();
+        match block.kind {
+            Kind::Escalation => {
+                self.signals.escalation.get_or_insert_with(|| escalation::parse(text));
+            }
+            Kind::Handoff => self.signals.handoff = Some(handoff::parse(text)),
         }
     }
 
     fn read_prose(&mut self, line: &str) {
-        if let Some(claim) = claim::read(line) {
+        if self.reaches_stage(line) {
+            return;
+        }
+        if self.signs.stages.is_empty() && self.signs.is_claimed_by(line) {
+            self.signals.claims_story = true;
+        } else if let Some(claim) = claim::read(line) {
             self.take_claim(&claim);
         } else if is_promise(line) {
             self.signals.promises_all = true;
@@ -126,10 +197,22 @@ impl Scanner {
         }
     }
 
+    /// Each in its turn.
+    fn reaches_stage(&mut self, line: &str) -> bool {
+        let stages = &self.signs.stages;
+        let next = self.reached + self.signals.stages.len();
+        let Some(stage) = stages.get(next).filter(|stage| is_sign(line, stage)) else {
+            return false;
+        };
+        self.signals.stages.push(stage.clone());
+        self.signals.claims_story = next + 1 == stages.len();
+        true
+    }
+
     fn take_claim(&mut self, claim: &Claim<'_>) {
         let others = &mut self.signals.claims_others;
         if claim.id.eq_ignore_ascii_case(self.story.as_str()) {
-            self.signals.claims_story = true;
+            self.signals.claims_story |= self.signs.stages.is_empty();
         } else if claim.surely_names_a_story()
             && others.len() < MAX_OTHERS
             && !others.iter().any(|known| known.eq_ignore_ascii_case(claim.id))
@@ -142,17 +225,22 @@ impl Scanner {
     fn read_retraction(&mut self, line: &str) {
         if self.signals.claims_story && takes_back(line, self.story.as_str()) {
             self.signals.claims_story = false;
+            // The last stage is the claim.
+            self.signals.stages.pop();
+        }
+        let signals = &self.signs.signals;
+        if self.signals.claims_story && signals.iter().any(|sign| takes_back_sign(line, sign)) {
+            self.signals.claims_story = false;
+        }
+        let is_taken_back = |stage: &String| takes_back_sign(line, stage);
+        if let Some(at) = self.signals.stages.iter().position(is_taken_back) {
+            self.signals.stages.truncate(at);
+            self.signals.claims_story = false;
         }
     }
 
     #[cfg(test)]
     pub(super) fn buffered(&self) -> usize {
-        self.pending.capacity() + self.block.as_ref().map_or(0, Bounded::capacity)
+        self.pending.capacity() + self.block.as_ref().map_or(0, |block| block.text.capacity())
     }
-}
-
-/// `<escalate` at the start of a line, indented by less than a code block.
-fn opens_block(line: &str) -> bool {
-    let tag = line.trim_start_matches(' ');
-    line.len() - tag.len() < 4 && starts_with_tag(tag, "<escalate")
 }
