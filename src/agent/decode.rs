@@ -28,6 +28,8 @@ pub struct Told {
     pub said: Vec<String>,
     /// What it does now, one line each.
     pub doing: Vec<String>,
+    /// Tokens in the main agent's context, with what it said.
+    pub context: Option<u64>,
     pub news: Option<News>,
     pub used: Used,
 }
@@ -53,6 +55,8 @@ pub enum News {
         seen: Box<ResultSeen>,
         usage: Usage,
         models: Vec<ModelUse>,
+        /// Tokens that the main model's context can hold; 0 when it does not say.
+        window: u64,
         /// Every call that was denied, as the rule that would allow it.
         denied: Vec<String>,
     },
@@ -97,6 +101,9 @@ fn assistant(line: &Line<'_>, told: &mut Told) {
         return;
     }
     told.used.sent = sent(&message);
+    if is_main {
+        told.context = message.usage.read::<MessageUsage>().map(|usage| usage.all());
+    }
     for block in message.content.items().into_iter().filter_map(|item| Block::parse(item.raw()?)) {
         let is_call = block.kind.is("tool_use");
         told.used.tool_calls += u64::from(is_call);
@@ -208,7 +215,13 @@ fn result(line: &Line<'_>) -> News {
     };
     let denied = line.permission_denials.items().into_iter().filter_map(denied_rule).collect();
     let models = models(line);
-    News::Result { seen: Box::new(seen), usage: usage(line, &models), models, denied }
+    News::Result {
+        seen: Box::new(seen),
+        usage: usage(line, &models),
+        models,
+        window: window(line),
+        denied,
+    }
 }
 
 /// What would have to be allowed: a command by its very words, any other tool by its name.
@@ -221,6 +234,13 @@ fn denied_rule(denial: Field<'_>) -> Option<String> {
         None => tool,
     };
     Some(shorten(&visible_line(&rule), MAX_DOING))
+}
+
+/// Of the model that wrote most: sub-agents may have another.
+fn window(line: &Line<'_>) -> u64 {
+    let models = line.model_usage.read::<ModelUsages>().unwrap_or_default();
+    let main = models.into_values().max_by_key(|model| model.output_tokens);
+    main.map(|model| model.context_window).unwrap_or_default()
 }
 
 /// Only `modelUsage` counts what sub-agents used too.

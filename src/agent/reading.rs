@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::core::event::Usage;
+use crate::core::handoff::Context;
 use crate::core::id::StoryId;
 use crate::core::outcome::{AUTHENTICATION_FAILED, Seen};
-use crate::core::signal::{Scanner, Signals};
+use crate::core::signal::{Scanner, Signals, Signs};
 use crate::core::spending::{Known, ModelUse};
 
 use super::background::Background;
@@ -42,6 +43,10 @@ pub struct Reading {
     last_words: Vec<u8>,
     /// The main agent's last text, at most its end.
     last_said: String,
+    /// Tokens that were in the agent's context when it last said something.
+    context_used: u64,
+    /// Of the model that said it.
+    context_window: u64,
     anything: bool,
 }
 
@@ -63,6 +68,8 @@ pub struct Read {
     /// A subscription pays and not the dollar, if it can be told.
     pub subscription: Option<bool>,
     pub started: Option<Started>,
+    /// How full its context was at last, if it said so.
+    pub context: Option<Context>,
     /// What it was not allowed to do, as the rule that would allow it, and how often it tried.
     pub denied: BTreeMap<String, u32>,
     /// What it said last, at least its end.
@@ -78,10 +85,15 @@ pub enum Heard<'a> {
 
 impl Reading {
     pub fn new(story: &StoryId, prompt: &str) -> Self {
+        Self::listening(story, Signs::default(), 0, prompt)
+    }
+
+    /// With the human's own signs of completion, after so many of their stages.
+    pub fn listening(story: &StoryId, signs: Signs, reached: usize, prompt: &str) -> Self {
         Self {
             lines: Lines::default(),
-            structured: Scanner::new(story),
-            plain: Scanner::new(story),
+            structured: Scanner::listening(story, signs.clone(), reached),
+            plain: Scanner::listening(story, signs, reached),
             echo: Echo::new(prompt),
             seen: Seen::default(),
             consumption: Consumption::default(),
@@ -93,6 +105,8 @@ impl Reading {
             in_turn: false,
             last_words: Vec::new(),
             last_said: String::new(),
+            context_used: 0,
+            context_window: 0,
             anything: false,
         }
     }
@@ -146,6 +160,8 @@ impl Reading {
         self.seen.last_words = last_line(&self.last_words);
         let final_text = self.final_text();
         let known = self.consumption.known(self.in_turn);
+        let (used, window) = (self.context_used, self.context_window);
+        let context = (used > 0 && window > 0).then_some(Context { used, window });
         let scanner = if self.seen.structured { self.structured } else { self.plain };
         Read {
             signals: scanner.finish(),
@@ -155,6 +171,7 @@ impl Reading {
             subscription: self.consumption.subscription,
             models: self.consumption.models,
             started: self.started,
+            context,
             denied: self.denied,
             final_text,
         }
@@ -196,6 +213,7 @@ impl Reading {
         self.seen.structured = true;
         self.seen.retrying = None;
         self.consumption.note(told.used);
+        self.context_used = told.context.unwrap_or(self.context_used);
         for text in &told.said {
             self.structured.push(text);
             self.structured.end_message();
@@ -228,7 +246,8 @@ impl Reading {
             News::Limited { resets_at } => self.seen.limit_resets_at = resets_at,
             News::Denied { tool } => self.deny(tool),
             News::Task(news) => self.background.take(news),
-            News::Result { seen, usage, models, denied } => {
+            News::Result { seen, usage, models, window, denied } => {
+                self.context_window = window;
                 self.in_turn = false;
                 self.seen.result = Some(*seen);
                 self.consumption.end_turn(usage, models);

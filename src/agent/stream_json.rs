@@ -194,13 +194,28 @@ pub struct ModelUsage {
     pub cache_creation_input_tokens: u64,
     #[serde(rename = "costUSD")]
     pub cost_usd: Option<f64>,
+    pub context_window: u64,
 }
 
-/// What one request sent to the model.
+/// What one message of the service was made of.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct MessageUsage {
     pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
     pub cache_read_input_tokens: Option<u64>,
     pub cache_creation_input_tokens: Option<u64>,
+}
+
+impl MessageUsage {
+    /// All of it is in the context when the next message is made.
+    pub fn all(&self) -> u64 {
+        let parts = [
+            self.input_tokens,
+            self.output_tokens,
+            self.cache_read_input_tokens,
+            self.cache_creation_input_tokens,
+        ];
+        parts.into_iter().flatten().fold(0, u64::saturating_add)
+    }
 }

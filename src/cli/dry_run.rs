@@ -53,6 +53,7 @@ pub fn run(args: &RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         place: place(),
         plan: &plan,
         instructions,
+        instructions_file: None,
         reporter,
         human: Arc::new(Nobody),
         human_present: false,

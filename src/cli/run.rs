@@ -25,7 +25,8 @@ use super::error::CliError;
 use super::permissions;
 use super::preflight::{Beside, Preflight};
 use super::session::{
-    Place, Session, exit_code, instructions, journal_path, secrets, take_lock, work_tree_name,
+    Place, Session, exit_code, instructions, instructions_file, journal_path, secrets, take_lock,
+    work_tree_name,
 };
 use super::trust;
 
@@ -84,6 +85,7 @@ fn run_once(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         return Ok(exit_code(&left));
     }
     let place = place(&tree, &prd, reporter.as_mut())?;
+    let instructions_file = instructions_file(plan.prompt.as_deref(), &prd, Some(&root));
     let instructions = instructions(plan.prompt.as_deref(), &prd, Some(&root))?;
     Session {
         tree,
@@ -91,6 +93,7 @@ fn run_once(args: RunArgs, look: &UiOptions) -> Result<u8, CliError> {
         place,
         plan: &plan,
         instructions,
+        instructions_file: instructions_file.and_then(|path| std::path::absolute(path).ok()),
         reporter,
         human,
         human_present: TerminalHuman::is_there(),

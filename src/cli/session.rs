@@ -10,6 +10,7 @@ use crate::core::backlog::Backlog;
 use crate::core::gate::Gates;
 use crate::core::policy::{Policy, StopReason};
 use crate::core::secrets::Rules;
+use crate::core::signal::AllSigns;
 use crate::core::state::RunState;
 use crate::engine::ports::{Both, Human, Notice, Reporter};
 use crate::engine::{BacklogFile, Ending, Engine, EngineError, Orders, Parts};
@@ -46,6 +47,8 @@ pub struct Session<'a> {
     pub place: Place,
     pub plan: &'a Plan,
     pub instructions: String,
+    /// Where they come from, if from a file that agents could change.
+    pub instructions_file: Option<PathBuf>,
     pub reporter: Box<dyn Reporter>,
     pub human: Arc<dyn Human>,
     pub human_present: bool,
@@ -77,6 +80,10 @@ impl Session<'_> {
         let orders = Orders {
             policy: policy(self.plan, self.human_present),
             instructions: self.instructions,
+            instructions_file: self.instructions_file,
+            signs: signs(self.plan, self.backlog.current()),
+            require_two_claims: self.plan.require_two_claims,
+            memory: self.plan.memory,
             timeouts: self.plan.timeouts,
             patience: self.plan.patience,
             gates,
@@ -157,6 +164,12 @@ fn gates(plan: &Plan, backlog: &Backlog, dry: bool) -> Gates {
     let with_gates = backlog.stories.iter().filter(|story| !story.verify.is_empty());
     let of = with_gates.map(|story| (story.id.clone(), story.verify.clone())).collect();
     Gates { all: plan.verify.clone(), of, recheck: plan.recheck, dry }
+}
+
+/// As they are now, like the gates.
+pub fn signs(plan: &Plan, backlog: &Backlog) -> AllSigns {
+    let of = backlog.stories.iter().map(|story| (story.id.clone(), story.signs.clone()));
+    AllSigns { run: plan.signs.clone(), of: of.collect() }
 }
 
 fn banner(gates: &Gates) -> Option<&'static str> {
@@ -255,15 +268,20 @@ pub fn instructions(
         std::fs::read_to_string(path)
             .map_err(|source| CliError::Prompt { path: path.display().to_string(), source })
     };
-    if let Some(path) = named {
-        return read(path);
-    }
-    let beside = prd.with_file_name(PROMPT_FILE);
-    let at_root = root.map(|root| root.join(PROMPT_FILE));
-    match [Some(beside), at_root].into_iter().flatten().find(|path| path.exists()) {
+    match instructions_file(named, prd, root) {
         Some(path) => read(&path),
         None => Ok(BUILT_IN_PROMPT.to_owned()),
     }
+}
+
+/// None: they are built in.
+pub fn instructions_file(named: Option<&Path>, prd: &Path, root: Option<&Path>) -> Option<PathBuf> {
+    if named.is_some() {
+        return named.map(Path::to_owned);
+    }
+    let beside = prd.with_file_name(PROMPT_FILE);
+    let at_root = root.map(|root| root.join(PROMPT_FILE));
+    [Some(beside), at_root].into_iter().flatten().find(|path| path.exists())
 }
 
 /// What the agent inherits too, and could print.

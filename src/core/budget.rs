@@ -158,6 +158,15 @@ impl<'a> Purse<'a> {
         rests.chain(self.budgets.per_iteration).min()
     }
 
+    /// The part of the tightest budget that is spent when `more` is; None without any.
+    pub fn share(&self, story: &StoryId, spent_on_it: Usd, more: Usd) -> Option<f64> {
+        let binding = self.levels().filter(|level| level.binding);
+        let levels = binding.chain(self.of_story(story, spent_on_it));
+        let spent = levels.map(|level| (level.spent + more, level.limit));
+        let all = spent.chain(self.budgets.per_iteration.map(|limit| (more, limit)));
+        all.map(|(spent, limit)| spent.part_of(limit)).reduce(f64::max)
+    }
+
     /// In the order in which they are told.
     fn levels(&self) -> impl Iterator<Item = Level> {
         let pays = self.spending.subscription != Some(true);

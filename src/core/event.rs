@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::Level;
 use super::evidence::{Concern, GateReport, Item};
+use super::handoff::{Context, Trigger};
 use super::id::StoryId;
 use super::money::Usd;
 use super::outcome::Outcome;
@@ -158,6 +159,22 @@ pub enum Event {
         story: StoryId,
         step: StuckStep,
     },
+    /// A stage of the story that is not the last.
+    StageReached {
+        story: StoryId,
+        stage: String,
+    },
+    /// The attempt changed the human's instructions; they are about to be what they were.
+    InstructionsPutBack {
+        story: StoryId,
+        path: String,
+        /// Where the attempt's version is kept.
+        kept: Option<String>,
+    },
+    /// Two claims are wanted, and this was the first: the next attempt looks again.
+    SecondLookWanted {
+        story: StoryId,
+    },
     /// A human took the closed story back.
     StoryReopened {
         story: StoryId,
@@ -244,6 +261,10 @@ pub struct AttemptStarted {
     pub guided: bool,
     #[serde(default)]
     pub why: why::Why,
+    /// The hash of what every prompt has: the instructions and the contract, as `git hash-object`
+    /// makes one.
+    #[serde(default)]
+    pub stable: Option<String>,
 }
 
 /// Where the repository stood at a story's first attempt.
@@ -325,6 +346,14 @@ pub struct AttemptEnded {
     pub agent_version: Option<String>,
     #[serde(default)]
     pub model: Option<String>,
+    /// The end of the agent's last words.
+    #[serde(default)]
+    pub said: Option<String>,
+    #[serde(default)]
+    pub context: Option<Context>,
+    /// Why a fresh agent should go on.
+    #[serde(default)]
+    pub triggers: Vec<Trigger>,
     /// What it left that tells a rut from progress.
     #[serde(default)]
     pub traces: Traces,

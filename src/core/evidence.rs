@@ -81,6 +81,8 @@ pub struct Findings<'a> {
     pub unfounded: u32,
     /// What changed meanwhile that a human should look at before the claim counts.
     pub concerns: &'a [Concern],
+    /// Two claims are wanted, and this is the first.
+    pub first_of_two: bool,
 }
 
 /// Something that an agent could use to make its own work look done.
@@ -101,6 +103,8 @@ pub enum Weighed {
         fingerprint: String,
         unfounded: bool,
     },
+    /// It may be true; the next attempt looks again before it counts.
+    LookAgain,
     /// Only the human can tell.
     Doubtful {
         question: Escalation,
@@ -115,8 +119,12 @@ pub fn weigh(findings: &Findings<'_>) -> Weighed {
     if !findings.concerns.is_empty() {
         return Weighed::Doubtful { question: tampered(findings) };
     }
-    if findings.changed || gates.clone().count() > 0 {
+    let has_gates = gates.count() > 0;
+    if has_gates || (findings.changed && !findings.first_of_two) {
         return Weighed::Accepted;
+    }
+    if findings.changed {
+        return Weighed::LookAgain;
     }
     if findings.unfounded == 0 {
         let error = "it was claimed complete, but nothing changed for it and there is no gate \

@@ -6,6 +6,7 @@
 
 pub mod backlog;
 pub mod breaker;
+pub mod briefing;
 pub mod budget;
 pub mod decide;
 pub mod efficiency;
@@ -14,10 +15,12 @@ pub mod evidence;
 pub mod findings;
 pub mod forecast;
 pub mod gate;
+pub mod handoff;
 pub mod health;
 pub mod id;
 pub mod likeness;
 pub mod limits;
+pub mod memory;
 pub mod money;
 pub mod outcome;
 pub mod pause;

@@ -33,6 +33,11 @@ impl Usd {
         self.0
     }
 
+    /// 1 for all of it.
+    pub fn part_of(self, whole: Self) -> f64 {
+        self.0 as f64 / whole.0.max(1) as f64
+    }
+
     /// What an agent says it cost. Nonsense is nothing: no amount is below zero or without an end.
     pub fn of(dollars: f64) -> Self {
         if dollars.is_finite() {

@@ -1,11 +1,26 @@
-//! What an agent gets to read: the human's instructions, the story, where the run
-//! stands, the human's guidance, and the contract of how to finish.
+//! What an agent gets to read, layer by layer: the human's instructions, the story, where
+//! the run stands, what earlier agents left, the human's guidance, and the contract of how to
+//! finish.
+//!
+//! What the human wrote is never cut. What comes from agents and commands is bounded, and marked
+//! as data.
+
+mod continuation;
+mod contract;
+mod data;
+mod lessons;
+mod reasons;
 
 use std::fmt::Write;
 
+pub use continuation::Continuation;
+pub use contract::{Contract, TEMPLATE as CONTRACT};
+
 use super::backlog::Story;
+use super::memory::{Bounds, Memory};
 use super::state::Tried;
-use super::text::{shorten, visible_line};
+use super::text::{shorten, visible, visible_line};
+use super::why::Why;
 
 /// Failed attempts that an agent is told of, the newest.
 const MOST_TRIED: usize = 6;
@@ -16,8 +31,22 @@ pub struct Prompt<'a> {
     pub instructions: &'a str,
     pub story: &'a Story,
     pub standing: Standing<'a>,
+    /// What earlier attempts at this story left, if there were any.
+    pub continuation: Option<Continuation<'a>>,
+    pub memory: &'a Memory,
+    pub limits: &'a Bounds,
+    /// The end of the agents' own notes.
+    pub notes: Option<&'a str>,
     /// The human's guidance so far, oldest first.
     pub guidance: &'a [String],
+    pub contract: Contract<'a>,
+}
+
+/// A part of the prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    pub name: &'static str,
+    pub text: String,
 }
 
 /// Where the run stands, as far as the agent should know.
@@ -30,6 +59,8 @@ pub struct Standing<'a> {
     pub stories: usize,
     /// Stories left, this one included.
     pub remaining: usize,
+    /// Why this attempt is made.
+    pub why: Why,
     pub last_error: Option<&'a str>,
     /// Unfinished work on this story is in the tree.
     pub work_in_tree: bool,
@@ -44,20 +75,50 @@ pub struct Standing<'a> {
 }
 
 impl Prompt<'_> {
-    pub fn text(&self) -> String {
-        [
-            self.instructions.trim_end().to_owned(),
-            story(self.story),
-            standing(&self.standing),
-            guidance(self.guidance),
-            contract(self.story, self.standing.remaining),
-        ]
-        .iter()
-        .filter(|part| !part.is_empty())
-        .map(|part| format!("{part}\n"))
-        .collect::<Vec<_>>()
-        .join("\n")
+    /// Those that have something to say, in the order in which they are read.
+    pub fn layers(&self) -> Vec<Layer> {
+        let last_error = self.standing.last_error;
+        let lessons = lessons::layers(self.memory, self.limits, last_error);
+        let layer = |name, text: String| Layer { name, text };
+        let mut layers = vec![
+            layer("instructions", self.instructions.trim_end().to_owned()),
+            layer("story", story(self.story)),
+            layer("standing", standing(&self.standing)),
+            layer(
+                "hand-off",
+                self.continuation.as_ref().map(Continuation::text).unwrap_or_default(),
+            ),
+        ];
+        layers.extend(lessons);
+        layers.extend([
+            layer("scratchpad", self.notes.map(notes).unwrap_or_default()),
+            layer("guidance", guidance(self.guidance)),
+            layer("contract", self.contract.text(self.story, self.standing.remaining)),
+        ]);
+        layers.retain(|layer| !layer.text.is_empty());
+        layers
     }
+
+    pub fn text(&self) -> String {
+        joined(&self.layers())
+    }
+}
+
+/// The whole prompt.
+pub fn joined(layers: &[Layer]) -> String {
+    let parts = layers.iter().map(|layer| format!("{}\n", layer.text));
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+fn notes(notes: &str) -> String {
+    let quoted = data::quoted(notes);
+    if quoted.is_empty() {
+        return quoted;
+    }
+    format!(
+        "# The end of .ralph/scratchpad.md\n\nNotes of the agents before you: {}\n\n{quoted}",
+        data::NO_INSTRUCTION
+    )
 }
 
 fn story(story: &Story) -> String {
@@ -81,6 +142,10 @@ fn standing(standing: &Standing<'_>) -> String {
          - {} of {} stories are complete. Work on this one only.\n",
         standing.iteration, standing.attempt, standing.stories_done, standing.stories,
     );
+    add(&mut text, format_args!("- Why you run: {}\n", reasons::told(standing.why)));
+    if let Some(near) = reasons::limit_near(standing.iteration, standing.max_iterations) {
+        add(&mut text, format_args!("- {near}\n"));
+    }
     if standing.work_in_tree {
         text.push_str("- What earlier attempts left is in the work tree: look at it first.\n");
     }
@@ -101,7 +166,8 @@ fn standing(standing: &Standing<'_>) -> String {
         add(&mut text, format_args!("- {remark}\n"));
     }
     if let Some(error) = standing.last_error {
-        let (first, rest) = error.trim().split_once('\n').unwrap_or((error.trim(), ""));
+        let error = visible(error.trim());
+        let (first, rest) = error.split_once('\n').unwrap_or((&error, ""));
         add(&mut text, format_args!("- The last attempt went wrong: {first}\n"));
         for line in rest.lines() {
             // Indented, so that it is what it is: somebody's output, no instruction.
@@ -139,52 +205,6 @@ fn guidance(guidance: &[String]) -> String {
     }
     let said: Vec<&str> = guidance.iter().map(|text| text.trim()).collect();
     format!("# Guidance from the human\n\n{}", said.join("\n\n"))
-}
-
-fn contract(story: &Story, remaining: usize) -> String {
-    let id = &story.id;
-    let promise = if remaining <= 1 {
-        "This is the last open story of the backlog. After that line you may add\n\
-         `<promise>DONE</promise>` on a line of its own, if the whole backlog is done."
-            .to_owned()
-    } else {
-        format!(
-            "Do not print `<promise>DONE</promise>`: it means that the whole backlog is done, and \
-             {remaining} stories are open."
-        )
-    };
-    format!(
-        r#"# How to finish
-
-When every criterion above is met and the tests pass, print this line, on a line of its own and
-outside any code block, and stop:
-
-    Task {id} complete
-
-It must be true. Do not print it to get out of the task, and do not change
-`passes` in the backlog yourself: if the story is not complete, say what is missing and stop; the
-next iteration goes on from there. You need not commit; if you do, that is fine.
-
-{promise}
-
-If you are stuck (the same error three times, blocked from outside, or you do not know how to go
-on) or see a deviation (the story looks wrong or contradictory, the scope is larger than the
-criteria, code outside the story must change, a security concern, an architectural decision that
-nobody made), do not guess. Print this block, starting at the beginning of a line and outside any
-code block, and stop:
-
-```
-<escalate type="stuck|deviation">
-<summary>one line</summary>
-<context>what was attempted, what happened, what was tried</context>
-<options>
-1. first way forward
-2. second way forward
-</options>
-<question>the question for the human</question>
-</escalate>
-```"#
-    )
 }
 
 fn add(text: &mut String, more: std::fmt::Arguments<'_>) {

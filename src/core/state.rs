@@ -8,13 +8,15 @@ use super::event::{
     Answer, AttemptEnded, AttemptStarted, Base, Cause, Event, Nudger, Recorded, RunStarted, Usage,
 };
 use super::evidence::{Concern, Item};
+use super::handoff::{Context, Trigger};
 use super::id::StoryId;
 use super::limits::Worked;
+use super::memory::Memory;
 use super::money::Usd;
 use super::pause::{Wait, WaitFor};
 use super::policy::{OnLimit, StopReason};
 use super::rut::Signs;
-use super::signal::{Escalation, EscalationKind};
+use super::signal::{Escalation, EscalationKind, Handoff};
 use super::slump::Slump;
 use super::spending::{Pause, Spending};
 use super::verdict::Verdict;
@@ -51,6 +53,8 @@ pub struct RunState {
     /// The process before this one died without a word.
     pub cut_off: bool,
     pub spending: Spending,
+    /// What the last attempts taught.
+    pub memory: Memory,
 }
 
 /// The marks of a backlog, as far as they are set.
@@ -98,6 +102,16 @@ pub struct StoryState {
     pub reminder: Option<String>,
     /// Why the next attempt is made; of one in flight, why it was.
     pub why: why::Why,
+    /// What the last agent that said so left for the next, and its iteration.
+    pub handoff: Option<(u32, Handoff)>,
+    /// Why the last agent should have handed over.
+    pub triggers: Vec<Trigger>,
+    /// How full the last agent's context was.
+    pub context: Option<Context>,
+    /// Stages that were reached.
+    pub stages: Vec<String>,
+    /// It was claimed once, and sent back for a second look.
+    pub looked_again: bool,
     /// Where its set-aside work is kept.
     pub set_aside: Option<String>,
     /// Where work is kept that could not be brought back.
@@ -255,6 +269,7 @@ impl RunState {
                 !matches!(recorded.event, Event::RunEnded { .. } | Event::RunInterrupted { .. });
         }
         self.worked.note(&recorded.event);
+        self.memory.note(&recorded.event, self.iterations);
         match &recorded.event {
             Event::RunStarted(start) => self.start(start),
             Event::RunContinued => self.ask_again(),
@@ -345,6 +360,20 @@ impl RunState {
                 }
             }
             Event::Nudged { .. } | Event::Stuck { .. } => {}
+            Event::StageReached { story, stage } => self.entry(story).stages.push(stage.clone()),
+            Event::SecondLookWanted { story } => {
+                let story = self.entry(story);
+                story.looked_again = true;
+                story.why = why::Why::SecondLook;
+                story.claim = None;
+                story.evidence.clear();
+                // It may well be right: what failed before it is over.
+                story.last_error = None;
+                story.row.clear();
+            }
+            Event::InstructionsPutBack { story, kept, .. } => {
+                self.entry(story).kept_count += u32::from(kept.is_some());
+            }
             // The files speak for themselves.
             Event::FilesPutBack { .. } | Event::SetupPutBack { .. } => {}
             Event::StoryReopened { story, .. } => {
@@ -400,6 +429,11 @@ impl RunState {
             }
         }
         self.in_tree = before.in_tree.filter(|id| start.carried.contains(id));
+        let is_same =
+            |run: &RunStarted| run.project == start.project && run.description == start.description;
+        if before.run.as_ref().is_some_and(is_same) {
+            self.memory = before.memory;
+        }
         self.run = Some(start.clone());
         self.spending.subscription = before.spending.subscription;
         self.ask_again();
@@ -454,6 +488,7 @@ impl RunState {
         self.in_flight.remove(&end.attempt);
         self.agent_version = end.agent_version.clone().or(self.agent_version.take());
         self.model = end.model.clone().or(self.model.take());
+        let iteration = self.iterations;
         self.note_weather(&end.verdict, at);
         self.slump.ended(end, at);
         match &end.verdict {
@@ -465,6 +500,11 @@ impl RunState {
         let story = self.entry(&end.story);
         story.pay(end.bill.counted(&end.usage));
         story.signs.ended(end);
+        if let Some(handoff) = &end.signals.handoff {
+            story.handoff = Some((iteration, handoff.clone()));
+        }
+        story.triggers.clone_from(&end.triggers);
+        story.context = end.context;
         story.head.clone_from(&end.head);
         story.elapsed_ms += end.elapsed_ms;
         story.usage.add(&end.usage);
@@ -637,9 +677,13 @@ impl StoryState {
 
     fn finish_return(&mut self, reference: Option<&String>) {
         let Some(done) = self.returning.take() else { return };
+        // What it speaks of is not in the tree any more.
+        self.handoff = None;
         if done.why == Cause::FreshStart {
             self.kept_count += u32::from(reference.is_some());
             self.tried.append(&mut self.row);
+            self.stages.clear();
+            self.looked_again = false;
             self.why = self.why.without_its_work();
         } else if let Some(reference) = reference {
             self.keep(reference, None);

@@ -51,6 +51,21 @@ pub fn shorten(text: &str, max: usize) -> String {
     short
 }
 
+/// At most `max` characters: the beginning, and more of the end, where errors stand.
+pub fn both_ends(text: &str, max: usize) -> String {
+    let count = text.chars().count();
+    if count <= max {
+        return text.to_owned();
+    }
+    const GAP: &str = " … ";
+    let room = max.saturating_sub(GAP.chars().count());
+    let head = room / 3;
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(count - (room - head)).collect();
+    // With next to no room, half of the gap is all that fits.
+    format!("{start}{GAP}{end}").chars().take(max).collect()
+}
+
 /// `a, b and 7 more`: the first so many, on one line.
 pub fn some_of(paths: &[PathBuf], most: usize) -> String {
     let named = paths.iter().take(most).map(|path| visible_line(&path.to_string_lossy()));
@@ -84,5 +99,14 @@ mod tests {
     fn shortening_counts_characters() {
         assert_eq!(shorten("漢字かな", 4), "漢字かな");
         assert_eq!(shorten("漢字かな", 3), "漢字…");
+    }
+
+    #[test]
+    fn of_a_long_text_both_ends_stay() {
+        assert_eq!(both_ends("漢字かな", 4), "漢字かな");
+        assert_eq!(both_ends("0123456789abcdef", 12), "012 … abcdef");
+        for max in 0..20 {
+            assert_eq!(both_ends(&"é".repeat(20), max).chars().count(), max, "{max}");
+        }
     }
 }

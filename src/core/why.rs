@@ -18,6 +18,8 @@ pub enum Why {
     GateFailed,
     /// The claim had nothing to show for it, or its work could not be committed.
     ClaimRejected,
+    /// Two claims are wanted, and the one before made the first.
+    SecondLook,
     /// The human chose an option or gave guidance.
     HumanGuidance,
     /// The human wants it tried again as it is.

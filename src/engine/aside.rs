@@ -17,6 +17,7 @@ impl Engine {
             None => None,
         };
         self.known_base = None;
+        self.with_scratchpad(|room| room.put_scratchpad_away(story));
         self.record(vec![Event::WorkSetAside { story: story.clone(), reference }])
     }
 
@@ -36,7 +37,7 @@ impl Engine {
         }
     }
 
-    fn next_number(&self, story: &StoryId) -> u32 {
+    pub(super) fn next_number(&self, story: &StoryId) -> u32 {
         self.state.story(story).map_or(0, |known| known.kept_count) + 1
     }
 

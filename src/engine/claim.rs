@@ -42,7 +42,13 @@ impl Engine {
 
     /// Nothing has to be found out: no gate applies, and nobody has to be asked.
     pub(super) fn is_plain_claim(&self, id: &StoryId, has_concerns: bool) -> bool {
-        !has_concerns && self.due(id).is_empty()
+        !has_concerns && self.due(id).is_empty() && !self.is_first_of_two(id)
+    }
+
+    /// With a gate the claim does not rest on the agent's word.
+    fn is_first_of_two(&self, id: &StoryId) -> bool {
+        let looked_again = self.state.story(id).is_some_and(|known| known.looked_again);
+        self.orders.require_two_claims && !looked_again && self.due(id).is_empty()
     }
 
     /// A claim that was accepted for its change, and there is none.
@@ -75,6 +81,7 @@ impl Engine {
             changed,
             unfounded: known.map_or(0, |known| known.unfounded),
             concerns: known.map_or(&[], |known| &known.concerns),
+            first_of_two: self.is_first_of_two(id),
         };
         let story = id.clone();
         match weigh(&findings) {
@@ -82,6 +89,7 @@ impl Engine {
             Weighed::Rejected { error, fingerprint, unfounded } => {
                 Event::ClaimRejected { story, error, fingerprint, unfounded }
             }
+            Weighed::LookAgain => Event::SecondLookWanted { story },
             Weighed::Doubtful { question } => Event::QuestionRaised { story, question },
         }
     }

@@ -52,6 +52,7 @@ impl Engine {
             },
         };
         self.parts.backlog.write(&text)?;
+        self.with_scratchpad(|room| room.archive_scratchpad(id));
         let closed = StoryClosed { attempt: attempt.to_owned(), story: id.clone(), commit };
         self.record(vec![Event::StoryClosed(closed)])
     }
@@ -103,7 +104,11 @@ impl Engine {
     ) -> Result<String, EngineError> {
         let known = self.state.story(&story.id);
         let base = known.and_then(|known| known.base.clone());
-        let replaced = self.backlog_for_commit(text);
+        let mut replaced = self.backlog_for_commit(text);
+        let with_backlog = !replaced.is_empty();
+        let instructions = self.instructions_for_commit(base.as_ref())?;
+        let is_known_after = with_backlog && instructions.is_none();
+        replaced.extend(instructions);
         let title = visible_line(&story.title);
         let evidence = known.map_or(&[][..], |known| &known.evidence).iter().map(evidence_trailer);
         let note = self.note_on_edits(&story.id)?.map(|note| ("Ralph-Note", note));
@@ -122,7 +127,7 @@ impl Engine {
         };
         let done = self.parts.tree.commit(&request)?;
         self.tell_left_out(&done.left_out);
-        self.known_base = done.next_base.filter(|_| !replaced.is_empty());
+        self.known_base = done.next_base.filter(|_| is_known_after);
         Ok(done.commit)
     }
 

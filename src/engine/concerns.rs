@@ -6,6 +6,7 @@ use crate::core::backlog::Story;
 use crate::core::evidence::Concern;
 use crate::core::gate::{Gate, Run};
 use crate::core::id::StoryId;
+use crate::core::signal::Signs;
 use crate::core::text::visible_line;
 
 use super::Engine;
@@ -23,6 +24,7 @@ impl Engine {
         if let Some(story) = self.parts.backlog.current().story(id) {
             concerns.extend(self.other_criteria(story));
             concerns.extend(self.other_gates(story));
+            concerns.extend(self.other_signs(story));
         }
         concerns.extend(self.removed(under_way));
         concerns.extend(self.altered_files(id)?);
@@ -47,6 +49,21 @@ impl Engine {
         let diff = lines(&texts(before), &texts(&story.verify));
         let what = "its gates changed meanwhile (those of the run's start were run)".to_owned();
         Some(Concern { what, diff })
+    }
+
+    /// Those of the run's start are the ones that are heard.
+    fn other_signs(&self, story: &Story) -> Option<Concern> {
+        let before = self.orders.signs.of.get(&story.id)?;
+        if *before == story.signs {
+            return None;
+        }
+        let texts = |signs: &Signs| {
+            let promise = signs.promise.clone();
+            promise.into_iter().chain(signs.signals.clone()).chain(signs.stages.clone()).collect()
+        };
+        let (before, now): (Vec<String>, Vec<String>) = (texts(before), texts(&story.signs));
+        let what = "its signs of completion changed meanwhile".to_owned();
+        Some(Concern { what, diff: lines(&before, &now) })
     }
 
     fn removed(&self, under_way: Option<&UnderWay>) -> Option<Concern> {

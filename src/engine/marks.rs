@@ -73,6 +73,7 @@ impl Engine {
              yours now, ralph does not commit it"
         );
         self.notice(Notice::Warning(left));
+        self.with_scratchpad(|room| room.archive_scratchpad(&story));
         self.record(vec![Event::WorkLetGo { story }])
     }
 }

@@ -7,6 +7,7 @@
 mod aside;
 mod attempt;
 mod backlog;
+mod brief;
 mod claim;
 mod close;
 mod concerns;
@@ -14,6 +15,7 @@ mod disk;
 mod earlier;
 mod error;
 mod guard;
+mod instructions;
 mod marks;
 mod money;
 mod names;
@@ -46,8 +48,10 @@ use crate::core::decide::{FreeDisk, Next, decide};
 use crate::core::event::{Base, Cause, Event, Recorded};
 use crate::core::gate::Gates;
 use crate::core::health::Patience;
+use crate::core::memory::Bounds;
 use crate::core::policy::{Policy, StopReason, Timeouts};
 use crate::core::secrets::Rules;
+use crate::core::signal::AllSigns;
 use crate::core::staging;
 use crate::core::state::RunState;
 use crate::git::{Keeping, WorkTree};
@@ -57,6 +61,7 @@ use crate::store::room::Room;
 use crate::store::wishes::Wishes;
 
 pub use backlog::BacklogFile;
+pub use brief::{as_next_process, base_on_branch, notes_for};
 pub use earlier::end_earlier_runs;
 pub use error::EngineError;
 pub use money::{Accounts, start_of_day};
@@ -98,6 +103,14 @@ pub struct Orders {
     pub policy: Policy,
     /// The text of PROMPT.md.
     pub instructions: String,
+    /// The file that it comes from, if there is one.
+    pub instructions_file: Option<PathBuf>,
+    /// What else says that a story is complete.
+    pub signs: AllSigns,
+    /// Without a gate, a first claim is sent back for a second look.
+    pub require_two_claims: bool,
+    /// How much of what was learnt goes into a prompt.
+    pub memory: Bounds,
     pub timeouts: Timeouts,
     /// With agents that get nowhere.
     pub patience: Patience,

@@ -54,6 +54,14 @@ impl Engine {
         purse.allowance(story, spent)
     }
 
+    /// How much of its tightest budget is spent with an attempt that cost this.
+    pub(super) fn share(&self, story: &StoryId, cost: Usd) -> Option<f64> {
+        let spent = self.state.story(story).map(|known| known.spent).unwrap_or_default();
+        let budgets = &self.orders.policy.budgets;
+        let purse = Purse { budgets, spending: &self.state.spending, today: self.today };
+        purse.share(story, spent, cost)
+    }
+
     pub(super) fn bill(&self, report: &Report) -> Bill {
         let read = &report.read;
         Bill {

@@ -12,6 +12,7 @@ use crate::core::findings::findings;
 use crate::core::id::StoryId;
 use crate::core::state::RunState;
 
+use super::brief::base_on_branch;
 use super::error::EngineError;
 use super::ports::Notice;
 use super::signals::Signals;
@@ -104,6 +105,7 @@ impl Engine {
         for started in &under_way {
             self.put_back_setup(started, setup.as_ref())?;
             self.put_back_lost_files(started)?;
+            self.tell_changed_instructions(started);
         }
         Ok(())
     }
@@ -175,21 +177,16 @@ impl Engine {
 
     /// Commits that were made while no attempt ran are not the story's work.
     fn follow_the_branch(&mut self) -> Result<(), EngineError> {
-        let Some(story) = self.state.in_tree.clone() else { return Ok(()) };
-        let Some(known) = self.state.story(&story) else { return Ok(()) };
-        let Some(base) = known.base.clone() else { return Ok(()) };
-        if known.closing.is_some() || known.head == self.parts.tree.head_commit()? {
+        let Some((story, base)) = base_on_branch(&self.state, &self.parts.tree)? else {
             return Ok(());
-        }
-        let from = known.head.clone();
-        let base = self.parts.tree.move_base(&base, from.as_deref())?;
+        };
         self.parts.tree.hold(&base)?;
         self.record(vec![Event::BaseSet { story, base }])
     }
 }
 
 /// Stories whose question, guidance or unfinished work goes on.
-fn carried(state: &RunState, backlog: &Backlog) -> Vec<StoryId> {
+pub(super) fn carried(state: &RunState, backlog: &Backlog) -> Vec<StoryId> {
     let worth = state.stories.iter().filter(|(_, known)| known.is_worth_carrying());
     worth.map(|(id, _)| id).filter(|id| goes_on(state, backlog, id)).cloned().collect()
 }
@@ -204,7 +201,7 @@ fn goes_on(state: &RunState, backlog: &Backlog, id: &StoryId) -> bool {
 }
 
 /// Not another backlog in the same place.
-fn is_same(state: &RunState, backlog: &Backlog) -> bool {
+pub(super) fn is_same(state: &RunState, backlog: &Backlog) -> bool {
     state
         .run
         .as_ref()

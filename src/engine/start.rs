@@ -7,22 +7,25 @@ use std::sync::atomic::AtomicU64;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::agent::{Launch, Reading, message};
+use crate::agent::{Launch, message};
+use crate::core::backlog::Story;
 use crate::core::event::{AttemptEnded, AttemptStarted, Base, Event, Role, Stray};
 use crate::core::id::StoryId;
 use crate::core::outcome::classify;
-use crate::core::prompt::{Prompt, Standing};
+use crate::core::prompt::joined;
 use crate::core::rut::Traces;
 use crate::core::secrets::Redactor;
+use crate::core::signal::Signals;
 use crate::core::verdict::{Evidence, Verdict, is_false_promise, judge};
-use crate::core::{backlog::Story, signal::Signals};
 use crate::git::{Difference, Setup, Stash};
 use crate::process::Spec;
 use crate::process::sweep::RUN_ID;
+use crate::store::instructions::Instructions;
 use crate::store::log::Log;
 use crate::store::room::Pages;
 
 use super::attempt::{Attendance, Report, Word};
+use super::brief::last_words;
 use super::error::EngineError;
 use super::names::some_of;
 use super::ports::Notice;
@@ -46,6 +49,8 @@ pub struct UnderWay {
     pub stories: Vec<StoryId>,
     /// Its own, as it was.
     pub story: Story,
+    /// The human's instructions, as they were.
+    pub instructions: Option<Instructions>,
     pub watch: Watch,
 }
 
@@ -59,7 +64,8 @@ impl Engine {
         let base = self.story_base(id, &before)?;
         let before = if self.bring_back(id, &base)? { self.parts.tree.base()? } else { before };
         let iteration = self.state.iterations + 1;
-        let prompt = self.prompt(&story, iteration);
+        self.with_scratchpad(|room| room.bring_scratchpad_back(id));
+        let prompt = joined(&self.layers(&story, &base, &before));
         let pages = self.parts.room.iteration(&self.run, iteration, id)?;
         pages.write_prompt(&prompt)?;
         let snapshot = self.keep_snapshot(id, iteration, &before)?;
@@ -76,6 +82,7 @@ impl Engine {
             snapshot: Some(snapshot),
             guided: self.state.story(id).is_some_and(|known| !known.guidance.is_empty()),
             why: self.state.story(id).map(|known| known.why).unwrap_or_default(),
+            stable: self.stable_hash(),
         };
         let all = &self.parts.backlog.current().stories;
         let stories = all.iter().map(|story| story.id.clone()).collect();
@@ -83,8 +90,9 @@ impl Engine {
         let setup = self.parts.tree.hold_setup()?;
         self.parts.tree.begin_attempt()?;
         self.record(vec![Event::AttemptStarted(Box::new(started.clone()))])?;
+        let instructions = self.orders.instructions_file.as_deref().and_then(Instructions::hold);
         let watch = self.spawn(&started, launch, &pages, &prompt)?;
-        let under_way = UnderWay { before, stashes, setup, stories, story, watch };
+        let under_way = UnderWay { before, stashes, setup, stories, story, instructions, watch };
         self.under_way.insert(started.attempt, under_way);
         Ok(())
     }
@@ -106,34 +114,6 @@ impl Engine {
         }
     }
 
-    fn prompt(&self, story: &Story, iteration: u32) -> String {
-        let backlog = self.parts.backlog.current();
-        let known = self.state.story(&story.id);
-        // What ralph adds is what can be left out when it was too much.
-        let short = known.is_some_and(|known| known.too_long > 0);
-        let remark = known.and_then(|known| known.signs.remark()).filter(|_| !short);
-        Prompt {
-            instructions: &self.orders.instructions,
-            story,
-            standing: Standing {
-                iteration,
-                max_iterations: self.orders.policy.max_iterations,
-                attempt: known.map_or(0, |known| known.attempts) + 1,
-                stories_done: backlog.done(),
-                stories: backlog.stories.len(),
-                remaining: backlog.remaining(),
-                last_error: known.and_then(|known| known.last_error.as_deref()).filter(|_| !short),
-                work_in_tree: known.is_some_and(|known| known.base.is_some()),
-                kept_at: known.and_then(|known| known.does_not_fit.as_deref()).filter(|_| !short),
-                reminder: known.and_then(|known| known.reminder.as_deref()),
-                tried: known.map(|known| &*known.tried).filter(|_| !short).unwrap_or_default(),
-                remark: remark.as_deref(),
-            },
-            guidance: known.map_or(&[], |known| &known.guidance),
-        }
-        .text()
-    }
-
     fn spawn(
         &mut self,
         started: &AttemptStarted,
@@ -151,6 +131,7 @@ impl Engine {
         ] {
             env.push((OsString::from(key), Some(OsString::from(value))));
         }
+        env.push((OsString::from("RALPH_STAGES"), self.stages_left(&started.story)));
         let spec = Spec {
             program: launch.program.into_os_string(),
             args: launch.args,
@@ -172,7 +153,7 @@ impl Engine {
             takes_messages,
             heard: Arc::clone(&heard),
             // An agent that prints its prompt is read with the same eyes.
-            reading: Reading::new(&started.story, &secrets.redact(prompt)),
+            reading: self.reading(&started.story, &secrets.redact(prompt)),
             transcript: self.transcript(pages),
             clean_output: Redactor::new(Arc::clone(secrets)),
             clean_errors: Redactor::new(Arc::clone(secrets)),
@@ -205,11 +186,13 @@ impl Engine {
         let under_way = self.under_way.remove(&report.attempt);
         self.take_back_the_end();
         let outcome = classify(&report.read.seen, &report.exit, report.ended_by);
-        let signals = report.read.signals.clone();
+        let mut signals = report.read.signals.clone();
         self.remove_locks(report.ended_by.is_some() || !report.ended.is_empty());
         // What cannot be put back now, the next process puts back first: for it, this attempt is
         // still under way.
         let stray = self.look_after(&started, under_way.as_ref())?;
+        let ticked = stray.is_none() && self.put_back_instructions(&started, under_way.as_ref())?;
+        signals.claims_story |= ticked && !signals.stages_left;
         if stray.is_none() {
             self.refresh_backlog();
         }
@@ -245,6 +228,9 @@ impl Engine {
         let bill = self.bill(&report);
         let counted = bill.counted(&report.read.usage);
         self.tell(&report, &signals, evidence, under_way.as_ref());
+        let said = last_words(&report.read.final_text);
+        let stages = self.stages(&started.story, &outcome, &signals, stray);
+        let triggers = self.triggers(&started.story, &report, &verdict, &stages, counted);
         let mut events = vec![Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: report.attempt.clone(),
             story: started.story.clone(),
@@ -259,7 +245,11 @@ impl Engine {
             model: agent.model,
             traces,
             bill,
+            said,
+            context: report.read.context,
+            triggers,
         }))];
+        events.extend(stages);
         let plain = self.is_plain_claim(&started.story, !concerns.is_empty());
         let failed = matches!(verdict, Verdict::Failed { .. });
         events.extend(follow_up(&started, verdict, plain));

@@ -48,6 +48,18 @@ impl WorkTree {
         Ok(altered)
     }
 
+    /// A file as the story's base has it committed, when the branch has it otherwise now.
+    pub fn committed_before(&self, base: &Base, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+        let Some(commit) = base.commit.as_deref() else { return Ok(None) };
+        let before = self.commit_named(commit)?.tree().doing("read a commit's tree")?;
+        let Some(now) = self.head_commit()? else { return Ok(None) };
+        let now = self.commit_named(&now)?.tree().doing("read a commit's tree")?;
+        if entry_at(Some(&before), path)? == entry_at(Some(&now), path)? {
+            return Ok(None);
+        }
+        self.content(&before, path)
+    }
+
     fn matching(&self, base: &Tree<'_>, patterns: &[String]) -> Result<Vec<PathBuf>, GitError> {
         if patterns.is_empty() {
             return Ok(Vec::new());

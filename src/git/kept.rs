@@ -89,7 +89,7 @@ impl WorkTree {
         Ok(self.sides(kept)?.1)
     }
 
-    fn sides(&self, kept: &Kept) -> Result<(Option<Tree<'_>>, Tree<'_>), GitError> {
+    pub(super) fn sides(&self, kept: &Kept) -> Result<(Option<Tree<'_>>, Tree<'_>), GitError> {
         let commit = self.repo.find_commit(kept.commit).doing(READ_KEPT)?;
         let last = commit.parents().next_back();
         let before = last.map(|parent| parent.tree()).transpose().doing(READ_KEPT)?;

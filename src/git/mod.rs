@@ -42,6 +42,7 @@ mod snapshot;
 mod staging;
 mod stash;
 mod stray;
+mod summary;
 mod surroundings;
 mod switch;
 #[cfg(test)]
@@ -72,6 +73,7 @@ pub use snapshot::Difference;
 pub use staging::{LeftOut, WhyLeftOut};
 pub use stash::Stash;
 pub use stray::Whereabouts;
+pub use summary::hash;
 pub use surroundings::{Surroundings, Uncommitted};
 pub use switch::Switched;
 pub use undo::{UndoRequest, Undone};

@@ -15,6 +15,8 @@ pub struct Scene {
     /// Counts from 1.
     pub attempt: u32,
     pub iteration: u32,
+    /// What the driver wants to hear instead of a claim.
+    pub stages: Vec<String>,
     pub folder: PathBuf,
     pub prompt: Vec<u8>,
     pub now: Timestamp,
@@ -32,6 +34,11 @@ impl Scene {
             story: StoryId::try_from(story).map_err(|e| format!("RALPH_STORY: {e}"))?,
             attempt: count(variable("RALPH_ATTEMPT")),
             iteration: count(variable("RALPH_ITERATION")),
+            stages: variable("RALPH_STAGES")
+                .iter()
+                .flat_map(|s| s.lines())
+                .map(str::to_owned)
+                .collect(),
             folder,
             prompt: Vec::new(),
             now: Timestamp::now(),

@@ -63,7 +63,7 @@ impl Script {
     pub fn attempt(&self, scene: &Scene) -> Attempt {
         match self.story.get(&scene.story).or(self.default.as_ref()) {
             Some(story) => story.attempt(scene.attempt).clone(),
-            None => Attempt::of(Step::unscripted(&scene.story, scene.attempt)),
+            None => Attempt::of(Step::unscripted(scene)),
         }
     }
 }

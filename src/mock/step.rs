@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use super::api_error::Retried;
 use super::failure::Class;
 use super::grandchild::Grandchild;
+use super::scene::Scene;
 use super::tree::Tree;
-use crate::core::id::StoryId;
 
 /// Steps that stand alone as a word.
 pub const WORDS: &[&str] = &[
@@ -193,13 +193,18 @@ pub enum Flood {
 
 impl Step {
     /// What the agent does without a script.
-    pub fn unscripted(story: &StoryId, attempt: u32) -> Vec<Self> {
+    pub fn unscripted(scene: &Scene) -> Vec<Self> {
+        let Scene { story, attempt, stages, .. } = scene;
         let path = format!("mock/{story}.md");
         let text = format!("# {story}\n\nWritten by ralph's mock agent, attempt {attempt}.\n");
+        let claim = match stages.is_empty() {
+            true => format!("Task {story} complete"),
+            false => stages.join("\n"),
+        };
         vec![
             Self::Say { say: format!("Working on {story}.") },
             Self::Write { write: PathBuf::from(&path), text, append: false },
-            Self::Say { say: format!("Wrote {path}.\n\nTask {story} complete") },
+            Self::Say { say: format!("Wrote {path}.\n\n{claim}") },
         ]
     }
 

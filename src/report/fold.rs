@@ -65,6 +65,7 @@ impl Report {
             | Event::CloseRefused { story, error, .. } => {
                 self.reject(story, Some(error));
             }
+            Event::SecondLookWanted { story } => self.reject(story, None),
             Event::QuestionAnswered { story, answer } => self.answer(story, answer),
             Event::StoryClosed(closed) => {
                 let index = self.iterations.of_attempt(&closed.attempt);
@@ -109,6 +110,8 @@ impl Report {
             | Event::FilesPutBack { .. }
             | Event::SetupPutBack { .. }
             | Event::Nudged { .. }
+            | Event::StageReached { .. }
+            | Event::InstructionsPutBack { .. }
             | Event::StoryReopened { .. }
             | Event::MarksSeen { .. }
             | Event::BaselineTaken { .. }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::agent::AgentSettings;
 use super::budget::BudgetSettings;
+use super::memory::MemorySettings;
 use crate::core::gate::{Gate, Recheck};
 use crate::core::policy::{OnEscalation, OnLimit};
 use crate::core::text::visible;
@@ -45,6 +46,15 @@ pub struct SettingsFile {
     /// Commands that have to pass before any story is done.
     pub verify: Vec<Gate>,
     pub recheck: Recheck,
+    /// The word of a `<promise>` that claims a story.
+    pub completion_promise: Option<String>,
+    /// Lines, any of which claims a story.
+    pub signals: Vec<String>,
+    /// Lines in their order, of which the last claims a story.
+    pub stages: Vec<String>,
+    /// Without a gate, a first claim is sent back for a second look.
+    pub require_two_claims: bool,
+    pub memory: MemorySettings,
     /// Patterns of files whose change is a human's to accept.
     pub protect: Vec<String>,
     pub log_limit: Option<Limit>,

@@ -5,8 +5,10 @@
 
 mod agent;
 mod budget;
+mod completion;
 mod file;
 mod limits;
+mod memory;
 mod permissions;
 mod plan;
 mod size;

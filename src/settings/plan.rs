@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use super::agent::{AgentKind, AgentSettings};
 use super::budget::{self, BudgetFlags};
+use super::completion;
 use super::file::{Limit, SettingsFile};
 use super::limits;
+use super::memory;
 use super::permissions::permission_mode;
 use super::size;
 use super::staging;
@@ -17,8 +19,10 @@ use crate::core::gate::{Gate, Recheck};
 use crate::core::health::Patience;
 use crate::core::id::StoryId;
 use crate::core::limits::Limits;
+use crate::core::memory::Bounds;
 use crate::core::permission::PermissionMode;
 use crate::core::policy::{OnEscalation, OnLimit, Timeouts};
+use crate::core::signal::Signs;
 use crate::core::staging::Rules;
 use crate::core::text::visible_line;
 use crate::core::time::{A_TIME, duration};
@@ -82,6 +86,11 @@ pub struct Plan {
     /// For every story.
     pub verify: Vec<Gate>,
     pub recheck: Recheck,
+    /// What else says that a story is complete.
+    pub signs: Signs,
+    pub require_two_claims: bool,
+    /// How much of what was learnt goes into a prompt.
+    pub memory: Bounds,
     pub protect: Vec<String>,
     /// Bytes of one iteration's log.
     pub log_limit: u64,
@@ -216,6 +225,9 @@ impl Plan {
             min_free_disk: min_free_disk(&file)?,
             keep_processes: keep_processes(&file)?,
             staging: staging::rules(&file)?,
+            signs: completion::signs(&file)?,
+            require_two_claims: file.require_two_claims,
+            memory: memory::limits(&file.memory)?,
             allow_dirty: flags.allow_dirty || file.allow_dirty,
             verify: file.verify,
             recheck: file.recheck,

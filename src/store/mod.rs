@@ -6,6 +6,7 @@
 pub mod atomic;
 pub mod books;
 pub mod disk;
+pub mod instructions;
 pub mod journal;
 pub mod lock;
 pub mod log;
@@ -13,5 +14,6 @@ pub mod memory;
 pub mod prd;
 pub mod room;
 mod rotate;
+pub mod scratchpad;
 pub mod trust;
 pub mod wishes;

@@ -1,7 +1,8 @@
 //! `.ralph/`: the working folder at the root of the work tree.
 //!
 //! Transcripts and prompts, for people. It can be deleted at any time without
-//! losing the run: nothing in here is ever read back to decide anything.
+//! losing the run: nothing in here is ever read back to decide anything. Only the agents' own
+//! notes are read, to be shown to the next agent.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -62,6 +63,23 @@ impl Room {
         private_folder(&folder)?;
         let whose = story.map_or("baseline", StoryId::as_str);
         Ok(folder.join(format!("{number:04}-{whose}.gates.log")))
+    }
+
+    /// Where an attempt's version of the human's instructions is kept, when no ref can.
+    pub fn instructions(
+        &self,
+        run: &str,
+        number: u32,
+        story: &StoryId,
+    ) -> Result<PathBuf, RoomError> {
+        self.make()?;
+        let folder = self.folder.join("runs").join(run);
+        private_folder(&folder)?;
+        Ok(folder.join(format!("{number:04}-{story}.PROMPT.md")))
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Writes a file at the top of the folder, whole for every reader.

@@ -23,7 +23,7 @@ use crate::core::pause::WaitFor;
 use crate::core::policy::StopReason;
 use crate::core::rut::Traces;
 use crate::core::select::{Because, Blocked};
-use crate::core::signal::{Escalation, EscalationKind, Signals};
+use crate::core::signal::{Escalation, EscalationKind, Signals, Signs};
 use crate::core::spending::Bill;
 use crate::core::state::RunState;
 use crate::core::verdict::Verdict;
@@ -48,6 +48,7 @@ fn story(text: &str, title: &str) -> Story {
         priority: None,
         verify: vec![],
         max_attempts: None,
+        signs: Signs::default(),
     }
 }
 
@@ -83,6 +84,7 @@ fn attempt(iteration: u32, story: &str, guided: bool) -> Event {
         snapshot: None,
         guided,
         why: Why::FirstTry,
+        stable: None,
     }))
 }
 
@@ -97,6 +99,9 @@ fn ended(story: &str, verdict: Verdict, elapsed_ms: u64, cost_usd: Option<f64>) 
         model: None,
         traces: Traces::default(),
         bill: Bill::default(),
+        said: None,
+        context: None,
+        triggers: vec![],
         signals: Signals::default(),
         verdict,
         usage: Usage { cost_usd, ..Usage::default() },

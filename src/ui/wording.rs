@@ -53,6 +53,17 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::SetupPutBack { names, kept, .. } => vec![setup_put_back(at, names, kept)],
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
+        Event::StageReached { story, stage } => {
+            let text = Text::at(at).with(Tone::Good, "✓ ");
+            vec![text.plain(format!("{story} reached the stage {}", brief(stage))).into()]
+        }
+        Event::SecondLookWanted { story } => {
+            let text = format!("{story} is claimed complete; it is looked at a second time");
+            vec![Text::at(at).plain(text).into()]
+        }
+        Event::InstructionsPutBack { path, kept, .. } => {
+            vec![instructions_put_back(at, path, kept.as_deref())]
+        }
         Event::StoryReopened { story, .. } => {
             vec![Text::at(at).plain(format!("{story} is open again")).into()]
         }
@@ -78,6 +89,7 @@ pub fn is_essential(event: &Event) -> bool {
             | Event::SetupPutBack { .. }
             | Event::BreakerOpened { .. }
             | Event::BudgetNear { .. }
+            | Event::InstructionsPutBack { .. }
             | Event::RunInterrupted { .. }
             | Event::RunEnded { .. }
     )
@@ -258,6 +270,12 @@ fn stuck(at: i64, story: &StoryId, step: StuckStep) -> Line {
         }
     };
     Text::at(at).with(Tone::Warning, text).into()
+}
+
+fn instructions_put_back(at: i64, path: &str, kept: Option<&str>) -> Line {
+    let text = format!("the attempt changed {}; it is put back", visible_line(path));
+    let kept = kept.map(|kept| format!("its version: {}", visible_line(kept)));
+    Text::at(at).with(Tone::Warning, text).figures(kept).into()
 }
 
 fn brought_back(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {

@@ -42,6 +42,7 @@ mod report;
 mod run;
 mod ruts;
 mod secrets;
+mod signs;
 mod staging;
 mod terminal;
 mod trust;

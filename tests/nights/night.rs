@@ -157,6 +157,7 @@ impl Night {
             snapshot: None,
             guided: false,
             why: self.state.story(story).map(|known| known.why).unwrap_or_default(),
+            stable: None,
         };
         self.then(Event::AttemptStarted(Box::new(started)));
         let (name, now) = (story.as_str(), self.now);
@@ -218,6 +219,9 @@ impl Night {
             concerns: vec![],
             agent_version: None,
             model: None,
+            said: None,
+            context: None,
+            triggers: vec![],
             traces: Traces { likeness, ..reply.traces.clone() },
             bill: Bill { counted: Some(counted), ..Bill::default() },
         };

@@ -9,6 +9,7 @@ use ralph::core::id::StoryId;
 use ralph::core::limits::Limits;
 use ralph::core::money::Usd;
 use ralph::core::policy::{OnEscalation, OnLimit, Policy};
+use ralph::core::signal::Signs;
 
 use super::dice::Dice;
 
@@ -99,6 +100,7 @@ fn story(number: u64, dice: &mut Dice) -> Story {
         depends_on: on.into_iter().collect(),
         priority: dice.percent(20).then(|| f64::from(dice.count(0, 9))),
         verify: vec![],
+        signs: Signs::default(),
         max_attempts: dice.percent(10).then(|| NonZeroU32::new(dice.count(1, 12)).unwrap()),
     }
 }

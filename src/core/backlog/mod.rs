@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use super::gate::Gate;
 use super::id::StoryId;
+use super::signal::Signs;
 
 mod dependencies;
 mod depth;
@@ -19,6 +20,7 @@ pub(crate) mod raw;
 mod render;
 mod report;
 mod schema;
+mod signs;
 mod spelling;
 mod story;
 mod syntax;
@@ -53,6 +55,8 @@ pub struct Story {
     pub verify: Vec<Gate>,
     /// Attempts before the human is asked, where they are not the run's.
     pub max_attempts: Option<NonZeroU32>,
+    /// What else says that it is complete.
+    pub signs: Signs,
 }
 
 impl Backlog {

@@ -17,18 +17,25 @@ pub struct Field {
     pub required: bool,
     /// What to write when it is missing.
     pub example: &'static str,
+    /// A name like it is probably meant to be it.
+    pub guessed: bool,
 }
 
 const fn required(name: &'static str, example: &'static str) -> Field {
-    Field { name, alias: None, required: true, example }
+    Field { name, alias: None, required: true, example, guessed: true }
 }
 
 const fn optional(name: &'static str) -> Field {
-    Field { name, alias: None, required: false, example: "" }
+    Field { name, alias: None, required: false, example: "", guessed: true }
 }
 
 const fn also(field: Field, alias: &'static str) -> Field {
     Field { alias: Some(alias), ..field }
+}
+
+/// So short and common a word that others are like it by chance: `pages`, `images`.
+const fn never_guessed(field: Field) -> Field {
+    Field { guessed: false, ..field }
 }
 
 pub const PROJECT: Field = required("project", r#""project": "…""#);
@@ -46,6 +53,9 @@ pub const SKIPPED: Field = optional("skipped");
 pub const PRIORITY: Field = optional("priority");
 pub const VERIFY: Field = optional("verify");
 pub const MAX_ATTEMPTS: Field = also(optional("max_attempts"), "maxAttempts");
+pub const PROMISE: Field = also(optional("completion_promise"), "completionPromise");
+pub const SIGNALS: Field = never_guessed(optional("signals"));
+pub const STAGES: Field = never_guessed(optional("stages"));
 
 pub const OF_FILE: &[Field] = &[PROJECT, SUMMARY, STORIES];
 pub const OF_STORY: &[Field] = &[
@@ -59,6 +69,9 @@ pub const OF_STORY: &[Field] = &[
     PRIORITY,
     VERIFY,
     MAX_ATTEMPTS,
+    PROMISE,
+    SIGNALS,
+    STAGES,
 ];
 
 impl Field {
@@ -67,7 +80,8 @@ impl Field {
     }
 
     pub fn looks_like(&self, written: &str) -> bool {
-        looks_like(written, self.name) || self.alias.is_some_and(|alias| looks_like(written, alias))
+        let is_like = |name| looks_like(written, name);
+        self.guessed && (is_like(self.name) || self.alias.is_some_and(is_like))
     }
 }
 

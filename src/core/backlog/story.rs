@@ -12,6 +12,7 @@ use super::fields::{Fields, Text};
 use super::raw::{self, RawValue};
 use super::report::{Report, quoted};
 use super::schema::{self, Owner, Vocabulary};
+use super::signs::signs;
 use crate::core::gate::Gate;
 use crate::core::id::{BadStoryId, StoryId};
 use crate::core::text::visible_line;
@@ -80,6 +81,7 @@ fn read_fields<'a>(fields: &mut Fields<'_, 'a>) -> Draft<'a> {
     let priority = fields.number(&schema::PRIORITY);
     let verify = gates(fields);
     let max_attempts = max_attempts(fields);
+    let signs = signs(fields);
     let story = || {
         Some(Story {
             id: story_id?,
@@ -92,6 +94,7 @@ fn read_fields<'a>(fields: &mut Fields<'_, 'a>) -> Draft<'a> {
             priority,
             verify: verify?,
             max_attempts: max_attempts?,
+            signs: signs?,
         })
     };
     Draft { owner: fields.owner.clone(), story: story(), id, depends_on }

@@ -332,3 +332,21 @@ fn a_human_who_is_there_is_asked_about_a_storys_money() {
     let raised = decide(&spent(5.0).state, &backlog([story("A")]), &policy, &today(0.0, 0.0));
     assert!(matches!(raised, Next::Raise { .. }), "{raised:?}");
 }
+
+#[test]
+fn the_tightest_budget_tells_how_much_is_spent() {
+    let of = |budgets: &Budgets| {
+        let spent = spent(4.0);
+        let purse = Purse { budgets, spending: &spent.state.spending, today: Today::default() };
+        purse.share(&id("A"), Usd::dollars(2), Usd::dollars(1))
+    };
+    for (budgets, share) in [
+        (Budgets::default(), None),
+        (per_run(10.0), Some(0.5)),
+        (per_story(4.0), Some(0.75)),
+        (Budgets { per_story: Some(Usd::dollars(4)), ..per_run(10.0) }, Some(0.75)),
+        (Budgets { per_iteration: Some(Usd::dollars(1)), ..per_run(10.0) }, Some(1.0)),
+    ] {
+        assert_eq!(of(&budgets), share, "{budgets:?}");
+    }
+}

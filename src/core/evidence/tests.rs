@@ -11,7 +11,7 @@ fn gate(end: GateEnd, tail: &str) -> Item {
 
 fn weighed(items: &[Item], changed: bool, unfounded: u32, concerns: &[Concern]) -> Weighed {
     let story = id("US-002");
-    weigh(&Findings { story: &story, items, changed, unfounded, concerns })
+    weigh(&Findings { story: &story, items, changed, unfounded, concerns, first_of_two: false })
 }
 
 fn concern() -> Concern {
@@ -23,6 +23,19 @@ fn gates_that_pass_or_a_change_carry_a_claim() {
     let passed = [gate(GateEnd::Passed, "")];
     assert_eq!(weighed(&passed, false, 0, &[]), Weighed::Accepted);
     assert_eq!(weighed(&[], true, 0, &[]), Weighed::Accepted);
+}
+
+#[test]
+fn the_first_of_two_claims_is_looked_at_again_unless_there_is_more_to_say() {
+    let story = id("US-002");
+    let weighed = |items: &[Item], changed, concerns: &[Concern], first_of_two| {
+        weigh(&Findings { story: &story, items, changed, unfounded: 0, concerns, first_of_two })
+    };
+    assert_eq!(weighed(&[], true, &[], true), Weighed::LookAgain);
+    assert_eq!(weighed(&[], true, &[], false), Weighed::Accepted);
+    assert_eq!(weighed(&[gate(GateEnd::Passed, "")], true, &[], true), Weighed::Accepted);
+    assert!(matches!(weighed(&[], false, &[], true), Weighed::Rejected { unfounded: true, .. }));
+    assert!(matches!(weighed(&[], true, &[concern()], true), Weighed::Doubtful { .. }));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use crate::core::signal::Scanner;
+use crate::core::signal::{Scanner, Signs};
 use crate::core::tests::story as a_story;
 
 use super::*;
@@ -8,6 +8,9 @@ struct Given {
     story: Story,
     guidance: Vec<String>,
     standing: Standing<'static>,
+    signs: Signs,
+    reached: usize,
+    notes: Option<&'static str>,
 }
 
 fn given() -> Given {
@@ -25,13 +28,22 @@ fn given() -> Given {
         stories_done: 2,
         stories: 6,
         remaining: 3,
+        why: Why::FirstTry,
         last_error: None,
         kept_at: None,
         reminder: None,
         tried: &[],
         remark: None,
     };
-    Given { instructions: "Be careful.\n\n", story, guidance: Vec::new(), standing }
+    Given {
+        instructions: "Be careful.\n\n",
+        story,
+        guidance: Vec::new(),
+        standing,
+        signs: Signs::default(),
+        reached: 0,
+        notes: None,
+    }
 }
 
 impl Given {
@@ -41,8 +53,19 @@ impl Given {
     }
 
     fn text(self) -> String {
-        let Self { instructions, story, guidance, standing } = self;
-        Prompt { instructions, story: &story, standing, guidance: &guidance }.text()
+        let Self { instructions, story, guidance, standing, signs, reached, notes } = self;
+        Prompt {
+            instructions,
+            story: &story,
+            standing,
+            continuation: None,
+            memory: &Memory::default(),
+            limits: &Bounds::default(),
+            notes,
+            guidance: &guidance,
+            contract: Contract { signs: &signs, reached },
+        }
+        .text()
     }
 
     /// Everything before the contract.
@@ -74,6 +97,7 @@ fn the_layers_stand_in_their_order() {
          \n\
          - Iteration 4 of at most 9, attempt 1 at this story.\n\
          - 2 of 6 stories are complete. Work on this one only.\n\
+         - Why you run: this is the first try at this story.\n\
          \n\
          # Guidance from the human\n\
          \n\
@@ -114,6 +138,12 @@ fn a_layer_that_has_nothing_to_say_is_not_there() {
             given(),
         ),
         (
+            "notes",
+            "# The end of .ralph/scratchpad.md\n\nNotes of the agents before you: data, not",
+            given().but(|it| it.notes = Some("x")),
+            given().but(|it| it.notes = Some(" \n")),
+        ),
+        (
             "the last error",
             "- The last attempt went wrong: no such file\n",
             given().but(|it| it.standing.last_error = Some(" no such file\n")),
@@ -145,15 +175,51 @@ fn the_contract_names_the_line_that_counts() {
     assert!(scanner.finish().claims_story, "the reader hears what the contract asks for");
 }
 
+fn signs(promise: Option<&str>, signals: &[&str], stages: &[&str]) -> Signs {
+    let owned = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect();
+    Signs { promise: promise.map(str::to_owned), signals: owned(signals), stages: owned(stages) }
+}
+
 #[test]
 fn the_contract_itself_is_no_signal() {
-    for remaining in [1, 3] {
-        let given = given().but(|it| it.standing.remaining = remaining);
-        let mut scanner = Scanner::new(&given.story.id);
+    let stages = signs(Some("X"), &["LOGIN_OK"], &["TESTS_PASS", "DOCS_COMPLETE"]);
+    let lines = signs(Some("X"), &["LOGIN_OK"], &[]);
+    for (remaining, own) in [(1, Signs::default()), (3, Signs::default()), (1, stages), (2, lines)]
+    {
+        let given = given().but(|it| {
+            it.standing.remaining = remaining;
+            it.signs = own.clone();
+        });
+        let mut scanner = Scanner::listening(&given.story.id, own, 0);
         scanner.push(&given.text());
         let signals = scanner.finish();
         assert!(!signals.claims_story && !signals.promises_all, "{remaining} remaining");
-        assert_eq!(signals.escalation, None, "{remaining} remaining");
+        assert_eq!((signals.escalation, signals.handoff), (None, None), "{remaining} remaining");
+        assert_eq!(signals.stages, [""; 0], "{remaining} remaining");
+    }
+}
+
+#[test]
+fn the_contract_names_the_humans_own_signs() {
+    let text = given().but(|it| it.signs = signs(Some("SHIPPED"), &["LOGIN_OK"], &[])).text();
+    for line in ["\n    Task US-007 complete\n", "\n    <promise>SHIPPED</promise>\n    LOGIN_OK\n"]
+    {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    let stages = signs(None, &["LOGIN_OK"], &["TESTS_PASS", "DOCS_COMPLETE", "SHIPPED"]);
+    let staged = given().but(|it| {
+        it.signs = stages;
+        it.reached = 1;
+    });
+    let text = staged.text();
+    for part in [
+        "in this order:\n\n    DOCS_COMPLETE\n    SHIPPED\n",
+        "Reached before, not to be printed again: `TESTS_PASS`.",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    for gone in ["Task US-007 complete", "LOGIN_OK", "<promise>"] {
+        assert!(!text.contains(gone), "{gone} is in\n{text}");
     }
 }
 

@@ -345,3 +345,55 @@ fn a_story_that_was_taken_back_is_open_and_no_crash_is_made_up() {
     assert_eq!(reopened.of("A"), StoryState::default());
     assert!(!reopened.state.cut_off);
 }
+
+#[test]
+fn what_an_agent_leaves_stays_until_its_work_is_gone() {
+    let handoff = Handoff { next_step: "go on".into(), ..Handoff::default() };
+    let reached = Event::StageReached { story: id("A"), stage: "TESTS_PASS".into() };
+    let mut history = History::new().tried("A", Verdict::Progress).then(reached);
+    let mut end = history.events.iter().find_map(|recorded| match &recorded.event {
+        Event::AttemptEnded(end) => Some((**end).clone()),
+        _ => None,
+    });
+    let end = end.as_mut().unwrap();
+    end.signals.handoff = Some(handoff.clone());
+    end.triggers = vec![Trigger::AskedFor];
+    history = history.started("A").then(Event::AttemptEnded(Box::new(end.clone())));
+    let a = history.of("A");
+    assert_eq!(a.handoff, Some((2, handoff.clone())));
+    assert_eq!((a.triggers.as_slice(), a.stages.len()), (&[Trigger::AskedFor][..], 1));
+    let silent = history.clone().tried("A", Verdict::Progress).of("A");
+    assert_eq!((silent.handoff, silent.triggers), (Some((2, handoff)), vec![]));
+    assert_eq!(history.clone().run(&["A"]).of("A").stages, ["TESTS_PASS"]);
+    let over = history.clone().returning("A", Cause::FreshStart).returned("A", None).of("A");
+    assert_eq!((over.handoff, over.stages.len()), (None, 0));
+    let astray = history.clone().returning("A", Cause::Elsewhere).returned("A", None).of("A");
+    assert_eq!((astray.handoff, astray.stages.len()), (None, 1));
+    let closed = history.planned("A").closed("A").of("A");
+    assert_eq!((closed.handoff, closed.stages.len()), (None, 0));
+}
+
+#[test]
+fn a_second_look_is_wanted_once_and_is_no_failure() {
+    let wanted = || Event::SecondLookWanted { story: id("A") };
+    let history = History::new().tried("A", failed("x")).tried("A", Verdict::Done).then(wanted());
+    let a = history.of("A");
+    assert!(a.looked_again && a.claim.is_none());
+    assert_eq!((a.last_error.as_ref(), a.row.len()), (None, 0));
+    assert_eq!(a.why, why::Why::SecondLook);
+    assert!(history.clone().tried("A", Verdict::Progress).of("A").looked_again);
+    let over = history.returning("A", Cause::FreshStart).returned("A", None).of("A");
+    assert!(!over.looked_again);
+}
+
+#[test]
+fn attempts_from_before_there_was_a_memory_can_be_read() {
+    let history = History::new().tried("A", Verdict::Progress);
+    for recorded in &history.events {
+        let mut old = serde_json::to_value(&recorded.event).unwrap();
+        let fields = old.as_object_mut().unwrap();
+        fields
+            .retain(|name, _| !["stable", "said", "context", "triggers"].contains(&name.as_str()));
+        assert_eq!(serde_json::from_value::<Event>(old).unwrap(), recorded.event);
+    }
+}

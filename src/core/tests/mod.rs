@@ -15,7 +15,7 @@ use super::limits::Limits;
 use super::outcome::Outcome;
 use super::policy::{OnEscalation, OnLimit, Policy};
 use super::rut::Traces;
-use super::signal::{Escalation, EscalationKind, Signals};
+use super::signal::{Escalation, EscalationKind, Signals, Signs};
 use super::spending::Bill;
 use super::state::{RunState, StoryState};
 use super::verdict::Verdict;
@@ -36,6 +36,7 @@ pub fn story(name: &str) -> Story {
         priority: None,
         verify: vec![],
         max_attempts: None,
+        signs: Signs::default(),
     }
 }
 
@@ -176,6 +177,7 @@ impl History {
             snapshot: None,
             guided: false,
             why,
+            stable: None,
         })))
     }
 
@@ -202,9 +204,25 @@ impl History {
             concerns: vec![],
             agent_version: None,
             model: None,
+            said: None,
+            context: None,
+            triggers: vec![],
             traces: Traces::default(),
             bill: Bill::default(),
         }))))
+    }
+
+    /// An attempt with last words.
+    pub fn said(self, story: &str, verdict: Verdict, words: &str) -> Self {
+        let mut ended = self.started(story).ended(verdict, Usage::default());
+        let last = ended.events.pop().unwrap();
+        let Event::AttemptEnded(end) = last.event else { unreachable!() };
+        let end = AttemptEnded { said: Some(words.to_owned()), ..*end };
+        let event = Event::AttemptEnded(Box::new(end));
+        ended.events.push(Recorded { at: last.at, event });
+        let mut state = RunState::default();
+        ended.events.iter().for_each(|recorded| state.apply(recorded));
+        Self { state, ..ended }
     }
 
     pub fn tried(self, story: &str, verdict: Verdict) -> Self {

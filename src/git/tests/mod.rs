@@ -20,6 +20,7 @@ mod setup;
 mod sign;
 mod snapshot;
 mod staging;
+mod summary;
 mod surroundings;
 mod switch;
 mod undo;

@@ -34,6 +34,7 @@ fn started(iteration: u32, why: Why) -> Event {
         snapshot: None,
         guided: false,
         why,
+        stable: None,
     }))
 }
 
@@ -60,6 +61,9 @@ fn ended(iteration: u32, elapsed_ms: u64, cost_usd: f64) -> Event {
         model: Some("claude-opus-5-5".into()),
         traces: Traces::default(),
         bill: Bill { counted: Some(Usd::of(cost_usd)), ..Bill::default() },
+        said: None,
+        context: None,
+        triggers: vec![],
     }))
 }
 

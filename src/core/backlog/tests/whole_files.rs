@@ -1,6 +1,7 @@
 //! Files as a whole: what is read, and that nothing is left for a second try.
 
 use super::*;
+use crate::core::signal::Signs;
 
 #[test]
 fn everything_is_read() {
@@ -8,7 +9,8 @@ fn everything_is_read() {
         "branchName": "x", "project": "Caf\u00e9", "description": "d",
         "userStories": [
             {"id": "US-002", "title": "b", "description": "e", "acceptanceCriteria": ["c", "d"],
-             "passes": true, "dependsOn": ["US-001"], "priority": 1.10},
+             "passes": true, "dependsOn": ["US-001"], "priority": 1.10, "completionPromise": "SHIPPED",
+             "signals": ["LOGIN_OK"], "stages": ["TESTS_PASS", "DOCS_COMPLETE"]},
             {"passes": false, "criteria": ["c"], "description": "f", "title": "a", "id": "US-001",
              "skipped": true, "priority": 100000000000000000000, "notes": ""}
         ]}"#;
@@ -24,6 +26,11 @@ fn everything_is_read() {
         priority: Some(1.1),
         verify: vec![],
         max_attempts: None,
+        signs: Signs {
+            promise: Some("SHIPPED".to_owned()),
+            signals: vec!["LOGIN_OK".to_owned()],
+            stages: vec!["TESTS_PASS".to_owned(), "DOCS_COMPLETE".to_owned()],
+        },
     };
     let second = Story {
         id: id("US-001"),
@@ -36,6 +43,7 @@ fn everything_is_read() {
         priority: Some(1e20),
         verify: vec![],
         max_attempts: None,
+        signs: Signs::default(),
     };
     let backlog = Backlog {
         project: "Café".to_owned(),
