@@ -7,6 +7,7 @@ use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::budget_args::{BudgetArgs, CostArgs};
 use super::kept_args::{CheckpointArgs, DiffArgs, LogArgs, RestoreArgs, UndoArgs};
+use super::prompt_args::PromptArgs;
 use crate::core::id::StoryId;
 
 #[derive(Debug, Parser)]
@@ -23,6 +24,7 @@ use crate::core::id::StoryId;
         ralph run PRD.json --dry-run    the whole loop with a mock agent; changes nothing\n  \
         ralph run PRD.json              work it off with Claude Code\n  \
         ralph cost                      what it cost, and what is probably still to come\n  \
+        ralph prompt US-003             what an agent would get to read now\n  \
         ralph log                       what was kept of the work tree on the way",
     arg_required_else_help = true
 )]
@@ -73,6 +75,7 @@ pub enum Command {
     Init(InitArgs),
     Status(StatusArgs),
     Cost(CostArgs),
+    Prompt(PromptArgs),
     Mark(MarkArgs),
     Nudge(NudgeArgs),
     Trust(TrustArgs),

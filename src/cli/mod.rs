@@ -19,6 +19,8 @@ mod mark;
 mod nudge;
 mod permissions;
 mod preflight;
+mod prompt;
+mod prompt_args;
 mod restore;
 mod run;
 mod session;
@@ -70,6 +72,7 @@ fn act(command: Command, look: &UiOptions) -> Result<u8, CliError> {
         Command::Cost(args) => cost::cost(&args),
         Command::Nudge(args) => nudge::nudge(&args),
         Command::Trust(args) => trust::trust(&args, look),
+        Command::Prompt(args) => prompt::prompt(&args, look),
         Command::Mark(args) => mark::mark(&args),
         Command::Log(args) => log::log(&args),
         Command::Diff(args) => diff::diff(&args, look),

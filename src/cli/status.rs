@@ -41,7 +41,7 @@ pub fn status(args: &StatusArgs) -> Result<u8, CliError> {
 }
 
 /// Only looked at: whoever asks how it stands changes nothing.
-fn lock_file(tree: &WorkTree) -> PathBuf {
+pub fn lock_file(tree: &WorkTree) -> PathBuf {
     tree.git_dir().join("ralph/lock")
 }
 

@@ -13,6 +13,7 @@ const COMMANDS: [&str; 10] = [
     "init",
     "status",
     "cost",
+    "prompt",
     "log",
     "diff",
     "restore",

@@ -28,6 +28,7 @@ mod kept;
 mod kills;
 mod limits;
 mod mark;
+mod memory;
 mod nights;
 mod nudge;
 mod one_run;
