@@ -13,6 +13,7 @@ use std::time::SystemTime;
 
 use super::error::{GitError, file_error};
 use super::holders::somebody_works_in;
+use super::own_locks::write_note;
 use super::{OWN_GIT_FOLDER, WorkTree};
 
 /// In the work tree's own git folder, as long as an attempt is under way.
@@ -22,9 +23,7 @@ impl WorkTree {
     /// From here on a lock may be the agent's.
     pub fn begin_attempt(&self) -> Result<(), GitError> {
         let note = self.attempt_note();
-        let written = fs::create_dir_all(self.git_dir.join(OWN_GIT_FOLDER))
-            .and_then(|()| fs::write(&note, ""));
-        written.map_err(file_error("write", &note))
+        write_note(&note, &[]).map_err(file_error("write", &note))
     }
 
     /// Once nothing of the attempt is alive; the locks that were removed.

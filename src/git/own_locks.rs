@@ -5,9 +5,9 @@
 //! when the work is done. Nobody's lock goes without these proofs: a note names it; whoever wrote
 //! the note is dead; the lock came with the note; and no git process is at work in the repository.
 
-use std::fs;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -69,11 +69,7 @@ impl WorkTree {
         let folder = self.git_dir.join(OWN_GIT_FOLDER);
         let note = Note(folder.join(format!("{NOTE}{}", Writer::this_process())));
         let names: Vec<&[u8]> = locks.iter().map(|lock| bytes_of(lock)).collect();
-        let write = || fs::write(&note.0, names.join(&0));
-        let written = write().or_else(|error| match error.kind() {
-            ErrorKind::NotFound => fs::create_dir_all(&folder).and_then(|()| write()),
-            _ => Err(error),
-        });
+        let written = write_note(&note.0, &names.join(&0));
         written.map_err(file_error("note what is locked in", &note.0))?;
         Ok(note)
     }
@@ -126,6 +122,20 @@ impl WorkTree {
             if busy { Err(GitError::Locked(lock.to_owned())) } else { Ok(true) }
         })
     }
+}
+
+/// For its owner only, as everything beside it.
+pub(super) fn write_note(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let file = options.open(path).or_else(|error| match (error.kind(), path.parent()) {
+        (ErrorKind::NotFound, Some(folder)) => {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            options.open(path)
+        }
+        _ => Err(error),
+    });
+    file?.write_all(bytes)
 }
 
 /// libgit2 gives a new file its name by a second link and does not notice when the first one, the
