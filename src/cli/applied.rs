@@ -46,6 +46,7 @@ fn limits(plan: &Plan) -> AppliedLimits {
     let limits = &plan.limits;
     AppliedLimits {
         max_consecutive_errors: limits.max_consecutive_errors,
+        max_failing: limits.max_failing,
         max_run_time_ms: limits.max_run_time.map(ms),
         max_average_iteration_ms: limits.max_average_iteration.map(ms),
         cool_down_ms: limits.cool_down.map(ms),

@@ -111,6 +111,7 @@ pub enum Command {
         MAX_ITERATIONS                as --max-iterations\n  \
         RALPH_MAX_RUN_TIME            as --max-run-time\n  \
         RALPH_MAX_CONSECUTIVE_ERRORS  as --max-consecutive-errors\n  \
+        RALPH_MAX_FAILING             as --max-failing\n  \
         RALPH_MAX_AVERAGE_ITERATION   as --max-average-iteration\n  \
         RALPH_COOL_DOWN               the pause when it is not one story that fails [default: 30m]\n  \
         RALPH_BACKOFF                 the unit of the rest after a failure [default: 1s]\n  \
@@ -153,6 +154,10 @@ pub struct RunArgs {
     /// [env: RALPH_MAX_CONSECUTIVE_ERRORS] [default: 5]
     #[arg(long, value_name = "N")]
     pub max_consecutive_errors: Option<String>,
+    /// Stop when so many of the last ten iterations failed, `none` for no limit
+    /// [env: RALPH_MAX_FAILING] [default: 8]
+    #[arg(long, value_name = "N")]
+    pub max_failing: Option<String>,
     /// Stop when an iteration takes longer than this on average
     /// [env: RALPH_MAX_AVERAGE_ITERATION] [default: none]
     #[arg(long, value_name = "TIME")]

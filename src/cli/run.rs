@@ -123,6 +123,7 @@ pub fn flags(args: RunArgs) -> Flags {
     Flags {
         max_iterations: args.max_iterations,
         max_consecutive_errors: args.max_consecutive_errors,
+        max_failing: args.max_failing,
         max_run_time: args.max_run_time,
         max_average_iteration: args.max_average_iteration,
         on_escalation: args.on_escalation.map(|what| match what {

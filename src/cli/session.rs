@@ -188,6 +188,7 @@ pub fn exit_code(ending: &Ending) -> u8 {
             StopReason::Once
             | StopReason::BreakerOpen { .. }
             | StopReason::FailsAtOnce { .. }
+            | StopReason::Failing { .. }
             | StopReason::ConsecutiveErrors { .. }
             | StopReason::BudgetUsedUp { .. }
             | StopReason::MaxIterations { .. }

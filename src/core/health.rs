@@ -1,10 +1,12 @@
 //! Whether iterations go as they should, and what is done about an agent that gets nowhere.
 
 mod ladder;
+mod record;
 
 use serde::{Deserialize, Serialize};
 
 pub use ladder::{Ladder, Patience, Rung};
+pub use record::Record;
 
 /// How many iterations have to be over before one can be called long.
 const ENOUGH: usize = 3;
@@ -13,7 +15,7 @@ const LONG: u64 = 3;
 pub const LAST: usize = 6;
 /// A run is failing by more of them: so many of the last ones failed.
 pub const WATCHED: usize = 10;
-pub const TOO_MANY: usize = 8;
+pub const TOO_MANY: u32 = 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -43,9 +45,9 @@ pub fn health(elapsed_ms: u64, times: &[u64], failing: &[bool]) -> Health {
     if is_long || fails_often { Health::Degraded } else { Health::Healthy }
 }
 
-/// `failing`: newest first.
-pub fn is_failing(failing: &[bool]) -> bool {
-    failing.get(..WATCHED).is_some_and(|last| count(last) >= TOO_MANY)
+fn is_failing(failing: &[bool]) -> bool {
+    let too_many = usize::try_from(TOO_MANY).unwrap_or(usize::MAX);
+    failing.get(..WATCHED).is_some_and(|last| count(last) >= too_many)
 }
 
 fn count(failing: &[bool]) -> usize {

@@ -8,6 +8,7 @@ use super::budget::{Level, Purse};
 use super::decide::Moment;
 use super::event::{AttemptEnded, Event};
 use super::evidence::Item;
+use super::health::TOO_MANY;
 use super::policy::{Policy, StopReason};
 use super::select::{Selection, is_ready, select};
 use super::state::RunState;
@@ -21,6 +22,8 @@ const ENOUGH: u32 = 3;
 pub struct Limits {
     /// Errors in a row, over all stories.
     pub max_consecutive_errors: Option<u32>,
+    /// So many of the last ten iterations may not fail.
+    pub max_failing: Option<u32>,
     /// How long agents and gates may work.
     pub max_run_time: Option<Duration>,
     /// How long an iteration may take on average.
@@ -34,6 +37,7 @@ pub struct Limits {
 impl Limits {
     pub const NONE: Self = Self {
         max_consecutive_errors: None,
+        max_failing: None,
         max_run_time: None,
         max_average_iteration: None,
         cool_down: None,
@@ -45,6 +49,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_consecutive_errors: Some(5),
+            max_failing: Some(TOO_MANY),
             max_run_time: Some(Duration::from_hours(12)),
             max_average_iteration: None,
             cool_down: Some(Duration::from_mins(30)),
@@ -104,7 +109,7 @@ pub fn reason(
 ) -> Option<StopReason> {
     settled(backlog, policy)
         .or_else(|| breaker(state, policy))
-        // Health failing comes here.
+        .or_else(|| failing(state, backlog, policy))
         .or_else(|| consecutive_errors(state, backlog, policy))
         .or_else(|| used_up(state, policy, moment))
         .or_else(|| iterations(state, policy))
@@ -148,15 +153,27 @@ fn consecutive_errors(state: &RunState, backlog: &Backlog, policy: &Policy) -> O
     if has_breaker && breaks {
         return None;
     }
+    let count = slump.errors(most_of_one(state, backlog, policy));
+    let error = || slump.last_error.clone();
+    (count >= limit).then(|| StopReason::ConsecutiveErrors { limit, error: error() })
+}
+
+/// Health is failing: nearly everything goes wrong, though not in a row.
+fn failing(state: &RunState, backlog: &Backlog, policy: &Policy) -> Option<StopReason> {
+    let limit = policy.limits.max_failing?;
+    let failed = state.record.failures(most_of_one(state, backlog, policy))?;
+    let error = || state.slump.last_error.clone();
+    (failed >= limit).then(|| StopReason::Failing { failed, error: error() })
+}
+
+/// While others could go on, one story alone must not end the run.
+fn most_of_one(state: &RunState, backlog: &Backlog, policy: &Policy) -> u32 {
     let parked = state.parked();
-    let is_other = |story: &&Story| Some(&story.id) != slump.story();
+    let is_other = |story: &&Story| Some(&story.id) != state.slump.story();
     let wanted = |story: &&Story| policy.only.as_ref().is_none_or(|only| *only == story.id);
     let mut others = backlog.stories.iter().filter(is_other).filter(wanted);
     let others_wait = others.any(|story| is_ready(story, backlog, &parked));
-    let most_of_one = if others_wait { policy.stuck_threshold.get() } else { u32::MAX };
-    let count = slump.errors(most_of_one);
-    let error = || slump.last_error.clone();
-    (count >= limit).then(|| StopReason::ConsecutiveErrors { limit, error: error() })
+    if others_wait { policy.stuck_threshold.get() } else { u32::MAX }
 }
 
 fn used_up(state: &RunState, policy: &Policy, moment: &Moment) -> Option<StopReason> {

@@ -111,6 +111,11 @@ pub enum StopReason {
         times: u32,
         error: String,
     },
+    /// So many of the last ten iterations failed.
+    Failing {
+        failed: u32,
+        error: String,
+    },
     /// Over all stories.
     ConsecutiveErrors {
         limit: u32,

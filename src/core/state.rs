@@ -9,6 +9,7 @@ use super::event::{
 };
 use super::evidence::{Concern, Item};
 use super::handoff::{Context, Trigger};
+use super::health::Record;
 use super::id::StoryId;
 use super::limits::Worked;
 use super::memory::Memory;
@@ -52,6 +53,8 @@ pub struct RunState {
     pub has_baseline: bool,
     /// The process before this one died without a word.
     pub cut_off: bool,
+    /// How the last iterations ended.
+    pub record: Record,
     pub spending: Spending,
     /// What the last attempts taught.
     pub memory: Memory,
@@ -443,6 +446,7 @@ impl RunState {
     fn human_acted(&mut self) {
         self.breaker = Breaker::default();
         self.slump = Slump::default();
+        self.record = Record::default();
     }
 
     fn cut_attempts_off(&mut self) {
@@ -492,8 +496,15 @@ impl RunState {
         self.note_weather(&end.verdict, at);
         self.slump.ended(end, at);
         match &end.verdict {
-            Verdict::Progress | Verdict::Escalated { .. } => self.breaker.succeed(),
-            Verdict::Failed { .. } => self.breaker.fail(),
+            Verdict::Progress | Verdict::Escalated { .. } => {
+                self.breaker.succeed();
+                self.record.note(&end.story, false);
+            }
+            Verdict::Failed { .. } => {
+                self.breaker.fail();
+                self.record.note(&end.story, true);
+            }
+            Verdict::Done => self.record.note(&end.story, false),
             _ => {}
         }
         self.spending.add(&end.usage, &end.bill);
@@ -556,6 +567,7 @@ impl RunState {
     /// The next attempt is told why.
     fn refuse(&mut self, id: &StoryId, error: &str, fingerprint: &str, why: why::Why, at: i64) {
         self.slump.fail(id, error, at);
+        self.record.correct(id);
         self.breaker.fail();
         let story = self.entry(id);
         story.why = why;

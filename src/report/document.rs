@@ -130,6 +130,7 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct AppliedLimits {
     pub max_consecutive_errors: Option<u32>,
+    pub max_failing: Option<u32>,
     pub max_run_time_ms: Option<u64>,
     pub max_average_iteration_ms: Option<u64>,
     pub cool_down_ms: Option<u64>,

@@ -58,6 +58,7 @@ impl Stage {
             | StopReason::NothingToSelect { .. } => Self::Failed,
             StopReason::Once
             | StopReason::BreakerOpen { .. }
+            | StopReason::Failing { .. }
             | StopReason::ConsecutiveErrors { .. }
             | StopReason::BudgetUsedUp { .. }
             | StopReason::MaxIterations { .. }

@@ -38,6 +38,7 @@ impl Stop {
                 ("breaker_open", Some(format!("{why}; then: {error}")))
             }
             StopReason::FailsAtOnce { error, .. } => ("fails_at_once", Some(error.clone())),
+            StopReason::Failing { error, .. } => ("failing", Some(error.clone())),
             StopReason::ConsecutiveErrors { error, .. } => {
                 ("consecutive_errors", Some(error.clone()))
             }

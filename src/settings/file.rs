@@ -23,6 +23,7 @@ pub struct SettingsFile {
     pub stuck_threshold: Option<Limit>,
     pub max_attempts: Option<Limit>,
     pub max_consecutive_errors: Option<Limit>,
+    pub max_failing: Option<Limit>,
     pub max_run_time: Option<Limit>,
     pub max_average_iteration: Option<Limit>,
     pub cool_down: Option<Limit>,

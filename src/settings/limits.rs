@@ -10,6 +10,8 @@ use crate::core::time::duration;
 
 const A_TIME_LIMIT: &str = "a time such as `12h` or `90s`, at most 30 days, or `none`";
 
+const UP_TO_TEN: &str = "a number from 1 to 10, or `none`";
+
 pub fn limits(flags: &Flags, env: Env<'_>, file: &SettingsFile) -> Result<Limits, PlanError> {
     let default = Limits::default();
     let of_file = |value: &Option<Limit>| value.as_ref().map(ToString::to_string);
@@ -23,6 +25,12 @@ pub fn limits(flags: &Flags, env: Env<'_>, file: &SettingsFile) -> Result<Limits
             (Origin::File("max_consecutive_errors"), of_file(&file.max_consecutive_errors)),
         ])
         .parse(default.max_consecutive_errors, A_LIMIT, limit)?,
+        max_failing: Layered::of([
+            (Origin::Flag("--max-failing"), flags.max_failing.clone()),
+            from_env(env, "RALPH_MAX_FAILING"),
+            (Origin::File("max_failing"), of_file(&file.max_failing)),
+        ])
+        .parse(default.max_failing, UP_TO_TEN, |text| limit(text).filter(up_to_ten))?,
         max_run_time: time(
             Layered::of([
                 (Origin::Flag("--max-run-time"), flags.max_run_time.clone()),
@@ -54,6 +62,11 @@ pub fn limits(flags: &Flags, env: Env<'_>, file: &SettingsFile) -> Result<Limits
             default.backoff,
         )?,
     })
+}
+
+/// Ten are looked at.
+fn up_to_ten(limit: &Option<u32>) -> bool {
+    limit.is_none_or(|limit| limit <= 10)
 }
 
 fn from_env(env: Env<'_>, name: &'static str) -> (Origin, Option<String>) {

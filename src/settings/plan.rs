@@ -47,6 +47,7 @@ pub(super) const A_LIMIT: &str = "a number from 1 on, or `none`";
 pub struct Flags {
     pub max_iterations: Option<String>,
     pub max_consecutive_errors: Option<String>,
+    pub max_failing: Option<String>,
     pub max_run_time: Option<String>,
     pub max_average_iteration: Option<String>,
     pub on_escalation: Option<OnEscalation>,

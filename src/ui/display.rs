@@ -143,7 +143,7 @@ impl Reporter for Display {
     /// One line per wait, and a countdown that comes back when a fact ended it.
     fn on_wait(&mut self, wait: &Wait) {
         // What failed was just told, and so was the pause.
-        let is_news = matches!(wait.what, WaitFor::Limit | WaitFor::Service);
+        let is_news = matches!(wait.what, WaitFor::Limit | WaitFor::Service | WaitFor::Budget);
         if is_news && self.told_wait.replace(wait.until) != Some(wait.until) {
             self.send(Message::Notice(vec![Line::Waiting(wait.clone())]));
         }

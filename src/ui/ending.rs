@@ -36,6 +36,7 @@ fn heading(reason: &StopReason, counts: &Counts, view: View<'_>) -> String {
         StopReason::MaxIterations { .. } => "Out of iterations".to_owned(),
         StopReason::BreakerOpen { .. } => "Nothing comes of it".to_owned(),
         StopReason::FailsAtOnce { .. } => "The agent fails at once".to_owned(),
+        StopReason::Failing { .. } => "Nearly everything fails".to_owned(),
         StopReason::ConsecutiveErrors { .. } => "Too many errors in a row".to_owned(),
         StopReason::MaxRunTime { .. } => "Out of time".to_owned(),
         StopReason::SlowIterations { .. } => "Iterations take too long".to_owned(),
@@ -73,6 +74,11 @@ fn explanation(reason: &StopReason, counts: &Counts, view: View<'_>) -> Vec<Line
         StopReason::FailsAtOnce { times, error } => {
             let error = format!("{times} agents in a row ended alike within 10 seconds: {error}");
             trouble(&error, AT_ONCE)
+        }
+        StopReason::Failing { failed, error } => {
+            let first = error.lines().next().unwrap_or_default();
+            let error = format!("{failed} of the last 10 iterations failed, the last: {first}");
+            trouble(&error, FAILING)
         }
         StopReason::ConsecutiveErrors { limit, error } => {
             let first = error.lines().next().unwrap_or_default();
@@ -112,6 +118,7 @@ const ACCOUNT: &str =
 const BREAKER: &str = "Look at the errors in `ralph log` and `.ralph/runs/`; `ralph run` starts afresh. `cool_down` in \
      ralph.toml (RALPH_COOL_DOWN) sets the pause, `none` goes without.";
 const AT_ONCE: &str = "Start the agent by hand and see what it says; `ralph run` goes on.";
+const FAILING: &str = "--max-failing N allows more; `ralph run` goes on.";
 const ERRORS: &str = "--max-consecutive-errors N allows more; `ralph run` goes on.";
 const RUN_TIME: &str = "--max-run-time TIME allows more; `ralph run` goes on.";
 const AVERAGE: &str = "--max-average-iteration TIME allows more; `ralph run` goes on.";

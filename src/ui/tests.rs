@@ -421,6 +421,11 @@ fn every_limit_says_its_figures_and_what_changes_it() {
             "Start the agent by hand",
         ),
         (
+            StopReason::Failing { failed: 8, error: error.clone() },
+            "8 of the last 10 iterations failed, the last: no such file",
+            "--max-failing N",
+        ),
+        (
             StopReason::ConsecutiveErrors { limit: 5, error },
             "5 errors in a row, the last: no such file",
             "--max-consecutive-errors N",

@@ -8,7 +8,7 @@ use crate::support::world::until;
 use crate::support::{Prd, World};
 
 /// All but `run`.
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "check",
     "init",
     "status",

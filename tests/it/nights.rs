@@ -23,7 +23,9 @@ fn every_night_ends_within_its_limits() {
     let expected = [
         "all_done",
         "breaker_open",
+        "budget_used_up",
         "consecutive_errors",
+        "failing",
         "max_iterations",
         "max_run_time",
         "nothing_to_select",

@@ -225,7 +225,11 @@ fn every_story_gets_a_fresh_process_and_the_last_may_promise() {
     assert_eq!(scene.world.subjects(), subjects);
     let asked = scene.api.asked();
     assert_eq!(asked.len(), 2);
-    assert!(!asked[1].contains("xylophone"), "it knows nothing of the one before");
+    // What the one before said is told as something that was said, in a new conversation.
+    let body: Value = serde_json::from_str(&asked[1]).unwrap();
+    let messages = body["messages"].as_array().unwrap();
+    assert!(messages.iter().all(|message| message["role"] != "assistant"), "{messages:?}");
+    assert!(asked[1].contains("xylophone"), "{}", asked[1]);
     assert_ne!(session(&asked[0]), session(&asked[1]));
 }
 

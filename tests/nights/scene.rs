@@ -120,6 +120,7 @@ fn policy(dice: &mut Dice) -> Policy {
     let usual = Limits::default();
     let limits = Limits {
         max_consecutive_errors: dice.percent(80).then(|| dice.count(1, 8)),
+        max_failing: dice.percent(80).then(|| dice.count(5, 10)),
         max_run_time: Some(Duration::from_mins(dice.between(20, 900))),
         max_average_iteration: dice.percent(20).then(|| Duration::from_mins(dice.between(5, 60))),
         cool_down: usual.cool_down.filter(|_| dice.percent(80)),

@@ -56,6 +56,7 @@ fn of_two_reasons_the_first_in_the_order_is_told() {
     // Everything at once: each row takes the first reason of the row before away.
     let broken = Limits {
         max_consecutive_errors: Some(5),
+        max_failing: Some(5),
         max_run_time: Some(Duration::from_millis(1)),
         max_average_iteration: Some(Duration::from_millis(1)),
         cool_down: Some(Duration::from_mins(30)),
@@ -450,4 +451,35 @@ fn a_run_that_has_to_stop_anyway_does_not_pause_first() {
     let two = backlog(["A", "B"].map(story));
     let reason = stop(&open, &two, &with_breaker());
     assert!(matches!(reason, Some(StopReason::NothingToSelect { .. })), "{reason:?}");
+}
+
+#[test]
+fn a_run_in_which_nearly_everything_fails_is_stopped() {
+    let all = |limit| limited(Limits { max_failing: Some(limit), ..Limits::NONE });
+    let open = backlog(["A", "B", "C", "D"].map(story));
+    let one = backlog([story("A")]);
+    let ends = |names: &str| {
+        names.chars().fold(History::new(), |history, name| {
+            let verdict = if name.is_lowercase() { Verdict::Progress } else { failed("x") };
+            let story = name.to_uppercase().to_string();
+            history.tried(&story, verdict).set_aside(&story, None)
+        })
+    };
+    let stop = |failed| Some(StopReason::Failing { failed, error: "x".into() });
+    for (case, names, backlog, limit, expected) in [
+        ("eight of ten", "AAABBBaaCC", &open, 8, stop(8)),
+        ("seven", "AAABBBaaaC", &open, 8, None),
+        ("before there are ten", "AAABBBCCC", &open, 8, None),
+        ("long ago", "AAABBBCCCaaaaaaa", &open, 8, None),
+        ("one story alone", "AAAAAAAAAA", &open, 8, None),
+        ("one story, and no other", "AAAAAAAAAA", &one, 8, stop(10)),
+        ("as it was set", "AAABaaaaaB", &open, 5, stop(5)),
+    ] {
+        let state = ends(names).state;
+        assert_eq!(reason(&state, backlog, &all(limit), &Moment::default()), expected, "{case}");
+    }
+    let state = ends("AAABBBaaCC").answered("D", Answer::Retry).state;
+    assert_eq!(reason(&state, &open, &all(8), &Moment::default()), None, "the human had a say");
+    let state = ends("AAABBBaaCC").state;
+    assert_eq!(reason(&state, &open, &limited(Limits::NONE), &Moment::default()), None);
 }

@@ -260,6 +260,9 @@ impl World {
             StopReason::ConsecutiveErrors { limit, .. } => {
                 assert!(self.history.state.slump.errors(u32::MAX) >= *limit);
             }
+            StopReason::Failing { failed, .. } => {
+                assert!(self.history.state.record.failures(u32::MAX) >= Some(*failed));
+            }
             StopReason::FailsAtOnce { .. }
             | StopReason::MaxRunTime { .. }
             | StopReason::SlowIterations { .. }
@@ -333,6 +336,7 @@ fn any_limits() -> impl Strategy<Value = Limits> {
     let (errors, usual) = (prop::option::of(1..7_u32), Limits::default());
     (errors, any::<bool>(), any::<bool>()).prop_map(move |(errors, breaker, rest)| Limits {
         max_consecutive_errors: errors,
+        max_failing: usual.max_failing.filter(|_| rest),
         cool_down: usual.cool_down.filter(|_| breaker),
         backoff: usual.backoff.filter(|_| rest),
         ..Limits::NONE

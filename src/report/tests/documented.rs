@@ -61,7 +61,7 @@ fn every_word_is_documented() {
         claimed closed rejected progress escalated prompt_too_long service_trouble interrupted \
         cut_off first_try incomplete gate_failed claim_rejected second_look human_guidance human_retry \
         recovery after_error after_service_trouble fresh_start healthy degraded stuck failing \
-        all_done story_done once max_iterations usage_limit service_down account_trouble \
+        failing all_done story_done once max_iterations usage_limit service_down account_trouble \
         agent_unusable disk_low nothing_to_select aborted signal error";
     for word in words.split_whitespace() {
         assert!(DOCS.contains(&format!("`{word}`")), "`{word}` is missing");

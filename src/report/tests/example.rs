@@ -76,6 +76,7 @@ fn settings() -> Settings {
         max_attempts: 10,
         limits: AppliedLimits {
             max_consecutive_errors: Some(5),
+            max_failing: Some(8),
             max_run_time_ms: Some(43_200_000),
             max_average_iteration_ms: None,
             cool_down_ms: Some(1_800_000),
