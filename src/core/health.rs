@@ -32,6 +32,18 @@ pub enum Health {
     Terminated,
 }
 
+impl Health {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Healthy => "healthy",
+            Self::Degraded => "degraded",
+            Self::Stuck => "stuck",
+            Self::Failing => "failing",
+            Self::Terminated => "terminated",
+        }
+    }
+}
+
 /// `times`: how long the iterations before it took, sorted. `failing`: of the last ones, newest
 /// first, this one included when it is over, whether they failed.
 pub fn health(elapsed_ms: u64, times: &[u64], failing: &[bool]) -> Health {

@@ -15,7 +15,8 @@ use super::UiOptions;
 use super::amount::Amount;
 use super::line::{Line, Text, Tone};
 use super::screen::{Hold, Screen};
-use crate::core::event::Recorded;
+use crate::core::event::{Event, Nudger, Recorded, StuckStep};
+use crate::core::health::Health;
 use crate::core::pause::WaitFor;
 use crate::engine::ports::{Activity, Asked, Notice, Reporter, View, Wait};
 
@@ -33,6 +34,7 @@ enum Message {
     Fact(Vec<Line>),
     Notice(Vec<Line>),
     Doing(String),
+    Health(Option<&'static str>),
     Said { lines: Vec<Line>, size: usize },
     Wait(Wait),
     KeysAreRead(bool),
@@ -125,8 +127,14 @@ impl Display {
 
 impl Reporter for Display {
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
+        let lines = self.amount.event(recorded, view);
+        if let Some(health) = health_of_agent(&recorded.event) {
+            // The agent goes on, and so does the moving line.
+            self.send(Message::Notice(lines));
+            return self.send(Message::Health(health));
+        }
         // Sent even without words: each fact ends the moving line.
-        self.fact(self.amount.event(recorded, view));
+        self.fact(lines);
     }
 
     fn on_activity(&mut self, activity: &Activity) {
@@ -134,7 +142,8 @@ impl Reporter for Display {
             Activity::Doing(what) => self.doing(what),
             Activity::Said(text) => self.said(text),
             Activity::Checking { at, gate } => {
-                let running = Line::Running { at: *at, agent: gate.clone(), to_go: None };
+                let running =
+                    Line::Running { at: *at, agent: gate.clone(), to_go: None, health: None };
                 self.fact(self.amount.checking(running));
             }
         }
@@ -165,11 +174,24 @@ impl Drop for Display {
     }
 }
 
+/// What is said about an agent at work.
+fn health_of_agent(event: &Event) -> Option<Option<&'static str>> {
+    match event {
+        Event::Nudged { by: Nudger::Driver, .. }
+        | Event::Stuck { step: StuckStep::Asked { .. } | StuckStep::Ended { .. }, .. } => {
+            Some(Some(Health::Stuck.word()))
+        }
+        Event::Nudged { .. } | Event::Stuck { .. } => Some(None),
+        _ => None,
+    }
+}
+
 fn show(mut screen: Screen, messages: &Receiver<Message>, waiting: &AtomicUsize) {
     for message in messages {
         match message {
             Message::Fact(lines) => screen.fact(lines),
             Message::Notice(lines) => screen.print(&lines),
+            Message::Health(word) => screen.health(word),
             Message::Doing(what) => {
                 screen.doing(&what);
                 waiting.fetch_sub(what.len(), Ordering::Relaxed);

@@ -27,6 +27,8 @@ pub enum Line {
         agent: String,
         /// What is probably still to come, for the moving line.
         to_go: Option<String>,
+        /// The run's, when it is not well; for the moving line.
+        health: Option<&'static str>,
     },
     /// The run waits; a live display counts down as well.
     Waiting(Wait),

@@ -28,6 +28,8 @@ pub enum Subject {
         name: String,
         /// What is probably still to come.
         to_go: Option<String>,
+        /// When it is not well.
+        health: Option<&'static str>,
         doing: String,
     },
     Wait {
@@ -90,9 +92,10 @@ fn status(
 
 fn text(subject: &Subject, look: &Look, elapsed_ms: u64, now: i64) -> String {
     match subject {
-        Subject::Agent { name, to_go, doing } => {
+        Subject::Agent { name, to_go, health, doing } => {
             let mut text = format!("Running {name} · {}", whole_seconds(elapsed_ms / 1000));
-            for part in to_go.iter().chain([doing]).filter(|part| !part.is_empty()) {
+            let parts = health.iter().copied().chain(to_go.as_deref()).chain([doing.as_str()]);
+            for part in parts.filter(|part| !part.is_empty()) {
                 text.push_str(" · ");
                 text.push_str(part);
             }
@@ -121,7 +124,7 @@ mod tests {
     fn foreseen(to_go: Option<&str>, doing: &str, seconds: u64, columns: usize) -> String {
         let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
         let (name, to_go) = ("claude".into(), to_go.map(str::to_owned));
-        let subject = Subject::Agent { name, to_go, doing: doing.into() };
+        let subject = Subject::Agent { name, to_go, health: None, doing: doing.into() };
         line(&look, &text(&subject, &look, seconds * 1000, 0), seconds * 1000, columns)
     }
 

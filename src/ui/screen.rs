@@ -35,11 +35,11 @@ impl Screen {
     /// The moving line lives from an attempt's start, or a wait's, to the next fact.
     pub fn fact(&mut self, mut lines: Vec<Line>) {
         self.spinner = None;
-        let agent = if self.animated { take_running(&mut lines) } else { None };
+        let running = if self.animated { take_running(&mut lines) } else { None };
         self.print(&lines);
-        if let Some((name, to_go)) = agent {
-            let (name, doing) = (visible_line(&name), String::new());
-            self.show(Subject::Agent { name, to_go, doing });
+        if let Some(Line::Running { agent, to_go, health, .. }) = running {
+            let (name, doing) = (visible_line(&agent), String::new());
+            self.show(Subject::Agent { name, to_go, health, doing });
         }
     }
 
@@ -66,6 +66,14 @@ impl Screen {
         self.change(|subject| {
             if let Subject::Agent { doing, .. } = subject {
                 *doing = visible_line(what);
+            }
+        });
+    }
+
+    pub fn health(&self, now: Option<&'static str>) {
+        self.change(|subject| {
+            if let Subject::Agent { health, .. } = subject {
+                *health = now;
             }
         });
     }
@@ -98,10 +106,7 @@ impl Screen {
     }
 }
 
-fn take_running(lines: &mut Vec<Line>) -> Option<(String, Option<String>)> {
+fn take_running(lines: &mut Vec<Line>) -> Option<Line> {
     let place = lines.iter().position(|line| matches!(line, Line::Running { .. }))?;
-    match lines.remove(place) {
-        Line::Running { agent, to_go, .. } => Some((agent, to_go)),
-        _ => None,
-    }
+    Some(lines.remove(place))
 }

@@ -10,6 +10,7 @@ use crate::core::event::{
 };
 use crate::core::evidence::{GateReport, Item};
 use crate::core::forecast::forecast;
+use crate::core::health::Health;
 use crate::core::id::StoryId;
 use crate::core::state::StoryState;
 use crate::core::text::{shorten, visible_line};
@@ -116,7 +117,9 @@ fn attempt_started(at: i64, start: &AttemptStarted, view: View<'_>) -> Vec<Line>
     let heading = format!("Iteration {} · {}{guided} {title}", start.iteration, start.story);
     let outlook = forecast(view.state, Counts::of(view.backlog).remaining());
     let to_go = outlook.as_ref().map(to_go_in_short);
-    let running = Line::Running { at, agent: start.agent.clone(), to_go };
+    let health = view.state.record.health();
+    let health = (health != Health::Healthy).then(|| health.word());
+    let running = Line::Running { at, agent: start.agent.clone(), to_go, health };
     vec![Line::Blank, Line::Rule(heading), running]
 }
 

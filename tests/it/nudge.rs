@@ -138,6 +138,7 @@ fn in_a_terminal_the_human_gives_more_time_or_ends_it() {
     command.args(["run", "--trust", "--agent-command", &agent]);
     let mut terminal = Terminal::start(command);
     terminal.await_text("gets nowhere");
+    terminal.await_text("s · stuck");
     terminal.await_text("Give it more time");
     until("a stuck agent in the status", || (health(&world)? == "stuck").then_some(()));
     terminal.press("1");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::WATCHED;
+use super::{Health, WATCHED, health};
 use crate::core::id::StoryId;
 
 /// The newest first.
@@ -20,6 +20,12 @@ impl Record {
         if let Some((_, failed)) = self.0.iter_mut().find(|(of, _)| of == story) {
             *failed = true;
         }
+    }
+
+    /// As far as failures tell.
+    pub fn health(&self) -> Health {
+        let failing: Vec<bool> = self.0.iter().map(|(_, failed)| *failed).collect();
+        health(0, &[], &failing)
     }
 
     /// How many of the last ten failed, of one story no more than `most_of_one`; None before there
