@@ -36,6 +36,11 @@ fn bounds(night: &Night) {
         let most = budget + Usd::of(ALLOWANCE);
         assert!(spent <= most, "spent {spent} of {budget}, more than one iteration too much");
     }
+    if let Some(budget) = policy.budgets.per_story {
+        let dearest = state.stories.values().map(|story| story.spent).max().unwrap_or_default();
+        let most = budget + Usd::of(ALLOWANCE);
+        assert!(dearest <= most, "spent {dearest} of {budget} on one story");
+    }
 }
 
 pub fn end(night: &Night, reason: &StopReason, seed: u64) {
