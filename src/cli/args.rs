@@ -299,7 +299,8 @@ pub struct StatusArgs {
     about = "Set a story's mark yourself",
     long_about = "Set a story's mark yourself.\n\n\
         An agent's edits of `passes` and `skipped` do not count; this is your way to set them. \
-        Only the bytes of those values change in the file. Not while a run goes on.",
+        Only the bytes of those values change in the file. While a run works on the backlog, it \
+        sets the mark as soon as no agent works.",
     after_help = "Examples:\n  \
         ralph mark US-003 pass       it is done\n  \
         ralph mark US-003 fail       it is not done after all\n  \
