@@ -1,5 +1,6 @@
 //! The journal: every fact of every run, in SQLite, out of the reach of `git clean`.
 
+mod asked;
 mod damage;
 pub(super) mod ledger;
 mod newest;
@@ -151,13 +152,17 @@ impl Journal for SqliteJournal {
                 insert.execute(params![backlog, tree, run, at, VERSION, payload, sum])?;
             }
             drop(insert);
+            // Before other tables get rows with numbers of their own.
+            let newest = transaction.last_insert_rowid();
             for event in events {
                 ledger::note(&transaction, scope, run, at, event)?;
+                asked::note(&transaction, scope, run, at, event)?;
             }
-            transaction.commit()
+            transaction.commit()?;
+            Ok(newest)
         };
-        write(&mut self.connection).map_err(JournalError::writing)?;
-        self.newest.note(self.connection.last_insert_rowid());
+        let newest = write(&mut self.connection).map_err(JournalError::writing)?;
+        self.newest.note(newest);
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::Scope;
+use super::{Scope, asked};
 use crate::core::event::{Answer, AttemptEnded, AttemptStarted, Event, RunStarted};
 use crate::core::spending::ModelUse;
 use crate::core::verdict::Verdict;
@@ -56,6 +56,7 @@ pub const TABLES: &str = "CREATE TABLE runs (
 /// it will say so.
 pub fn fill(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("DELETE FROM usage; DELETE FROM attempts; DELETE FROM runs;")?;
+    connection.execute_batch(asked::EMPTY)?;
     let mut query = connection
         .prepare("SELECT backlog, work_tree, run, at, payload FROM events ORDER BY seq")?;
     let mut rows = query.query([])?;
@@ -64,6 +65,7 @@ pub fn fill(connection: &Connection) -> rusqlite::Result<()> {
         let (run, at, payload): (String, i64, String) = (row.get(2)?, row.get(3)?, row.get(4)?);
         if let Ok(event) = serde_json::from_str(&payload) {
             note(connection, &scope, &run, at, &event)?;
+            asked::note(connection, &scope, &run, at, &event)?;
         }
     }
     Ok(())
@@ -108,7 +110,11 @@ pub fn note(
     }
 }
 
-fn set(connection: &Connection, sql: &str, values: impl rusqlite::Params) -> rusqlite::Result<()> {
+pub(super) fn set(
+    connection: &Connection,
+    sql: &str,
+    values: impl rusqlite::Params,
+) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute(values).map(|_| ())
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{JournalError, ledger};
+use super::{JournalError, asked, ledger};
 use crate::store::room::append_private;
 
 /// Each leads from one version to the next, beginning at an empty file. Those that were released
 /// stay as they are: what changes comes as one more.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     "CREATE TABLE events (
          seq       INTEGER PRIMARY KEY,
          backlog   TEXT    NOT NULL,
@@ -35,6 +35,7 @@ const MIGRATIONS: [&str; 6] = [
          at        INTEGER NOT NULL,
          wish      TEXT    NOT NULL
      );",
+    asked::TABLES,
     ledger::TABLES,
 ];
 
@@ -109,8 +110,17 @@ mod tests {
 
     use super::*;
 
-    const TABLES: [&str; 7] =
-        ["attempts", "events", "remembered", "runs", "trust", "usage", "wishes"];
+    const TABLES: [&str; 9] = [
+        "attempts",
+        "events",
+        "questions",
+        "remembered",
+        "runs",
+        "snapshots",
+        "trust",
+        "usage",
+        "wishes",
+    ];
 
     fn tables(connection: &Connection) -> Vec<String> {
         let mut query = connection
