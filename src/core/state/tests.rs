@@ -1,3 +1,6 @@
+use crate::core::event::{Cause, Usage};
+use crate::core::handoff::Trigger;
+use crate::core::signal::{Escalation, Handoff};
 use crate::core::tests::{History, base, escalation, failed, guidance, id};
 use crate::core::weather::Trouble;
 
