@@ -227,14 +227,10 @@ impl RunState {
             Event::Returned { story, reference } => {
                 self.entry(story).finish_return(reference.as_ref());
             }
-            Event::Nudged { story, text, by, delivered: false } => {
-                let story = self.entry(story);
-                match by {
-                    Nudger::Human => story.guidance.push(text.clone()),
-                    Nudger::Driver => story.reminder = Some(text.clone()),
-                }
+            Event::Nudged { story, text, by, delivered } => {
+                self.nudge(story, text, *by, *delivered);
             }
-            Event::Nudged { .. } | Event::Stuck { .. } => {}
+            Event::Stuck { .. } => {}
             Event::StageReached { story, stage } => self.entry(story).stages.push(stage.clone()),
             Event::SecondLookWanted { story } => {
                 let story = self.entry(story);
@@ -508,6 +504,18 @@ impl RunState {
         story.tries = 0;
         story.too_long = 0;
         story.spent = Usd::ZERO;
+    }
+
+    fn nudge(&mut self, id: &StoryId, text: &str, by: Nudger, delivered: bool) {
+        if by == Nudger::Human {
+            self.human_acted();
+        }
+        let story = self.entry(id);
+        match by {
+            _ if delivered => {}
+            Nudger::Human => story.guidance.push(text.to_owned()),
+            Nudger::Driver => story.reminder = Some(text.to_owned()),
+        }
     }
 
     fn set_aside(&mut self, id: &StoryId, reference: Option<&String>) {

@@ -156,7 +156,6 @@ impl Journal for SqliteJournal {
             let newest = transaction.last_insert_rowid();
             for event in events {
                 ledger::note(&transaction, scope, run, at, event)?;
-                asked::note(&transaction, scope, run, at, event)?;
             }
             transaction.commit()?;
             Ok(newest)

@@ -12,13 +12,15 @@ use crate::support::pty::Terminal;
 use crate::support::world::{RALPH, Said, said, until};
 use crate::support::{Prd, World};
 
-/// Finishes the story it is asked for.
+/// Finishes the story it is asked for, and ends when its input does.
 const CLAUDE: &str = r#"#!/bin/sh
 printf '%s\n' "$@" > "$HOME/args"
 head -n 1 > "$RALPH_STORY.txt"
 echo '{"type":"system","subtype":"init"}'
 printf '{"type":"assistant","message":{"content":[{"type":"text","text":"Task %s complete"}]}}\n' "$RALPH_STORY"
 echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'
+cat > "$HOME/said-after-the-prompt"
+echo closed > "$HOME/input"
 "#;
 const ASKED: &str = "What may Claude Code do in this repository?";
 const SAFE: [&str; 9] = [
@@ -301,4 +303,13 @@ fn everything_is_allowed_with_a_warning_and_not_to_root_outside_a_sandbox() {
         assert!(screen.contains("belongs into a sandbox"), "{screen}");
         assert_eq!(scene.given().0, mode("bypassPermissions"));
     }
+}
+
+#[test]
+fn its_input_is_closed_when_its_result_is_there() {
+    let scene = Scene::new();
+    let said = scene.run(&["--permission-mode", "auto"]);
+    assert_eq!(said.code, 3, "{}", said.err);
+    let left = |name: &str| fs::read_to_string(scene.world.home().join(name)).unwrap_or_default();
+    assert_eq!((left("input"), left("said-after-the-prompt")), ("closed\n".into(), String::new()));
 }

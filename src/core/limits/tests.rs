@@ -2,7 +2,7 @@ use std::num::NonZeroU32;
 
 use super::*;
 use crate::core::decide::{Next, decide};
-use crate::core::event::{Answer, Cause};
+use crate::core::event::{Answer, Cause, Nudger};
 use crate::core::evidence::{GateEnd, GateReport};
 use crate::core::select::{Because, Blocked};
 use crate::core::tests::{History, Told, backlog, failed, id, policy, story};
@@ -393,10 +393,14 @@ fn an_open_breaker_pauses_the_run_and_lets_one_iteration_through() {
     assert_eq!(at(&open, until), attempt);
     let restarted = open.clone().then(Event::RunInterrupted { signal: 2 });
     assert_eq!(restarted.state.breaker, open.state.breaker, "its state survives");
+    let nudged = |by| Event::Nudged { story: id("C"), text: "t".into(), by, delivered: true };
+    let reminded = open.clone().then(nudged(Nudger::Driver));
+    assert_eq!(reminded.state.breaker, open.state.breaker, "nobody acted");
     for (case, history) in [
         ("a key", open.clone().then(Event::WaitCutShort)),
         ("an answer", open.clone().answered("A", Answer::Retry).answered("A", Answer::Retry)),
         ("a mark", open.clone().then(Event::MarksSeen { passing: vec![id("A")], skipped: vec![] })),
+        ("a word to the agent", open.clone().then(nudged(Nudger::Human))),
         ("a new run", open.clone().run(&[])),
     ] {
         assert!(!matches!(at(&history, until - 1), Next::WaitUntil(_)), "{case}");

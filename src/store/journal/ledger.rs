@@ -65,7 +65,6 @@ pub fn fill(connection: &Connection) -> rusqlite::Result<()> {
         let (run, at, payload): (String, i64, String) = (row.get(2)?, row.get(3)?, row.get(4)?);
         if let Ok(event) = serde_json::from_str(&payload) {
             note(connection, &scope, &run, at, &event)?;
-            asked::note(connection, &scope, &run, at, &event)?;
         }
     }
     Ok(())
@@ -79,6 +78,7 @@ pub fn note(
     at: i64,
     event: &Event,
 ) -> rusqlite::Result<()> {
+    asked::note(connection, scope, run, at, event)?;
     match event {
         Event::RunStarted(start) => begin_run(connection, scope, at, start),
         Event::RunEnded { .. } => {
