@@ -1,6 +1,6 @@
 //! `ralph` runs coding agents through a backlog, unattended, until it is truly done.
 //!
-//! # The way of one attempt
+//! # One attempt
 //!
 //! ```text
 //! PRD.json ─▶ select ─▶ prompt ─▶ agent process ─▶ scan ─▶ judge ─▶ check ─▶ close ─▶ next
@@ -9,37 +9,44 @@
 //!                                                     └─▶ escalate ─▶ human ─▶ guidance
 //! ```
 //!
-//! Every arrow that decides something is an event in the journal before it is
-//! acted on. The display, `status` and going on after a crash are folds over the
-//! same events.
+//! Every decision is an event in the journal before it is acted on. The display, `status` and
+//! recovery after a crash are folds over the same events.
 //!
-//! # The rooms
+//! # Rooms
 //!
-//! - [`core`]: everything that is decided; pure.
-//! - [`settings`]: ralph.toml, environment and flags → one plan.
-//! - [`agent`]: how agents are started, and what they say.
+//! - [`model`]: values and events.
+//! - [`text`]: parsers for untrusted text: PRD.json, agent signals, secrets.
+//! - [`state`]: projections: what the events add up to.
+//! - [`decide`]: what to do next, when to stop, what counts as evidence, prompts.
+//! - [`ports`]: traits for the display and the human.
+//! - [`settings`]: ralph.toml, environment and flags.
+//! - [`agent`]: backends: how agents are started, and how their output is decoded.
 //! - [`mock`]: the built-in scripted agent.
-//! - [`process`]: the only spawner; holds a whole process tree and proves it dead.
-//! - [`evidence`]: runs the commands that a claim has to pass.
-//! - [`git`]: synchronous git2 functions: snapshot, close, set aside, bring back, undo.
-//! - [`store`]: the journal, PRD.json's exact-text editor, atomic files, locks.
-//! - [`ui`]: reporters, menus, the one sanitising printer.
-//! - [`engine`]: the loop itself.
-//! - [`report`]: the run as a document for other programs.
-//! - [`cli`]: clap types and one file per command; wires the rest.
+//! - [`process`]: starts processes and proves that whole process trees are gone.
+//! - [`workspace`]: git: snapshot, commit, shelve, restore, undo.
+//! - [`store`]: the journal, PRD.json's exact-text editor, logs, atomic files.
+//! - [`ui`]: wording, menus, the terminal.
+//! - [`runner`]: the loop.
+//! - [`report`]: status.json and report.json.
+//! - [`ops`]: what each command does; connects the rooms.
+//! - [`cli`]: clap types, and one call into [`ops`] per command.
 //!
-//! `core` depends on nothing here; the edges depend on `core`; `engine` ties the
-//! edges together; `cli` is the only one that knows them all. A test keeps it so.
+//! `model`, `text`, `state` and `decide` are pure. `docs/architecture.md` has the reasons,
+//! `docs/glossary.md` the terms, and a test checks which room uses which.
 
 pub mod agent;
 pub mod cli;
-pub mod core;
-pub mod engine;
-pub mod evidence;
-pub mod git;
+pub mod decide;
 pub mod mock;
+pub mod model;
+pub mod ops;
+pub mod ports;
 pub mod process;
 pub mod report;
+pub mod runner;
 pub mod settings;
+pub mod state;
 pub mod store;
+pub mod text;
 pub mod ui;
+pub mod workspace;

@@ -1,6 +1,7 @@
 //! From an agent's end to the next agent's start, commit included.
 
-use std::fs::{self, File};
+use std::fs;
+use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;

@@ -12,16 +12,18 @@ mod agent;
 mod backlog;
 mod gap;
 mod help;
+mod journal;
 mod measure;
 mod memory;
 mod nights;
 mod pipe;
 mod redact;
+mod refs;
 mod report;
 mod scan;
 mod snapshot;
 
-const ALL: [(&str, fn()); 10] = [
+const ALL: [(&str, fn()); 12] = [
     ("gap", gap::bench),
     ("scan", scan::bench),
     ("pipe", pipe::bench),
@@ -29,8 +31,10 @@ const ALL: [(&str, fn()); 10] = [
     ("memory", memory::bench),
     ("help", help::bench),
     ("backlog", backlog::bench),
+    ("journal", journal::bench),
     ("report", report::bench),
     ("snapshot", snapshot::bench),
+    ("refs", refs::bench),
     ("nights", nights::bench),
 ];
 

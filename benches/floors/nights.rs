@@ -1,29 +1,43 @@
-//! A thousand nights of decisions, and the same events folded without deciding anything.
+//! Thousands of nights of decisions, and the same events folded without deciding anything.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use ralph::core::state::RunState;
+use ralph::state::run::RunState;
 
 #[path = "../../tests/nights/mod.rs"]
-mod core_alone;
+mod simulated;
+
+use simulated::Play;
 
 const NIGHTS: u64 = 1000;
 /// Iterations per second.
 const LEAST: f64 = 10_000.0;
 
 pub fn bench() {
+    for lanes in [1, 2, 4, 8] {
+        bench_lanes(lanes);
+    }
+}
+
+fn bench_lanes(lanes: u32) {
     let start = Instant::now();
-    let played: Vec<_> = (0..NIGHTS).map(core_alone::play).collect();
+    let played: Vec<_> =
+        (0..NIGHTS).map(|seed| simulated::play(Play { seed, lanes, thorough: false })).collect();
     let seconds = start.elapsed().as_secs_f64();
     let iterations: u32 = played.iter().map(|night| night.attempts).sum();
+    let processes: u32 = played.iter().map(|night| night.processes).sum();
+    let at_once = played.iter().map(|night| night.at_once).max().unwrap_or_default();
     let kinds = played.iter().map(|night| std::mem::discriminant(&night.reason));
     let kinds = kinds.collect::<std::collections::HashSet<_>>().len();
     let speed = f64::from(iterations) / seconds;
-    println!("  {NIGHTS} nights, {iterations} iterations, {kinds} reasons to stop");
+    println!(
+        "  {NIGHTS} nights with {lanes} lanes ({at_once} used), {iterations} iterations, \
+         {processes} processes, {kinds} reasons to stop"
+    );
     println!(
         "  {:<52} {speed:>9.0} a second (at least {LEAST})",
-        "iterations, decided and checked"
+        "iterations, dispatched and checked"
     );
     assert!(speed >= LEAST, "too slow");
     let start = Instant::now();

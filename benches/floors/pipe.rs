@@ -6,12 +6,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ralph::agent::Reading;
-use ralph::core::event::Event;
-use ralph::core::id::StoryId;
-use ralph::engine::transcript::Transcript;
-use ralph::store::journal::{Journal, Scope, SqliteJournal};
+use ralph::agent::{StreamReader, any_decoder};
+use ralph::model::event::Event;
+use ralph::model::id::StoryId;
+use ralph::model::outcome::Exit;
+use ralph::runner::transcript::Transcript;
 use ralph::store::log::Log;
+use ralph::store::{Journal, Store, StorePlace};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command as AsyncCommand;
 
@@ -84,14 +85,15 @@ fn into_a_log(recorded: &Path, folder: &Path) -> Duration {
         let mut child = child.arg(WORD).arg(recorded).stdout(Stdio::piped()).spawn().unwrap();
         let mut pipe = child.stdout.take().unwrap();
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES);
-        let mut reading = Reading::new(&StoryId::try_from("US-001").unwrap(), "prompt");
+        let mut reading =
+            StreamReader::new(any_decoder(), &StoryId::try_from("US-001").unwrap(), "prompt");
         let mut chunk = Vec::with_capacity(CHUNK);
         while pipe.read_buf(&mut chunk).await.unwrap() > 0 {
             reading.push(&chunk, &mut |_| {});
             chunk = transcript.output(chunk).await;
             chunk.reserve(CHUNK);
         }
-        reading.finish(&mut |_| {});
+        reading.finish(&Exit::Code(0), None, &mut |_| {});
         assert!(transcript.finish().await.is_none());
         assert!(child.wait().await.unwrap().success());
         start.elapsed()
@@ -111,9 +113,8 @@ fn attempt(folder: &Path, recorded: &Path) -> Duration {
         .status()
         .unwrap();
     assert_eq!(status.code(), Some(3));
-    let scope = Scope { backlog: "PRD.json".to_owned(), work_tree: String::new() };
-    let journal = SqliteJournal::open(&root.join(".git/ralph/journal.db"), scope).unwrap();
-    let (events, _) = journal.read(0).unwrap();
+    let store = Store::new(StorePlace::in_folder(&root.join(".git/ralph")));
+    let (events, _) = store.journal("PRD.json").unwrap().read(0).unwrap();
     let elapsed = events.iter().find_map(|recorded| match &recorded.event {
         Event::AttemptEnded(ended) => Some(ended.elapsed_ms),
         _ => None,

@@ -3,9 +3,10 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use ralph::agent::Reading;
-use ralph::core::id::StoryId;
-use ralph::core::secrets::{Redactor, Rules};
+use ralph::agent::{StreamReader, any_decoder};
+use ralph::model::id::StoryId;
+use ralph::model::outcome::Exit;
+use ralph::text::redact::{Redactor, Rules};
 
 use crate::scan::{CHUNK, best, recordings};
 
@@ -26,13 +27,14 @@ pub fn bench() {
         });
     let read = megabytes
         / best(ROUNDS, || {
-            let mut reading = Reading::new(&StoryId::try_from("US-001").unwrap(), "prompt");
+            let mut reading =
+                StreamReader::new(any_decoder(), &StoryId::try_from("US-001").unwrap(), "prompt");
             each_chunk(&rules, &recorded, |clean| {
                 reading.push(clean, &mut |heard| {
                     black_box(heard);
                 });
             });
-            black_box(reading.finish(&mut |_| {}));
+            black_box(reading.finish(&Exit::Code(0), None, &mut |_| {}));
         });
     let floor = megabytes
         / best(ROUNDS, || {

@@ -1,7 +1,7 @@
 //! The report of a long run: what the loop does per iteration, and what the writing thread does.
 
-use ralph::core::event::{Event, Recorded};
-use ralph::report::{Extent, Report, Settings};
+use ralph::model::event::{Event, Recorded};
+use ralph::report::{AppliedSettings, Extent, RunReport};
 
 use crate::measure::{Times, tell};
 
@@ -10,7 +10,7 @@ const LATEST: usize = 100;
 const ROUNDS: usize = 20;
 
 pub fn bench() {
-    let mut report = Report::new(Settings::default());
+    let mut report = RunReport::new(AppliedSettings::default());
     let (mut first, mut last) = (Times::default(), Times::default());
     for number in 1..=ITERATIONS {
         let events = iteration(number);
@@ -31,12 +31,12 @@ pub fn bench() {
     tell("report rendered, once at the end", &whole);
 }
 
-fn rendering(report: &mut Report) -> Times {
+fn rendering(report: &mut RunReport) -> Times {
     Times::of(ROUNDS, || drop(report.render(0, Extent::Latest(LATEST)).unwrap()))
 }
 
 /// A story of its own that is closed at once.
-fn iteration(number: u32) -> Vec<Recorded> {
+pub fn iteration(number: u32) -> Vec<Recorded> {
     let (attempt, story) = (format!("attempt {number}"), format!("US-{number:05}"));
     let who = format!(r#""attempt": "{attempt}", "story": "{story}""#);
     let texts = [

@@ -4,8 +4,9 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use ralph::agent::Reading;
-use ralph::core::id::StoryId;
+use ralph::agent::{StreamReader, any_decoder};
+use ralph::model::id::StoryId;
+use ralph::model::outcome::Exit;
 
 const MEGABYTES: usize = 200;
 pub const CHUNK: usize = 256 * 1024;
@@ -19,13 +20,14 @@ pub fn bench() {
         });
     let ours = megabytes
         / best(5, || {
-            let mut reading = Reading::new(&StoryId::try_from("US-001").unwrap(), "prompt");
+            let mut reading =
+                StreamReader::new(any_decoder(), &StoryId::try_from("US-001").unwrap(), "prompt");
             for chunk in recorded.chunks(CHUNK) {
                 reading.push(chunk, &mut |heard| {
                     black_box(heard);
                 });
             }
-            black_box(reading.finish(&mut |_| {}));
+            black_box(reading.finish(&Exit::Code(0), None, &mut |_| {}));
         });
     println!(
         "  decode and scan {megabytes:.0} MB of recorded events: {ours:.0} MB/s (at least 800)"

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use git2::{Repository, StatusOptions};
-use ralph::core::id::StoryId;
-use ralph::git::WorkTree;
+use ralph::model::id::StoryId;
+use ralph::workspace::WorkTree;
 
 use crate::measure::{Times, commit_all, ms, repository, tell};
 

@@ -1,53 +1,113 @@
-//! The ways a real agent fails, event for event as Claude Code 2.1.325 showed them.
+//! Failures, event for event as recordings of Claude Code 2.1.325 show them.
+//!
+//! The values must change only when the real agent does, since the driver tells its failures apart
+//! by them.
 
 use std::io::{self, Write};
 
 use jiff::{Timestamp, tz::TimeZone};
-use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
-use super::api_error::{self, Retried};
-use super::stream::{MODEL, Stream};
+use super::step::{FailureClass, Retried};
+use super::stream::{MODEL, Stream, timestamp};
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Class {
-    UsageLimit,
-    RateLimit,
-    Overloaded,
-    Server,
-    Connection,
-    Login,
-    Billing,
-    PromptTooLong,
-    ModelNotFound,
-    TurnLimit,
-    Budget,
-    Refusal,
-    Error,
+/// A request that failed for good, as the message and the result tell it.
+struct MockApiError {
+    error: &'static str,
+    /// The fields that both have in common.
+    details: Value,
+    text: &'static str,
+}
+
+impl FailureClass {
+    /// How often the agent tried again in the recordings, where it did.
+    fn retried(self) -> Option<(Retried, u32)> {
+        match self {
+            Self::RateLimit => Some((Retried::RateLimit, 2)),
+            Self::Overloaded => Some((Retried::Overloaded, 2)),
+            Self::Server => Some((Retried::Server, 2)),
+            Self::Connection => Some((Retried::Connection, 2)),
+            Self::Login => Some((Retried::Login, 1)),
+            _ => None,
+        }
+    }
+
+    /// None: it is told in another way.
+    #[rustfmt::skip]
+    fn api_error(self) -> Option<MockApiError> {
+        let answered = |error, status: u16, kind: &str, text| {
+            let details = json!({ "api_error_status": status, "api_error_type": kind });
+            Some(MockApiError { error, details, text })
+        };
+        let unanswered = |error, api_error: &str, text| {
+            Some(MockApiError { error, details: json!({ "api_error": api_error }), text })
+        };
+        match self {
+            Self::RateLimit => answered("rate_limit", 429, "rate_limit_error",
+                "API Error: Request rejected (429) · This request would exceed your organization's rate limit of 50 requests per minute."),
+            Self::Overloaded => answered("server_error", 529, "overloaded_error",
+                "API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment."),
+            Self::Server => answered("server_error", 500, "api_error",
+                "API Error: 500 Internal server error. This is a server-side issue, usually temporary — try again in a moment."),
+            Self::Login => answered("authentication_failed", 401, "authentication_error",
+                "Invalid API key · Fix external API key"),
+            Self::Billing => answered("billing_error", 400, "invalid_request_error",
+                "Credit balance is too low"),
+            Self::PromptTooLong => answered("invalid_request", 400, "invalid_request_error",
+                "Prompt is too long · the request is ~1234567 tokens (limit 1000000)"),
+            Self::ModelNotFound => answered("model_not_found", 404, "not_found_error",
+                "There's an issue with the selected model (mock). It may not exist or you may not have access to it. Run --model to pick a different model."),
+            Self::Connection => unanswered("server_error", "connection_failed",
+                "API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED)"),
+            // An error that is none of the others: an answer longer than answers may be.
+            Self::Error => unanswered("max_output_tokens", "max_output_tokens",
+                "API Error: Claude's response exceeded the 128000 output token maximum. To configure this behavior, set the CLAUDE_CODE_MAX_OUTPUT_TOKENS environment variable."),
+            Self::UsageLimit | Self::TurnLimit | Self::Budget | Self::Refusal => None,
+        }
+    }
 }
 
 impl<W: Write> Stream<W> {
     /// `resets_at`, in Unix seconds, matters to a usage limit only.
-    pub fn fail(&mut self, class: Class, retries: Option<u32>, resets_at: i64) -> io::Result<()> {
+    pub fn fail(
+        &mut self,
+        class: FailureClass,
+        retries: Option<u32>,
+        resets_at: i64,
+    ) -> io::Result<()> {
         if let Some((retried, usually)) = class.retried() {
             self.retries(retried, retries.unwrap_or(usually))?;
         }
-        match class {
-            Class::UsageLimit => self.usage_limit(resets_at),
-            Class::RateLimit => self.api_error(&api_error::RATE_LIMIT),
-            Class::Overloaded => self.api_error(&api_error::OVERLOADED),
-            Class::Server => self.api_error(&api_error::SERVER),
-            Class::Connection => self.api_error(&api_error::CONNECTION),
-            Class::Login => self.api_error(&api_error::LOGIN),
-            Class::Billing => self.api_error(&api_error::BILLING),
-            Class::PromptTooLong => self.api_error(&api_error::PROMPT_TOO_LONG),
-            Class::ModelNotFound => self.api_error(&api_error::MODEL_NOT_FOUND),
-            Class::TurnLimit => self.turn_limit(),
-            Class::Budget => self.budget(),
-            Class::Refusal => self.refusal(),
-            Class::Error => self.api_error(&api_error::OUTPUT_LIMIT),
+        match (class, class.api_error()) {
+            (_, Some(failed)) => {
+                let is_too_long = class == FailureClass::PromptTooLong;
+                let reason = if is_too_long { "prompt_too_long" } else { "api_error" };
+                self.synthetic(failed.text, failed.error, "stop_sequence", &failed.details)?;
+                self.failed_result(failed.text, reason, &failed.details)
+            }
+            (FailureClass::UsageLimit, _) => self.usage_limit(resets_at),
+            (FailureClass::TurnLimit, _) => self.turn_limit(),
+            (FailureClass::Budget, _) => self.budget(),
+            (_, None) => self.refusal(),
         }
+    }
+
+    pub fn retries(&mut self, retried: Retried, times: u32) -> io::Result<()> {
+        let (status, error) = match retried {
+            Retried::RateLimit => (Some(429), "rate_limit"),
+            Retried::Overloaded => (Some(529), "overloaded"),
+            Retried::Server => (Some(500), "server_error"),
+            Retried::Connection => (None, "unknown"),
+            Retried::Login => (Some(401), "authentication_failed"),
+        };
+        for attempt in 1..=times {
+            self.event(json!({
+                "type": "system", "subtype": "api_retry", "attempt": attempt, "max_retries": times,
+                "retry_delay_ms": 250_u64 << attempt.min(7), "error_status": status, "error": error,
+            }))?;
+        }
+        Ok(())
     }
 
     fn usage_limit(&mut self, resets_at: i64) -> io::Result<()> {
@@ -67,11 +127,9 @@ impl<W: Write> Stream<W> {
             "api_error": "usage_limit_reached",
         });
         let mut message = details.clone();
-        if let Some(message) = message.as_object_mut() {
-            message.insert("api_error_params".to_owned(), json!({ "rate_limit_info": info }));
-        }
-        self.synthetic(&text, "rate_limit", "stop_sequence", message)?;
-        self.failed_result(&text, "api_error", details)
+        message["api_error_params"] = json!({ "rate_limit_info": info });
+        self.synthetic(&text, "rate_limit", "stop_sequence", &message)?;
+        self.failed_result(&text, "api_error", &details)
     }
 
     fn turn_limit(&mut self) -> io::Result<()> {
@@ -111,26 +169,60 @@ impl<W: Write> Stream<W> {
         let text = "API Error: The model's safeguards flagged this message \
                     (https://www.anthropic.com/legal/aup). \
                     This sometimes happens with safe, normal conversations.";
-        self.synthetic(text, "invalid_request", "refusal", json!({}))?;
+        self.synthetic(text, "invalid_request", "refusal", &json!({}))?;
         self.failed_result(
             text,
             "api_error",
-            json!({ "stop_reason": "refusal", "safety_stops": 1 }),
+            &json!({ "stop_reason": "refusal", "safety_stops": 1 }),
         )
+    }
+
+    /// A message that did not come from the model.
+    pub fn synthetic(
+        &mut self,
+        text: &str,
+        error: &str,
+        stop_reason: &str,
+        details: &Value,
+    ) -> io::Result<()> {
+        if self.is_plain() {
+            return self.line(text.as_bytes());
+        }
+        let mut event = json!({
+            "type": "assistant",
+            "message": {
+                "id": Uuid::now_v7().to_string(), "type": "message", "role": "assistant",
+                "model": "<synthetic>", "content": [{ "type": "text", "text": text }],
+                "stop_reason": stop_reason, "stop_sequence": "",
+                "usage": { "input_tokens": 0, "output_tokens": 0 },
+            },
+            "parent_tool_use_id": null, "error": error, "is_api_error_message": true,
+            "timestamp": timestamp(),
+        });
+        extend(&mut event, details);
+        self.event(event)
+    }
+
+    /// Calls itself a success, and an error in the same breath, as the real one does.
+    pub fn failed_result(
+        &mut self,
+        text: &str,
+        terminal_reason: &str,
+        details: &Value,
+    ) -> io::Result<()> {
+        let mut ending = json!({
+            "subtype": "success", "is_error": true, "terminal_reason": terminal_reason,
+            "stop_reason": "stop_sequence", "api_error_status": null, "result": text,
+        });
+        extend(&mut ending, details);
+        self.result(ending)
     }
 }
 
-impl Class {
-    /// How often the agent tried again in the recordings, where it did.
-    fn retried(self) -> Option<(Retried, u32)> {
-        match self {
-            Self::RateLimit => Some((Retried::RateLimit, 2)),
-            Self::Overloaded => Some((Retried::Overloaded, 2)),
-            Self::Server => Some((Retried::Server, 2)),
-            Self::Connection => Some((Retried::Connection, 2)),
-            Self::Login => Some((Retried::Login, 1)),
-            _ => None,
-        }
+/// Adds the fields of one object to another.
+fn extend(event: &mut Value, more: &Value) {
+    if let (Some(fields), Value::Object(more)) = (event.as_object_mut(), more) {
+        fields.extend(more.clone());
     }
 }
 

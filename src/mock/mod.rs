@@ -7,30 +7,22 @@
 //! It must never reach the network, cost money, or keep anything between two
 //! processes: which attempt this is comes from the driver, in the environment.
 
-mod api_error;
 mod failure;
-mod flood;
-mod grandchild;
 mod perform;
-mod result;
-mod scene;
 mod script;
 mod step;
 mod stream;
 mod tools;
-mod tree;
-mod written;
 
 #[cfg(test)]
 mod tests;
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use perform::{Ending, perform};
-use scene::Scene;
+use perform::{MockEnd, perform};
 pub use script::ScriptError;
-use script::{Attempt, Script};
+use script::{MockAttempt, Scene, Script};
 use serde_json::Value;
 
 /// A script that cannot be played, or an environment that cannot be right.
@@ -38,31 +30,25 @@ const CANNOT_PLAY: u8 = 2;
 /// Whoever read our output is gone: what a shell shows for a process that SIGPIPE ended.
 const NOBODY_LISTENS: u8 = 141;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Without one, every story gets a small file and is claimed complete.
-    pub script: Option<PathBuf>,
-    /// Standard input has a message per line, the prompt first, and stays open.
-    pub takes_messages: bool,
-}
-
 /// Refuses a bad script before a run starts.
 pub fn check_script(path: &Path) -> Result<(), ScriptError> {
     Script::load(path, |source| source).map(|_| ())
 }
 
 /// Runs as the agent process: reads the prompt from standard input, plays the
-/// script to standard output, and returns the exit code.
-pub fn play(options: &Options) -> u8 {
-    match prepare(options) {
-        Ok((scene, attempt)) => play_attempt(scene, &attempt, options.takes_messages),
+/// script to standard output, and returns the exit code. Without a script, every story gets a small
+/// file and is claimed complete. `takes_messages`: standard input has a message per line, the prompt
+/// first, and stays open.
+pub fn play(script: Option<&Path>, takes_messages: bool) -> u8 {
+    match prepare(script) {
+        Ok((scene, attempt)) => play_attempt(scene, &attempt, takes_messages),
         Err(problem) => complain(&problem, CANNOT_PLAY),
     }
 }
 
-fn prepare(options: &Options) -> Result<(Scene, Attempt), String> {
+fn prepare(script: Option<&Path>) -> Result<(Scene, MockAttempt), String> {
     let scene = Scene::from_environment()?;
-    let script = match &options.script {
+    let script = match script {
         Some(path) => {
             Script::load(path, |source| scene.fill_in(&source)).map_err(|e| e.to_string())?
         }
@@ -72,7 +58,7 @@ fn prepare(options: &Options) -> Result<(Scene, Attempt), String> {
     Ok((scene, attempt))
 }
 
-fn play_attempt(mut scene: Scene, attempt: &Attempt, takes_messages: bool) -> u8 {
+fn play_attempt(mut scene: Scene, attempt: &MockAttempt, takes_messages: bool) -> u8 {
     if attempt.ignores_term()
         && let Err(problem) = swallow_term()
     {
@@ -82,8 +68,8 @@ fn play_attempt(mut scene: Scene, attempt: &Attempt, takes_messages: bool) -> u8
         scene.prompt = if takes_messages { read_message() } else { read_prompt() };
     }
     match perform(&scene, attempt, io::stdout().lock()) {
-        Ok(Ending::Exit(code)) => code,
-        Ok(Ending::Hang) => hang(),
+        Ok(MockEnd::Exit(code)) => code,
+        Ok(MockEnd::Hang) => hang(),
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => NOBODY_LISTENS,
         Err(e) => complain(&e.to_string(), 1),
     }

@@ -3,23 +3,19 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use super::scene::Scene;
-use super::script::Attempt;
-use super::step::{Escalate, EscalateKind, Flood, Step};
+use super::script::{MockAttempt, Scene};
+use super::step::{Escalate, EscalateKind, MockStep};
 use super::stream::Stream;
-use super::{flood, grandchild, tools, tree};
+use super::tools;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum MockEnd {
     Exit(u8),
     /// Silent until somebody ends the process.
     Hang,
 }
 
-/// Whether the next step follows.
-type Next = ControlFlow<Ending>;
-
-pub fn perform(scene: &Scene, attempt: &Attempt, out: impl Write) -> io::Result<Ending> {
+pub fn perform(scene: &Scene, attempt: &MockAttempt, out: impl Write) -> io::Result<MockEnd> {
     let mut stream = Stream::new(out, attempt.plain);
     if attempt.init {
         stream.init(&scene.folder.to_string_lossy())?;
@@ -30,67 +26,72 @@ pub fn perform(scene: &Scene, attempt: &Attempt, out: impl Write) -> io::Result<
         }
     }
     stream.success()?;
-    Ok(Ending::Exit(0))
+    Ok(MockEnd::Exit(0))
 }
 
-fn play<W: Write>(step: &Step, scene: &Scene, stream: &mut Stream<W>) -> io::Result<Next> {
+fn play<W: Write>(
+    step: &MockStep,
+    scene: &Scene,
+    stream: &mut Stream<W>,
+) -> io::Result<ControlFlow<MockEnd>> {
     match step {
-        Step::Fail { fail, resets_in, retries } => {
+        MockStep::Fail { fail, resets_in, retries } => {
             stream.fail(*fail, *retries, scene.second_after(*resets_in))?;
-            Ok(Break(Ending::Exit(1)))
+            Ok(Break(MockEnd::Exit(1)))
         }
-        Step::Exit { exit, result } => {
+        MockStep::Exit { exit, result } => {
             if *result {
                 stream.success()?;
             }
-            Ok(Break(Ending::Exit(*exit)))
+            Ok(Break(MockEnd::Exit(*exit)))
         }
-        Step::NoResult {} => Ok(Break(Ending::Exit(0))),
-        Step::Hang { .. } => Ok(Break(Ending::Hang)),
-        Step::HangAfterResult {} => stream.success().map(|()| Break(Ending::Hang)),
+        MockStep::NoResult {} => Ok(Break(MockEnd::Exit(0))),
+        MockStep::Hang { .. } => Ok(Break(MockEnd::Hang)),
+        MockStep::HangAfterResult {} => stream.success().map(|()| Break(MockEnd::Hang)),
         _ => act(step, scene, stream).map(Continue),
     }
 }
 
-fn act<W: Write>(step: &Step, scene: &Scene, stream: &mut Stream<W>) -> io::Result<()> {
+fn act<W: Write>(step: &MockStep, scene: &Scene, stream: &mut Stream<W>) -> io::Result<()> {
     match step {
-        Step::Write { write, text, append } => tools::write(stream, scene, write, text, *append)?,
-        Step::Delete { delete } => tools::delete(stream, scene, delete)?,
-        Step::Run { run } => tools::run(stream, scene, run)?,
-        Step::Denied { denied } => tools::denied(stream, denied)?,
-        Step::Sleep { sleep } => std::thread::sleep(*sleep),
-        Step::Cost { cost } => stream.totals.cost = *cost,
-        Step::Turns { turns } => stream.totals.stated_turns = Some(*turns),
-        Step::Tokens { tokens } => stream.totals.stated_tokens = Some(*tokens),
-        Step::Model { model } => stream.totals.model = Some(model.clone()),
-        Step::Retry { retry, times } => stream.retries(*retry, times.unwrap_or(1))?,
-        Step::Grandchild(left) => grandchild::leave(left, scene)?,
-        Step::Tree(wanted) => tree::grow(wanted, scene)?,
+        MockStep::Write { write, text, append } => {
+            tools::write(stream, scene, write, text, *append)?
+        }
+        MockStep::Delete { delete } => tools::delete(stream, scene, delete)?,
+        MockStep::Run { run } => tools::run(stream, scene, run)?,
+        MockStep::Denied { denied } => tools::denied(stream, denied)?,
+        MockStep::Sleep { sleep } => std::thread::sleep(*sleep),
+        MockStep::Cost { cost } => stream.totals.cost = *cost,
+        MockStep::Turns { turns } => stream.totals.stated_turns = Some(*turns),
+        MockStep::Tokens { tokens } => stream.totals.stated_tokens = Some(*tokens),
+        MockStep::Model { model } => stream.totals.model = Some(model.clone()),
+        MockStep::Retry { retry, times } => stream.retries(*retry, times.unwrap_or(1))?,
+        MockStep::Grandchild(left) => tools::leave_process(left, scene)?,
+        MockStep::Tree(wanted) => tools::leave_tree(wanted, scene)?,
         _ => speak(step, scene, stream)?,
     }
     Ok(())
 }
 
-fn speak<W: Write>(step: &Step, scene: &Scene, stream: &mut Stream<W>) -> io::Result<()> {
+fn speak<W: Write>(step: &MockStep, scene: &Scene, stream: &mut Stream<W>) -> io::Result<()> {
     match step {
-        Step::Say { say } => stream.text(say),
-        Step::Thinking { thinking } => stream.thinking(thinking),
-        Step::Subagent { subagent } => stream.subagent(subagent),
-        Step::Escalate { escalate } => stream.text(&escalation(escalate)),
-        Step::Claim { claim: Some(other) } => stream.text(&format!("Task {other} complete")),
-        Step::Claim { claim: None } | Step::Complete {} | Step::FalseClaim {} => {
+        MockStep::Say { say } => stream.text(say),
+        MockStep::Thinking { thinking } => stream.thinking(thinking),
+        MockStep::Subagent { subagent } => stream.subagent(subagent),
+        MockStep::Escalate { escalate } => stream.text(&escalation(escalate)),
+        MockStep::Claim { claim: Some(other) } => stream.text(&format!("Task {other} complete")),
+        MockStep::Claim { claim: None } | MockStep::Complete {} | MockStep::FalseClaim {} => {
             stream.text(&format!("Task {} complete", scene.story))
         }
-        Step::Promise {} => stream.text("<promise>DONE</promise>"),
-        Step::Raw { raw } => stream.line(raw.as_bytes()),
-        Step::Stderr { stderr } => writeln!(io::stderr(), "{stderr}"),
-        Step::Output { output: Flood::Mb(mb) } => flood::lines(stream, *mb),
-        Step::Output { output: Flood::LineMb(mb) } => flood::one_line(stream, *mb),
-        Step::Hear {} => {
+        MockStep::Promise {} => stream.text("<promise>DONE</promise>"),
+        MockStep::Raw { raw } => stream.line(raw.as_bytes()),
+        MockStep::Stderr { stderr } => writeln!(io::stderr(), "{stderr}"),
+        MockStep::Output { output } => tools::flood(stream, *output),
+        MockStep::Hear {} => {
             let heard = super::read_message();
             stream.text(&format!("I was told: {}", String::from_utf8_lossy(&heard)))
         }
-        Step::EchoPrompt { echo_prompt: true } => stream.line(&scene.prompt),
+        MockStep::EchoPrompt { echo_prompt: true } => stream.line(&scene.prompt),
         _ => Ok(()),
     }
 }

@@ -8,12 +8,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use super::api_error::Retried;
-use super::failure::Class;
-use super::grandchild::Grandchild;
-use super::scene::Scene;
-use super::tree::Tree;
-
 /// Steps that stand alone as a word.
 pub const WORDS: &[&str] = &[
     "complete",
@@ -57,7 +51,7 @@ pub const TAG: &str = "";
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Step {
+pub enum MockStep {
     Say {
         say: String,
     },
@@ -103,7 +97,7 @@ pub enum Step {
         turns: u64,
     },
     Tokens {
-        tokens: Tokens,
+        tokens: MockTokens,
     },
     Model {
         model: String,
@@ -113,7 +107,7 @@ pub enum Step {
         times: Option<u32>,
     },
     Fail {
-        fail: Class,
+        fail: FailureClass,
         #[serde(default = "an_hour", deserialize_with = "duration")]
         resets_in: Duration,
         retries: Option<u32>,
@@ -149,7 +143,7 @@ pub enum Step {
 /// What the model is said to have read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tokens {
+pub struct MockTokens {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
@@ -191,23 +185,75 @@ pub enum Flood {
     LineMb(u64),
 }
 
-impl Step {
-    /// What the agent does without a script.
-    pub fn unscripted(scene: &Scene) -> Vec<Self> {
-        let Scene { story, attempt, stages, .. } = scene;
-        let path = format!("mock/{story}.md");
-        let text = format!("# {story}\n\nWritten by ralph's mock agent, attempt {attempt}.\n");
-        let claim = match stages.is_empty() {
-            true => format!("Task {story} complete"),
-            false => stages.join("\n"),
-        };
-        vec![
-            Self::Say { say: format!("Working on {story}.") },
-            Self::Write { write: PathBuf::from(&path), text, append: false },
-            Self::Say { say: format!("Wrote {path}.\n\n{claim}") },
-        ]
-    }
+/// The failures the agent tries again before it gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Retried {
+    RateLimit,
+    Overloaded,
+    Server,
+    Connection,
+    Login,
+}
 
+/// The ways a real agent fails.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureClass {
+    UsageLimit,
+    RateLimit,
+    Overloaded,
+    Server,
+    Connection,
+    Login,
+    Billing,
+    PromptTooLong,
+    ModelNotFound,
+    TurnLimit,
+    Budget,
+    Refusal,
+    Error,
+}
+
+/// A process that outlives the agent.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grandchild {
+    pub grandchild: Kinship,
+    pub command: Option<String>,
+    pub pid_file: Option<PathBuf>,
+    /// Keeps the agent's standard output open.
+    #[serde(default)]
+    pub holds_output: bool,
+    /// Without the environment by which the driver could know it.
+    #[serde(default)]
+    pub clean_env: bool,
+}
+
+/// How a process that is left behind is related to the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kinship {
+    /// A child in the agent's own process group and session.
+    Plain,
+    /// A child in a session of its own.
+    Setsid,
+    /// In a session of its own, and its parent is gone.
+    DoubleFork,
+}
+
+/// Many processes that outlive the agent.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tree {
+    /// How many processes there are in it.
+    pub tree: u32,
+    /// None of them ends when it is only asked to.
+    #[serde(default)]
+    pub ignore_term: bool,
+}
+
+impl MockStep {
     pub fn ends_the_attempt(&self) -> bool {
         matches!(
             self,

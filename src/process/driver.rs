@@ -2,42 +2,66 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 
-use rustix::process::{Pid, Signal, kill_process};
-use serde::Serialize;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
-use tokio::sync::watch;
 
-use super::message::{Input, Order, Report};
+use super::message::{Input, Order, SupervisorReport};
 
-/// A larger pipe than the default means far fewer switches between agent and driver.
+/// A larger pipe saves context switches between agent and driver.
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: usize = 1024 * 1024;
 
-/// How to start a supervisor: this program, told to be one.
-#[derive(Clone, Debug)]
+/// Starts supervisors: this program with a hidden subcommand. One is kept on standby, so that a
+/// process need not wait for its supervisor to start.
+#[derive(Clone)]
 pub struct Supervisor {
-    pub program: PathBuf,
-    /// Names of programs that it leaves alone.
-    pub keep: Vec<String>,
+    program: PathBuf,
+    /// Names of programs that it does not end.
+    keep: Vec<String>,
+    standby: Arc<StandbySlot>,
 }
 
-/// What runs, where, with what.
-#[derive(Clone, Debug)]
+/// A supervisor that waits for its spec.
+struct Standby {
+    process: Child,
+    control: StdStream,
+}
+
+#[derive(Default)]
+struct StandbySlot(Mutex<Option<Standby>>);
+
+impl Drop for StandbySlot {
+    /// It has no children, so it can be killed. It is waited for, so that a run leaves no process.
+    fn drop(&mut self) {
+        let left = self.0.get_mut().ok().and_then(Option::take);
+        let Some(Standby { mut process, .. }) = left else { return };
+        let pid = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if process.start_kill().is_ok() && pid.is_some() {
+            let _ = waitpid(pid, WaitOptions::empty());
+        }
+    }
+}
+
+/// A process to start.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
     pub program: OsString,
     pub args: Vec<OsString>,
     pub dir: PathBuf,
     /// Set, or removed when None. Everything else is inherited.
     pub env: Vec<(OsString, Option<OsString>)>,
-    /// A file that becomes its standard input; None: it stays open for what is `said`.
+    /// A file for its standard input; None: it stays open for messages.
     pub input: Option<PathBuf>,
 }
 
@@ -45,7 +69,7 @@ pub struct Spec {
 #[error("cannot start a process: {0}")]
 pub struct SpawnError(#[from] io::Error);
 
-/// A supervised process. Dropping it cuts the life line: everything below is killed.
+/// A supervised process. Dropping it closes the socket, which kills everything below.
 pub struct Running {
     pub stdout: ChildStdout,
     pub stderr: ChildStderr,
@@ -53,8 +77,7 @@ pub struct Running {
     supervisor: Child,
 }
 
-/// The agent itself. On Linux it is held by a handle, so that its number cannot become somebody
-/// else's.
+/// The agent itself. On Linux a pidfd makes sure that its pid is not reused.
 pub struct Leader {
     pid: Pid,
     #[cfg(target_os = "linux")]
@@ -62,7 +85,7 @@ pub struct Leader {
 }
 
 impl Leader {
-    /// None when it has ended already.
+    /// None if it has ended already.
     pub fn hold(pid: i32) -> Option<Self> {
         let pid = Pid::from_raw(pid)?;
         Some(Self {
@@ -72,7 +95,7 @@ impl Leader {
         })
     }
 
-    /// For an agent whose supervisor was killed: it and its group, as far as that can be told.
+    /// Kills an agent whose supervisor is gone, with its process group.
     pub fn kill(&self) {
         #[cfg(target_os = "linux")]
         if rustix::process::pidfd_send_signal(&self.handle, Signal::KILL).is_err() {
@@ -89,24 +112,46 @@ pub struct Control {
 }
 
 impl Supervisor {
-    pub fn spawn(&self, spec: &Spec) -> Result<Running, SpawnError> {
-        let (ours, theirs) = StdStream::pair()?;
-        ours.set_nonblocking(true)?;
+    pub fn new(program: PathBuf, keep: Vec<String>) -> Self {
+        Self { program, keep, standby: Arc::default() }
+    }
+
+    /// Prepares one for the next process. If that fails, it is started on demand.
+    pub fn prepare(&self) {
+        if let Ok(mut standby) = self.standby.0.lock() {
+            *standby = standby.take().or_else(|| self.start().ok());
+        }
+    }
+
+    fn start(&self) -> io::Result<Standby> {
+        let (control, theirs) = StdStream::pair()?;
         let mut command = Command::new(&self.program);
-        command.arg("supervise");
-        if let Some(input) = &spec.input {
-            command.arg("--input").arg(input);
-        }
+        command.args(["supervise", "--standby"]);
         command.args(self.keep.iter().map(|name| format!("--keep={name}")));
-        command.arg("--").arg(&spec.program).args(&spec.args).current_dir(&spec.dir);
-        for (key, value) in &spec.env {
-            match value {
-                Some(value) => command.env(key, value),
-                None => command.env_remove(key),
-            };
-        }
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
-        let mut supervisor = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        Ok(Standby { process, control })
+    }
+
+    /// The one on standby, unless an agent killed or stopped it.
+    fn take_standby(&self) -> Option<Standby> {
+        let mut standby = self.standby.0.lock().ok()?.take()?;
+        let is_alive = matches!(standby.process.try_wait(), Ok(None));
+        let pid = i32::try_from(standby.process.id()?).ok().and_then(Pid::from_raw)?;
+        (is_alive && kill_process(pid, Signal::CONT).is_ok()).then_some(standby)
+    }
+
+    pub fn spawn(&self, spec: &Spec) -> Result<Running, SpawnError> {
+        let mut task = serde_json::to_vec(spec).map_err(io::Error::other)?;
+        task.push(b'\n');
+        let assign = |standby: Standby| (&standby.control).write_all(&task).map(|()| standby);
+        let assigned = self.take_standby().and_then(|standby| assign(standby).ok());
+        let standby = match assigned {
+            Some(standby) => standby,
+            None => assign(self.start()?)?,
+        };
+        let Standby { process: mut supervisor, control: ours } = standby;
+        ours.set_nonblocking(true)?;
         let pipes = (supervisor.stdout.take(), supervisor.stderr.take());
         let (Some(stdout), Some(stderr)) = pipes else {
             return Err(io::Error::other("the pipes of a new process are missing").into());
@@ -121,7 +166,7 @@ impl Supervisor {
 
 #[cfg(target_os = "linux")]
 fn enlarge(pipe: &ChildStdout) {
-    // The default size serves too, when the user's quota of pipe memory is used up.
+    // Fails if the user's quota of pipe memory is used up; the default size works too.
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
 }
 
@@ -129,7 +174,7 @@ fn enlarge(pipe: &ChildStdout) {
 fn enlarge(_pipe: &ChildStdout) {}
 
 impl Running {
-    /// An agent may have stopped its supervisor: it has to go on to obey.
+    /// Resumes the supervisor first, because an agent may have stopped it.
     pub async fn order(&mut self, order: Order) {
         let pid = self.supervisor.id().and_then(|id| i32::try_from(id).ok());
         if let Some(pid) = pid.and_then(Pid::from_raw) {
@@ -138,7 +183,7 @@ impl Running {
         self.control.tell(&order).await;
     }
 
-    /// Onto its standard input. One that does not read keeps nobody waiting.
+    /// Writes to its standard input, without blocking if it does not read.
     pub async fn say(&mut self, text: String) {
         self.control.tell(&Input::Write(text)).await;
     }
@@ -147,14 +192,14 @@ impl Running {
         self.control.tell(&Input::Close).await;
     }
 
-    /// The supervisor itself, after its last report.
+    /// Waits for the supervisor's exit, after its last report.
     pub async fn supervisor_ended(&mut self) {
         let _ = self.supervisor.wait().await;
     }
 }
 
 impl Control {
-    /// The supervisor that cannot be told any more has already ended.
+    /// A failed write means that the supervisor has ended.
     async fn tell(&mut self, what: &impl Serialize) {
         if let Ok(mut line) = serde_json::to_vec(what) {
             line.push(b'\n');
@@ -162,25 +207,13 @@ impl Control {
         }
     }
 
-    /// The next report, or None when the supervisor has ended. Safe to drop half-way.
-    pub async fn report(&mut self) -> Option<Report> {
+    /// The next report, or None if the supervisor has ended. Cancel-safe.
+    pub async fn report(&mut self) -> Option<SupervisorReport> {
         loop {
             let line = self.reports.next_line().await.ok().flatten()?;
             if let Ok(report) = serde_json::from_str(&line) {
                 return Some(report);
             }
-        }
-    }
-}
-
-/// Resolves once per order.
-pub async fn ordered(stop: &mut watch::Receiver<Option<Order>>) -> Order {
-    loop {
-        if stop.changed().await.is_err() {
-            return std::future::pending().await;
-        }
-        if let Some(order) = *stop.borrow_and_update() {
-            return order;
         }
     }
 }

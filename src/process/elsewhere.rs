@@ -1,12 +1,12 @@
-//! Processes by way of `ps`, where there is no `/proc`.
+//! Processes through `ps`, where there is no `/proc`.
 
 use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::tree::Seen;
+use super::tree::ProcessFacts;
 
-pub fn processes() -> Vec<Seen> {
+pub fn processes() -> Vec<ProcessFacts> {
     let Ok(listing) = Command::new("/bin/ps").args(["-A", "-o", "pid=,ppid=,ucomm="]).output()
     else {
         return Vec::new();
@@ -14,26 +14,26 @@ pub fn processes() -> Vec<Seen> {
     String::from_utf8_lossy(&listing.stdout).lines().filter_map(parse).collect()
 }
 
-fn parse(line: &str) -> Option<Seen> {
+fn parse(line: &str) -> Option<ProcessFacts> {
     let mut fields = line.split_ascii_whitespace();
     let pid = fields.next()?.parse().ok()?;
     let parent = fields.next()?.parse().ok()?;
     let name = fields.collect::<Vec<_>>().join(" ");
-    Some(Seen { pid, name, parent, started: 0 })
+    Some(ProcessFacts { pid, name, parent, started: 0 })
 }
 
-pub fn signal(_seen: &Seen, pid: Pid, signal: Signal) {
+pub fn signal(_seen: &ProcessFacts, pid: Pid, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
-/// `ps` tells the name already.
-pub fn program_names(_seen: &Seen) -> Vec<String> {
+/// `ps` already gives the name.
+pub fn program_names(_seen: &ProcessFacts) -> Vec<String> {
     Vec::new()
 }
 
-/// Never: `ps` prints an environment as words after the arguments, so that an argument can look
-/// like an entry, and the system hides the environment of its own programs altogether. What cannot
-/// be proven is not signalled.
-pub fn carries(_seen: &Seen, _entry: &[u8], _since: i64) -> bool {
+/// Never: `ps` prints the environment as words after the arguments, so an argument can look like an
+/// entry, and the system hides the environment of its own programs. What cannot be proved is not
+/// signalled.
+pub fn carries(_seen: &ProcessFacts, _entry: &[u8], _since: i64) -> bool {
     false
 }

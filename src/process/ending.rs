@@ -8,29 +8,29 @@ use rustix::process::Signal;
 use super::message::Order;
 use super::tree::Found;
 
-/// Between two looks.
+/// Between two scans.
 pub const POLL: Duration = Duration::from_millis(5);
-/// A process whose parent ends during a look can be missed by it, but not by the next one too.
-const LOOKS: u32 = 2;
+/// A process whose parent ends during one scan can be missed by it, but not by the next.
+const SCANS: u32 = 2;
 
 /// How long the ending may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    /// What was told to end has so long before it is killed.
+pub struct EndPolicy {
+    /// From SIGTERM to SIGKILL.
     pub grace: Duration,
-    /// SIGKILL may take so long before a process counts as not killable.
+    /// After SIGKILL, until a process counts as not killable.
     pub kill: Duration,
 }
 
-impl Default for Patience {
+impl Default for EndPolicy {
     fn default() -> Self {
         Self { grace: Duration::from_secs(5), kill: Duration::from_secs(10) }
     }
 }
 
-/// How far the ending has gone; it only ever goes on.
+/// How far the ending has gone; it never goes back.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum EndStage {
     NotYet,
     Asked,
     Terminating(Instant),
@@ -38,26 +38,26 @@ enum Stage {
 }
 
 #[derive(Debug)]
-pub struct Ending {
-    patience: Patience,
-    stage: Stage,
-    /// Looks in a row that found nothing to end.
-    empty_looks: u32,
-    /// The last look found something that is left alone.
+pub struct TreeEnding {
+    patience: EndPolicy,
+    stage: EndStage,
+    /// Scans in a row that found nothing to end.
+    empty_scans: u32,
+    /// The last scan found a kept process.
     keeps_something: bool,
-    /// When what there is was last looked at.
+    /// The last scan.
     looked: Option<Instant>,
-    /// Names of what had to be told to end, for the log.
+    /// Names of signalled processes, for the log.
     ended: Vec<String>,
     named: HashSet<i32>,
 }
 
-impl Ending {
-    pub fn new(patience: Patience) -> Self {
+impl TreeEnding {
+    pub fn new(patience: EndPolicy) -> Self {
         Self {
             patience,
-            stage: Stage::NotYet,
-            empty_looks: 0,
+            stage: EndStage::NotYet,
+            empty_scans: 0,
             keeps_something: false,
             looked: None,
             ended: Vec::new(),
@@ -67,19 +67,19 @@ impl Ending {
 
     pub fn order(&mut self, order: Order) {
         self.stage = match (self.stage, order) {
-            (Stage::Killing(since), _) => Stage::Killing(since),
-            (_, Order::Kill) => Stage::Killing(Instant::now()),
-            (Stage::NotYet, Order::Stop) => Stage::Asked,
+            (EndStage::Killing(since), _) => EndStage::Killing(since),
+            (_, Order::Kill) => EndStage::Killing(Instant::now()),
+            (EndStage::NotYet, Order::Stop) => EndStage::Asked,
             (stage, Order::Stop) => stage,
         };
     }
 
     pub fn has_begun(&self) -> bool {
-        !matches!(self.stage, Stage::NotYet)
+        !matches!(self.stage, EndStage::NotYet)
     }
 
-    /// A look now would lead to a signal, or could tell that it is over. Not again for each of a
-    /// thousand that have ended meanwhile: looking takes longer than dying.
+    /// A scan now would lead to a signal, or could show that it is over. Limited in rate, because a
+    /// scan takes longer than a process takes to die.
     pub fn wants_a_look(&self) -> bool {
         (self.is_due() || self.keeps_something)
             && self.looked.is_none_or(|last| last.elapsed() >= POLL)
@@ -87,25 +87,27 @@ impl Ending {
 
     fn is_due(&self) -> bool {
         match self.stage {
-            Stage::NotYet => false,
-            Stage::Terminating(since) => since.elapsed() > self.patience.grace,
-            Stage::Asked | Stage::Killing(_) => true,
+            EndStage::NotYet => false,
+            EndStage::Terminating(since) => since.elapsed() > self.patience.grace,
+            EndStage::Asked | EndStage::Killing(_) => true,
         }
     }
 
-    /// Does what is due about what a look found.
+    /// Signals what a scan found, if due.
     pub fn act_on(&mut self, found: &Found) {
-        self.empty_looks = if found.others.is_empty() { self.empty_looks + 1 } else { 0 };
+        self.empty_scans = if found.others.is_empty() { self.empty_scans + 1 } else { 0 };
         self.keeps_something = !found.kept.is_empty();
         self.looked = Some(Instant::now());
         if !self.is_due() {
             return;
         }
-        // SIGKILL again and again: what forks faster than it is counted is caught in a later look.
+        // SIGKILL repeatedly: a later scan catches what forks faster than one scan.
         let (stage, signal) = match self.stage {
-            Stage::NotYet | Stage::Asked => (Stage::Terminating(Instant::now()), Signal::TERM),
-            Stage::Terminating(_) => (Stage::Killing(Instant::now()), Signal::KILL),
-            killing @ Stage::Killing(_) => (killing, Signal::KILL),
+            EndStage::NotYet | EndStage::Asked => {
+                (EndStage::Terminating(Instant::now()), Signal::TERM)
+            }
+            EndStage::Terminating(_) => (EndStage::Killing(Instant::now()), Signal::KILL),
+            killing @ EndStage::Killing(_) => (killing, Signal::KILL),
         };
         self.stage = stage;
         for process in &found.others {
@@ -116,9 +118,9 @@ impl Ending {
         }
     }
 
-    /// Nothing but what is kept is left, as far as looking can tell.
+    /// Only kept processes are left, as far as scans show.
     pub fn is_over(&self) -> bool {
-        self.empty_looks >= LOOKS
+        self.empty_scans >= SCANS
     }
 
     pub fn keeps_something(&self) -> bool {
@@ -127,7 +129,7 @@ impl Ending {
 
     /// Even SIGKILL did not end everything.
     pub fn is_in_vain(&self) -> bool {
-        matches!(self.stage, Stage::Killing(since) if since.elapsed() > self.patience.kill)
+        matches!(self.stage, EndStage::Killing(since) if since.elapsed() > self.patience.kill)
     }
 
     pub fn ended(&self) -> &[String] {

@@ -1,4 +1,4 @@
-//! Processes by way of `/proc`.
+//! Processes through `/proc`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,9 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
-use super::tree::Seen;
+use super::tree::ProcessFacts;
 
-pub fn processes() -> Vec<Seen> {
+pub fn processes() -> Vec<ProcessFacts> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -18,17 +18,17 @@ pub fn processes() -> Vec<Seen> {
         .collect()
 }
 
-/// Holding a pidfd first makes the check and the signal speak of the same process.
-pub fn signal(seen: &Seen, pid: Pid, signal: Signal) {
+/// A pidfd makes sure that check and signal mean the same process.
+pub fn signal(seen: &ProcessFacts, pid: Pid, signal: Signal) {
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
     if is_still(seen) {
-        // It may have ended by itself meanwhile, which is what is wanted.
+        // It may have ended by itself.
         let _ = pidfd_send_signal(handle, signal);
     }
 }
 
 /// The names of its file and of its first argument.
-pub fn program_names(seen: &Seen) -> Vec<String> {
+pub fn program_names(seen: &ProcessFacts) -> Vec<String> {
     let file = fs::read_link(format!("/proc/{}/exe", seen.pid)).unwrap_or_default();
     let words = fs::read(format!("/proc/{}/cmdline", seen.pid)).unwrap_or_default();
     let first = words.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -37,9 +37,9 @@ pub fn program_names(seen: &Seen) -> Vec<String> {
     [name(&file), name(Path::new(&*first))].into_iter().flatten().collect()
 }
 
-/// Whether it is this user's, began at that time (milliseconds since the epoch) or later, and has
+/// It belongs to this user, began at that time (milliseconds since the epoch) or later, and has
 /// exactly this entry in its environment.
-pub fn carries(seen: &Seen, entry: &[u8], since: i64) -> bool {
+pub fn carries(seen: &ProcessFacts, entry: &[u8], since: i64) -> bool {
     fs::read(format!("/proc/{}/environ", seen.pid)).is_ok_and(|all| has(&all, entry))
         && is_ours(seen)
         && began(seen).is_some_and(|began| began >= since)
@@ -47,21 +47,21 @@ pub fn carries(seen: &Seen, entry: &[u8], since: i64) -> bool {
 }
 
 fn has(environment: &[u8], entry: &[u8]) -> bool {
-    // What follows the last NUL is empty and no entry.
+    // The part after the last NUL is empty.
     !entry.is_empty() && environment.split(|byte| *byte == 0).any(|one| one == entry)
 }
 
-fn is_ours(seen: &Seen) -> bool {
+fn is_ours(seen: &ProcessFacts) -> bool {
     fs::metadata(format!("/proc/{}", seen.pid))
         .is_ok_and(|folder| folder.uid() == geteuid().as_raw())
 }
 
-fn is_still(seen: &Seen) -> bool {
+fn is_still(seen: &ProcessFacts) -> bool {
     read(seen.pid).is_some_and(|now| now.started == seen.started)
 }
 
-/// By the clock on the wall, as the journal counts; the system counts from its own start.
-fn began(seen: &Seen) -> Option<i64> {
+/// In wall-clock time like the journal; the system counts from boot.
+fn began(seen: &ProcessFacts) -> Option<i64> {
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
     let ticks_per_second = i64::try_from(clock_ticks_per_second()).ok()?;
@@ -72,21 +72,26 @@ fn began(seen: &Seen) -> Option<i64> {
     Some(i64::try_from(now.as_millis()).ok()? - uptime + after_boot)
 }
 
-/// None for a zombie too: it is dead, only its parent has not looked yet.
-fn read(pid: i32) -> Option<Seen> {
+/// None for a zombie too: it is dead, but not waited for yet.
+fn read(pid: i32) -> Option<ProcessFacts> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     parse(pid, &String::from_utf8_lossy(&stat))
 }
 
-/// The name stands in parentheses and may itself hold any character, `)` included.
-fn parse(pid: i32, stat: &str) -> Option<Seen> {
+/// The name is in parentheses and may contain any character, even `)`.
+fn parse(pid: i32, stat: &str) -> Option<ProcessFacts> {
     let (before, after) = stat.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
     let mut fields = after.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     let started = fields.nth(17)?.parse().ok()?;
-    (!matches!(state, "Z" | "X")).then(|| Seen { pid, name: name.to_owned(), parent, started })
+    (!matches!(state, "Z" | "X")).then(|| ProcessFacts {
+        pid,
+        name: name.to_owned(),
+        parent,
+        started,
+    })
 }
 
 #[cfg(test)]
@@ -99,7 +104,7 @@ mod tests {
         let seen = parse(7, stat);
         assert_eq!(
             seen,
-            Some(Seen { pid: 7, name: "a) b (c".to_owned(), parent: 42, started: 991 })
+            Some(ProcessFacts { pid: 7, name: "a) b (c".to_owned(), parent: 42, started: 991 })
         );
     }
 

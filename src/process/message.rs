@@ -1,4 +1,4 @@
-//! What driver and supervisor say to each other: one JSON object per line.
+//! Messages between driver and supervisor: one JSON object per line.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,19 +23,18 @@ pub enum Input {
 /// Supervisor → driver, in this order: one of the first two, `Exited`, `Gone`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Report {
+pub enum SupervisorReport {
     Spawned {
         pid: i32,
     },
     SpawnFailed {
         error: String,
     },
-    /// The agent itself has ended; what it left behind may still run.
+    /// The agent itself has ended; its children may still run.
     Exited {
-        exit: Exit,
+        exit: ProcessExit,
     },
-    /// Nothing is left of its tree, but for `survivors` that even SIGKILL did not end, and for
-    /// what the human wants `kept`.
+    /// Nothing of its tree is left, except `survivors` of SIGKILL and `kept` daemons.
     Gone {
         ended: Vec<String>,
         kept: Vec<String>,
@@ -45,7 +44,7 @@ pub enum Report {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Exit {
+pub enum ProcessExit {
     Code(i32),
     Signal(i32),
 }

@@ -1,11 +1,9 @@
-//! The process between driver and agent. See the module's theory of operation.
+//! The process between driver and agent. See the theory of operation in `process`.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -13,65 +11,66 @@ use std::thread;
 use rustix::process::{Signal, WaitOptions, getpid, setsid, wait};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::ending::{Ending, POLL, Patience};
-use super::message::{Exit, Input, Order, Report};
-use super::tree::{Found, Keep, Seen, Snapshot};
+use super::driver::Spec;
+use super::ending::{EndPolicy, POLL, TreeEnding};
+use super::message::{Input, Order, ProcessExit, SupervisorReport};
+use super::tree::{Found, KeepList, ProcessFacts, ProcessTable};
 
-/// What to run, and what it reads.
-pub struct Task {
-    pub program: OsString,
-    pub args: Vec<OsString>,
-    /// Its standard input; None: what the driver says.
-    pub input: Option<PathBuf>,
-    /// Names of programs that are left alone.
-    pub keep: Vec<String>,
-}
-
-enum Happened {
+enum SupervisorEvent {
     Ordered(Order),
     /// The driver is gone.
     LifeLineCut,
-    Reaped(i32, Exit),
-    /// Nothing is below this process any more: every orphan was adopted and has ended.
+    Reaped(i32, ProcessExit),
+    /// No children are left: every orphan was adopted and has ended.
     NoChildren,
 }
 
-/// Runs the agent and returns when nothing of it is left, or nothing more can be done about it.
-pub fn supervise(task: &Task) -> io::Result<()> {
-    // A session of its own keeps the terminal's signals and questions away from the agent.
-    // It fails only when this process leads a group already, and then it has what it needs.
+/// Runs the agent and returns when nothing of it is left, or nothing more can be done. Without a
+/// spec it is on standby: the driver's first line is the spec, and if the driver ends before that,
+/// so does this process.
+pub fn supervise(spec: Option<Spec>, keep: &[String]) -> io::Result<()> {
+    // A separate session keeps the terminal's signals and prompts away from the agent. It fails
+    // only if this process already leads a group, which is enough.
     let _ = setsid();
     adopt_orphans()?;
     let control = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
-    let (agent, input) = match spawn(task) {
+    let mut orders = BufReader::new(control.try_clone()?);
+    let Some(spec) = spec.or_else(|| assigned(&mut orders)) else { return Ok(()) };
+    let (agent, input) = match spawn(&spec) {
         Ok(spawned) => spawned,
         Err(error) => {
-            return send(&control, &Report::SpawnFailed { error: error.to_string() });
+            return send(&control, &SupervisorReport::SpawnFailed { error: error.to_string() });
         }
     };
-    let attended = attend(control, agent, input, Keep::new(&task.keep));
+    let attended = attend((control, orders), agent, input, KeepList::new(keep));
     if attended.is_err() {
-        // Nobody watches it, so it must not go on, and nothing of it.
-        let below = Snapshot::take().below(getpid().as_raw_pid(), |_| false);
+        // Without supervision it must not continue.
+        let below = ProcessTable::take().below(getpid().as_raw_pid(), |_| false);
         below.others.iter().for_each(|one| one.signal(Signal::KILL));
     }
     attended
 }
 
+fn assigned(orders: &mut impl BufRead) -> Option<Spec> {
+    let mut line = String::new();
+    orders.read_line(&mut line).ok()?;
+    serde_json::from_str(&line).ok()
+}
+
 fn attend(
-    control: UnixStream,
+    (control, orders): (UnixStream, BufReader<UnixStream>),
     agent: i32,
     input: Option<ChildStdin>,
-    keep: Keep,
+    keep: KeepList,
 ) -> io::Result<()> {
     let_go_of_the_pipes()?;
     let (sender, happened) = channel();
-    listen(control.try_clone()?, sender.clone(), feed(input)?)?;
+    listen(orders, sender.clone(), feed(input)?)?;
     obey_signals(sender.clone())?;
     reap(sender)?;
-    let ending = Ending::new(Patience::default());
-    let mut watch = Watch { control, agent, keep, happened, ending, has_exited: false };
-    watch.report(&Report::Spawned { pid: agent });
+    let ending = TreeEnding::new(EndPolicy::default());
+    let mut watch = TreeWatch { control, agent, keep, happened, ending, has_exited: false };
+    watch.report(&SupervisorReport::Spawned { pid: agent });
     watch.run();
     Ok(())
 }
@@ -82,17 +81,24 @@ fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
-fn spawn(task: &Task) -> io::Result<(i32, Option<ChildStdin>)> {
-    let input = match &task.input {
+fn spawn(spec: &Spec) -> io::Result<(i32, Option<ChildStdin>)> {
+    let input = match &spec.input {
         Some(file) => Stdio::from(File::open(file)?),
         None => Stdio::piped(),
     };
-    let mut child =
-        Command::new(&task.program).args(&task.args).stdin(input).process_group(0).spawn()?;
+    let mut command = Command::new(&spec.program);
+    command.args(&spec.args).current_dir(&spec.dir).stdin(input).process_group(0);
+    for (key, value) in &spec.env {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
+    }
+    let mut child = command.spawn()?;
     Ok((i32::try_from(child.id()).map_err(io::Error::other)?, child.stdin.take()))
 }
 
-/// Writes to the agent in the background: it may take its time to read.
+/// Writes to the agent from a thread, because it may read slowly.
 fn feed(input: Option<ChildStdin>) -> io::Result<Sender<Input>> {
     let (sender, words) = channel();
     in_background(move || {
@@ -102,7 +108,7 @@ fn feed(input: Option<ChildStdin>) -> io::Result<Sender<Input>> {
                 input = None;
                 continue;
             };
-            // One that does not read any more needs nothing more.
+            // It no longer reads.
             if open.write_all(text.as_bytes()).is_err() {
                 input = None;
             }
@@ -118,25 +124,29 @@ fn let_go_of_the_pipes() -> io::Result<()> {
     Ok(())
 }
 
-fn send(mut control: &UnixStream, report: &Report) -> io::Result<()> {
+fn send(mut control: &UnixStream, report: &SupervisorReport) -> io::Result<()> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');
     control.write_all(&line)
 }
 
-fn listen(control: UnixStream, happened: Sender<Happened>, input: Sender<Input>) -> io::Result<()> {
+fn listen(
+    orders: BufReader<UnixStream>,
+    happened: Sender<SupervisorEvent>,
+    input: Sender<Input>,
+) -> io::Result<()> {
     in_background(move || {
-        for line in BufReader::new(control).lines() {
+        for line in orders.lines() {
             let Ok(line) = line else { break };
             if let Ok(word) = serde_json::from_str(&line) {
                 let _ = input.send(word);
             }
             let Ok(order) = serde_json::from_str(&line) else { continue };
-            if happened.send(Happened::Ordered(order)).is_err() {
+            if happened.send(SupervisorEvent::Ordered(order)).is_err() {
                 return;
             }
         }
-        let _ = happened.send(Happened::LifeLineCut);
+        let _ = happened.send(SupervisorEvent::LifeLineCut);
     })
 }
 
@@ -144,8 +154,8 @@ fn in_background(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().spawn(work).map(drop)
 }
 
-/// Whoever wants to end this process wants to end the agent: it must not outlive its supervisor.
-fn obey_signals(happened: Sender<Happened>) -> io::Result<()> {
+/// A signal to this process ends the agent too: it must not outlive its supervisor.
+fn obey_signals(happened: Sender<SupervisorEvent>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     in_background(move || {
         runtime.block_on(async {
@@ -157,7 +167,7 @@ fn obey_signals(happened: Sender<Happened>) -> io::Result<()> {
                     _ = int.recv() => {}
                     _ = hup.recv() => {}
                 }
-                if happened.send(Happened::Ordered(Order::Stop)).is_err() {
+                if happened.send(SupervisorEvent::Ordered(Order::Stop)).is_err() {
                     return;
                 }
             }
@@ -165,24 +175,26 @@ fn obey_signals(happened: Sender<Happened>) -> io::Result<()> {
     })
 }
 
-/// The only place that waits, so no exit status can be taken by another.
-fn reap(happened: Sender<Happened>) -> io::Result<()> {
+/// The only place that calls `wait`, so no exit status is lost.
+fn reap(happened: Sender<SupervisorEvent>) -> io::Result<()> {
     in_background(move || {
         loop {
             let event = match wait(WaitOptions::empty()) {
                 Ok(Some((pid, status))) => {
                     match (status.exit_status(), status.terminating_signal()) {
-                        (Some(code), _) => Happened::Reaped(pid.as_raw_pid(), Exit::Code(code)),
+                        (Some(code), _) => {
+                            SupervisorEvent::Reaped(pid.as_raw_pid(), ProcessExit::Code(code))
+                        }
                         (_, Some(signal)) => {
-                            Happened::Reaped(pid.as_raw_pid(), Exit::Signal(signal))
+                            SupervisorEvent::Reaped(pid.as_raw_pid(), ProcessExit::Signal(signal))
                         }
                         _ => continue,
                     }
                 }
                 Err(rustix::io::Errno::INTR) | Ok(None) => continue,
-                Err(_) => Happened::NoChildren,
+                Err(_) => SupervisorEvent::NoChildren,
             };
-            let last = matches!(event, Happened::NoChildren);
+            let last = matches!(event, SupervisorEvent::NoChildren);
             if happened.send(event).is_err() || last {
                 return;
             }
@@ -190,36 +202,38 @@ fn reap(happened: Sender<Happened>) -> io::Result<()> {
     })
 }
 
-struct Watch {
+struct TreeWatch {
     control: UnixStream,
     agent: i32,
-    keep: Keep,
-    happened: Receiver<Happened>,
-    ending: Ending,
+    keep: KeepList,
+    happened: Receiver<SupervisorEvent>,
+    ending: TreeEnding,
     /// The agent's own end was reported.
     has_exited: bool,
 }
 
-impl Watch {
+impl TreeWatch {
     fn run(&mut self) {
         loop {
             match self.next() {
-                Some(Happened::NoChildren) => return self.gone(&Found::default()),
-                Some(Happened::Reaped(pid, exit)) if pid == self.agent => {
+                Some(SupervisorEvent::NoChildren) => return self.gone(&Found::default()),
+                Some(SupervisorEvent::Reaped(pid, exit)) if pid == self.agent => {
                     self.has_exited = true;
-                    self.report(&Report::Exited { exit });
-                    // `NoChildren` is next when nothing was left behind; else it is ended now.
+                    self.report(&SupervisorReport::Exited { exit });
+                    // `NoChildren` follows if nothing is left; otherwise the rest is ended now.
                     match self.happened.recv_timeout(POLL) {
-                        Ok(Happened::NoChildren) => return self.gone(&Found::default()),
-                        Ok(Happened::LifeLineCut | Happened::Ordered(Order::Kill)) => {
+                        Ok(SupervisorEvent::NoChildren) => return self.gone(&Found::default()),
+                        Ok(
+                            SupervisorEvent::LifeLineCut | SupervisorEvent::Ordered(Order::Kill),
+                        ) => {
                             self.ending.order(Order::Kill);
                         }
                         _ => self.ending.order(Order::Stop),
                     }
                 }
-                Some(Happened::Ordered(order)) => self.ending.order(order),
-                Some(Happened::LifeLineCut) => self.ending.order(Order::Kill),
-                Some(Happened::Reaped(..)) | None => {}
+                Some(SupervisorEvent::Ordered(order)) => self.ending.order(order),
+                Some(SupervisorEvent::LifeLineCut) => self.ending.order(Order::Kill),
+                Some(SupervisorEvent::Reaped(..)) | None => {}
             }
             self.go_on_ending();
             if self.only_kept_is_left() {
@@ -232,18 +246,18 @@ impl Watch {
         }
     }
 
-    fn next(&self) -> Option<Happened> {
+    fn next(&self) -> Option<SupervisorEvent> {
         if !self.ending.has_begun() {
             return self.happened.recv().ok();
         }
         match self.happened.recv_timeout(POLL) {
             Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Happened::NoChildren),
+            Err(RecvTimeoutError::Disconnected) => Some(SupervisorEvent::NoChildren),
         }
     }
 
-    /// Where nothing is kept, `NoChildren` tells when it is over.
+    /// Without kept processes, `NoChildren` shows the end.
     fn go_on_ending(&mut self) {
         if self.ending.wants_a_look() {
             let found = self.below();
@@ -251,25 +265,29 @@ impl Watch {
         }
     }
 
-    /// Then `NoChildren` never comes.
+    /// With kept processes `NoChildren` never comes.
     fn only_kept_is_left(&self) -> bool {
         self.has_exited && self.ending.keeps_something() && self.ending.is_over()
     }
 
     /// The agent itself is never kept, whatever its name.
     fn below(&self) -> Found {
-        let is_kept = |process: &Seen| process.pid != self.agent && self.keep.has(process);
-        Snapshot::take().below(getpid().as_raw_pid(), is_kept)
+        let is_kept = |process: &ProcessFacts| process.pid != self.agent && self.keep.has(process);
+        ProcessTable::take().below(getpid().as_raw_pid(), is_kept)
     }
 
-    /// A driver that is gone cannot be told, and need not be.
-    fn report(&self, report: &Report) {
+    /// Fails only if the driver is gone.
+    fn report(&self, report: &SupervisorReport) {
         let _ = send(&self.control, report);
     }
 
     fn gone(&self, left: &Found) {
-        let names = |of: &[Seen]| of.iter().map(Seen::describe).collect();
+        let names = |of: &[ProcessFacts]| of.iter().map(ProcessFacts::describe).collect();
         let (kept, survivors) = (names(&left.kept), names(&left.others));
-        self.report(&Report::Gone { ended: self.ending.ended().to_vec(), kept, survivors });
+        self.report(&SupervisorReport::Gone {
+            ended: self.ending.ended().to_vec(),
+            kept,
+            survivors,
+        });
     }
 }

@@ -1,45 +1,45 @@
-//! Proof that nothing of an earlier run is alive.
+//! Ends what is left of earlier runs.
 //!
-//! The life line ends an agent when its driver is killed. When its supervisor was killed too,
-//! nobody is left to do it: then what carries the run's id in its environment is looked for, and
-//! ended with what is below it. Anything else may be anybody's and is never signalled.
+//! A supervisor ends its agent when the driver is killed. If the supervisor was killed too, this
+//! finds processes with the run's id in their environment, and ends them with their descendants.
+//! Nothing else is ever signalled.
 
 use std::thread;
 
 use rustix::process::getpid;
 use uuid::Uuid;
 
-use super::ending::{Ending, POLL, Patience};
+use super::ending::{EndPolicy, POLL, TreeEnding};
 use super::message::Order;
 use super::platform;
-use super::tree::{Found, Keep, Seen, Snapshot};
+use super::tree::{Found, KeepList, ProcessFacts, ProcessTable};
 
 /// Every process of a run has the run's id under this name in its environment.
 pub const RUN_ID: &str = "RALPH_RUN_ID";
-/// The system counts in hundredths of a second, and from another clock than the journal.
+/// The system's start times are less exact than the journal's, and from another clock.
 const ROUNDING_MS: i64 = 1000;
 
-/// By what the processes of one run are known.
+/// How processes of one run are recognised.
 #[derive(Clone, Debug)]
-pub struct Mark {
+pub struct RunMark {
     entry: Vec<u8>,
     since: i64,
 }
 
-impl Mark {
-    /// None unless the id is a whole UUID: a part of one could stand in anybody's environment.
+impl RunMark {
+    /// None unless the id is a whole UUID, because a part of one could match other processes.
     pub fn new(run: &str, began: i64) -> Option<Self> {
         let is_whole = Uuid::try_parse(run).is_ok_and(|id| id.to_string() == run);
         let entry = format!("{RUN_ID}={run}").into_bytes();
         is_whole.then_some(Self { entry, since: began - ROUNDING_MS })
     }
 
-    fn is_on(&self, process: &Seen) -> bool {
+    fn is_on(&self, process: &ProcessFacts) -> bool {
         platform::carries(process, &self.entry, self.since)
     }
 }
 
-/// What was found and what became of it, by name.
+/// The result, with processes by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Swept {
     /// Nothing is left of the runs; these had to be ended.
@@ -47,24 +47,24 @@ pub enum Swept {
         ended: Vec<String>,
     },
     Survivors(Vec<String>),
-    /// This process runs below them, so they cannot be ended; nothing was.
+    /// This process runs below them; nothing was ended.
     Above(Vec<String>),
 }
 
-pub fn sweep(marks: &[Mark], keep: &Keep) -> Swept {
+pub fn sweep(marks: &[RunMark], keep: &KeepList) -> Swept {
     if marks.is_empty() {
         return Swept::Gone { ended: Vec::new() };
     }
     let own = getpid().as_raw_pid();
-    let above = marked_above(&Snapshot::take(), own, marks, keep);
+    let above = marked_above(&ProcessTable::take(), own, marks, keep);
     if !above.is_empty() {
         return Swept::Above(above);
     }
-    end(|| find(Snapshot::take(), own, marks, keep), Patience::default())
+    end(|| find(ProcessTable::take(), own, marks, keep), EndPolicy::default())
 }
 
-fn end(find: impl Fn() -> Found, patience: Patience) -> Swept {
-    let mut ending = Ending::new(patience);
+fn end(find: impl Fn() -> Found, patience: EndPolicy) -> Swept {
+    let mut ending = TreeEnding::new(patience);
     ending.order(Order::Stop);
     loop {
         let found = find();
@@ -73,27 +73,29 @@ fn end(find: impl Fn() -> Found, patience: Patience) -> Swept {
             return Swept::Gone { ended: ending.ended().to_vec() };
         }
         if ending.is_in_vain() && !found.others.is_empty() {
-            return Swept::Survivors(found.others.iter().map(Seen::describe).collect());
+            return Swept::Survivors(found.others.iter().map(ProcessFacts::describe).collect());
         }
         thread::sleep(POLL);
     }
 }
 
-fn marked_above(all: &Snapshot, own: i32, marks: &[Mark], keep: &Keep) -> Vec<String> {
+fn marked_above(all: &ProcessTable, own: i32, marks: &[RunMark], keep: &KeepList) -> Vec<String> {
     let above = all.above(own);
-    // What a kept program runs is kept with it.
+    // Children of a kept program are kept too.
     let above = above.rsplit(|process| keep.has(process)).next().unwrap_or_default();
-    let is_marked = |process: &&&Seen| marks.iter().any(|mark| mark.is_on(process));
+    let is_marked = |process: &&&ProcessFacts| marks.iter().any(|mark| mark.is_on(process));
     above.iter().filter(is_marked).map(|process| process.describe()).collect()
 }
 
-fn find(all: Snapshot, own: i32, marks: &[Mark], keep: &Keep) -> Found {
+fn find(all: ProcessTable, own: i32, marks: &[RunMark], keep: &KeepList) -> Found {
     let above: Vec<i32> = all.above(own).iter().map(|process| process.pid).collect();
-    let is_free =
-        |process: &&Seen| process.pid != 1 && process.pid != own && !above.contains(&process.pid);
+    let is_free = |process: &&ProcessFacts| {
+        process.pid != 1 && process.pid != own && !above.contains(&process.pid)
+    };
     let marked = all.iter().filter(is_free);
     let marked = marked.filter(|process| marks.iter().any(|mark| mark.is_on(process)));
-    let is_below_kept = |process: &&Seen| all.above(process.pid).iter().any(|one| keep.has(one));
+    let is_below_kept =
+        |process: &&ProcessFacts| all.above(process.pid).iter().any(|one| keep.has(one));
     let roots: Vec<i32> =
         marked.filter(|process| !is_below_kept(process)).map(|process| process.pid).collect();
     all.from(&roots, |process| keep.has(process))
@@ -109,11 +111,11 @@ mod tests {
 
     #[test]
     fn only_a_whole_id_is_looked_for() {
-        assert!(Mark::new(RUN, 0).is_some());
+        assert!(RunMark::new(RUN, 0).is_some());
         let simple = RUN.replace('-', "");
         let upper = RUN.to_uppercase();
         for bad in ["", "0", "019a8b0c", &simple, &upper, &format!("{RUN} ")] {
-            assert!(Mark::new(bad, 0).is_none(), "{bad}");
+            assert!(RunMark::new(bad, 0).is_none(), "{bad}");
         }
     }
 
@@ -142,9 +144,9 @@ mod tests {
         }
     }
 
-    fn found(marks: &[Mark], keep: &[&str]) -> Vec<i32> {
-        let keep = Keep::new(&keep.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        let found = find(Snapshot::take(), getpid().as_raw_pid(), marks, &keep);
+    fn found(marks: &[RunMark], keep: &[&str]) -> Vec<i32> {
+        let keep = KeepList::new(&keep.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let found = find(ProcessTable::take(), getpid().as_raw_pid(), marks, &keep);
         found.others.iter().map(|process| process.pid).collect()
     }
 
@@ -154,7 +156,7 @@ mod tests {
         let run = Uuid::now_v7().to_string();
         let began = now();
         let sleeper = Sleeper::new(&run);
-        let mark = |began| vec![Mark::new(&run, began).unwrap()];
+        let mark = |began| vec![RunMark::new(&run, began).unwrap()];
         assert_eq!(found(&mark(began), &[]), [sleeper.pid()]);
         assert_eq!(found(&mark(began + 3_600_000), &[]), [0; 0]);
         assert_eq!(found(&mark(began), &["sleep"]), [0; 0]);
@@ -165,13 +167,13 @@ mod tests {
     #[test]
     fn what_cannot_be_ended_is_named() {
         let sleeper = Sleeper::new(RUN);
-        let is_it = |process: &&Seen| process.pid == sleeper.pid();
-        let mut seen = Snapshot::take().iter().find(is_it).unwrap().clone();
+        let is_it = |process: &&ProcessFacts| process.pid == sleeper.pid();
+        let mut seen = ProcessTable::take().iter().find(is_it).unwrap().clone();
         // As if it were another one that only has the same number: it is never signalled.
         seen.started += 1;
         let find = || Found { others: vec![seen.clone()], kept: Vec::new() };
         let soon = Duration::from_millis(1);
-        let swept = end(find, Patience { grace: soon, kill: soon });
+        let swept = end(find, EndPolicy { grace: soon, kill: soon });
         assert_eq!(swept, Swept::Survivors(vec![format!("sleep ({})", sleeper.pid())]));
     }
 }

@@ -1,4 +1,4 @@
-//! The processes there are, and which of them are below which.
+//! The process table as a tree.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,95 +6,95 @@ use rustix::process::{Pid, Signal};
 
 use super::platform;
 
-/// A process as it was seen: its number alone may be somebody else's a moment later.
+/// A process as scanned; its pid alone may be reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ProcessFacts {
     pub pid: i32,
     pub name: String,
     pub(super) parent: i32,
     pub(super) started: u64,
 }
 
-impl Seen {
-    /// Signals it, if it is still the process that was seen.
+impl ProcessFacts {
+    /// Signals it, if it is still the same process.
     pub fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.pid) {
             platform::signal(self, pid, signal);
         }
     }
 
-    /// For people.
+    /// For messages.
     pub fn describe(&self) -> String {
         format!("{} ({})", self.name, self.pid)
     }
 }
 
-/// Programs that are left alone, and whatever they run: daemons that serve more than one agent.
+/// Programs that are not ended, nor their children: daemons that serve several agents.
 #[derive(Clone, Debug, Default)]
-pub struct Keep {
+pub struct KeepList {
     names: Vec<String>,
 }
 
-impl Keep {
+impl KeepList {
     pub fn new(names: &[String]) -> Self {
         Self { names: names.to_vec() }
     }
 
-    pub fn has(&self, process: &Seen) -> bool {
-        // The name that the system gives is cut after 15 characters on Linux.
+    pub fn has(&self, process: &ProcessFacts) -> bool {
+        // Linux cuts process names after 15 characters.
         let is_named = |name: &String| self.names.contains(name);
         !self.names.is_empty()
             && (is_named(&process.name) || platform::program_names(process).iter().any(is_named))
     }
 }
 
-/// What is to be ended, and what of the same tree is left alone.
+/// What to end, and what to keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    pub others: Vec<Seen>,
-    pub kept: Vec<Seen>,
+    pub others: Vec<ProcessFacts>,
+    pub kept: Vec<ProcessFacts>,
 }
 
-/// Every living process, as far as one look can tell.
-pub struct Snapshot {
-    all: Vec<Seen>,
+/// Every living process of one scan.
+pub struct ProcessTable {
+    all: Vec<ProcessFacts>,
 }
 
-impl Snapshot {
+impl ProcessTable {
     pub fn take() -> Self {
         Self { all: platform::processes() }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Seen> {
+    pub fn iter(&self) -> impl Iterator<Item = &ProcessFacts> {
         self.all.iter()
     }
 
-    /// What is above a process, nearest first.
-    pub fn above(&self, pid: i32) -> Vec<&Seen> {
+    /// A process's ancestors, nearest first.
+    pub fn above(&self, pid: i32) -> Vec<&ProcessFacts> {
         let process = |pid: i32| self.all.iter().find(|process| process.pid == pid);
-        let parent = |child: &&Seen| process(child.parent);
+        let parent = |child: &&ProcessFacts| process(child.parent);
         let chain = std::iter::successors(process(pid).and_then(|own| parent(&own)), parent);
-        // What was seen one after the other may point in a circle.
+        // A scan is not atomic, so parents may form a cycle.
         chain.take(self.all.len()).collect()
     }
 
-    /// What is below `root`, nearest first, without what is below something kept.
-    pub fn below(self, root: i32, is_kept: impl Fn(&Seen) -> bool) -> Found {
+    /// Descendants of `root`, nearest first, without those of kept processes.
+    pub fn below(self, root: i32, is_kept: impl Fn(&ProcessFacts) -> bool) -> Found {
         let mut children = by_parent(self.all);
         let first = children.remove(&root).unwrap_or_default();
         with_descendants(first, children, is_kept)
     }
 
-    /// These, and what is below them.
-    pub fn from(self, roots: &[i32], is_kept: impl Fn(&Seen) -> bool) -> Found {
-        let (first, rest): (Vec<Seen>, Vec<Seen>) =
+    /// These and their descendants.
+    pub fn from(self, roots: &[i32], is_kept: impl Fn(&ProcessFacts) -> bool) -> Found {
+        let (first, rest): (Vec<ProcessFacts>, Vec<ProcessFacts>) =
             self.all.into_iter().partition(|process| roots.contains(&process.pid));
         with_descendants(first, by_parent(rest), is_kept)
     }
 }
 
-fn by_parent(processes: Vec<Seen>) -> HashMap<i32, Vec<Seen>> {
-    let mut children: HashMap<i32, Vec<Seen>> = HashMap::new();
+fn by_parent(processes: Vec<ProcessFacts>) -> HashMap<i32, Vec<ProcessFacts>> {
+    let mut children: HashMap<i32, Vec<ProcessFacts>> = HashMap::new();
     for process in processes {
         children.entry(process.parent).or_default().push(process);
     }
@@ -102,9 +102,9 @@ fn by_parent(processes: Vec<Seen>) -> HashMap<i32, Vec<Seen>> {
 }
 
 fn with_descendants(
-    first: Vec<Seen>,
-    mut children: HashMap<i32, Vec<Seen>>,
-    is_kept: impl Fn(&Seen) -> bool,
+    first: Vec<ProcessFacts>,
+    mut children: HashMap<i32, Vec<ProcessFacts>>,
+    is_kept: impl Fn(&ProcessFacts) -> bool,
 ) -> Found {
     let mut found = Found::default();
     let mut waiting = VecDeque::from(first);
@@ -123,20 +123,20 @@ fn with_descendants(
 mod tests {
     use super::*;
 
-    fn seen(pid: i32, parent: i32, name: &str) -> Seen {
-        Seen { pid, name: name.to_owned(), parent, started: 0 }
+    fn seen(pid: i32, parent: i32, name: &str) -> ProcessFacts {
+        ProcessFacts { pid, name: name.to_owned(), parent, started: 0 }
     }
 
     /// 1 ─ 2 ─┬─ 3 ─ 5
     ///        └─ 4 ─ 6 ─ 7
-    fn snapshot() -> Snapshot {
+    fn snapshot() -> ProcessTable {
         let tree = [(7, 6, "g"), (5, 3, "e"), (2, 1, "b"), (3, 2, "c"), (4, 2, "d"), (6, 4, "f")];
         let init = seen(1, 0, "a");
         let all = tree.map(|(pid, parent, name)| seen(pid, parent, name)).into_iter();
-        Snapshot { all: all.chain([init]).collect() }
+        ProcessTable { all: all.chain([init]).collect() }
     }
 
-    fn pids(processes: &[Seen]) -> Vec<i32> {
+    fn pids(processes: &[ProcessFacts]) -> Vec<i32> {
         let mut pids: Vec<i32> = processes.iter().map(|process| process.pid).collect();
         pids.sort_unstable();
         pids
@@ -162,12 +162,12 @@ mod tests {
 
     #[test]
     fn the_way_up_ends_at_the_top_and_in_no_circle() {
-        let above = |snapshot: &Snapshot, pid| -> Vec<i32> {
+        let above = |snapshot: &ProcessTable, pid| -> Vec<i32> {
             snapshot.above(pid).iter().map(|process| process.pid).collect()
         };
         assert_eq!(above(&snapshot(), 7), [6, 4, 2, 1]);
         assert_eq!(above(&snapshot(), 99), [0; 0]);
-        let circle = Snapshot { all: vec![seen(2, 3, "b"), seen(3, 2, "c")] };
+        let circle = ProcessTable { all: vec![seen(2, 3, "b"), seen(3, 2, "c")] };
         assert_eq!(above(&circle, 2).len(), 2);
     }
 }

@@ -3,36 +3,36 @@
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use crate::core::breaker;
-use crate::core::budget::Budgets;
-use crate::core::efficiency::Efficiency;
-use crate::core::event::Usage;
-use crate::core::forecast::Forecast;
-use crate::core::id::StoryId;
-use crate::core::money::Usd;
-use crate::core::policy::{OnEscalation, OnLimit};
-use crate::core::verdict::Verdict;
-use crate::core::why::Why;
+use crate::decide::efficiency::Efficiency;
+use crate::decide::forecast::Forecast;
+use crate::model::budget::Budgets;
+use crate::model::health::Health;
+use crate::model::id::StoryId;
+use crate::model::money::Usd;
+use crate::model::policy::{OnEscalation, OnLimit};
+use crate::model::reason::AttemptReason;
+use crate::model::usage::Usage;
+use crate::model::verdict::Verdict;
+use crate::state::breaker;
 
-use super::phase::Phase;
-use super::stage::Stage;
-use super::stop::Stop;
-use crate::core::health::Health;
+use super::phase::IterationPhase;
+use super::phase::RunPhase;
+use super::phase::StopRecord;
 
 /// Goes up when a field changes its meaning or goes away; new fields may come at any time.
 pub const VERSION: u32 = 1;
 
 /// Milliseconds since the Unix epoch; written as RFC 3339 in UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Time(pub i64);
+pub struct ReportTime(pub i64);
 
-impl Time {
+impl ReportTime {
     pub fn ms_since(self, start: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(start.0)).unwrap_or_default()
     }
 }
 
-impl Serialize for Time {
+impl Serialize for ReportTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let time = Timestamp::from_millisecond(self.0).unwrap_or_default();
         serializer.collect_str(&format_args!("{time:.3}"))
@@ -41,7 +41,7 @@ impl Serialize for Time {
 
 /// The whole of it, with as many of the iterations as are wanted.
 #[derive(Serialize)]
-pub struct Page<'a> {
+pub struct ReportPage<'a> {
     #[serde(flatten)]
     pub summary: &'a Summary,
     pub iterations_left_out: usize,
@@ -53,17 +53,17 @@ pub struct Summary {
     pub version: u32,
     pub run: String,
     pub backlog: String,
-    pub state: Stage,
-    pub stop: Option<Stop>,
+    pub state: RunPhase,
+    pub stop: Option<StopRecord>,
     pub goal: Goal,
-    pub started_at: Time,
-    pub updated_at: Time,
-    pub ended_at: Option<Time>,
-    pub waits_until: Option<Time>,
+    pub started_at: ReportTime,
+    pub updated_at: ReportTime,
+    pub ended_at: Option<ReportTime>,
+    pub waits_until: Option<ReportTime>,
     pub breaker: BreakerState,
-    pub settings: Settings,
+    pub settings: AppliedSettings,
     pub stories: Stories,
-    pub totals: Totals,
+    pub totals: RunTotals,
     pub efficiency: Efficiency,
     pub forecast: Option<Outlook>,
     pub metrics: Metrics,
@@ -92,7 +92,7 @@ impl From<&breaker::Phase> for BreakerState {
         let (state, why) = match phase {
             Closed => (BreakerWord::Closed, None),
             Open { why, .. } | Failed { why } => (BreakerWord::Open, Some(why)),
-            HalfOpen { why } => (BreakerWord::HalfOpen, Some(why)),
+            HalfOpen { why, .. } => (BreakerWord::HalfOpen, Some(why)),
         };
         Self { state, why: why.cloned() }
     }
@@ -106,7 +106,7 @@ pub struct Goal {
 
 /// What applies to this process of the run. Nothing in here comes from the environment.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Settings {
+pub struct AppliedSettings {
     pub agent: String,
     pub permission_mode: Option<String>,
     pub branch: Option<String>,
@@ -190,17 +190,17 @@ impl Stories {
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Totals {
+pub struct RunTotals {
     pub agent_ms: u64,
     pub cost_usd: Option<f64>,
     pub without_cost: u32,
     pub counted_usd: Usd,
-    pub tokens: Tokens,
+    pub tokens: TokenTotals,
     pub turns: u64,
     pub tool_calls: u64,
 }
 
-impl Totals {
+impl RunTotals {
     pub fn usage(&self) -> Usage {
         Usage {
             cost_usd: self.cost_usd,
@@ -231,14 +231,14 @@ impl From<Forecast> for Outlook {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Tokens {
+pub struct TokenTotals {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
 }
 
-impl From<&Usage> for Tokens {
+impl From<&Usage> for TokenTotals {
     fn from(usage: &Usage) -> Self {
         Self {
             input: usage.input_tokens,
@@ -272,14 +272,14 @@ pub struct Iteration {
     pub story: StoryId,
     pub title: String,
     pub agent: String,
-    pub why: Why,
-    pub phase: Phase,
-    pub outcome: Option<Came>,
+    pub why: AttemptReason,
+    pub phase: IterationPhase,
+    pub outcome: Option<IterationResult>,
     pub agent_end: Option<&'static str>,
-    pub started_at: Time,
-    pub ended_at: Option<Time>,
+    pub started_at: ReportTime,
+    pub ended_at: Option<ReportTime>,
     pub elapsed_ms: Option<u64>,
-    pub tokens: Tokens,
+    pub tokens: TokenTotals,
     pub cost_usd: Option<f64>,
     pub counted_usd: Option<Usd>,
     pub model: Option<String>,
@@ -293,7 +293,7 @@ pub struct Iteration {
 /// What came of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Came {
+pub enum IterationResult {
     /// It claims its story; nobody has decided yet.
     Claimed,
     Closed,
@@ -308,7 +308,7 @@ pub enum Came {
     CutOff,
 }
 
-impl Came {
+impl IterationResult {
     pub fn of(verdict: &Verdict) -> Self {
         match verdict {
             Verdict::Done => Self::Claimed,

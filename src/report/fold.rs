@@ -1,22 +1,25 @@
 //! The fold of a run's events into the document.
 
-use crate::core::efficiency::{Efficiency, Figures};
-use crate::core::event::{
-    Answer, AttemptEnded, Event, Nudger, Recorded, RunStarted, StuckStep, Usage,
-};
-use crate::core::forecast::forecast;
-use crate::core::health::Health;
-use crate::core::id::StoryId;
-use crate::core::signal::EscalationKind;
-use crate::core::state::RunState;
-use crate::core::text::shorten;
-use crate::core::verdict::Verdict;
+use crate::decide::efficiency::{Efficiency, Figures};
+use crate::decide::forecast::forecast;
+use crate::model::event::{AttemptEnded, Event, NudgedBy, Recorded, RunStarted, StuckEvent};
+use crate::model::health::Health;
+use crate::model::id::StoryId;
+use crate::model::question::Answer;
+use crate::model::signals::EscalationKind;
+use crate::model::text::shorten;
+use crate::model::usage::Usage;
+use crate::model::verdict::Verdict;
+use crate::state::run::RunState;
 
-use super::document::{BreakerState, Came, Goal, Outlook, Page, Settings, Summary, Time, VERSION};
+use super::document::{
+    AppliedSettings, BreakerState, Goal, IterationResult, Outlook, ReportPage, ReportTime, Summary,
+    VERSION,
+};
 use super::iterations::Iterations;
-use super::phase::Phase;
-use super::stage::Stage;
-use super::stop::Stop;
+use super::phase::IterationPhase;
+use super::phase::RunPhase;
+use super::phase::StopRecord;
 
 const LONGEST_GOAL: usize = 2000;
 
@@ -30,28 +33,28 @@ pub enum Extent {
 
 /// What is known of the latest run.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct RunReport {
     summary: Summary,
     iterations: Iterations,
     state: RunState,
     /// This process started an attempt.
     has_tried: bool,
     /// What a process that could not end its run left it in.
-    left_in: Option<Stage>,
+    left_in: Option<RunPhase>,
     /// When the process that works on it took it up, and how long others did before.
-    since: Time,
+    since: ReportTime,
     worked_ms: u64,
-    last_at: Time,
+    last_at: ReportTime,
 }
 
-impl Report {
-    pub fn new(settings: Settings) -> Self {
+impl RunReport {
+    pub fn new(settings: AppliedSettings) -> Self {
         Self { summary: Summary { settings, ..Summary::default() }, ..Self::default() }
     }
 
     /// A new run begins from nothing.
     pub fn apply(&mut self, recorded: &Recorded) {
-        let at = Time(recorded.at);
+        let at = ReportTime(recorded.at);
         self.state.apply(recorded);
         match &recorded.event {
             Event::RunStarted(start) => self.start(start, at),
@@ -71,69 +74,49 @@ impl Report {
                 let index = self.iterations.of_attempt(&closed.attempt);
                 self.keep(index, &closed.commit);
                 if let Some(index) = index {
-                    self.iterations.settle(index, Came::Closed, Phase::Complete);
+                    self.iterations.settle(
+                        index,
+                        IterationResult::Closed,
+                        IterationPhase::Complete,
+                    );
                 }
             }
-            // Whatever keeps an iteration's work goes to `keep`.
-            Event::WorkSetAside { story, reference: Some(reference) } => {
-                self.summary.metrics.rollbacks += 1;
-                self.keep(self.iterations.latest_of(story), reference);
-            }
-            Event::AttemptKept { story, reference, .. } => {
-                self.keep(self.iterations.latest_of(story), reference);
-            }
-            Event::Returned { story, reference: Some(reference) } => {
-                self.summary.metrics.rollbacks += 1;
-                self.keep(self.iterations.latest_of(story), reference);
+            Event::WorkSetAside { .. } | Event::Returned { .. } | Event::AttemptKept { .. } => {
+                self.keep_work(&recorded.event);
             }
             Event::QuestionRaised { question, .. } => {
-                self.summary.metrics.ruts += u32::from(question.kind == EscalationKind::Rut);
+                self.summary.metrics.ruts += u32::from(question.kind == EscalationKind::NoProgress);
             }
             Event::RunInterrupted { signal } => {
-                self.leave(Stage::Terminated, Stop::signal(*signal), at);
+                self.leave(RunPhase::Terminated, StopRecord::signal(*signal), at);
             }
-            Event::Nudged { story, by: Nudger::Driver, .. } => {
+            Event::Nudged { story, by: NudgedBy::Driver, .. } => {
                 self.iterations.set_health(story, Some(Health::Stuck));
             }
-            Event::Stuck { story, step } => {
-                let health = match step {
-                    StuckStep::Asked { .. } => Some(Health::Stuck),
-                    StuckStep::MoreTime | StuckStep::Recovered => None,
-                    StuckStep::Ended { .. } => Some(Health::Terminated),
-                };
-                self.iterations.set_health(story, health);
-            }
-            Event::RunEnded { reason } => self.end(Stop::of(reason), at),
-            Event::WorkSetAside { reference: None, .. }
-            | Event::Returned { reference: None, .. }
-            | Event::ReturnPlanned { .. }
-            | Event::FilesPutBack { .. }
-            | Event::SetupPutBack { .. }
-            | Event::Nudged { .. }
-            | Event::StageReached { .. }
-            | Event::InstructionsPutBack { .. }
-            | Event::StoryReopened { .. }
-            | Event::MarksSeen { .. }
-            | Event::BaselineTaken { .. }
-            | Event::ClaimChecked { .. }
-            | Event::ClosePlanned { .. }
-            | Event::StoryParked { .. }
-            | Event::WorkLetGo { .. }
-            | Event::WorkBroughtBack { .. }
-            | Event::StorySkipped { .. }
-            | Event::BaseSet { .. }
-            | Event::BreakerOpened { .. }
-            | Event::AttemptLost { .. }
-            | Event::BudgetNear { .. }
-            | Event::Throttled { .. }
-            | Event::WaitCutShort => {}
+            Event::Stuck { story, step } => self.iterations.set_health(story, health(*step)),
+            Event::RunEnded { reason } => self.end(StopRecord::of(reason), at),
+            _ => {}
         }
         self.last_at = at;
     }
 
+    /// Whatever keeps an iteration's work goes to `keep`.
+    fn keep_work(&mut self, event: &Event) {
+        let (story, reference) = match event {
+            Event::WorkSetAside { story, reference: Some(reference) }
+            | Event::Returned { story, reference: Some(reference) } => {
+                self.summary.metrics.rollbacks += 1;
+                (story, reference)
+            }
+            Event::AttemptKept { story, reference, .. } => (story, reference),
+            _ => return,
+        };
+        self.keep(self.iterations.latest_of(story), reference);
+    }
+
     /// ralph itself could not go on; the run stays open.
     pub fn fail(&mut self, error: &str, at: i64) {
-        self.leave(Stage::Failed, Stop::error(error), Time(at));
+        self.leave(RunPhase::Failed, StopRecord::error(error), ReportTime(at));
     }
 
     /// The backlog is no event.
@@ -148,23 +131,23 @@ impl Report {
 
     /// A gate runs. It is the baseline's when there is no claim.
     pub fn checking(&mut self) -> bool {
-        self.iterations.set_phase(Some(Came::Claimed), |_| Phase::Testing)
+        self.iterations.set_phase(Some(IterationResult::Claimed), |_| IterationPhase::Testing)
     }
 
     pub fn render(&mut self, now: i64, extent: Extent) -> serde_json::Result<Vec<u8>> {
-        self.refresh(Time(now));
+        self.refresh(ReportTime(now));
         let iterations_left_out = match extent {
             Extent::Whole => 0,
             Extent::Latest(most) => self.iterations.len().saturating_sub(most),
         };
         let iterations = self.iterations.after(iterations_left_out);
-        let page = Page { summary: &self.summary, iterations_left_out, iterations };
+        let page = ReportPage { summary: &self.summary, iterations_left_out, iterations };
         let mut text = serde_json::to_vec_pretty(&page)?;
         text.push(b'\n');
         Ok(text)
     }
 
-    fn start(&mut self, start: &RunStarted, at: Time) {
+    fn start(&mut self, start: &RunStarted, at: ReportTime) {
         let settings = std::mem::take(&mut self.summary.settings);
         let stories = self.summary.stories;
         let state = std::mem::take(&mut self.state);
@@ -179,7 +162,7 @@ impl Report {
         self.summary.started_at = at;
     }
 
-    fn go_on(&mut self, at: Time) {
+    fn go_on(&mut self, at: ReportTime) {
         self.cut_off();
         self.worked_ms += self.last_at.ms_since(self.since);
         self.since = at;
@@ -189,7 +172,7 @@ impl Report {
         self.summary.ended_at = None;
     }
 
-    fn end_attempt(&mut self, end: &AttemptEnded, at: Time) {
+    fn end_attempt(&mut self, end: &AttemptEnded, at: ReportTime) {
         self.add(&end.usage, end.elapsed_ms);
         let Some(index) = self.iterations.of_attempt(&end.attempt) else { return };
         self.iterations.end(index, end, at);
@@ -221,14 +204,16 @@ impl Report {
         if let Some(error) = error {
             self.note_error(index, error);
         }
-        self.iterations.settle(index, Came::Rejected, Phase::Handoff);
+        self.iterations.settle(index, IterationResult::Rejected, IterationPhase::Handoff);
     }
 
     /// Whoever says how to go on with a claimed story does not accept the claim.
     fn answer(&mut self, story: &StoryId, answer: &Answer) {
         let index = self.iterations.latest_of(story);
         let came = index.and_then(|index| self.iterations.outcome(index));
-        if came == Some(Came::Claimed) && !matches!(answer, Answer::Accept | Answer::Abort) {
+        if came == Some(IterationResult::Claimed)
+            && !matches!(answer, Answer::Accept | Answer::Abort)
+        {
             self.reject(story, None);
         }
     }
@@ -249,30 +234,30 @@ impl Report {
         self.summary.totals.without_cost += self.iterations.cut_off();
     }
 
-    fn leave(&mut self, stage: Stage, stop: Stop, at: Time) {
+    fn leave(&mut self, stage: RunPhase, stop: StopRecord, at: ReportTime) {
         self.cut_off();
         self.end(stop, at);
         self.left_in = Some(stage);
     }
 
-    fn end(&mut self, stop: Stop, at: Time) {
+    fn end(&mut self, stop: StopRecord, at: ReportTime) {
         self.summary.stop = Some(stop);
         self.summary.ended_at = Some(at);
     }
 
     /// What follows from the rest, and what changes while nothing happens.
-    fn refresh(&mut self, now: Time) {
+    fn refresh(&mut self, now: ReportTime) {
         let until = self.summary.ended_at.unwrap_or(now);
         self.iterations.refresh(until);
         let summary = &mut self.summary;
-        let stage = || Stage::of(&self.state, self.has_tried, now.0);
+        let stage = || RunPhase::of(&self.state, self.has_tried, now.0);
         summary.state = self.left_in.unwrap_or_else(stage);
-        summary.waits_until = self.state.wait(now.0).map(|wait| Time(wait.until));
+        summary.waits_until = self.state.wait(now.0).map(|wait| ReportTime(wait.until));
         summary.breaker = BreakerState::from(&self.state.breaker.phase);
         summary.updated_at = now;
         summary.stories.passing = self.state.marks.passing.len();
         summary.stories.skipped = self.state.marks.skipped.len();
-        summary.totals.counted_usd = self.state.spending.spent;
+        summary.totals.counted_usd = self.state.costs.spent;
         summary.forecast = forecast(&self.state, summary.stories.left()).map(Outlook::from);
         summary.efficiency = Efficiency::of(&Figures {
             usage: summary.totals.usage(),
@@ -281,15 +266,23 @@ impl Report {
             closed: self.iterations.successes,
         });
         let metrics = &mut summary.metrics;
-        metrics.iterations = self.state.iterations;
-        metrics.attempts = self.state.attempts;
+        metrics.iterations = self.state.attempts.iterations;
+        metrics.attempts = self.state.attempts.started;
         metrics.successes = self.iterations.successes;
         metrics.failures = self.iterations.failures;
         let judged = metrics.successes + metrics.failures;
         metrics.success_rate =
             (judged > 0).then(|| f64::from(metrics.successes) / f64::from(judged));
-        metrics.errors_in_a_row = self.state.slump.errors(u32::MAX);
-        metrics.worked_ms = self.state.worked.ms();
+        metrics.errors_in_a_row = self.state.failures.errors(u32::MAX);
+        metrics.worked_ms = self.state.work_time.ms();
         metrics.elapsed_ms = self.worked_ms + until.ms_since(self.since);
+    }
+}
+
+fn health(step: StuckEvent) -> Option<Health> {
+    match step {
+        StuckEvent::Asked { .. } => Some(Health::Stuck),
+        StuckEvent::MoreTime | StuckEvent::Recovered => None,
+        StuckEvent::Ended { .. } => Some(Health::Terminated),
     }
 }

@@ -1,13 +1,13 @@
 //! The iterations of a run, one after the other.
 
-use crate::core::event::{AttemptEnded, AttemptStarted};
-use crate::core::id::StoryId;
-use crate::core::money::Usd;
-use crate::core::text::shorten;
+use crate::model::event::{AttemptEnded, AttemptStarted};
+use crate::model::health::{Health, WATCHED, health};
+use crate::model::id::StoryId;
+use crate::model::money::Usd;
+use crate::model::text::shorten;
 
-use super::document::{Came, Iteration, Time, Tokens};
-use super::phase::Phase;
-use crate::core::health::{Health, WATCHED, health};
+use super::document::{Iteration, IterationResult, ReportTime, TokenTotals};
+use super::phase::IterationPhase;
 
 const MOST_ERRORS: usize = 5;
 const LONGEST_ERROR: usize = 500;
@@ -50,11 +50,11 @@ impl Iterations {
         self.all.iter().rposition(is_it)
     }
 
-    pub fn outcome(&self, index: usize) -> Option<Came> {
+    pub fn outcome(&self, index: usize) -> Option<IterationResult> {
         self.all.get(index)?.outcome
     }
 
-    pub fn start(&mut self, start: &AttemptStarted, at: Time) {
+    pub fn start(&mut self, start: &AttemptStarted, at: ReportTime) {
         self.all.push(Iteration {
             iteration: start.iteration,
             attempt: start.attempt.clone(),
@@ -62,13 +62,13 @@ impl Iterations {
             title: shorten(&start.title, LONGEST_TITLE),
             agent: start.agent.clone(),
             why: start.why,
-            phase: Phase::Planning,
+            phase: IterationPhase::Planning,
             outcome: None,
             agent_end: None,
             started_at: at,
             ended_at: None,
             elapsed_ms: None,
-            tokens: Tokens::default(),
+            tokens: TokenTotals::default(),
             cost_usd: None,
             counted_usd: None,
             model: None,
@@ -80,42 +80,46 @@ impl Iterations {
         });
     }
 
-    pub fn end(&mut self, index: usize, end: &AttemptEnded, at: Time) {
+    pub fn end(&mut self, index: usize, end: &AttemptEnded, at: ReportTime) {
         let Some(iteration) = self.all.get_mut(index) else { return };
         iteration.agent_end = Some(end.outcome.class());
         iteration.ended_at = Some(at);
         iteration.elapsed_ms = Some(end.elapsed_ms);
-        iteration.tokens = Tokens::from(&end.usage);
+        iteration.tokens = TokenTotals::from(&end.usage);
         iteration.cost_usd = end.usage.cost_usd;
         iteration.counted_usd = Some(end.bill.counted(&end.usage));
         iteration.model.clone_from(&end.model);
         iteration.turns = end.usage.turns;
         iteration.tool_calls = end.usage.tool_calls;
-        let came = Came::of(&end.verdict);
+        let came = IterationResult::of(&end.verdict);
         if came.says_something() {
             let place = self.times.partition_point(|time| *time <= end.elapsed_ms);
             self.times.insert(place, end.elapsed_ms);
         }
-        let phase = if came == Came::Claimed { Phase::Reviewing } else { Phase::Handoff };
+        let phase = if came == IterationResult::Claimed {
+            IterationPhase::Reviewing
+        } else {
+            IterationPhase::Handoff
+        };
         self.settle(index, came, phase);
     }
 
     /// Gives an iteration its outcome, or another one than it had.
-    pub fn settle(&mut self, index: usize, came: Came, phase: Phase) {
+    pub fn settle(&mut self, index: usize, came: IterationResult, phase: IterationPhase) {
         let Some(iteration) = self.all.get_mut(index) else { return };
         let before = iteration.outcome.replace(came);
         iteration.phase = phase;
         let elapsed = iteration.elapsed_ms.unwrap_or_default();
-        let (fails, failed) = (came.is_failure(), before.is_some_and(Came::is_failure));
+        let (fails, failed) = (came.is_failure(), before.is_some_and(IterationResult::is_failure));
         let cost = iteration.counted_usd.unwrap_or_default();
         if fails && !failed {
             self.failed_cost += cost;
         } else if failed && !fails {
             self.failed_cost = self.failed_cost.rest_after(cost).unwrap_or_default();
         }
-        self.successes += u32::from(came == Came::Closed);
+        self.successes += u32::from(came == IterationResult::Closed);
         self.failures += u32::from(fails);
-        self.successes -= u32::from(before == Some(Came::Closed));
+        self.successes -= u32::from(before == Some(IterationResult::Closed));
         self.failures -= u32::from(failed);
         let health = self.health(index, elapsed);
         if let Some(iteration) = self.all.get_mut(index) {
@@ -143,7 +147,11 @@ impl Iterations {
     /// Of the last iterations that say something, whether they failed.
     fn failing(&self) -> Vec<bool> {
         let outcomes = self.all.iter().rev().filter_map(|iteration| iteration.outcome);
-        outcomes.filter(|came| came.says_something()).take(WATCHED).map(Came::is_failure).collect()
+        outcomes
+            .filter(|came| came.says_something())
+            .take(WATCHED)
+            .map(IterationResult::is_failure)
+            .collect()
     }
 
     pub fn note_error(&mut self, index: usize, error: &str) {
@@ -166,14 +174,14 @@ impl Iterations {
             if let Some(iteration) = self.all.get_mut(index) {
                 iteration.elapsed_ms = None;
             }
-            self.settle(index, Came::CutOff, Phase::Handoff);
+            self.settle(index, IterationResult::CutOff, IterationPhase::Handoff);
             count += 1;
         }
         count
     }
 
     /// What changes of the running one while nothing happens.
-    pub fn refresh(&mut self, now: Time) {
+    pub fn refresh(&mut self, now: ReportTime) {
         let Some(last) = self.all.last().filter(|last| last.outcome.is_none()) else { return };
         let elapsed = now.ms_since(last.started_at);
         let health = self.health(self.all.len() - 1, elapsed);
@@ -184,7 +192,11 @@ impl Iterations {
     }
 
     /// Of the last one, if that is its outcome; false when nothing changed.
-    pub fn set_phase(&mut self, outcome: Option<Came>, next: impl Fn(Phase) -> Phase) -> bool {
+    pub fn set_phase(
+        &mut self,
+        outcome: Option<IterationResult>,
+        next: impl Fn(IterationPhase) -> IterationPhase,
+    ) -> bool {
         let Some(iteration) = self.all.last_mut().filter(|last| last.outcome == outcome) else {
             return false;
         };

@@ -1,7 +1,7 @@
 //! What a run amounts to, for other programs: `.ralph/status.json` while it goes on and
 //! `.ralph/report.json` when its process ends. Both are one document, described in docs/files.md.
 //!
-//! [`Report`] is a pure fold of the run's events. [`Publisher`] writes it from a thread of its own
+//! [`RunReport`] is a pure fold of the run's events. [`Publisher`] writes it from a thread of its own
 //! and may neither fail nor slow a run: what cannot be written is left out.
 
 mod document;
@@ -9,11 +9,11 @@ mod fold;
 mod iterations;
 mod phase;
 mod publisher;
-mod stage;
-mod stop;
 #[cfg(test)]
 mod tests;
 
-pub use document::{AppliedBudgets, AppliedGate, AppliedLimits, BreakerState, Settings, Waits};
-pub use fold::{Extent, Report};
-pub use publisher::{Publisher, Teller};
+pub use document::{
+    AppliedBudgets, AppliedGate, AppliedLimits, AppliedSettings, BreakerState, Waits,
+};
+pub use fold::{Extent, RunReport};
+pub use publisher::{Publisher, ReportTeller};

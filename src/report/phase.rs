@@ -1,12 +1,136 @@
-//! What an iteration is at, judged by what its agent does.
-//!
-//! A guess for people who look on: nothing is decided by it.
+//! Where a run and its iterations stand, and why a run's process ended, each in a word.
 
 use serde::Serialize;
 
+use crate::model::stop::{Because, Blocked, RunResult, StopReason};
+use crate::model::text::shorten;
+use crate::state::run::RunState;
+use crate::state::story::{Stage, StoryState};
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunPhase {
+    /// Before this process's first attempt: the baseline of the gates, looking around.
+    #[default]
+    Initializing,
+    /// An agent is at work.
+    Running,
+    /// A limit's, an outage's or the breaker's end is waited for, or the human.
+    Paused,
+    /// Between two attempts.
+    Handoff,
+    /// A claim is checked or closed.
+    Completing,
+    /// Every story is settled, or the one that was asked for.
+    Completed,
+    /// It could not go on.
+    Failed,
+    /// A limit, the human or a signal ended it.
+    Terminated,
+}
+
+impl RunPhase {
+    /// `has_tried`: this process started an attempt.
+    pub fn of(state: &RunState, has_tried: bool, now: i64) -> Self {
+        if let Some(reason) = &state.ended {
+            return Self::after(reason);
+        }
+        let any = |which: fn(&StoryState) -> bool| state.stories.values().any(which);
+        if !state.attempts.is_idle() {
+            Self::Running
+        } else if any(has_undecided_claim) {
+            Self::Completing
+        } else if state.wait(now).is_some() || state.questions().any(|(_, asked)| !asked.parked) {
+            Self::Paused
+        } else if has_tried {
+            Self::Handoff
+        } else {
+            Self::Initializing
+        }
+    }
+
+    fn after(reason: &StopReason) -> Self {
+        match reason.result() {
+            RunResult::Completed => Self::Completed,
+            RunResult::Failed => Self::Failed,
+            RunResult::Terminated => Self::Terminated,
+        }
+    }
+}
+
+/// One in question waits for the human instead.
+fn has_undecided_claim(story: &StoryState) -> bool {
+    matches!(story.stage, Stage::Accepted { .. } | Stage::Claimed(_))
+}
+
+/// The longest text.
+const LONGEST: usize = 2000;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StopRecord {
+    pub reason: &'static str,
+    pub detail: Option<String>,
+}
+
+impl StopRecord {
+    pub fn signal(signal: i32) -> Self {
+        Self { reason: "signal", detail: Some(signal.to_string()) }
+    }
+
+    pub fn error(error: &str) -> Self {
+        Self { reason: "error", detail: Some(shorten(error, LONGEST)) }
+    }
+
+    pub fn of(reason: &StopReason) -> Self {
+        let detail = detail(reason).map(|text| shorten(&text, LONGEST));
+        Self { reason: reason.word(), detail }
+    }
+}
+
+fn detail(reason: &StopReason) -> Option<String> {
+    match reason {
+        StopReason::AllDone | StopReason::Once | StopReason::Aborted => None,
+        StopReason::StoryDone { story } => Some(story.to_string()),
+        StopReason::BudgetUsedUp { budget, spent, limit } => {
+            Some(format!("{spent} of {limit} spent {}", budget.place()))
+        }
+        StopReason::MaxIterations { limit } => Some(limit.to_string()),
+        StopReason::BreakerOpen { why, error } => Some(format!("{why}; then: {error}")),
+        StopReason::MaxRunTime { limit_ms, .. } => Some(format!("{limit_ms} ms")),
+        StopReason::SlowIterations { average_ms, .. } => {
+            Some(format!("{average_ms} ms on average"))
+        }
+        StopReason::FailsAtOnce { error, .. }
+        | StopReason::Failing { error, .. }
+        | StopReason::ConsecutiveErrors { error, .. }
+        | StopReason::UsageLimit { error, .. }
+        | StopReason::ServiceDown { error }
+        | StopReason::AccountTrouble { error }
+        | StopReason::AgentUnusable { error } => Some(error.clone()),
+        StopReason::DiskLow { place, .. } => Some(place.clone()),
+        StopReason::NothingToSelect { blocked } => list(blocked),
+    }
+}
+
+/// `US-002 is parked; US-003 waits for US-002`.
+fn list(blocked: &[Blocked]) -> Option<String> {
+    let one = |blocked: &Blocked| match &blocked.because {
+        Because::Parked => format!("{} is parked", blocked.story),
+        Because::WaitsForSkipped { on }
+        | Because::WaitsForParked { on }
+        | Because::WaitsForOpen { on }
+        | Because::WaitsFor { on } => format!("{} waits for {on}", blocked.story),
+    };
+    let all: Vec<String> = blocked.iter().map(one).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// What an iteration is at, judged by what its agent does: a guess for people who look on. Nothing is
+/// decided by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum IterationPhase {
     /// It has not changed anything yet.
     Planning,
     Implementing,
@@ -29,7 +153,7 @@ const TRIES: [&str; 18] = [
 /// git's ways of showing what was done.
 const LOOKS: [&str; 4] = ["diff", "status", "show", "log"];
 
-impl Phase {
+impl IterationPhase {
     /// `doing` is one line such as `Edit src/a.rs` or `Bash cargo test`. What fits nothing, reading
     /// for example, leaves the phase as it is.
     pub fn after(self, doing: &str) -> Self {
@@ -66,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_the_agent_does_tells_the_phase() {
-        use Phase::{Implementing, Planning, Reviewing, Testing};
+        use IterationPhase::{Implementing, Planning, Reviewing, Testing};
         for (before, doing, after) in [
             (Planning, "Read src/a.rs", Planning),
             (Planning, "Grep test", Planning),

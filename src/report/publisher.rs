@@ -10,12 +10,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::core::event::Recorded;
-use crate::engine::ports::{Activity, Notice, Reporter, View, Wait};
-use crate::store::room::Room;
+use crate::model::event::Recorded;
+use crate::ports::{Activity, Doing, Notice, Reporter, View, Wait};
+use crate::store::ralph_dir::RalphDir;
 
-use super::document::Settings;
-use super::fold::{Extent, Report};
+use super::document::AppliedSettings;
+use super::fold::{Extent, RunReport};
 
 const STATUS: &str = "status.json";
 const REPORT: &str = "report.json";
@@ -30,7 +30,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Both files of one process. Without [`finish`](Self::finish) there is no report.
 pub struct Publisher {
-    desk: Arc<Desk>,
+    desk: Arc<ReportDesk>,
     clock: fn() -> i64,
     /// Closed when the thread has ended.
     over: Receiver<Infallible>,
@@ -38,14 +38,14 @@ pub struct Publisher {
 
 /// What the loop and the thread share.
 #[derive(Default)]
-struct Desk {
-    draft: Mutex<Draft>,
+struct ReportDesk {
+    draft: Mutex<PendingReport>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Draft {
-    report: Report,
+struct PendingReport {
+    report: RunReport,
     /// This process recorded something: from here on the files are its own.
     begun: bool,
     changed: bool,
@@ -53,19 +53,19 @@ struct Draft {
 }
 
 impl Publisher {
-    pub fn start(room: Room, settings: Settings, clock: fn() -> i64) -> Self {
-        let draft = Draft { report: Report::new(settings), ..Draft::default() };
-        let desk = Arc::new(Desk { draft: Mutex::new(draft), changed: Condvar::new() });
+    pub fn start(ralph_dir: RalphDir, settings: AppliedSettings, clock: fn() -> i64) -> Self {
+        let draft = PendingReport { report: RunReport::new(settings), ..PendingReport::default() };
+        let desk = Arc::new(ReportDesk { draft: Mutex::new(draft), changed: Condvar::new() });
         let (alive, over) = channel();
-        let writer = Writer { desk: Arc::clone(&desk), room, clock, _alive: alive };
+        let writer = ReportWriter { desk: Arc::clone(&desk), ralph_dir, clock, _alive: alive };
         // Without a thread nothing can be written; the run goes on all the same.
         let _ = thread::Builder::new().name("report".to_owned()).spawn(move || writer.write());
         Self { desk, clock, over }
     }
 
     /// The loop's end of it.
-    pub fn teller(&self) -> Teller {
-        Teller { desk: Arc::clone(&self.desk) }
+    pub fn teller(&self) -> ReportTeller {
+        ReportTeller { desk: Arc::clone(&self.desk) }
     }
 
     /// Writes both files for the last time; `error` is why ralph itself could not go on.
@@ -82,12 +82,12 @@ impl Publisher {
     }
 }
 
-impl Desk {
-    fn draft(&self) -> MutexGuard<'_, Draft> {
+impl ReportDesk {
+    fn draft(&self) -> MutexGuard<'_, PendingReport> {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Draft) -> bool) {
+    fn change(&self, change: impl FnOnce(&mut PendingReport) -> bool) {
         let mut draft = self.draft();
         if change(&mut draft) {
             draft.changed = true;
@@ -98,20 +98,20 @@ impl Desk {
     /// Waits as long as there is nothing to do, but not longer than that.
     fn wait<'a>(
         &self,
-        draft: MutexGuard<'a, Draft>,
+        draft: MutexGuard<'a, PendingReport>,
         longest: Duration,
-        idle: fn(&mut Draft) -> bool,
-    ) -> MutexGuard<'a, Draft> {
+        idle: fn(&mut PendingReport) -> bool,
+    ) -> MutexGuard<'a, PendingReport> {
         let waited = self.changed.wait_timeout_while(draft, longest, idle);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
-pub struct Teller {
-    desk: Arc<Desk>,
+pub struct ReportTeller {
+    desk: Arc<ReportDesk>,
 }
 
-impl Reporter for Teller {
+impl Reporter for ReportTeller {
     /// A run that is continued is told as a whole.
     fn on_earlier(&mut self, events: &[Recorded]) {
         self.desk.change(|draft| {
@@ -130,10 +130,10 @@ impl Reporter for Teller {
     }
 
     fn on_activity(&mut self, activity: &Activity) {
-        self.desk.change(|draft| match activity {
-            Activity::Doing(what) => draft.report.doing(what),
-            Activity::Checking { .. } => draft.report.checking(),
-            Activity::Said(_) => false,
+        self.desk.change(|draft| match &activity.doing {
+            Doing::Step(what) => draft.report.doing(what),
+            Doing::Checking { .. } => draft.report.checking(),
+            Doing::Said(_) => false,
         });
     }
 
@@ -143,23 +143,23 @@ impl Reporter for Teller {
     fn on_notice(&mut self, _: &Notice) {}
 }
 
-struct Writer {
-    desk: Arc<Desk>,
-    room: Room,
+struct ReportWriter {
+    desk: Arc<ReportDesk>,
+    ralph_dir: RalphDir,
     clock: fn() -> i64,
     _alive: Sender<Infallible>,
 }
 
-impl Writer {
+impl ReportWriter {
     fn write(self) {
-        self.room.remove_leftovers(STATUS);
-        self.room.remove_leftovers(REPORT);
+        self.ralph_dir.remove_leftovers(STATUS);
+        self.ralph_dir.remove_leftovers(REPORT);
         let mut last = None;
         loop {
             let mut draft = self.wait_for_news(last);
             let (begun, finished) = (draft.begun, draft.finished);
             draft.changed = false;
-            let render = |draft: &mut Draft, extent| {
+            let render = |draft: &mut PendingReport, extent| {
                 draft.report.render((self.clock)(), extent).ok().filter(|_| begun)
             };
             let status = render(&mut draft, Extent::Latest(LATEST));
@@ -174,8 +174,8 @@ impl Writer {
         }
     }
 
-    fn wait_for_news(&self, last: Option<Instant>) -> MutexGuard<'_, Draft> {
-        let idle = |draft: &mut Draft| !draft.changed && !draft.finished;
+    fn wait_for_news(&self, last: Option<Instant>) -> MutexGuard<'_, PendingReport> {
+        let idle = |draft: &mut PendingReport| !draft.changed && !draft.finished;
         let draft = self.desk.wait(self.desk.draft(), SIGN_OF_LIFE, idle);
         let left = last.map_or(Duration::ZERO, |last| PACE.saturating_sub(last.elapsed()));
         self.desk.wait(draft, left, |draft| !draft.finished)
@@ -184,7 +184,7 @@ impl Writer {
     /// A file that cannot be written is written the next time.
     fn put(&self, name: &str, text: Option<Vec<u8>>) {
         if let Some(text) = text {
-            let _ = self.room.put(name, &text);
+            let _ = self.ralph_dir.put(name, &text);
         }
     }
 }

@@ -1,142 +1,169 @@
 //! ralph.toml, at the root of the work tree.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::Path;
+use std::{fs, io};
 
 use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
-use super::agent::AgentSettings;
-use super::budget::BudgetSettings;
-use super::memory::MemorySettings;
-use crate::core::gate::{Gate, Recheck};
-use crate::core::policy::{OnEscalation, OnLimit};
-use crate::core::text::visible;
+use crate::model::gate::Gate;
+use crate::model::text::{visible, visible_line};
+use crate::text::backlog::Diagnostic;
+
+use super::kind::{Form, ValueKind};
 
 pub const FILE_NAME: &str = "ralph.toml";
 
-/// What the file may say. Everything is optional.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SettingsFile {
-    pub max_iterations: Option<Limit>,
-    pub stuck_threshold: Option<Limit>,
-    pub max_attempts: Option<Limit>,
-    pub max_consecutive_errors: Option<Limit>,
-    pub max_failing: Option<Limit>,
-    pub max_run_time: Option<Limit>,
-    pub max_average_iteration: Option<Limit>,
-    pub cool_down: Option<Limit>,
-    pub backoff: Option<Limit>,
-    pub fresh_start_after: Option<Limit>,
-    pub keep_snapshots: Option<Limit>,
-    pub keep_days: Option<Limit>,
-    pub on_escalation: Option<OnEscalation>,
-    pub on_limit: Option<OnLimit>,
-    pub answer_timeout: Option<String>,
-    pub first_event_timeout: Option<String>,
-    pub idle_timeout: Option<String>,
-    pub iteration_timeout: Option<String>,
-    pub stuck_after: Option<String>,
-    pub stuck_question_after: Option<String>,
-    pub stuck_answer_timeout: Option<String>,
-    pub result_grace: Option<String>,
-    pub background_grace: Option<String>,
-    /// Daemons that are left alone when an agent's processes are ended.
-    pub keep_processes: Vec<String>,
-    /// Commands that have to pass before any story is done.
-    pub verify: Vec<Gate>,
-    pub recheck: Recheck,
-    /// The word of a `<promise>` that claims a story.
-    pub completion_promise: Option<String>,
-    /// Lines, any of which claims a story.
-    pub signals: Vec<String>,
-    /// Lines in their order, of which the last claims a story.
-    pub stages: Vec<String>,
-    /// Without a gate, a first claim is sent back for a second look.
-    pub require_two_claims: bool,
-    pub memory: MemorySettings,
-    /// Patterns of files whose change is a human's to accept.
-    pub protect: Vec<String>,
-    pub log_limit: Option<Limit>,
-    pub min_free_disk: Option<Limit>,
-    /// Work beside uncommitted edits of tracked files.
-    pub allow_dirty: bool,
-    /// Further patterns of new files that are left out of every commit.
-    pub never_commit: Vec<String>,
-    pub max_file_size: Option<Limit>,
-    pub max_new_files: Option<Limit>,
-    pub prompt: Option<PathBuf>,
-    pub branch: Option<String>,
-    pub agent: AgentSettings,
-    pub budget: BudgetSettings,
+/// How much alike two names are that one is taken for the other.
+const ALIKE: f64 = 0.88;
+
+/// None: there is no such file.
+pub(super) fn read(root: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(root.join(FILE_NAME)) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
-/// A number, or a word such as `none`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
-pub enum Limit {
-    Number(i64),
-    Fraction(f64),
-    Word(String),
+pub(super) struct SettingsFile<'a> {
+    text: &'a str,
+    table: DeTable<'a>,
 }
 
-impl std::fmt::Display for Limit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Fraction(number) => number.fmt(f),
-            Self::Word(word) => word.fmt(f),
+impl<'a> SettingsFile<'a> {
+    pub(super) fn parse(text: &'a str) -> Result<Self, Diagnostic> {
+        let table = DeTable::parse(text).map_err(|error| problem(&error))?;
+        Ok(Self { text, table: table.into_inner() })
+    }
+
+    fn find(&self, key: &str) -> Option<&Spanned<DeValue<'a>>> {
+        match key.split_once('.') {
+            None => self.table.get(key),
+            Some((table, name)) => match self.table.get(table)?.get_ref() {
+                DeValue::Table(table) => table.get(name),
+                _ => None,
+            },
         }
     }
-}
 
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    #[error("`{path}` cannot be read: {source}")]
-    Unreadable { path: String, source: io::Error },
-    #[error("`{path}` is not right:\n{problem}")]
-    Invalid { path: String, problem: String },
-}
+    pub(super) fn span(&self, key: &str) -> Option<Range<usize>> {
+        self.find(key).map(Spanned::span)
+    }
 
-impl SettingsFile {
-    /// The defaults when there is no file.
-    pub fn load(root: &Path) -> Result<Self, FileError> {
-        let path = root.join(FILE_NAME);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(source) => {
-                return Err(FileError::Unreadable { path: FILE_NAME.to_owned(), source });
-            }
+    /// None: the file does not have it.
+    pub(super) fn value<T>(&self, kind: &ValueKind<T>, key: &str) -> Option<Result<T, Diagnostic>> {
+        self.find(key).map(|value| self.parsed(kind, key, value))
+    }
+
+    pub(super) fn list<T: PartialEq>(
+        &self,
+        kind: &ValueKind<T>,
+        key: &str,
+    ) -> Option<Result<Vec<T>, Diagnostic>> {
+        let value = self.find(key)?;
+        let DeValue::Array(items) = value.get_ref() else {
+            return Some(Err(self.bad(key, value.span(), "a list in `[` and `]`")));
         };
-        Self::parse(&text)
+        let mut values = Vec::new();
+        for item in items.iter() {
+            match self.parsed(kind, key, item) {
+                Ok(value) if kind.is_unique && values.contains(&value) => {
+                    return Some(Err(self.bad(key, item.span(), "every line only once")));
+                }
+                Ok(value) => values.push(value),
+                Err(problem) => return Some(Err(problem)),
+            }
+        }
+        Some(Ok(values))
     }
 
-    fn parse(text: &str) -> Result<Self, FileError> {
-        toml::from_str(text).map_err(|error| FileError::Invalid {
-            path: FILE_NAME.to_owned(),
-            problem: visible(error.to_string().trim_end()).into_owned(),
-        })
+    pub(super) fn gates(&self, key: &str) -> Option<Result<Vec<Gate>, Diagnostic>> {
+        let value = self.find(key)?.clone();
+        let gates = Vec::<Gate>::deserialize(value.into_deserializer());
+        Some(gates.map_err(|error| problem(&error)))
+    }
+
+    fn parsed<T>(
+        &self,
+        kind: &ValueKind<T>,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<T, Diagnostic> {
+        let text = match (value.get_ref(), kind.form) {
+            (DeValue::String(text), Form::Text | Form::Number) => Some(text.to_string()),
+            (DeValue::Integer(number), Form::Number) => {
+                i64::from_str_radix(number.as_str(), number.radix()).ok().map(|n| n.to_string())
+            }
+            (DeValue::Float(number), Form::Number) => Some(number.as_str().to_owned()),
+            (DeValue::Boolean(switch), Form::Switch) => Some(switch.to_string()),
+            _ => None,
+        };
+        let parsed = text.and_then(|text| kind.parse(&text));
+        parsed.ok_or_else(|| self.bad(key, value.span(), kind.expected))
+    }
+
+    pub(super) fn bad(&self, key: &str, span: Range<usize>, expected: &str) -> Diagnostic {
+        let written = self.text.get(span.clone()).unwrap_or_default();
+        let written = visible_line(written);
+        Diagnostic::error(format!("invalid value `{written}` for `{key}`: expected {expected}"))
+            .at(span)
+    }
+
+    /// What no setting is called.
+    pub(super) fn unknown(&self, keys: &[&'static str]) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        for (name, value) in &self.table {
+            let prefix = format!("{}.", name.get_ref());
+            let is_table = keys.iter().any(|key| key.starts_with(&prefix));
+            match value.get_ref() {
+                DeValue::Table(table) if is_table => {
+                    let inner = table.keys().filter(|inner| {
+                        let key = format!("{prefix}{}", inner.get_ref());
+                        !keys.contains(&key.as_str())
+                    });
+                    problems.extend(inner.map(|inner| unknown(&prefix, inner, keys)));
+                }
+                _ if is_table => {
+                    let name = name.get_ref();
+                    let text = format!("`{name}` is a table: expected `[{name}]`");
+                    problems.push(Diagnostic::error(text).at(value.span()));
+                }
+                _ if keys.contains(&name.get_ref().as_ref()) => {}
+                _ => problems.push(unknown("", name, keys)),
+            }
+        }
+        problems
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unknown_setting_is_an_error_with_its_line() {
-        let error = SettingsFile::parse("max_iterations = 5\nmax_iteration = 6\n").unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains("line 2"), "{text}");
-        assert!(text.contains("max_iteration"), "{text}");
+fn problem(error: &toml::de::Error) -> Diagnostic {
+    let diagnostic = Diagnostic::error(visible(error.message().trim()).into_owned());
+    match error.span() {
+        Some(span) => diagnostic.at(span),
+        None => diagnostic,
     }
+}
 
-    #[test]
-    fn numbers_and_words_are_both_limits() {
-        let file = SettingsFile::parse("max_iterations = \"none\"\nstuck_threshold = 4\n").unwrap();
-        assert_eq!(file.max_iterations, Some(Limit::Word("none".into())));
-        assert_eq!(file.stuck_threshold, Some(Limit::Number(4)));
+fn unknown(prefix: &str, name: &Spanned<std::borrow::Cow<'_, str>>, keys: &[&str]) -> Diagnostic {
+    let (written, span) = (name.get_ref().as_ref(), name.span());
+    let key = format!("{prefix}{written}");
+    let problem = Diagnostic::error(format!("unknown setting `{}`", visible_line(&key))).at(span);
+    if !prefix.is_empty() && keys.contains(&written) {
+        let table = prefix.trim_end_matches('.');
+        return problem.help(format!("put `{written}` above `[{table}]`"));
+    }
+    let last = |key: &str| key.rsplit('.').next().map(str::to_owned).unwrap_or_default();
+    let alike = |known: &str| {
+        let whole = strsim::jaro_winkler(known, &key);
+        whole.max(strsim::jaro_winkler(&last(known), written) - 0.01)
+    };
+    let best = keys.iter().max_by(|a, b| alike(a).total_cmp(&alike(b)));
+    match best.filter(|known| alike(known) > ALIKE) {
+        Some(known) => problem.help(format!("did you mean `{known}`?")),
+        None => problem.help("docs/settings.md lists all settings"),
     }
 }

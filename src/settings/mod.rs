@@ -1,20 +1,19 @@
-//! ralph.toml + environment + flags → one validated `Plan`.
+//! ralph.toml, environment and flags → one validated `RunSettings`.
 //!
-//! Flag over environment over file over default; each value knows where it came
-//! from, so that an error can say which of them to change.
+//! `declared` has one declaration for each setting; flags, file, environment and
+//! the tables in the documentation are made of it.
 
 mod agent;
-mod budget;
-mod completion;
+mod declared;
 mod file;
-mod limits;
-mod memory;
-mod permissions;
-mod plan;
-mod size;
-mod staging;
+mod kind;
+mod reader;
+mod setting;
+#[cfg(test)]
+mod tests;
 
-pub use agent::{AgentKind, AgentSettings};
-pub use budget::BudgetFlags;
-pub use file::{FILE_NAME, FileError, SettingsFile};
-pub use plan::{AgentChoice, Flags, Plan, PlanError};
+pub use agent::AgentChoice;
+pub use declared::{Flags, RunSettings};
+pub use file::FILE_NAME;
+pub use reader::{FlagValues, Origin, SettingsError};
+pub use setting::{Setting, SettingChoice, SettingGroup};

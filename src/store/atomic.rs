@@ -7,19 +7,23 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use rustix::fs::{Gid, Uid};
+use rustix::fs::{AtFlags, CWD, Gid, Uid};
 
-use super::room::naming;
+use super::files::naming;
 
 const RANDOM_LEN: usize = 6;
 const SUFFIX: &str = ".tmp";
 const NEW_FILE_MODE: u32 = 0o644;
 
 /// Writes the whole file anew, through symlinks, with the mode (and, if allowed, the owner) it has.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+///
+/// What the file system says of the new file, when its times tell it from any later version.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<Option<Metadata>> {
     let target = resolve(path)?;
     let old = existing_file(&target)?;
     let folder = folder_of(&target);
@@ -33,9 +37,79 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(old) = old {
         keep_owner_and_mode(temporary.as_file(), &old)?;
     }
+    let own_time = set_own_time(temporary.as_file());
     temporary.as_file().sync_all()?;
-    temporary.persist(&target).map_err(|failed| failed.error)?;
-    sync_folder(folder)
+    let file = temporary.persist(&target).map_err(|failed| failed.error)?;
+    sync_folder(folder)?;
+    Ok(as_written(&file, own_time, bytes.len()))
+}
+
+/// The next version of a file, on the disk already and without a name: a kill leaves nothing.
+pub struct Prepared {
+    file: File,
+    target: PathBuf,
+    own_time: Option<SystemTime>,
+    size: usize,
+}
+
+/// None where the system has no files without a name.
+#[cfg(target_os = "linux")]
+pub fn prepare(path: &Path, bytes: &[u8]) -> Option<Prepared> {
+    use rustix::fs::{Mode, OFlags};
+    let target = resolve(path).ok()?;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(NEW_FILE_MODE);
+    let mut file = File::from(rustix::fs::open(folder_of(&target), flags, mode).ok()?);
+    file.write_all(bytes).ok()?;
+    if let Some(old) = existing_file(&target).ok()? {
+        keep_owner_and_mode(&file, &old).ok()?;
+    }
+    let own_time = set_own_time(&file);
+    file.sync_all().ok()?;
+    Some(Prepared { file, target, own_time, size: bytes.len() })
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn prepare(_: &Path, _: &[u8]) -> Option<Prepared> {
+    None
+}
+
+impl Prepared {
+    /// As `replace` does it, with one rename instead of writing.
+    pub fn replace(self, path: &Path) -> io::Result<Option<Metadata>> {
+        let target = resolve(path)?;
+        if target != self.target {
+            return Err(io::Error::other("the file is elsewhere now"));
+        }
+        if let Some(old) = existing_file(&target)? {
+            keep_owner_and_mode(&self.file, &old)?;
+        }
+        let folder = folder_of(&target);
+        let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let named = tempfile::Builder::new()
+            .prefix(&prefix_for(&target)?)
+            .suffix(SUFFIX)
+            .rand_bytes(RANDOM_LEN)
+            .make_in(folder, |name| {
+                Ok(rustix::fs::linkat(CWD, own.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+            })?;
+        named.persist(&target).map_err(|failed| failed.error)?;
+        sync_folder(folder)?;
+        Ok(as_written(&self.file, self.own_time, self.size))
+    }
+}
+
+/// To the nanosecond, where the system's own stamps are some milliseconds apart: whatever is
+/// written to the file later has another one.
+fn set_own_time(file: &File) -> Option<SystemTime> {
+    let now = SystemTime::now();
+    file.set_modified(now).ok().map(|()| now)
+}
+
+fn as_written(file: &File, own_time: Option<SystemTime>, size: usize) -> Option<Metadata> {
+    let found = file.metadata().ok()?;
+    let is_own = found.modified().ok() == Some(own_time?) && found.len() == size as u64;
+    is_own.then_some(found)
 }
 
 /// Writes a small file that is worth nothing after a power cut: whole for every reader, for its
@@ -167,6 +241,22 @@ mod tests {
         File::create(&plain).unwrap();
         let umasked = fs::metadata(&plain).unwrap().mode() & 0o777 & NEW_FILE_MODE;
         assert_eq!(fs::metadata(&ours).unwrap().mode() & 0o777, umasked);
+    }
+
+    #[test]
+    fn what_was_written_is_known_by_a_time_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("PRD.json");
+        let written = replace(&path, b"new").unwrap().unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), written.modified().unwrap());
+        let file = File::options().write(true).open(&path).unwrap();
+        let own_time = set_own_time(&file);
+        assert!(as_written(&file, own_time, 3).is_some());
+        assert!(as_written(&file, own_time, 4).is_none());
+        assert!(as_written(&file, None, 3).is_none());
+        // As whoever writes to it now does.
+        file.set_modified(own_time.unwrap() - std::time::Duration::from_millis(1)).unwrap();
+        assert!(as_written(&file, own_time, 3).is_none());
     }
 
     #[test]

@@ -3,15 +3,18 @@
 //! An agent writes it and can put anything in its place: it is opened without following links and
 //! without waiting, only a file is read, and only its end.
 
-use std::fs::{self, File, Permissions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{File, Permissions};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use rustix::fs::{Mode, OFlags, open, openat};
 
-use super::room::{FOLDER, Room, RoomError, private_folder};
-use crate::core::id::StoryId;
+use crate::model::id::StoryId;
+
+use super::files::private_folder;
+use super::ralph_dir::{FOLDER, RalphDir, RalphDirError};
 
 pub const NAME: &str = "scratchpad.md";
 /// Where those of other stories are.
@@ -28,7 +31,7 @@ pub enum ScratchpadError {
     #[error("`.ralph/scratchpad.md` cannot be used: {0}")]
     Io(#[from] io::Error),
     #[error(transparent)]
-    Room(#[from] RoomError),
+    RalphDir(#[from] RalphDirError),
 }
 
 /// The end of the notes at this root, as text; None when there are none.
@@ -58,7 +61,7 @@ fn find(root: &Path, name: &Path) -> Result<Option<File>, ScratchpadError> {
     let folder = match open(root.join(FOLDER), strict | OFlags::DIRECTORY, Mode::empty()) {
         Err(rustix::io::Errno::NOENT) => return Ok(None),
         Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
-            return Err(RoomError::NotAFolder.into());
+            return Err(RalphDirError::NotAFolder.into());
         }
         opened => opened.map_err(io::Error::from)?,
     };
@@ -72,7 +75,7 @@ fn find(root: &Path, name: &Path) -> Result<Option<File>, ScratchpadError> {
     if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(ScratchpadError::NotAFile) }
 }
 
-impl Room {
+impl RalphDir {
     /// The story is closed: its notes are for the record.
     pub fn archive_scratchpad(&self, story: &StoryId) -> Result<(), ScratchpadError> {
         let names = (1..).map(|n: u32| match n {
@@ -110,7 +113,7 @@ impl Room {
         }
         let archive = self.archive();
         if fs::symlink_metadata(&archive).is_ok_and(|found| !found.is_dir()) {
-            return Err(RoomError::NotAFolder.into());
+            return Err(RalphDirError::NotAFolder.into());
         }
         private_folder(&archive)?;
         let target = archive.join(name);

@@ -5,72 +5,110 @@ use std::time::{Duration, Instant};
 
 use console::Term;
 
-use super::keys::Key;
-use super::line::Line;
-use super::look::Look;
+use crate::ports::Asked;
+
+use super::display::DisplayQueue;
+use super::keys::KeyPress;
+use super::look::{Line, Text, Tone};
+use super::menu::{Menu, MenuBody, MenuItem, MenuList};
 use super::tty::Tty;
-use crate::engine::ports::Asked;
 
 /// How soon a withdrawn question or another window size is noticed.
-const GLANCE: Duration = Duration::from_millis(150);
+const GLANCE: Duration = Duration::from_millis(100);
 
 pub struct Conversation<'a> {
-    pub tty: Tty,
-    pub terminal: Term,
-    pub look: Look,
+    tty: Tty,
+    display: &'a DisplayQueue,
     patience: Duration,
     withdrawn: &'a AtomicBool,
     size: (u16, u16),
+    /// What is left on the terminal below the question, when the menu closes.
+    outcome: Vec<Line>,
 }
 
 impl<'a> Conversation<'a> {
-    pub fn start(look: Look, patience: Duration, withdrawn: &'a AtomicBool) -> Result<Self, Asked> {
-        let terminal = Term::stderr();
-        let tty = Tty::take().map_err(|_| Asked::NobodyThere)?;
-        let size = terminal.size();
-        let look = Look { columns: Some(usize::from(size.1)), ..look };
-        Ok(Self { tty, terminal, look, patience, withdrawn, size })
+    pub fn open(
+        display: &'a DisplayQueue,
+        menu: Menu,
+        patience: Duration,
+        withdrawn: &'a AtomicBool,
+    ) -> Result<Self, Asked> {
+        // A terminal that takes nothing has nobody in front of it who could answer.
+        display.sync(patience, withdrawn)?;
+        let tty = Tty::take().map_err(|_| Asked::NoAnswer)?;
+        display.open_menu(menu);
+        let (size, outcome) = (Term::stderr().size(), Vec::new());
+        Ok(Self { tty, display, patience, withdrawn, size, outcome })
     }
 
-    pub fn print(&self, line: &Line) {
-        for rendered in self.look.render(line) {
-            let _ = self.terminal.write_line(&rendered);
+    /// Not while more keys are here already.
+    pub fn show(&self, body: impl FnOnce() -> MenuBody) {
+        if !self.tty.has_more() {
+            self.display.change_menu(body());
         }
+    }
+
+    pub fn add(&mut self, line: impl Into<Line>) {
+        self.outcome.push(line.into());
+    }
+
+    /// Above the menu, right now.
+    pub fn warn(&self, problem: &str) {
+        let line = Text::new().with(Tone::Warning, "warning: ").plain(problem);
+        self.display.print(vec![line.into()]);
+    }
+
+    /// The terminal as it was, for another program; nothing else is shown meanwhile.
+    pub fn lend<T>(&mut self, to: impl FnOnce() -> T) -> Result<T, Asked> {
+        let held = self.display.hold(self.patience, self.withdrawn)?;
+        let result = self.tty.lend(to).map_err(|_| Asked::NoAnswer);
+        drop(held);
+        result
+    }
+
+    pub fn is_withdrawn(&self) -> bool {
+        self.withdrawn.load(Ordering::SeqCst)
     }
 
     /// The next key. Every key starts the patience anew.
-    pub fn next(&mut self) -> Result<Key, Asked> {
+    pub fn next(&mut self) -> Result<KeyPress, Asked> {
         // A time too far to be counted is no limit.
         let deadline = Instant::now().checked_add(self.patience);
         loop {
-            if self.withdrawn.load(Ordering::SeqCst) {
-                return Err(Asked::Interrupted);
+            if self.is_withdrawn() {
+                return Err(Asked::NoAnswer);
             }
-            if self.is_resized() {
-                return Ok(Key::Resized);
+            let size = Term::stderr().size();
+            if std::mem::replace(&mut self.size, size) != size {
+                return Ok(KeyPress::Resized);
             }
             match self.tty.key(GLANCE) {
-                Ok(Some(Key::Interrupt)) => return Err(Asked::Interrupted),
+                Ok(Some(KeyPress::Interrupt)) => return Err(Asked::Interrupted),
                 Ok(Some(key)) => return Ok(key),
                 Ok(None) if deadline.is_none_or(|end| Instant::now() < end) => {}
-                Ok(None) | Err(_) => return Err(Asked::NobodyThere),
+                Ok(None) | Err(_) => return Err(Asked::NoAnswer),
             }
         }
     }
+}
 
-    pub fn columns(&self) -> usize {
-        usize::from(self.size.1)
+impl Drop for Conversation<'_> {
+    fn drop(&mut self) {
+        self.display.close_menu(std::mem::take(&mut self.outcome));
     }
+}
 
-    pub fn rows(&self) -> usize {
-        usize::from(self.size.0)
-    }
-
-    fn is_resized(&mut self) -> bool {
-        let size = self.terminal.size();
-        let resized = size != self.size;
-        self.size = size;
-        self.look.columns = Some(usize::from(size.1));
-        resized
+/// Shows the list until something is chosen.
+pub fn choose<'i, C>(
+    conversation: &mut Conversation<'_>,
+    items: &'i [MenuItem<C>],
+) -> Result<&'i C, Asked> {
+    let mut list = MenuList { selected: 0, pasting: false, items };
+    loop {
+        conversation.show(|| list.body());
+        if let Some(item) = list.press(conversation.next()?) {
+            conversation.add(Text::new().with(Tone::Question, "› ").plain(item.text()));
+            return Ok(&item.choice);
+        }
     }
 }

@@ -5,32 +5,31 @@
 //! and nobody else: time-outs and signals go on.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::UiOptions;
-use super::amount::Amount;
-use super::line::{Line, Text, Tone};
-use super::screen::{Hold, Screen};
-use crate::core::event::{Event, Nudger, Recorded, StuckStep};
-use crate::core::health::Health;
-use crate::core::pause::WaitFor;
-use crate::engine::ports::{Activity, Asked, Notice, Reporter, View, Wait};
+use crate::model::event::{Event, NudgedBy, Recorded, StuckEvent};
+use crate::model::health::Health;
+use crate::model::wait::WaitFor;
+use crate::ports::{Activity, Asked, Doing, Notice, Reporter, View, Wait};
 
-/// How long the end of the process waits for a terminal that takes nothing.
-pub const LAST_WORDS: Duration = Duration::from_secs(2);
+use super::look::{Line, Text, Tone};
+use super::menu::{Menu, MenuBody};
+use super::printer::LAST_WORDS;
+use super::screen::{HoldRequest, Screen};
+use super::{UiOptions, notices, wording};
+
 /// How much of an agent's activity may wait, in bytes. Facts and notices are few: they always may.
 const ROOM: usize = 4 << 20;
 /// How soon a withdrawn question is noticed.
 const GLANCE: Duration = Duration::from_millis(100);
+/// How often the moving line moves.
+const TICK: Duration = Duration::from_millis(100);
 
-/// The display of this process. Whoever reads keys has no other way to it: both only share the terminal.
-static SHOWN: Mutex<Option<Sender<Message>>> = Mutex::new(None);
-
-enum Message {
+enum DisplayMessage {
     Fact(Vec<Line>),
     Notice(Vec<Line>),
     Doing(String),
@@ -38,13 +37,17 @@ enum Message {
     Said { lines: Vec<Line>, size: usize },
     Wait(Wait),
     KeysAreRead(bool),
-    Hold(Hold),
+    OpenMenu(Box<Menu>),
+    ChangeMenu(MenuBody),
+    CloseMenu(Vec<Line>),
+    OpenQuestions(usize),
+    Hold(HoldRequest),
     End,
 }
 
 pub struct Display {
     amount: Amount,
-    queue: Sender<Message>,
+    queue: DisplayQueue,
     /// Bytes of activity that wait.
     waiting: Arc<AtomicUsize>,
     /// Something the agent said did not fit.
@@ -71,7 +74,7 @@ impl Display {
         let _ = thread::Builder::new().name("display".to_owned()).spawn(work);
         Self {
             amount: Amount::new(options),
-            queue,
+            queue: DisplayQueue(queue),
             waiting,
             left_out: false,
             told_wait: None,
@@ -80,20 +83,14 @@ impl Display {
         }
     }
 
-    /// Menus wait for this display from now on.
-    pub fn share(self) -> Self {
-        *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.queue.clone());
-        self
-    }
-
-    /// A display that is gone is no error: nobody is there to be told.
-    fn send(&self, message: Message) {
-        let _ = self.queue.send(message);
+    /// For menus, which share the terminal with this display.
+    pub fn queue(&self) -> DisplayQueue {
+        self.queue.clone()
     }
 
     fn fact(&mut self, lines: Vec<Line>) {
         self.counting = false;
-        self.send(Message::Fact(lines));
+        self.queue.send(DisplayMessage::Fact(lines));
     }
 
     fn has_room(&self) -> bool {
@@ -114,13 +111,13 @@ impl Display {
             lines.insert(0, Text::new().with(Tone::Dim, gap).into());
         }
         self.waiting.fetch_add(text.len(), Ordering::Relaxed);
-        self.send(Message::Said { lines, size: text.len() });
+        self.queue.send(DisplayMessage::Said { lines, size: text.len() });
     }
 
     fn doing(&self, what: &str) {
         if self.has_room() {
             self.waiting.fetch_add(what.len(), Ordering::Relaxed);
-            self.send(Message::Doing(what.to_owned()));
+            self.queue.send(DisplayMessage::Doing(what.to_owned()));
         }
     }
 }
@@ -130,18 +127,18 @@ impl Reporter for Display {
         let lines = self.amount.event(recorded, view);
         if let Some(health) = health_of_agent(&recorded.event) {
             // The agent goes on, and so does the moving line.
-            self.send(Message::Notice(lines));
-            return self.send(Message::Health(health));
+            self.queue.send(DisplayMessage::Notice(lines));
+            return self.queue.send(DisplayMessage::Health(health));
         }
         // Sent even without words: each fact ends the moving line.
         self.fact(lines);
     }
 
     fn on_activity(&mut self, activity: &Activity) {
-        match activity {
-            Activity::Doing(what) => self.doing(what),
-            Activity::Said(text) => self.said(text),
-            Activity::Checking { at, gate } => {
+        match &activity.doing {
+            Doing::Step(what) => self.doing(what),
+            Doing::Said(text) => self.said(text),
+            Doing::Checking { at, gate } => {
                 let running =
                     Line::Running { at: *at, agent: gate.clone(), to_go: None, health: None };
                 self.fact(self.amount.checking(running));
@@ -154,22 +151,22 @@ impl Reporter for Display {
         // What failed was just told, and so was the pause.
         let is_news = matches!(wait.what, WaitFor::Limit | WaitFor::Service | WaitFor::Budget);
         if is_news && self.told_wait.replace(wait.until) != Some(wait.until) {
-            self.send(Message::Notice(vec![Line::Waiting(wait.clone())]));
+            self.queue.send(DisplayMessage::Notice(vec![Line::Waiting(wait.clone())]));
         }
         if !std::mem::replace(&mut self.counting, true) {
-            self.send(Message::Wait(wait.clone()));
+            self.queue.send(DisplayMessage::Wait(wait.clone()));
         }
     }
 
     fn on_notice(&mut self, notice: &Notice) {
-        self.send(Message::Notice(self.amount.notice(notice)));
+        self.queue.send(DisplayMessage::Notice(self.amount.notice(notice)));
     }
 }
 
 impl Drop for Display {
     /// Everything is shown, if the terminal takes it in time.
     fn drop(&mut self) {
-        self.send(Message::End);
+        self.queue.send(DisplayMessage::End);
         let _ = self.over.recv_timeout(LAST_WORDS);
     }
 }
@@ -177,8 +174,8 @@ impl Drop for Display {
 /// What is said about an agent at work.
 fn health_of_agent(event: &Event) -> Option<Option<&'static str>> {
     match event {
-        Event::Nudged { by: Nudger::Driver, .. }
-        | Event::Stuck { step: StuckStep::Asked { .. } | StuckStep::Ended { .. }, .. } => {
+        Event::Nudged { by: NudgedBy::Driver, .. }
+        | Event::Stuck { step: StuckEvent::Asked { .. } | StuckEvent::Ended { .. }, .. } => {
             Some(Some(Health::Stuck.word()))
         }
         Event::Nudged { .. } | Event::Stuck { .. } => Some(None),
@@ -186,60 +183,155 @@ fn health_of_agent(event: &Event) -> Option<Option<&'static str>> {
     }
 }
 
-fn show(mut screen: Screen, messages: &Receiver<Message>, waiting: &AtomicUsize) {
-    for message in messages {
+fn show(mut screen: Screen, messages: &Receiver<DisplayMessage>, waiting: &AtomicUsize) {
+    let mut due = Instant::now();
+    loop {
+        if screen.moves() && due <= Instant::now() {
+            screen.tick();
+            due = Instant::now() + TICK;
+        }
+        let wait = due.saturating_duration_since(Instant::now());
+        let message = if screen.moves() {
+            match messages.recv_timeout(wait) {
+                Err(RecvTimeoutError::Timeout) => continue,
+                message => message.ok(),
+            }
+        } else {
+            messages.recv().ok()
+        };
         match message {
-            Message::Fact(lines) => screen.fact(lines),
-            Message::Notice(lines) => screen.print(&lines),
-            Message::Health(word) => screen.health(word),
-            Message::Doing(what) => {
+            Some(DisplayMessage::Doing(what)) => {
                 screen.doing(&what);
                 waiting.fetch_sub(what.len(), Ordering::Relaxed);
             }
-            Message::Said { lines, size } => {
+            Some(DisplayMessage::Said { lines, size }) => {
                 screen.print(&lines);
                 waiting.fetch_sub(size, Ordering::Relaxed);
             }
-            Message::Wait(wait) => screen.wait(wait),
-            Message::KeysAreRead(are_read) => screen.keys_are_read(are_read),
-            Message::Hold(hold) => screen.hold(&hold),
-            Message::End => return,
+            None | Some(DisplayMessage::End) => return,
+            Some(message) => take(&mut screen, message),
         }
     }
 }
 
-/// The terminal is the holder's; the display goes on when this is dropped.
-pub struct Held {
+fn take(screen: &mut Screen, message: DisplayMessage) {
+    match message {
+        DisplayMessage::Fact(lines) => screen.fact(lines),
+        DisplayMessage::Notice(lines) => screen.print(&lines),
+        DisplayMessage::Health(word) => screen.health(word),
+        DisplayMessage::Wait(wait) => screen.wait(wait),
+        DisplayMessage::KeysAreRead(are_read) => screen.keys_are_read(are_read),
+        DisplayMessage::OpenMenu(menu) => screen.open_menu(*menu),
+        DisplayMessage::ChangeMenu(body) => screen.change_menu(body),
+        DisplayMessage::CloseMenu(outcome) => screen.close_menu(&outcome),
+        DisplayMessage::OpenQuestions(count) => screen.count_questions(count),
+        DisplayMessage::Hold(hold) => screen.hold(&hold),
+        DisplayMessage::Doing(_) | DisplayMessage::Said { .. } | DisplayMessage::End => {}
+    }
+}
+
+/// The way of a menu to the display.
+#[derive(Clone)]
+pub struct DisplayQueue(Sender<DisplayMessage>);
+
+/// Another program has the terminal; the display goes on when this is dropped.
+pub struct TerminalHold {
     _release: Sender<Infallible>,
 }
 
-/// Waits until all that was told is on the terminal, and keeps the display from it.
-pub fn hold(patience: Duration, withdrawn: &AtomicBool) -> Result<Held, Asked> {
-    let (held, is_held) = channel();
-    let (release, released) = channel();
-    request(Message::Hold(Hold { held, released }));
-    let deadline = Instant::now().checked_add(patience);
-    loop {
-        if withdrawn.load(Ordering::SeqCst) {
-            return Err(Asked::Interrupted);
-        }
-        match is_held.recv_timeout(GLANCE) {
-            // No display, or one that has ended, holds itself.
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(Held { _release: release }),
-            Err(RecvTimeoutError::Timeout) if deadline.is_none_or(|end| Instant::now() < end) => {}
-            // A terminal that takes nothing has nobody in front of it who could answer.
-            Err(RecvTimeoutError::Timeout) => return Err(Asked::NobodyThere),
+impl DisplayQueue {
+    /// A display that is gone is no error: nobody is there to be told.
+    fn send(&self, message: DisplayMessage) {
+        let _ = self.0.send(message);
+    }
+
+    pub fn print(&self, lines: Vec<Line>) {
+        self.send(DisplayMessage::Notice(lines));
+    }
+
+    pub fn open_menu(&self, menu: Menu) {
+        self.send(DisplayMessage::OpenMenu(Box::new(menu)));
+    }
+
+    pub fn change_menu(&self, body: MenuBody) {
+        self.send(DisplayMessage::ChangeMenu(body));
+    }
+
+    pub fn close_menu(&self, outcome: Vec<Line>) {
+        self.send(DisplayMessage::CloseMenu(outcome));
+    }
+
+    pub fn open_questions(&self, count: usize) {
+        self.send(DisplayMessage::OpenQuestions(count));
+    }
+
+    /// A countdown says what Enter does exactly as long as it does it.
+    pub fn keys_are_read(&self, are_read: bool) {
+        self.send(DisplayMessage::KeysAreRead(are_read));
+    }
+
+    /// Waits until all that was told is on the terminal.
+    pub fn sync(&self, patience: Duration, withdrawn: &AtomicBool) -> Result<(), Asked> {
+        self.hold(patience, withdrawn).map(drop)
+    }
+
+    /// As `sync`, and nothing is shown until the result is dropped.
+    pub fn hold(&self, patience: Duration, withdrawn: &AtomicBool) -> Result<TerminalHold, Asked> {
+        let (held, is_held) = channel();
+        let (release, released) = channel();
+        self.send(DisplayMessage::Hold(HoldRequest { held, released }));
+        let deadline = Instant::now().checked_add(patience);
+        loop {
+            if withdrawn.load(Ordering::SeqCst) {
+                return Err(Asked::NoAnswer);
+            }
+            match is_held.recv_timeout(GLANCE) {
+                // A display that has ended holds itself.
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => {
+                    return Ok(TerminalHold { _release: release });
+                }
+                Err(RecvTimeoutError::Timeout)
+                    if deadline.is_none_or(|end| Instant::now() < end) => {}
+                // A terminal that takes nothing has nobody in front of it who could answer.
+                Err(RecvTimeoutError::Timeout) => return Err(Asked::NoAnswer),
+            }
         }
     }
 }
 
-/// A countdown says what Enter does exactly as long as it does it.
-pub fn keys_are_read(are_read: bool) {
-    request(Message::KeysAreRead(are_read));
+/// How much is said: `--quiet`, `--verbose`, or neither.
+#[derive(Clone, Copy)]
+pub struct Amount {
+    quiet: bool,
+    verbose: bool,
 }
 
-fn request(message: Message) {
-    if let Some(display) = &*SHOWN.lock().unwrap_or_else(PoisonError::into_inner) {
-        let _ = display.send(message);
+impl Amount {
+    pub fn new(options: &UiOptions) -> Self {
+        Self { quiet: options.quiet, verbose: options.verbose }
+    }
+
+    pub fn event(self, recorded: &Recorded, view: View<'_>) -> Vec<Line> {
+        if self.quiet && !wording::is_essential(&recorded.event) {
+            return vec![];
+        }
+        wording::lines(recorded, view)
+    }
+
+    pub fn checking(self, running: Line) -> Vec<Line> {
+        if self.quiet { vec![] } else { vec![running] }
+    }
+
+    pub fn said(self, text: &str) -> Vec<Line> {
+        if !self.verbose || self.quiet {
+            return vec![];
+        }
+        let indented = |line| format!("  {line}").trim_end().to_owned();
+        let lines = text.trim().lines().map(indented);
+        lines.map(|line| Text::new().with(Tone::Dim, line).into()).collect()
+    }
+
+    pub fn notice(self, notice: &Notice) -> Vec<Line> {
+        if self.quiet && !notices::is_warning(notice) { vec![] } else { notices::lines(notice) }
     }
 }

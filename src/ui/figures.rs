@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::core::forecast::Forecast;
+use crate::decide::forecast::Forecast;
 
 /// `0.4s`, `12s`, `1m22s`, `2h05m`.
 pub fn duration(ms: u64) -> String {
@@ -105,7 +105,7 @@ pub fn stories(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::money::Usd;
+    use crate::model::money::Usd;
 
     #[test]
     fn durations_are_short() {

@@ -1,30 +1,24 @@
 //! The human writes to the agent: lines until an empty one, or an editor.
 
-use console::Term;
+use std::io;
+
+use dialoguer::Editor;
+
+use crate::ports::Asked;
 
 use super::conversation::Conversation;
-use super::editor::{self, Edited};
-use super::keys::Key;
-use super::line::{Line, Text, Tone};
-use super::look::one_line;
-use super::region::Region;
-use crate::engine::ports::Asked;
+use super::keys::KeyPress;
+use super::look::{Text, Tone};
+use super::menu::MenuBody;
+use super::printer::env_var;
 
 /// None: nothing was written, or the human went back.
 pub fn write(conversation: &mut Conversation<'_>) -> Result<Option<String>, Asked> {
-    let help =
-        format!("An empty line ends it, Esc goes back, `e` + Enter opens {}.", editor::name());
-    conversation.print(&Text::new().with(Tone::Dim, help).into());
-    let _ = conversation.terminal.show_cursor();
-    let mut region = Region::default();
-    let written = type_in(conversation, &mut region);
-    region.clear(&conversation.terminal);
-    let _ = conversation.terminal.hide_cursor();
-    let text = match written? {
+    let text = match type_in(conversation)? {
         Written::Text(text) => Some(text),
         Written::Left(text) => {
-            let note = "No key for so long: what is written so far is the answer.";
-            conversation.print(&Text::new().with(Tone::Warning, note).into());
+            let note = "No key was pressed in time; using what you have written so far.";
+            conversation.add(Text::new().with(Tone::Warning, note));
             Some(text)
         }
         Written::InEditor => edit(conversation)?,
@@ -41,88 +35,75 @@ enum Written {
     Nothing,
 }
 
-fn type_in(conversation: &mut Conversation<'_>, region: &mut Region) -> Result<Written, Asked> {
-    let mut draft = Draft::default();
+fn type_in(conversation: &mut Conversation<'_>) -> Result<Written, Asked> {
+    let mut draft = GuidanceDraft::default();
     loop {
-        if !conversation.tty.has_more() {
-            draw(&draft, &conversation.terminal, region);
-        }
+        conversation.show(|| draft.body());
         let key = match conversation.next() {
             // What somebody wrote is never lost.
-            Err(Asked::NobodyThere) if draft.has_words() => {
+            Err(Asked::NoAnswer) if draft.has_words() && !conversation.is_withdrawn() => {
                 return Ok(Written::Left(draft.text()));
             }
             key => key?,
         };
-        match draft.press(key) {
-            Step::Typing => {}
-            Step::LineEnded => {
-                let ended = draft.lines.last().map_or("", String::as_str);
-                region.draw(&conversation.terminal, vec![prompt(ended)]);
-                region.keep(&conversation.terminal);
-            }
-            Step::Done(written) => return Ok(written),
+        if let Some(written) = draft.press(key) {
+            return Ok(written);
         }
     }
 }
 
-fn draw(draft: &Draft, terminal: &Term, region: &mut Region) {
-    region.draw(terminal, vec![prompt(&draft.current)]);
-}
-
-fn prompt(line: &str) -> String {
-    format!("> {}", one_line(line))
-}
-
 #[derive(Default)]
-struct Draft {
+struct GuidanceDraft {
     lines: Vec<String>,
     current: String,
     pasting: bool,
 }
 
-enum Step {
-    Typing,
-    LineEnded,
-    Done(Written),
-}
-
-impl Draft {
-    fn press(&mut self, key: Key) -> Step {
+impl GuidanceDraft {
+    fn press(&mut self, key: KeyPress) -> Option<Written> {
         match key {
-            Key::Char(c) => self.current.push(c),
-            Key::Backspace => drop(self.current.pop()),
-            Key::EraseLine => self.current.clear(),
-            Key::EraseWord => self.erase_word(),
-            Key::PasteStart => self.pasting = true,
-            Key::PasteEnd => self.pasting = false,
-            Key::Enter => return self.enter(),
-            Key::End => return self.done(),
-            Key::Escape => return Step::Done(Written::Nothing),
+            KeyPress::Char(c) => self.current.push(c),
+            KeyPress::Backspace => drop(self.current.pop()),
+            KeyPress::EraseLine => self.current.clear(),
+            KeyPress::EraseWord => self.erase_word(),
+            KeyPress::PasteStart => self.pasting = true,
+            KeyPress::PasteEnd => self.pasting = false,
+            KeyPress::Enter => return self.enter(),
+            KeyPress::End => return self.done(),
+            KeyPress::Escape => return Some(Written::Nothing),
             _ => {}
         }
-        Step::Typing
+        None
     }
 
     /// Empty lines inside a pasted text belong to it.
-    fn enter(&mut self) -> Step {
+    fn enter(&mut self) -> Option<Written> {
         if self.current.trim().is_empty() && !self.pasting {
             return self.done();
         }
         if self.lines.is_empty() && self.current == "e" && !self.pasting {
-            return Step::Done(Written::InEditor);
+            return Some(Written::InEditor);
         }
         self.lines.push(std::mem::take(&mut self.current));
-        Step::LineEnded
+        None
     }
 
-    fn done(&mut self) -> Step {
-        Step::Done(Written::Text(self.text()))
+    fn done(&mut self) -> Option<Written> {
+        Some(Written::Text(self.text()))
     }
 
     fn text(&mut self) -> String {
         self.lines.push(std::mem::take(&mut self.current));
         self.lines.join("\n")
+    }
+
+    fn body(&self) -> MenuBody {
+        let help =
+            format!("Finish with an empty line; Esc goes back; `e` + Enter opens {}.", editor());
+        MenuBody::Typing {
+            help,
+            lines: self.lines.iter().chain([&self.current]).cloned().collect(),
+        }
     }
 
     /// A lone `e` was on its way to the editor.
@@ -148,33 +129,74 @@ impl Draft {
 
 /// An editor that fails is told, and the menu comes back.
 fn edit(conversation: &mut Conversation<'_>) -> Result<Option<String>, Asked> {
-    let edited = conversation.tty.lend(editor::edit).map_err(|_| Asked::NobodyThere)?;
-    let problem = match edited {
+    let problem = match conversation.lend(open_editor)? {
         Edited::Text(text) => return Ok(Some(text)),
         Edited::Nothing => return Ok(None),
-        Edited::Refused => "the editor said no; nothing was taken".to_owned(),
-        Edited::Failed(why) => format!("{} cannot be used: {why}", editor::name()),
+        Edited::Refused => "the editor failed; nothing was sent".to_owned(),
+        Edited::Failed(why) => format!("cannot use {}: {why}", editor()),
     };
-    let line: Line = Text::new().with(Tone::Warning, "warning: ").plain(problem).into();
-    conversation.print(&line);
+    conversation.warn(&problem);
     Ok(None)
+}
+
+/// dialoguer takes the text whether the editor failed or not. So the file goes when it fails,
+/// and there is nothing left to take. The editor gets the terminal, as the menu does, even where
+/// standard input or output is a pipe.
+const OR_NOTHING: &str = r#"for file; do :; done
+[ -t 0 ] || exec </dev/tty
+"$@" >&2 || rm -f -- "$file""#;
+
+enum Edited {
+    Text(String),
+    /// Closed without saving.
+    Nothing,
+    /// The editor failed, or the human made it fail (`:cq`).
+    Refused,
+    Failed(String),
+}
+
+/// `$VISUAL`, else `$EDITOR`, else vi.
+fn editor() -> String {
+    let names = ["VISUAL", "EDITOR"].into_iter().filter_map(env_var);
+    let has_words = |command: &String| shlex::split(command).is_some_and(|words| !words.is_empty());
+    names.into_iter().find(has_words).unwrap_or_else(|| "vi".to_owned())
+}
+
+fn open_editor() -> Edited {
+    let Some(command) = command(&editor()) else {
+        return Edited::Failed("its name contains a NUL".to_owned());
+    };
+    match Editor::new().executable(command).extension(".md").edit("") {
+        Ok(Some(text)) => Edited::Text(text),
+        Ok(None) => Edited::Nothing,
+        Err(dialoguer::Error::IO(error)) if error.kind() == io::ErrorKind::NotFound => {
+            Edited::Refused
+        }
+        Err(error) => Edited::Failed(error.to_string()),
+    }
+}
+
+/// None for a name with a NUL in it.
+fn command(editor: &str) -> Option<String> {
+    let words = shlex::split(editor)?;
+    let wrapped = ["sh", "-c", OR_NOTHING, "sh"].into_iter();
+    shlex::try_join(wrapped.chain(words.iter().map(String::as_str))).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::keys::Decoder;
+    use crate::ui::keys::KeyDecoder;
 
     /// What the bytes amount to: the text, `EDITOR`, `BACK` or `TYPING`.
     fn typed(bytes: &str) -> String {
-        let mut draft = Draft::default();
-        for key in Decoder::default().feed(bytes.as_bytes()) {
+        let mut draft = GuidanceDraft::default();
+        for key in KeyDecoder::default().feed(bytes.as_bytes()) {
             match draft.press(key) {
-                Step::Done(Written::Text(text)) => return text,
-                Step::Done(Written::Left(text)) => return text,
-                Step::Done(Written::InEditor) => return "EDITOR".to_owned(),
-                Step::Done(Written::Nothing) => return "BACK".to_owned(),
-                Step::Typing | Step::LineEnded => {}
+                Some(Written::Text(text) | Written::Left(text)) => return text,
+                Some(Written::InEditor) => return "EDITOR".to_owned(),
+                Some(Written::Nothing) => return "BACK".to_owned(),
+                None => {}
             }
         }
         "TYPING".to_owned()
@@ -209,8 +231,8 @@ mod tests {
             ("one\r", true),
             ("x\re", true),
         ] {
-            let mut draft = Draft::default();
-            for key in Decoder::default().feed(bytes.as_bytes()) {
+            let mut draft = GuidanceDraft::default();
+            for key in KeyDecoder::default().feed(bytes.as_bytes()) {
                 draft.press(key);
             }
             assert_eq!(draft.has_words(), words, "{bytes:?}");

@@ -1,29 +1,51 @@
 //! The line that moves while an agent works, and while the run waits.
 //!
-//! indicatif ticks and draws; `Anchor` places what it draws.
+//! indicatif draws it onto a canvas; the screen places it below everything else.
 
-use std::fmt::Write;
+use std::io;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use console::Term;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
-use super::anchor::Anchor;
-use super::countdown;
-use super::figures::whole_seconds;
-use super::line::Tone;
-use super::look::{Look, one_line};
-use super::wrap;
-use crate::engine::ports::Wait;
+use crate::model::wait::WaitFor;
+use crate::ports::Wait;
 
-const TICK: Duration = Duration::from_millis(100);
+use super::figures::{clock, whole_seconds};
+use super::layout;
+use super::look::{Look, Tone, one_line};
+
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Milliseconds since the Unix epoch.
+    pub wall: i64,
+    /// Of a clock that stands still while the machine sleeps.
+    pub steady: Duration,
+}
+
+/// Injected, so that a screen is a function of what was told.
+pub type ScreenClock = Box<dyn Fn() -> Moment + Send>;
+
+pub fn system_clock() -> ScreenClock {
+    let start = Instant::now();
+    Box::new(move || Moment { wall: Timestamp::now().as_millisecond(), steady: start.elapsed() })
+}
+
+/// `⠋ Running claude · 1m02s · Bash cargo test`.
+pub struct LiveLine {
+    pub subject: LiveSubject,
+    since: Duration,
+    bar: ProgressBar,
+    canvas: Canvas,
+}
+
 /// What the line is about.
-#[derive(Clone)]
-pub enum Subject {
+pub enum LiveSubject {
     Agent {
         name: String,
         /// What is probably still to come.
@@ -39,111 +61,187 @@ pub enum Subject {
     },
 }
 
-/// `⠋ Running claude · 1m02s · Bash cargo test`, gone when dropped.
-pub struct Spinner {
-    bar: ProgressBar,
-    subject: Arc<Mutex<Subject>>,
-}
-
-impl Spinner {
-    pub fn start(subject: Subject, look: &Look) -> Self {
-        let subject = Arc::new(Mutex::new(subject));
-        let status = status(Arc::clone(&subject), look.clone());
-        let style = ProgressStyle::with_template("{status}")
-            .unwrap_or_else(|_| ProgressStyle::default_spinner())
-            .with_key("status", status);
-        let target = ProgressDrawTarget::term_like(Box::new(Anchor::stderr()));
-        let bar = ProgressBar::new_spinner().with_style(style);
-        bar.set_draw_target(target);
-        bar.enable_steady_tick(TICK);
-        Self { bar, subject }
+impl LiveLine {
+    pub fn new(subject: LiveSubject, since: Duration) -> Self {
+        let canvas = Canvas::default();
+        let target = ProgressDrawTarget::term_like(Box::new(canvas.clone()));
+        let style = ProgressStyle::with_template("{msg}");
+        let bar = ProgressBar::with_draw_target(None, target)
+            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        Self { subject, since, bar, canvas }
     }
 
-    /// The line is away while something else is written.
-    pub fn stand_back<T>(&self, write: impl FnOnce() -> T) -> T {
-        self.bar.suspend(write)
-    }
-
-    pub fn change(&self, change: impl FnOnce(&mut Subject)) {
-        change(&mut self.subject.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-impl Drop for Spinner {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-/// Asks for the width at each tick: a line that wraps could not be replaced.
-fn status(
-    subject: Arc<Mutex<Subject>>,
-    look: Look,
-) -> impl Fn(&ProgressState, &mut dyn Write) + Clone + Send + Sync {
-    let terminal = Term::stderr();
-    move |state, out| {
-        let columns = usize::from(terminal.size().1);
-        let subject = subject.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let ms = u64::try_from(state.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let text = text(&subject, &look, ms, Timestamp::now().as_millisecond());
-        let _ = out.write_str(&line(&look, &text, ms, columns));
-    }
-}
-
-fn text(subject: &Subject, look: &Look, elapsed_ms: u64, now: i64) -> String {
-    match subject {
-        Subject::Agent { name, to_go, health, doing } => {
-            let mut text = format!("Running {name} · {}", whole_seconds(elapsed_ms / 1000));
-            let parts = health.iter().copied().chain(to_go.as_deref()).chain([doing.as_str()]);
-            for part in parts.filter(|part| !part.is_empty()) {
-                text.push_str(" · ");
-                text.push_str(part);
+    /// Never as wide as the terminal: a line that wraps could not be replaced.
+    pub fn text(&self, look: &Look, now: Moment, columns: usize) -> String {
+        let elapsed = now.steady.saturating_sub(self.since);
+        let frame = usize::try_from(elapsed.as_millis() / 100).unwrap_or_default() % FRAMES.len();
+        let spinner = look.paint(Tone::Question, FRAMES.get(frame).unwrap_or(&"·"));
+        let text = match &self.subject {
+            LiveSubject::Agent { name, to_go, health, doing } => {
+                let running = format!("Running {name} · {}", whole_seconds(elapsed.as_secs()));
+                let parts = health.iter().copied().chain(to_go.as_deref()).chain([doing.as_str()]);
+                let parts = parts.filter(|part| !part.is_empty());
+                std::iter::once(running.as_str()).chain(parts).collect::<Vec<_>>().join(" · ")
             }
-            text
-        }
-        Subject::Wait { wait, keys } => countdown::text(wait, *keys, now, &look.zone),
+            LiveSubject::Wait { wait, keys } => countdown(wait, *keys, now.wall, &look.zone),
+        };
+        let line =
+            format!("{spinner} {}", layout::cut(&one_line(&text), columns.saturating_sub(3)));
+        self.canvas.columns.store(u16::try_from(columns).unwrap_or(u16::MAX), Ordering::Relaxed);
+        self.bar.set_message(line);
+        self.canvas.with(String::clear);
+        self.bar.force_draw();
+        self.canvas.with(std::mem::take)
     }
 }
 
-fn line(look: &Look, text: &str, elapsed_ms: u64, columns: usize) -> String {
-    let frame = usize::try_from(elapsed_ms / 100).unwrap_or_default() % FRAMES.len();
-    let spinner = look.paint(Tone::Question, FRAMES.get(frame).unwrap_or(&"·"));
-    format!("{spinner} {}", wrap::cut(&one_line(text), columns.saturating_sub(3)))
+/// What indicatif draws on. There is one line, so the cursor has nowhere to go.
+#[derive(Clone, Debug, Default)]
+struct Canvas {
+    columns: Arc<AtomicU16>,
+    drawn: Arc<Mutex<String>>,
+}
+
+impl Canvas {
+    fn with<T>(&self, change: impl FnOnce(&mut String) -> T) -> T {
+        change(&mut self.drawn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl TermLike for Canvas {
+    fn width(&self) -> u16 {
+        self.columns.load(Ordering::Relaxed)
+    }
+
+    fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        self.write_str(text)
+    }
+
+    /// Without the spaces that indicatif fills the row with.
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        if !text.trim().is_empty() {
+            self.with(|drawn| drawn.push_str(text));
+        }
+        Ok(())
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.with(String::clear);
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// `Usage limit: 4h12m left, until Tue 03:10 · press Enter to retry now`.
+fn countdown(wait: &Wait, keys: bool, now: i64, zone: &TimeZone) -> String {
+    let what = match wait.what {
+        WaitFor::Limit => "Usage limit",
+        WaitFor::Service => "Waiting for the service",
+        WaitFor::Retry => "Retrying",
+        WaitFor::CoolDown => "Cooling down",
+        WaitFor::Budget => "Waiting for budget",
+    };
+    let ms = u64::try_from(wait.until.saturating_sub(now)).unwrap_or_default();
+    let left = whole_seconds(ms.div_ceil(1000));
+    let until = clock(wait.until, zone, "%a %H:%M");
+    let hint = if keys { " · press Enter to retry now" } else { "" };
+    format!("{what}: {left} left, until {until}{hint}")
 }
 
 #[cfg(test)]
 mod tests {
-    use jiff::tz::TimeZone;
-
     use super::*;
 
-    fn draw(doing: &str, seconds: u64, columns: usize) -> String {
-        foreseen(None, doing, seconds, columns)
-    }
+    /// A Thursday.
+    const UNTIL: i64 = (3 * 3600 + 10 * 60) * 1000;
 
-    fn foreseen(to_go: Option<&str>, doing: &str, seconds: u64, columns: usize) -> String {
+    fn draw(subject: LiveSubject, now: Moment, columns: usize) -> String {
         let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
-        let (name, to_go) = ("claude".into(), to_go.map(str::to_owned));
-        let subject = Subject::Agent { name, to_go, health: None, doing: doing.into() };
-        line(&look, &text(&subject, &look, seconds * 1000, 0), seconds * 1000, columns)
+        LiveLine::new(subject, Duration::ZERO).text(&look, now, columns)
+    }
+
+    fn agent(to_go: Option<&str>, health: Option<&'static str>, doing: &str) -> LiveSubject {
+        let (name, to_go) = ("claude".to_owned(), to_go.map(str::to_owned));
+        LiveSubject::Agent { name, to_go, health, doing: doing.to_owned() }
+    }
+
+    fn after(seconds: u64) -> Moment {
+        Moment { wall: 0, steady: Duration::from_secs(seconds) }
     }
 
     #[test]
-    fn the_moving_line_says_what_and_how_long() {
-        assert_eq!(draw("Bash cargo test", 62, 80), "⠋ Running claude · 1m02s · Bash cargo test");
-        assert_eq!(draw("", 0, 80), "⠋ Running claude · 0s");
-        assert_eq!(
-            foreseen(Some("$1.20–$2.40 to go"), "Edit a.rs", 62, 80),
-            "⠋ Running claude · 1m02s · $1.20–$2.40 to go · Edit a.rs"
-        );
+    fn an_agent_at_work() {
+        let lines = [
+            draw(agent(None, None, ""), after(0), 80),
+            draw(agent(None, None, "Bash cargo test"), after(62), 80),
+            draw(agent(Some("$1.20–$2.40 to go"), None, "Edit a.rs"), after(3_660), 80),
+            draw(agent(Some("$1.20–$2.40 to go"), Some("stuck"), "Edit a.rs"), after(62), 80),
+            draw(agent(Some("$1.20–$2.40 to go"), Some("stuck"), "Edit a.rs"), after(62), 40),
+            draw(agent(None, None, "Bash echo \x1b[2J漢字"), after(62), 80),
+        ];
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        ⠋ Running claude · 0s
+        ⠋ Running claude · 1m02s · Bash cargo test
+        ⠋ Running claude · 1h01m · $1.20–$2.40 to go · Edit a.rs
+        ⠋ Running claude · 1m02s · stuck · $1.20–$2.40 to go · Edit a.rs
+        ⠋ Running claude · 1m02s · stuck · $1.…
+        ⠋ Running claude · 1m02s · Bash echo \x1b[2J漢字
+        ");
     }
 
     #[test]
-    fn the_moving_line_never_fills_the_width() {
+    fn a_wait_that_counts_down() {
+        let wait = |what, left_ms, keys, columns| {
+            let wait = Wait { what, error: "e".into(), until: UNTIL };
+            let now = Moment { wall: UNTIL - left_ms, steady: Duration::ZERO };
+            draw(LiveSubject::Wait { wait, keys }, now, columns)
+        };
+        let lines = [
+            wait(WaitFor::Limit, (4 * 60 + 12) * 60_000, true, 80),
+            wait(WaitFor::Limit, 8 * 24 * 3_600_000, true, 80),
+            wait(WaitFor::Limit, 61_001, false, 80),
+            wait(WaitFor::Limit, 61_001, true, 40),
+            wait(WaitFor::Service, 1, false, 80),
+            wait(WaitFor::Retry, 0, true, 80),
+            wait(WaitFor::CoolDown, -5_000, false, 80),
+            wait(WaitFor::Budget, 3_600_000, true, 80),
+        ];
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        ⠋ Usage limit: 4h12m left, until Thu 03:10 · press Enter to retry now
+        ⠋ Usage limit: 192h00m left, until Thu 03:10 · press Enter to retry now
+        ⠋ Usage limit: 1m02s left, until Thu 03:10
+        ⠋ Usage limit: 1m02s left, until Thu 0…
+        ⠋ Waiting for the service: 1s left, until Thu 03:10
+        ⠋ Retrying: 0s left, until Thu 03:10 · press Enter to retry now
+        ⠋ Cooling down: 0s left, until Thu 03:10
+        ⠋ Waiting for budget: 1h00m left, until Thu 03:10 · press Enter to retry now
+        ");
+    }
+
+    #[test]
+    fn it_never_fills_the_width() {
         for columns in [1, 5, 20, 80] {
-            let drawn = draw(&"漢字 \x1b[2J".repeat(50), 5, columns);
-            assert!(wrap::width(&drawn) < columns.max(4), "{drawn}");
-            assert!(!drawn.contains('\x1b'));
+            let drawn = draw(agent(None, None, &"漢字 \x1b[2J".repeat(50)), after(5), columns);
+            assert!(layout::width(&drawn) < columns.max(4), "{drawn}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How lines look: width, colours, times.
+//! Lines of output and how they look: words and roles first, then width, colours, times.
 //!
 //! The one place where content becomes terminal output, so the one place that
 //! makes it harmless: content first, colours after that.
@@ -6,12 +6,86 @@
 use console::Style;
 use jiff::tz::TimeZone;
 
+use crate::model::signals::Escalation;
+use crate::model::text::visible;
+use crate::ports::Wait;
+
 use super::figures::{clock, day_and_time};
-use super::line::{Line, Text, Tone};
-use super::wrap;
-use super::{boxed, flow, question};
-use crate::core::text::visible;
-use crate::engine::ports::Wait;
+use super::{layout, menu};
+
+/// What a piece of text is for; the printer knows the colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Normal,
+    Good,
+    Bad,
+    Warning,
+    Question,
+    Strong,
+    Dim,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    Blank,
+    /// A heading over the whole width.
+    Rule(String),
+    Text(Text),
+    /// The agent begins; a live display shows it moving instead.
+    Running {
+        at: i64,
+        agent: String,
+        /// What is probably still to come, for the moving line.
+        to_go: Option<String>,
+        /// The run's, when it is not well; for the moving line.
+        health: Option<&'static str>,
+    },
+    /// The run waits; a live display counts down as well.
+    Waiting(Wait),
+    /// An open question in full, in a box.
+    Question {
+        heading: String,
+        escalation: Escalation,
+    },
+}
+
+/// One line of text, with the time in front where it has one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Text {
+    pub at: Option<i64>,
+    pub parts: Vec<(Tone, String)>,
+}
+
+impl Text {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn at(at: i64) -> Self {
+        Self { at: Some(at), parts: Vec::new() }
+    }
+
+    /// Content may be anything: whoever shows the line makes it harmless.
+    pub fn with(mut self, tone: Tone, content: impl Into<String>) -> Self {
+        self.parts.push((tone, content.into()));
+        self
+    }
+
+    pub fn plain(self, content: impl Into<String>) -> Self {
+        self.with(Tone::Normal, content)
+    }
+
+    /// Figures at the end of a line: ` · 12s · $0.31`.
+    pub fn figures(self, figures: impl IntoIterator<Item = String>) -> Self {
+        figures.into_iter().fold(self, |text, figure| text.with(Tone::Dim, format!(" · {figure}")))
+    }
+}
+
+impl From<Text> for Line {
+    fn from(text: Text) -> Self {
+        Self::Text(text)
+    }
+}
 
 /// How wide boxes are where there is no terminal.
 const LOG_WIDTH: usize = 62;
@@ -44,7 +118,7 @@ impl Look {
             }
             Line::Waiting(wait) => self.waiting(wait),
             Line::Question { heading, escalation } => {
-                boxed::boxed(heading, &question::sections(escalation), self.width())
+                layout::boxed(heading, &menu::sections(escalation), self.width())
             }
         }
     }
@@ -63,8 +137,8 @@ impl Look {
             return format!("━━━ {title} ━━━");
         }
         // "━━━ " before, " ━━━" after.
-        let title = wrap::cut(title.trim(), self.width().saturating_sub(8));
-        let rest = self.width().saturating_sub(5 + wrap::width(&title));
+        let title = layout::cut(title.trim(), self.width().saturating_sub(8));
+        let rest = self.width().saturating_sub(5 + layout::width(&title));
         format!("━━━ {} {}", self.paint(Tone::Strong, &title), "━".repeat(rest))
     }
 
@@ -79,8 +153,9 @@ impl Look {
         match self.columns {
             None => vec![paint(parts)],
             Some(columns) => {
-                let hanging = if text.at.is_some() { STAMP } else { flow::leading_spaces(&parts) };
-                flow::flow(parts, columns, hanging).into_iter().map(paint).collect()
+                let hanging =
+                    if text.at.is_some() { STAMP } else { layout::hanging_spaces(&parts) };
+                layout::flow(parts, columns, hanging).into_iter().map(paint).collect()
             }
         }
     }
@@ -131,8 +206,8 @@ mod tests {
         assert_eq!(rule(None, "a title"), "━━━ a title ━━━");
         assert_eq!(rule(Some(24), "a title"), "━━━ a title ━━━━━━━━━━━━");
         assert_eq!(rule(Some(24), "漢字漢字漢字漢字漢字"), "━━━ 漢字漢字漢字漢… ━━━━");
-        assert_eq!(wrap::width(&rule(Some(7), "x")), MIN_WIDTH);
-        assert_eq!(wrap::width(&rule(Some(300), "x")), MAX_WIDTH);
+        assert_eq!(layout::width(&rule(Some(7), "x")), MIN_WIDTH);
+        assert_eq!(layout::width(&rule(Some(300), "x")), MAX_WIDTH);
     }
 
     #[test]

@@ -1,122 +1,216 @@
-//! The person at the terminal: a question in a box, and a menu under it.
-//!
-//! Owns the terminal only while it asks, and gives it back as it was.
+//! An open question as it stands at the bottom of the terminal, with what the human can do.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::ops::Range;
 
-use jiff::tz::TimeZone;
+use crate::model::question::Answer;
+use crate::model::signals::{Escalation, EscalationKind};
 
-use super::choices::{Choice, Item, choose, items};
-use super::conversation::Conversation;
-use super::figures::duration;
-use super::line::{Line, Text, Tone};
-use super::look::Look;
-use super::printer::{ColorChoice, colors, env_var};
-use super::{display, guidance, hurry, tty};
-use crate::core::backlog::Story;
-use crate::core::event::Answer;
-use crate::core::signal::Escalation;
-use crate::core::text::visible_line;
-use crate::engine::ports::{Asked, Human};
+use super::keys::KeyPress;
+use super::layout;
+use super::look::{Line, Look, Text, Tone, one_line};
 
-pub struct TerminalHuman {
-    look: Look,
-    withdrawn: AtomicBool,
+/// Rows above the body of a menu that does not fit: heading and summary.
+const SHORT_HEADING: usize = 2;
+
+pub struct Menu {
+    pub heading: String,
+    pub question: Escalation,
+    /// How long the question waits, and what comes then.
+    pub note: String,
+    pub body: MenuBody,
+    /// The whole question scrolled by already, because it does not fit with the menu.
+    pub is_printed: bool,
 }
 
-impl TerminalHuman {
-    pub fn new(color: ColorChoice) -> Self {
-        let colors = colors(color, true, env_var);
-        let look = Look { colors, columns: None, zone: TimeZone::system() };
-        Self { look, withdrawn: AtomicBool::new(false) }
+#[derive(Clone, Debug)]
+pub enum MenuBody {
+    Choices {
+        labels: Vec<String>,
+        selected: usize,
+    },
+    /// The last line is the one under the cursor.
+    Typing {
+        help: String,
+        lines: Vec<String>,
+    },
+}
+
+impl Menu {
+    pub fn new(heading: String, question: Escalation, note: String) -> Self {
+        let body = MenuBody::Choices { labels: Vec::new(), selected: 0 };
+        Self { heading, question, note, body, is_printed: false }
     }
 
-    /// A menu can be shown and keys can be read. False in the background.
-    pub fn is_there() -> bool {
-        tty::is_there()
+    pub fn is_typing(&self) -> bool {
+        matches!(self.body, MenuBody::Typing { .. })
     }
 
-    /// The terminal is the conversation's until it ends.
-    pub(super) fn converse<T>(
-        &self,
-        patience: Duration,
-        talk: impl FnOnce(&mut Conversation<'_>) -> Result<T, Asked>,
-    ) -> Result<T, Asked> {
-        if !tty::is_there() {
-            return Err(Asked::NobodyThere);
-        }
-        // Given back after the conversation's end: the last declared is dropped first.
-        let _held = display::hold(patience, &self.withdrawn)?;
-        let mut conversation = Conversation::start(self.look.clone(), patience, &self.withdrawn)?;
-        talk(&mut conversation)
+    pub fn question(&self, open: usize) -> [Line; 2] {
+        let (heading, escalation) = (self.counted(open), self.question.clone());
+        [Line::Blank, Line::Question { heading, escalation }]
+    }
+
+    pub fn whole(&self, look: &Look, open: usize) -> Vec<String> {
+        let note: Line = Text::new().with(Tone::Dim, self.note.as_str()).into();
+        let above = self.question(open).into_iter().chain([note]);
+        let mut lines: Vec<String> = above.flat_map(|line| look.render(&line)).collect();
+        lines.extend(self.body.lines(look, usize::MAX));
+        lines
+    }
+
+    /// As much of it as there is room for.
+    pub fn short(&self, look: &Look, room: usize, open: usize) -> Vec<String> {
+        let columns = look.columns.unwrap_or_default().saturating_sub(1);
+        let summary = sections(&self.question).into_iter().next().unwrap_or_default();
+        let heading = [(Tone::Strong, self.counted(open)), (Tone::Normal, summary)];
+        let heading =
+            heading.map(|(tone, text)| look.paint(tone, &layout::cut(&one_line(&text), columns)));
+        let above = if room > 2 * SHORT_HEADING { SHORT_HEADING } else { 0 };
+        let mut lines: Vec<String> = heading.into_iter().take(above).collect();
+        lines.extend(self.body.lines(look, room.saturating_sub(above)));
+        lines
+    }
+
+    /// In front, because a long heading is cut at its end.
+    fn counted(&self, open: usize) -> String {
+        if open > 1 { format!("1 of {open} · {}", self.heading) } else { self.heading.clone() }
     }
 }
 
-impl Human for TerminalHuman {
-    fn ask(&self, story: &Story, question: &Escalation, patience: Duration) -> Asked {
-        self.converse(patience, |conversation| {
-            show(conversation, story, question, patience);
-            answer(conversation, question)
-        })
-        .map_or_else(|asked| asked, Asked::Answered)
-    }
-
-    fn hurries(&self, over: &AtomicBool) -> bool {
-        hurry::wanted(over)
-    }
-
-    fn withdraw(&self) {
-        self.withdrawn.store(true, Ordering::SeqCst);
-    }
-
-    fn come_back(&self) {
-        self.withdrawn.store(false, Ordering::SeqCst);
-    }
-}
-
-fn answer(conversation: &mut Conversation<'_>, question: &Escalation) -> Result<Answer, Asked> {
-    let items = items(question);
-    loop {
-        let item = choose(conversation, &items)?;
-        conversation.print(&chosen(item));
-        match &item.choice {
-            Choice::Answer(answer) => return Ok(answer.clone()),
-            Choice::Write => {
-                if let Some(text) = guidance::write(conversation)? {
-                    show_back(conversation, &text);
-                    return Ok(Answer::Guidance { text });
-                }
+impl MenuBody {
+    fn lines(&self, look: &Look, room: usize) -> Vec<String> {
+        let columns = look.columns.unwrap_or_default();
+        match self {
+            Self::Choices { labels, selected } => {
+                let shown = window(*selected, labels.len(), room.max(1));
+                let line = |(number, label): (usize, &String)| {
+                    let (mark, tone) = if number == *selected {
+                        ('❯', Tone::Question)
+                    } else {
+                        (' ', Tone::Normal)
+                    };
+                    let text = layout::cut(
+                        &one_line(&format!("{mark} {label}")),
+                        columns.saturating_sub(1),
+                    );
+                    look.paint(tone, &text)
+                };
+                labels.iter().enumerate().skip(shown.start).take(shown.len()).map(line).collect()
+            }
+            Self::Typing { help, lines } => {
+                let help = look.render(&Text::new().with(Tone::Dim, help.as_str()).into());
+                let typed = lines.iter().map(|line| format!("> {}", one_line(line)));
+                let rows = typed.flat_map(|line| layout::broken(&line, columns.max(1)));
+                let all: Vec<String> = help.into_iter().chain(rows).collect();
+                let hidden = all.len().saturating_sub(room.max(1));
+                all.into_iter().skip(hidden).collect()
             }
         }
     }
 }
 
-fn show(conversation: &Conversation<'_>, story: &Story, question: &Escalation, patience: Duration) {
-    let heading = format!("{} {}", story.id, visible_line(&story.title));
-    conversation.print(&Line::Blank);
-    conversation.print(&Line::Question { heading, escalation: question.clone() });
-    let wait = format!("Waits {} for an answer, then goes on with other stories.", time(patience));
-    conversation.print(&Text::new().with(Tone::Dim, wait).into());
+/// Only the choices around the selected one where the window is low.
+fn window(selected: usize, count: usize, room: usize) -> Range<usize> {
+    let start = selected.saturating_sub(room / 2).min(count.saturating_sub(room));
+    start..count.min(start.saturating_add(room))
 }
 
-pub(super) fn chosen<C>(item: &Item<C>) -> Line {
-    Text::new().with(Tone::Question, "› ").plain(item.text()).into()
+/// Everything the agent said, in the order people decide by.
+pub fn sections(question: &Escalation) -> Vec<String> {
+    let unread = question.unread.as_deref().filter(|text| !text.trim().is_empty());
+    let kind = match question.kind {
+        EscalationKind::Stuck | EscalationKind::NoProgress => "Stuck",
+        EscalationKind::Deviation => "Deviation",
+        EscalationKind::Unstated => "Question",
+        EscalationKind::Claim => "Claim",
+        EscalationKind::Commit => "Commit",
+    };
+    let options = question.options.iter().zip(1..);
+    let options: Vec<String> =
+        options.map(|(option, number)| format!("[{number}] {}", option.trim())).collect();
+    vec![
+        format!("{kind}: {}", question.summary.trim()),
+        question.context.trim().to_owned(),
+        options.join("\n"),
+        question.question.trim().to_owned(),
+        unread.map(|text| format!("Could not be parsed:\n{text}")).unwrap_or_default(),
+    ]
 }
 
-fn show_back(conversation: &Conversation<'_>, text: &str) {
-    conversation.print(&Text::new().with(Tone::Dim, "The agent will read:").into());
-    for line in text.lines() {
-        conversation.print(&Text::new().plain(format!("  {line}")).into());
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MenuItem<C> {
+    /// None from the tenth option on: those are chosen with the arrows.
+    pub key: Option<char>,
+    pub label: String,
+    pub choice: C,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MenuChoice {
+    Answer(Answer),
+    /// The human wants to write.
+    Write,
+}
+
+impl<C> MenuItem<C> {
+    /// `[1] Use SQLite`.
+    pub fn text(&self) -> String {
+        format!("[{}] {}", self.key.unwrap_or(' '), self.label)
     }
 }
 
-/// `10 minutes`, or as exact as it is.
-pub(super) fn time(patience: Duration) -> String {
-    match (patience.as_secs() / 60, patience.as_secs() % 60) {
-        (1, 0) => "1 minute".to_owned(),
-        (minutes @ 2..=120, 0) => format!("{minutes} minutes"),
-        _ => duration(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX)),
+/// The agent's options first, then what is always possible.
+pub fn items(question: &Escalation) -> Vec<MenuItem<MenuChoice>> {
+    let options = question.options.iter().zip(1..).map(|(text, number)| MenuItem {
+        key: char::from_digit(number, 10),
+        label: one_line(text.trim()),
+        choice: MenuChoice::Answer(Answer::Option { number: number as usize, text: text.clone() }),
+    });
+    let may_accept = question.kind.can_be_accepted();
+    let accept =
+        may_accept.then_some(('y', "accept it as done", MenuChoice::Answer(Answer::Accept)));
+    let always = [
+        ('c', "write guidance", MenuChoice::Write),
+        ('s', "skip this story", MenuChoice::Answer(Answer::Skip)),
+        ('r', "retry", MenuChoice::Answer(Answer::Retry)),
+        ('a', "abort the run", MenuChoice::Answer(Answer::Abort)),
+    ];
+    let always = accept.into_iter().chain(always);
+    let always = always.map(|(key, label, choice)| MenuItem {
+        key: Some(key),
+        label: label.to_owned(),
+        choice,
+    });
+    options.chain(always).collect()
+}
+
+pub struct MenuList<'i, C> {
+    pub selected: usize,
+    pub pasting: bool,
+    pub items: &'i [MenuItem<C>],
+}
+
+impl<'i, C> MenuList<'i, C> {
+    pub fn press(&mut self, key: KeyPress) -> Option<&'i MenuItem<C>> {
+        let last = self.items.len().saturating_sub(1);
+        match key {
+            KeyPress::PasteStart => self.pasting = true,
+            KeyPress::PasteEnd => self.pasting = false,
+            _ if self.pasting => {}
+            KeyPress::Up => self.selected = self.selected.checked_sub(1).unwrap_or(last),
+            KeyPress::Down => {
+                self.selected = if self.selected == last { 0 } else { self.selected + 1 }
+            }
+            KeyPress::Enter => return self.items.get(self.selected),
+            KeyPress::Char(c) => return self.items.iter().find(|item| item.key == Some(c)),
+            _ => {}
+        }
+        None
+    }
+
+    pub fn body(&self) -> MenuBody {
+        let labels = self.items.iter().map(MenuItem::text).collect();
+        MenuBody::Choices { labels, selected: self.selected }
     }
 }
 
@@ -124,12 +218,69 @@ pub(super) fn time(patience: Duration) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn patience_reads_well() {
-        for (seconds, shown) in
-            [(600, "10 minutes"), (60, "1 minute"), (90, "1m30s"), (5, "5s"), (36_000, "10h00m")]
-        {
-            assert_eq!(time(Duration::from_secs(seconds)), shown);
+    fn question(options: usize) -> Escalation {
+        Escalation {
+            kind: EscalationKind::Stuck,
+            summary: "s".into(),
+            context: String::new(),
+            options: (1..=options).map(|n| format!("option\n{n}\x1b[2J")).collect(),
+            question: "q".into(),
+            unread: None,
         }
+    }
+
+    fn press(options: usize, keys: &[KeyPress]) -> Option<MenuChoice> {
+        let items = items(&question(options));
+        let mut list = MenuList { selected: 0, pasting: false, items: &items };
+        keys.iter().find_map(|key| list.press(*key)).map(|item| item.choice.clone())
+    }
+
+    fn option(number: usize) -> Option<MenuChoice> {
+        let text = format!("option\n{number}\x1b[2J");
+        Some(MenuChoice::Answer(Answer::Option { number, text }))
+    }
+
+    #[test]
+    fn keys_choose() {
+        for (keys, chosen) in [
+            (vec![KeyPress::Char('2')], option(2)),
+            (vec![KeyPress::Char('c')], Some(MenuChoice::Write)),
+            (vec![KeyPress::Char('s')], Some(MenuChoice::Answer(Answer::Skip))),
+            (vec![KeyPress::Char('r')], Some(MenuChoice::Answer(Answer::Retry))),
+            (vec![KeyPress::Char('a')], Some(MenuChoice::Answer(Answer::Abort))),
+            (vec![KeyPress::Enter], option(1)),
+            (vec![KeyPress::Down, KeyPress::Enter], option(2)),
+            (vec![KeyPress::Up, KeyPress::Enter], Some(MenuChoice::Answer(Answer::Abort))),
+            (vec![KeyPress::Up, KeyPress::Down, KeyPress::Enter], option(1)),
+            (
+                vec![
+                    KeyPress::Char('3'),
+                    KeyPress::Char('A'),
+                    KeyPress::Unknown,
+                    KeyPress::Escape,
+                    KeyPress::Resized,
+                ],
+                None,
+            ),
+            (
+                vec![
+                    KeyPress::PasteStart,
+                    KeyPress::Char('a'),
+                    KeyPress::Enter,
+                    KeyPress::PasteEnd,
+                ],
+                None,
+            ),
+        ] {
+            assert_eq!(press(2, &keys), chosen, "{keys:?}");
+        }
+        assert_eq!(press(0, &[KeyPress::Enter]), Some(MenuChoice::Write));
+        assert_eq!(
+            press(
+                12,
+                &[KeyPress::Down; 11].iter().copied().chain([KeyPress::Enter]).collect::<Vec<_>>()
+            ),
+            option(12)
+        );
     }
 }

@@ -4,55 +4,41 @@
 //! run, never fail one (what cannot be shown is dropped), and never let a text
 //! from outside reach the terminal as it came.
 
-mod amount;
-mod anchor;
-mod boxed;
-mod choices;
 mod confirm;
 mod conversation;
-mod countdown;
-mod diff;
-mod dirty;
 mod display;
-mod editor;
 mod ending;
-mod error;
 mod figures;
-mod flow;
 mod guidance;
-mod hurry;
-mod keyboard;
+mod human;
 mod keys;
-mod line;
+mod layout;
 mod live;
 mod look;
 mod menu;
-mod money;
 mod notices;
-mod permissions;
 mod printer;
-mod progress;
-mod question;
-mod region;
 mod screen;
-mod table;
 #[cfg(test)]
 mod tests;
-mod trust;
 mod tty;
 mod wording;
-mod wrap;
 
-pub use diff::diff;
-pub use error::{error, render_error};
+use std::sync::Arc;
+
+use crate::ports::Reporter;
+
+use display::Display;
+use live::system_clock;
+use screen::Screen;
+
 pub use figures::{cost, count, day_and_time, duration, short_commit, short_run, stories, to_go};
-pub use line::{Line, Text, Tone};
-pub use menu::TerminalHuman;
-pub use printer::{ColorChoice, Printer, colors, env_var};
-pub use tty::name as terminal_name;
-pub use wrap::width;
+pub use human::TerminalHuman;
+pub use layout::width;
+pub use look::{Line, Text, Tone};
 
-use crate::engine::ports::Reporter;
+pub use printer::{ColorChoice, Printer, colors, diff, env_var, error, render_error};
+pub use tty::name as terminal_name;
 
 /// How to show things, as the command line and the environment have it.
 #[derive(Clone, Debug)]
@@ -73,7 +59,18 @@ impl UiOptions {
 
 /// The display that fits the options. It is shown on a thread of its own until it is dropped.
 pub fn reporter(options: &UiOptions) -> Box<dyn Reporter> {
+    Box::new(start(options))
+}
+
+/// A display, and the person in front of it. The display has to outlive the questions.
+pub fn terminal(options: &UiOptions) -> (Box<dyn Reporter>, Arc<TerminalHuman>) {
+    let display = start(options);
+    let human = Arc::new(TerminalHuman::new(display.queue()));
+    (Box::new(display), human)
+}
+
+fn start(options: &UiOptions) -> Display {
     let printer = Printer::stderr(options.color, options.terminal);
-    let screen = screen::Screen::new(printer, options.can_animate());
-    Box::new(display::Display::start(screen, options).share())
+    let screen = Screen::new(printer, options.can_animate(), system_clock());
+    Display::start(screen, options)
 }

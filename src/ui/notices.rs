@@ -1,68 +1,320 @@
-//! What people should know that is no fact of the run.
+//! Notices in words.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::id::StoryId;
+use crate::model::text::{first_few, visible_line};
+use crate::ports::{
+    AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Notice, Resumed, SetupNotice,
+    TreeNotice,
+};
 
 use super::figures::stories;
-use super::line::{Line, Text, Tone};
-use crate::core::text::visible_line;
-use crate::engine::ports::Notice;
+use super::look::{Line, Text, Tone};
+
+/// How many names a line has.
+const MOST: usize = 5;
+
+/// `--quiet` shows warnings only.
+enum NoticeLevel {
+    Info,
+    Warning,
+}
 
 pub fn lines(notice: &Notice) -> Vec<Line> {
-    match notice {
-        Notice::BacklogBroken { problem } => {
-            warning(&format!("the backlog cannot be used; its last good version serves\n{problem}"))
-        }
-        Notice::BacklogUsableAgain => info("The backlog can be used again."),
-        Notice::BacklogNotCommitted { path, why } => warning(&format!(
-            "{} is written but not committed: {why}",
-            visible_line(&path.to_string_lossy())
-        )),
-        Notice::FalsePromise { remaining } => warning(&format!(
-            "the agent promised that the whole backlog is done, but {} left",
-            are(*remaining)
-        )),
-        Notice::OtherClaims { ids } => warning(&format!(
-            "the agent also calls {} complete; only the current story counts",
-            listed(ids)
-        )),
-        Notice::MarksPutBack { ids } => {
-            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            warning(&format!(
-                "the marks of {} were changed during the attempt and are put back; if one of \
-                 them is right, set it yourself after the run: `ralph mark {} pass`",
-                listed(&ids),
-                ids.first().map_or("STORY", String::as_str)
-            ))
-        }
-        Notice::Info(text) => info(text),
-        Notice::Warning(text) => warning(text),
-    }
-}
-
-/// What `--quiet` shows too.
-pub fn is_warning(notice: &Notice) -> bool {
-    !matches!(notice, Notice::BacklogUsableAgain | Notice::Info(_))
-}
-
-fn listed(ids: &[String]) -> String {
-    let ids: Vec<String> = ids.iter().map(|id| visible_line(id)).collect();
-    ids.join(", ")
-}
-
-fn are(count: usize) -> String {
-    format!("{} {}", stories(count), if count == 1 { "is" } else { "are" })
-}
-
-fn warning(text: &str) -> Vec<Line> {
-    labelled(Text::new().with(Tone::Warning, "warning: "), text)
-}
-
-fn info(text: &str) -> Vec<Line> {
-    labelled(Text::new(), text)
-}
-
-/// Further lines are indented.
-fn labelled(label: Text, text: &str) -> Vec<Line> {
+    let (level, text) = words(notice);
+    let label = match level {
+        NoticeLevel::Info => Text::new(),
+        NoticeLevel::Warning => Text::new().with(Tone::Warning, "warning: "),
+    };
     let mut rest = text.trim_end().split('\n');
     let first = label.plain(rest.next().unwrap_or_default());
     let more = rest.map(|line| Text::new().plain(format!("  {line}")));
     std::iter::once(first).chain(more).map(Line::from).collect()
+}
+
+pub fn is_warning(notice: &Notice) -> bool {
+    matches!(words(notice), (NoticeLevel::Warning, _))
+}
+
+fn info(text: impl Into<String>) -> (NoticeLevel, String) {
+    (NoticeLevel::Info, text.into())
+}
+
+fn warning(text: impl Into<String>) -> (NoticeLevel, String) {
+    (NoticeLevel::Warning, text.into())
+}
+
+/// Without a full stop, in lower case: as the compiler speaks.
+fn words(notice: &Notice) -> (NoticeLevel, String) {
+    match notice {
+        Notice::BacklogBroken { problem } => {
+            warning(format!("the backlog is invalid; using its last valid version\n{problem}"))
+        }
+        Notice::BacklogUsableAgain => info("the backlog is valid again"),
+        Notice::BacklogNotCommitted { path, why } => {
+            warning(format!("{} is updated but not committed: {why}", shown(path)))
+        }
+        Notice::FalsePromise { remaining } => {
+            let left =
+                format!("{} {}", stories(*remaining), if *remaining == 1 { "is" } else { "are" });
+            warning(format!("the agent claimed that the whole backlog is done, but {left} left"))
+        }
+        Notice::OtherClaims { ids } => warning(format!(
+            "the agent also claimed {}; only the current story counts",
+            joined(ids.iter().map(String::as_str))
+        )),
+        Notice::MarksPutBack { ids } => warning(format!(
+            "restored the marks of {}, which changed during the attempt; if one of them is \
+             correct, set it after the run with `ralph mark {} pass`",
+            listed(ids),
+            ids.first().map_or("STORY", StoryId::as_str)
+        )),
+        Notice::Backlog(notice) => warning(backlog(notice)),
+        Notice::Agent(notice) => agent(notice),
+        Notice::Tree(notice) => tree(notice),
+        Notice::Setup(notice) => info(setup(notice)),
+        Notice::Config(notice) => config(notice),
+        Notice::Resumed(found) => info(resumed(found)),
+    }
+}
+
+fn backlog(notice: &BacklogNotice) -> String {
+    match notice {
+        BacklogNotice::Doubt { message } => message.clone(),
+        BacklogNotice::Disappeared { ids } => {
+            format!("{} disappeared from the backlog during the attempt", listed(ids))
+        }
+        BacklogNotice::CompletedButGone { story } => {
+            format!("{story} was completed but is no longer in the backlog")
+        }
+        BacklogNotice::Replaced { story } => {
+            format!("{story} is a different story now; the earlier work is kept")
+        }
+        BacklogNotice::Disowned { story } => format!(
+            "{story} was marked as passing by hand; its uncommitted work stays in the work tree \
+             and ralph does not commit it"
+        ),
+        BacklogNotice::MarkUnconfirmed { story } => format!(
+            "cleared the mark of {story}, because no commit confirms it; if it is correct, stop \
+             the run and use `ralph mark {story} pass`"
+        ),
+    }
+}
+
+fn agent(notice: &AgentNotice) -> (NoticeLevel, String) {
+    match notice {
+        AgentNotice::ToolDenied { rule, times } => {
+            let often = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
+            warning(format!(
+                "the agent was denied `{rule}` ({often}); to allow it, add {rule:?} to \
+                 `allowed_tools` in ralph.toml"
+            ))
+        }
+        AgentNotice::LogIncomplete { problem } => {
+            warning(format!("the agent's log is incomplete: {problem}"))
+        }
+        AgentNotice::LeftoversEnded { names } => {
+            info(format!("ended processes that the agent left running: {}", few(names)))
+        }
+        AgentNotice::EarlierRunEnded { names } => {
+            warning(format!("ended processes that an earlier run left running: {}", few(names)))
+        }
+        AgentNotice::ProcessesKept { names } => {
+            info(format!("left running (`keep_processes` in ralph.toml): {}", few(names)))
+        }
+        AgentNotice::EndedForRunTime => warning(
+            "the run reached its time limit; the agent is stopped, its work stays in the tree",
+        ),
+        AgentNotice::EndedForDisk => {
+            warning("the disk is nearly full; the agent is stopped, its work stays in the tree")
+        }
+        AgentNotice::EndedForAbort => {
+            warning("you aborted the run; the agent is stopped, its work stays in the tree")
+        }
+        AgentNotice::Scratchpad { problem } => warning(problem.as_str()),
+        AgentNotice::UnknownRequest => {
+            warning("a newer version of ralph sent a request that this version does not support")
+        }
+        AgentNotice::OverIterationBudget { cost, limit } => {
+            warning(format!("the iteration cost {cost} (`--budget-iteration` is {limit})"))
+        }
+    }
+}
+
+fn tree(notice: &TreeNotice) -> (NoticeLevel, String) {
+    match notice {
+        TreeNotice::NotCommitted { path, why } => warning(not_committed(path, *why)),
+        TreeNotice::LockRemoved { path } => {
+            info(format!("removed `{}`, left behind by a killed process", shown(path)))
+        }
+        TreeNotice::AgentLockRemoved { path } => {
+            info(format!("removed `{}`, left behind by the agent's git", shown(path)))
+        }
+        TreeNotice::CleanUpFailed { problem } => warning(problem.as_str()),
+        TreeNotice::CommitsTakenFrom { branch } => info(format!(
+            "the agent committed on `{}`; its commits are now on the run's branch",
+            visible_line(branch)
+        )),
+        TreeNotice::StashRestored { message } => {
+            warning(format!("restored a stash that the agent dropped: {}", visible_line(message)))
+        }
+        TreeNotice::CannotRestore { paths, kept } => warning(format!(
+            "cannot restore {}: something else is in the way; a copy is kept at {kept}",
+            first_few(paths, MOST)
+        )),
+        TreeNotice::InstructionsNotRestored { path, problem } => {
+            warning(format!("cannot restore {path}, which the attempt changed: {problem}"))
+        }
+        TreeNotice::InstructionsDiffer { path } => warning(format!(
+            "{path} changed since the interrupted attempt began; if you did not change it, get it \
+             back with `ralph log` and `ralph restore`"
+        )),
+        TreeNotice::WorkKept { story, reference, comes_back } => {
+            let next = if *comes_back { " and will be restored" } else { "" };
+            info(format!("earlier work on {story} is kept at `{reference}`{next}"))
+        }
+        TreeNotice::NotPruned { problem } => {
+            warning(format!("cannot remove old snapshots: {problem}"))
+        }
+    }
+}
+
+fn not_committed(path: &Path, why: NotCommitted) -> String {
+    let path = shown(path);
+    match why {
+        NotCommitted::Repository => {
+            format!("{path} was not committed: it is a repository of its own")
+        }
+        NotCommitted::Name { files } => {
+            let count = if files > 1 { format!(" ({files} files)") } else { String::new() };
+            format!("{path} was not committed{count}: it matches `never_commit` (see ralph.toml)")
+        }
+        NotCommitted::Users => format!(
+            "{path} was not committed: it was yours and untracked before the story, and the agent \
+             changed it"
+        ),
+        NotCommitted::Filter => {
+            format!("{path} was not committed: it needs a git filter; commit it with git")
+        }
+    }
+}
+
+fn setup(notice: &SetupNotice) -> String {
+    match notice {
+        SetupNotice::Untracked { paths } => {
+            format!("untracked files, kept and never committed: {}", first_few(paths, MOST))
+        }
+        SetupNotice::UncommittedEdits { paths } => {
+            format!("uncommitted edits, kept and not committed: {}", first_few(paths, MOST))
+        }
+        SetupNotice::Hooks { paths, pre_commit } => hooks(paths, pre_commit.as_deref()),
+        SetupNotice::Attributes { names } => format!(
+            "git attributes that ralph cannot apply: {}; a story that changes such a file is not \
+             closed automatically",
+            first_few(names, MOST)
+        ),
+        SetupNotice::SparseCheckout => {
+            "sparse checkout: excluded files stay as committed".to_owned()
+        }
+        SetupNotice::Submodules { paths } => format!(
+            "submodules: {}; ralph commits which commit they are at, not changes inside them",
+            first_few(paths, MOST)
+        ),
+        SetupNotice::CommitsSigned => "commits will be signed".to_owned(),
+        SetupNotice::BranchCreated { branch } => format!("created branch `{branch}` from HEAD"),
+        SetupNotice::BranchSwitched { branch } => format!("switched to branch `{branch}`"),
+        SetupNotice::BranchCurrent { branch } => format!("on branch `{branch}`"),
+        SetupNotice::OnMainBranch { branch } => {
+            format!("committing to `{branch}`; use `--branch NAME` for a separate branch")
+        }
+    }
+}
+
+fn config(notice: &ConfigNotice) -> (NoticeLevel, String) {
+    match notice {
+        ConfigNotice::JournalDamaged { kept } => warning(format!(
+            "the journal was damaged and is kept as `{}`; rebuilding it from the backlog, the \
+             refs and the commits",
+            shown(kept)
+        )),
+        ConfigNotice::AgentCommand { command } => {
+            info(format!("agent: `{}`", visible_line(command)))
+        }
+        ConfigNotice::PermissionsRemembered { mode } => info(format!(
+            "agent permissions: {mode}, as you chose before; change it with `permission_mode` in \
+             ralph.toml"
+        )),
+        ConfigNotice::PermissionsAssumed { mode, meaning } => info(format!(
+            "agent permissions: {mode} ({meaning}), because nobody could be asked; allow more \
+             with `allowed_tools` or `permission_mode` in ralph.toml"
+        )),
+        ConfigNotice::PermissionsDoubt { message } => warning(message.as_str()),
+        ConfigNotice::NoGates => {
+            info("no gates are configured: a claim is checked by its diff only")
+        }
+        ConfigNotice::GatesNotRun => info("gates are not run in a dry run"),
+        ConfigNotice::UserCostsNotKept { problem } => {
+            warning(format!("cannot record what you spend across repositories: {problem}"))
+        }
+        ConfigNotice::BudgetsBetweenIterations { agent } => info(format!(
+            "budgets are checked between iterations only, because `{agent}` has no cost limit of \
+             its own"
+        )),
+    }
+}
+
+fn hooks(paths: &[PathBuf], pre_commit: Option<&Path>) -> String {
+    let offer = pre_commit.map(|hook| {
+        format!("; to run it as a gate, add `verify = [\"{}\"]` to ralph.toml", shown(hook))
+    });
+    let names = first_few(paths, MOST);
+    format!("hooks that ralph's commits skip: {names}{}", offer.unwrap_or_default())
+}
+
+fn resumed(found: &Resumed) -> String {
+    match found {
+        Resumed::After { died, attempt } => {
+            let how = if *died { "died" } else { "was interrupted" };
+            match attempt {
+                Some((iteration, story)) => {
+                    format!("the last process {how} in iteration {iteration}, on {story}")
+                }
+                None => format!("the last process {how} while no agent was running"),
+            }
+        }
+        Resumed::Accepted(story) => {
+            format!("{story} was accepted: checking for its commit, and creating it if needed")
+        }
+        Resumed::ToSkip(story) => format!("{story} will be skipped first"),
+        Resumed::Question(story) => format!("{story} has an open question: asking it again"),
+        Resumed::Claimed(story) => format!("{story} was claimed to be done: checking the claim"),
+        Resumed::InTree(story) => {
+            format!("unfinished work on {story} is in the work tree: its next attempt continues it")
+        }
+        Resumed::Shelved { story, reference } => {
+            format!("work on {story} is kept at `{reference}`: its next attempt restores it")
+        }
+        Resumed::More { count } => format!("and {count} more; see `ralph status`"),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    visible_line(&path.to_string_lossy())
+}
+
+fn listed(ids: &[StoryId]) -> String {
+    joined(ids.iter().map(StoryId::as_str))
+}
+
+fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(visible_line).collect::<Vec<_>>().join(", ")
+}
+
+fn few(names: &[String]) -> String {
+    let shown = joined(names.iter().take(MOST).map(String::as_str));
+    match names.len().saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }

@@ -6,13 +6,17 @@
 use std::io::Write;
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
-use console::Term;
+use console::{Style, Term};
 use jiff::tz::TimeZone;
 
-use super::display::LAST_WORDS;
-use super::line::{Line, Text, Tone};
-use super::look::Look;
+use crate::model::text::visible;
+
+use super::look::{Line, Look, Text, Tone};
+
+/// How long the end of the process waits for a terminal that takes nothing.
+pub const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// `--color`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,11 +49,13 @@ pub fn env_var(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
+/// Rows and columns of a window; None in a log. Asked for anew each time, because windows change.
+pub type WindowSize = Box<dyn Fn() -> Option<(usize, usize)> + Send>;
+
 pub struct Printer {
     out: Box<dyn Write + Send>,
     look: Look,
-    /// Asked for its width anew for each line, because windows change.
-    terminal: Option<Term>,
+    window: WindowSize,
 }
 
 impl Printer {
@@ -59,13 +65,16 @@ impl Printer {
             columns: None,
             zone: TimeZone::system(),
         };
-        let terminal = is_terminal.then(Term::stderr);
-        Self { out: Box::new(std::io::stderr()), look, terminal }
+        let window = move || {
+            let (rows, columns) = is_terminal.then(|| Term::stderr().size())?;
+            Some((usize::from(rows), usize::from(columns)))
+        };
+        Self { out: Box::new(std::io::stderr()), look, window: Box::new(window) }
     }
 
     #[cfg(test)]
-    pub fn to(out: Box<dyn Write + Send>, look: Look) -> Self {
-        Self { out, look, terminal: None }
+    pub fn to(out: Box<dyn Write + Send>, look: Look, window: WindowSize) -> Self {
+        Self { out, look, window }
     }
 
     pub fn colors(&self) -> bool {
@@ -73,11 +82,20 @@ impl Printer {
     }
 
     pub fn line(&mut self, line: &Line) {
-        if let Some(terminal) = &self.terminal {
-            self.look.columns = Some(usize::from(terminal.size().1));
-        }
-        let rendered = self.look.render(line).join("\n");
-        self.rendered(&rendered);
+        let rendered = self.render(line).join("\n");
+        self.write(&format!("{rendered}\n"));
+    }
+
+    pub(super) fn render(&mut self, line: &Line) -> Vec<String> {
+        self.size();
+        self.look.render(line)
+    }
+
+    /// Rows and columns; those of a usual terminal in a log.
+    pub(super) fn size(&mut self) -> (usize, usize) {
+        let size = (self.window)();
+        self.look.columns = size.map(|(_, columns)| columns);
+        size.unwrap_or((24, 80))
     }
 
     pub fn rule(&mut self, title: &str) {
@@ -94,7 +112,7 @@ impl Printer {
         self.line(&label.plain(text).into());
     }
 
-    /// As `rendered`, but a terminal that takes nothing does not keep the process.
+    /// As `write`, but a terminal that takes nothing does not keep the process.
     pub(super) fn last_words(&mut self, text: String) {
         let mut out = std::mem::replace(&mut self.out, Box::new(std::io::sink()));
         let (done, is_done) = channel();
@@ -109,10 +127,62 @@ impl Printer {
         }
     }
 
-    /// One write per fact, so that lines of other programs do not come in between.
-    pub(super) fn rendered(&mut self, text: &str) {
-        let _ = self.out.write_all(format!("{text}\n").as_bytes());
-        let _ = self.out.flush();
+    /// At once, so that lines of other programs do not come in between.
+    pub(super) fn write(&mut self, text: &str) {
+        if !text.is_empty() {
+            let _ = self.out.write_all(text.as_bytes());
+            let _ = self.out.flush();
+        }
+    }
+}
+
+/// Shows an error with its hint.
+pub fn error(printer: &mut Printer, message: &str) {
+    let text = render_error(message, printer.colors());
+    printer.last_words(text);
+}
+
+/// `error: …`, further lines indented. Harmless whatever the message holds.
+pub fn render_error(message: &str, colors: bool) -> String {
+    let label = console::style("error:").red().bold().force_styling(colors);
+    let shown = visible(message.trim_end());
+    let indented: Vec<&str> = shown.split('\n').collect();
+    format!("{label} {}", indented.join("\n  "))
+}
+
+/// Harmless first, coloured after that.
+pub fn diff(patch: &[u8], colors: bool) -> String {
+    let text = String::from_utf8_lossy(patch);
+    let shown = visible(&text);
+    let mut in_hunk = false;
+    let mut painted = String::with_capacity(shown.len());
+    for line in shown.split_inclusive('\n') {
+        if line.starts_with("diff --git ") {
+            in_hunk = false;
+        } else if line.starts_with("@@ ") {
+            in_hunk = true;
+        }
+        let (content, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        match diff_style(content, in_hunk).filter(|_| colors) {
+            Some(style) => {
+                painted.push_str(&style.force_styling(true).apply_to(content).to_string());
+            }
+            None => painted.push_str(content),
+        }
+        painted.push_str(end);
+    }
+    painted
+}
+
+/// Within a hunk the first character says it all; before it, everything is about the file.
+fn diff_style(line: &str, in_hunk: bool) -> Option<Style> {
+    let style = Style::new();
+    match line.chars().next() {
+        Some('@') if in_hunk => Some(style.cyan()),
+        Some('+') if in_hunk => Some(style.green()),
+        Some('-') if in_hunk => Some(style.red()),
+        _ if in_hunk => None,
+        _ => Some(style.bold()),
     }
 }
 
@@ -169,6 +239,28 @@ mod tests {
             }
         }
         let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
-        Printer::to(Box::new(Broken), look).line(&Line::Blank);
+        Printer::to(Box::new(Broken), look, Box::new(|| None)).line(&Line::Blank);
+    }
+
+    #[test]
+    fn hints_are_indented_and_nothing_acts_on_the_terminal() {
+        let message = "no PRD.json\x1b[2J here\nrun `ralph init`\n";
+        assert_eq!(
+            render_error(message, false),
+            "error: no PRD.json\\x1b[2J here\n  run `ralph init`"
+        );
+        assert_eq!(render_error("x", true), "\x1b[31m\x1b[1merror:\x1b[0m x");
+    }
+
+    const PATCH: &[u8] =
+        b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n---\n+\x1b[2J\xff\n same\n";
+
+    #[test]
+    fn what_was_changed_is_coloured_and_acts_on_no_terminal() {
+        let painted = diff(PATCH, true);
+        assert!(painted.contains("\x1b[1m+++ b/x\x1b[0m\n"), "{painted:?}");
+        assert!(painted.contains("\x1b[31m---\x1b[0m\n"), "{painted:?}");
+        assert!(painted.contains("\x1b[32m+\\x1b[2J\u{fffd}\x1b[0m\n same\n"), "{painted:?}");
+        assert!(!diff(PATCH, false).contains('\x1b'));
     }
 }

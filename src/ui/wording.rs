@@ -1,21 +1,22 @@
 //! What each event is in words. Pure: the same events always read the same.
 
-use super::ending;
-use super::figures::{cost, duration, short_commit, short_run, stories, to_go, to_go_in_short};
-use super::line::{Line, Text, Tone};
-use super::money;
-use super::progress::Counts;
-use crate::core::event::{
-    Answer, AttemptEnded, AttemptStarted, Cause, Event, Nudger, Recorded, StuckStep, Usage,
+use crate::decide::forecast::forecast;
+use crate::model::event::{
+    AttemptEnded, AttemptStarted, Cause, Event, NudgedBy, Recorded, StuckEvent,
 };
-use crate::core::evidence::{GateReport, Item};
-use crate::core::forecast::forecast;
-use crate::core::health::Health;
-use crate::core::id::StoryId;
-use crate::core::state::StoryState;
-use crate::core::text::{shorten, visible_line};
-use crate::core::verdict::Verdict;
-use crate::engine::ports::View;
+use crate::model::evidence::{GateReport, Item};
+use crate::model::health::Health;
+use crate::model::id::StoryId;
+use crate::model::question::Answer;
+use crate::model::text::{shorten, visible_line};
+use crate::model::usage::Usage;
+use crate::model::verdict::Verdict;
+use crate::ports::View;
+use crate::state::story::StoryState;
+
+use super::ending::{self, StoryCounts};
+use super::figures::{cost, duration, short_commit, short_run, stories, to_go, to_go_in_short};
+use super::look::{Line, Text, Tone};
 
 /// The longest error or summary that one line shows.
 const LONGEST: usize = 300;
@@ -27,7 +28,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::RunContinued => continued(at, view),
         Event::AttemptStarted(start) => attempt_started(at, start, view),
         Event::AttemptEnded(end) => attempt_ended(at, end),
-        Event::BudgetNear { level } => vec![money::near(at, level)],
+        Event::BudgetNear { level } => vec![ending::budget_near(at, level)],
         // Nobody saw the one's end; that it waits is told as long as it does.
         Event::AttemptLost { .. } | Event::Throttled { .. } => vec![],
         // The commit says the one; the other changes nothing that people see.
@@ -59,7 +60,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
             vec![text.plain(format!("{story} reached the stage {}", brief(stage))).into()]
         }
         Event::SecondLookWanted { story } => {
-            let text = format!("{story} is claimed complete; it is looked at a second time");
+            let text = format!("{story} is claimed complete; checking it a second time");
             vec![Text::at(at).plain(text).into()]
         }
         Event::InstructionsPutBack { path, kept, .. } => {
@@ -74,7 +75,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::StorySkipped { story, commit } => {
             vec![skipped(at, story, commit.as_deref()), progress(at, view)]
         }
-        Event::WaitCutShort => vec![Text::at(at).plain("Waiting no longer: trying now").into()],
+        Event::WaitCutShort => vec![Text::at(at).plain("Wait skipped; retrying now").into()],
         Event::BreakerOpened { why, until } => vec![paused(at, why, *until)],
         Event::RunInterrupted { .. } => vec![interrupted(at)],
         Event::RunEnded { reason } => ending::lines(at, reason, view),
@@ -105,7 +106,7 @@ fn continued(at: i64, view: View<'_>) -> Vec<Line> {
     let Some(run) = &view.state.run else {
         return vec![];
     };
-    let next = view.state.iterations.saturating_add(1);
+    let next = view.state.attempts.iterations.saturating_add(1);
     let text =
         Text::at(at).plain(format!("Continuing run {} with iteration {next}", short_run(&run.run)));
     vec![title(&run.project, view), text.into(), progress(at, view)]
@@ -115,9 +116,9 @@ fn attempt_started(at: i64, start: &AttemptStarted, view: View<'_>) -> Vec<Line>
     let guided = if start.guided { " (with guidance)" } else { "" };
     let title = visible_line(&start.title);
     let heading = format!("Iteration {} · {}{guided} {title}", start.iteration, start.story);
-    let outlook = forecast(view.state, Counts::of(view.backlog).remaining());
+    let outlook = forecast(view.state, StoryCounts::of(view.backlog).remaining());
     let to_go = outlook.as_ref().map(to_go_in_short);
-    let health = view.state.record.health();
+    let health = view.state.recent.health();
     let health = (health != Health::Healthy).then(|| health.word());
     let running = Line::Running { at, agent: start.agent.clone(), to_go, health };
     vec![Line::Blank, Line::Rule(heading), running]
@@ -131,7 +132,7 @@ fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
             Text::at(at).with(Tone::Bad, format!("✗ {}: ", end.story)).plain(brief(error))
         }
         Verdict::Progress => {
-            Text::at(at).plain(format!("… {} not complete yet; going on", end.story))
+            Text::at(at).plain(format!("… {} not complete yet; continuing", end.story))
         }
         // What follows from these says more.
         Verdict::Done | Verdict::Escalated { .. } | Verdict::Interrupted => return vec![],
@@ -145,7 +146,7 @@ fn complete(at: i64, story: &StoryId, commit: &str, view: View<'_>) -> Line {
     Text::at(at)
         .with(Tone::Good, "✓ ")
         .plain(format!("Task {story} complete"))
-        .figures(time_and_cost(figures.elapsed_ms, &figures.usage))
+        .figures(time_and_cost(figures.totals.elapsed_ms, &figures.totals.usage))
         .figures([short_commit(commit)])
         .into()
 }
@@ -188,10 +189,10 @@ fn asks(at: i64, story: &StoryId, summary: &str) -> Line {
 /// Skipping and aborting show themselves in the event that follows.
 fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
     let what = match answer {
-        Answer::Option { number, .. } => format!("{story} goes on with option {number}"),
-        Answer::Guidance { .. } => format!("{story} goes on with guidance"),
-        Answer::Accept => format!("{story} was accepted by you"),
-        Answer::Retry => format!("{story} is tried again"),
+        Answer::Option { number, .. } => format!("{story} continues with option {number}"),
+        Answer::Guidance { .. } => format!("{story} continues with your guidance"),
+        Answer::Accept => format!("you accepted {story}"),
+        Answer::Retry => format!("retrying {story}"),
         Answer::Skip | Answer::Abort => return vec![],
     };
     vec![Text::at(at).plain(what).into()]
@@ -200,13 +201,13 @@ fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
 fn parked(at: i64, story: &StoryId) -> Line {
     Text::at(at)
         .with(Tone::Warning, format!("⏸ {story} parked: "))
-        .plain("its question waits")
+        .plain("waiting for your answer")
         .into()
 }
 
 fn set_aside(at: i64, story: &StoryId, reference: Option<&str>) -> Vec<Line> {
     let line =
-        |kept| Text::at(at).with(Tone::Dim, format!("work of {story} kept at {kept}")).into();
+        |kept| Text::at(at).with(Tone::Dim, format!("work on {story} kept at {kept}")).into();
     reference.map(line).into_iter().collect()
 }
 
@@ -214,15 +215,19 @@ fn goes_back(at: i64, story: &StoryId, why: Cause) -> Line {
     let (tone, text) = match why {
         Cause::FreshStart => (
             Tone::Normal,
-            format!("{story} starts over: the tree goes back to where the story began"),
+            format!("{story} starts over: the work tree is reset to where the story began"),
         ),
         Cause::Elsewhere => (
             Tone::Warning,
-            format!("the attempt at {story} left the branch: branch and tree are put back"),
+            format!(
+                "the agent left the branch while working on {story}; restored the branch and the work tree"
+            ),
         ),
         Cause::Rewritten => (
             Tone::Warning,
-            format!("the attempt at {story} rewrote older commits: branch and tree are put back"),
+            format!(
+                "the agent rewrote older commits while working on {story}; restored the branch and the work tree"
+            ),
         ),
     };
     Text::at(at).with(tone, text).into()
@@ -231,10 +236,7 @@ fn goes_back(at: i64, story: &StoryId, why: Cause) -> Line {
 fn put_back(at: i64, paths: &[String], snapshot: Option<&str>) -> Line {
     let paths: Vec<String> = paths.iter().map(|path| visible_line(path)).collect();
     let text = Text::at(at)
-        .with(
-            Tone::Warning,
-            "the attempt destroyed uncommitted files of yours, they are put back: ",
-        )
+        .with(Tone::Warning, "restored uncommitted files that the agent deleted or changed: ")
         .plain(shorten(&paths.join(", "), LONGEST));
     text.figures(snapshot.map(ToOwned::to_owned)).into()
 }
@@ -242,53 +244,56 @@ fn put_back(at: i64, paths: &[String], snapshot: Option<&str>) -> Line {
 fn setup_put_back(at: i64, names: &[String], kept: &str) -> Line {
     let names: Vec<String> = names.iter().map(|name| visible_line(name)).collect();
     Text::at(at)
-        .with(Tone::Warning, "the attempt changed how git behaves here, that is put back: ")
+        .with(Tone::Warning, "restored git settings that the agent changed: ")
         .plain(shorten(&names.join(", "), LONGEST))
-        .figures([format!("its version: {}", visible_line(kept))])
+        .figures([format!("the agent's version: {}", visible_line(kept))])
         .into()
 }
 
-fn nudged(at: i64, story: &StoryId, by: Nudger, delivered: bool) -> Line {
+fn nudged(at: i64, story: &StoryId, by: NudgedBy, delivered: bool) -> Line {
     let why = match by {
-        Nudger::Driver => format!("{story} gets nowhere: "),
-        Nudger::Human => String::new(),
+        NudgedBy::Driver => format!("{story} is not making progress: "),
+        NudgedBy::Human => String::new(),
     };
     let how = match (by, delivered) {
-        (Nudger::Driver, true) => "its agent is reminded of the story",
-        (Nudger::Human, true) => "your message is with the agent",
-        (_, false) => "this agent takes no messages, the next one is told",
+        (NudgedBy::Driver, true) => "reminded its agent of the story",
+        (NudgedBy::Human, true) => "message delivered to the agent",
+        (_, false) => "this agent takes no messages; the next one gets it",
     };
     Text::at(at).with(Tone::Warning, format!("{why}{how}")).into()
 }
 
-fn stuck(at: i64, story: &StoryId, step: StuckStep) -> Line {
+fn stuck(at: i64, story: &StoryId, step: StuckEvent) -> Line {
     let text = match step {
-        StuckStep::Asked { minutes } => {
-            format!("{story} has got nowhere for a long time, {minutes} min into the attempt")
+        StuckEvent::Asked { minutes } => {
+            format!("{story} has made no progress for a long time ({minutes} min into the attempt)")
         }
-        StuckStep::Recovered => format!("{story} gets on again"),
-        StuckStep::MoreTime => format!("{story} gets more time"),
-        StuckStep::Ended { minutes } => {
-            format!("the agent of {story} is ended after {minutes} min; its work stays")
+        StuckEvent::Recovered => format!("{story} is making progress again"),
+        StuckEvent::MoreTime => format!("{story} gets more time"),
+        StuckEvent::Ended { minutes } => {
+            format!("stopped the agent of {story} after {minutes} min; its work stays")
         }
     };
     Text::at(at).with(Tone::Warning, text).into()
 }
 
 fn instructions_put_back(at: i64, path: &str, kept: Option<&str>) -> Line {
-    let text = format!("the attempt changed {}; it is put back", visible_line(path));
-    let kept = kept.map(|kept| format!("its version: {}", visible_line(kept)));
+    let text = format!("restored {}, which the agent changed", visible_line(path));
+    let kept = kept.map(|kept| format!("the agent's version: {}", visible_line(kept)));
     Text::at(at).with(Tone::Warning, text).figures(kept).into()
 }
 
 fn brought_back(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {
     if conflicts.is_empty() {
-        let what = format!("work of {story} is back in the tree");
+        let what = format!("restored the work on {story}");
         return Text::at(at).with(Tone::Dim, what).into();
     }
     let conflicting: Vec<String> = conflicts.iter().map(|path| visible_line(path)).collect();
     Text::at(at)
-        .with(Tone::Warning, format!("work of {story} stays at {reference}, it conflicts in: "))
+        .with(
+            Tone::Warning,
+            format!("cannot restore the work on {story} (kept at {reference}); conflicts in: "),
+        )
         .plain(shorten(&conflicting.join(", "), LONGEST))
         .into()
 }
@@ -302,12 +307,12 @@ fn paused(at: i64, why: &str, until: i64) -> Line {
     let pause = duration(ms);
     Text::at(at)
         .with(Tone::Warning, format!("⏸ {}: ", brief(why)))
-        .plain(format!("the run pauses for {pause}, then one iteration is let through"))
+        .plain(format!("pausing for {pause}, then trying one iteration"))
         .into()
 }
 
 fn interrupted(at: i64) -> Line {
-    Text::at(at).plain("Interrupted. `ralph run` goes on where it stopped.").into()
+    Text::at(at).plain("Interrupted. Run `ralph run` to continue.").into()
 }
 
 fn time_and_cost(elapsed_ms: u64, usage: &Usage) -> impl Iterator<Item = String> {
@@ -319,7 +324,7 @@ fn brief(text: &str) -> String {
 }
 
 fn progress(at: i64, view: View<'_>) -> Line {
-    let counts = Counts::of(view.backlog);
+    let counts = StoryCounts::of(view.backlog);
     let outlook = forecast(view.state, counts.remaining()).map(|forecast| to_go(&forecast));
     Text::at(at).plain(format!("Progress: {counts}")).figures(outlook).into()
 }

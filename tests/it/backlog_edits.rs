@@ -94,7 +94,7 @@ fn a_broken_edit_keeps_the_last_good_version_and_says_so() {
     std::fs::write(world.script(), script).unwrap();
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("last good version"), "{}", said.err);
+    assert!(said.err.contains("last valid version"), "{}", said.err);
     assert_eq!(world.passing(), ["US-001", "US-002", "US-003"]);
 }
 

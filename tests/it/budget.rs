@@ -4,11 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use ralph::model::event::Event;
+use ralph::model::money::Usd;
 use rustix::process::Signal;
 use serde_json::Value;
-
-use ralph::core::event::Event;
-use ralph::core::money::Usd;
 
 use crate::support::pty::Terminal;
 use crate::support::world::{RALPH, Said, said, signal, until};
@@ -47,7 +46,8 @@ fn a_run_is_told_at_80_percent_and_stopped_when_it_is_used_up() {
     assert_eq!(world.passing().len(), 5);
     let near = "$4.00 of $5.00 spent in this run";
     assert_eq!(said.err.matches(near).count(), 1, "{}", said.err);
-    let stopped = "Stopped: $5.00 of $5.00 spent in this run, 4 stories left. --budget USD";
+    let stopped =
+        "Stopped: $5.00 of $5.00 spent in this run, 4 stories left; raise it with --budget USD";
     assert!(said.err.contains(stopped), "{}", said.err);
     assert_eq!(spent(&world), 5.0);
     let state = world.state();
@@ -85,7 +85,7 @@ fn a_story_that_used_up_its_own_is_parked_and_the_others_go_on() {
     let said = world.run(&["--budget-story", "2"]);
     assert_eq!(said.code, 4, "{}", said.err);
     assert_eq!(world.passing(), ["US-002"]);
-    assert!(said.err.contains("$2.00 spent on US-001, and $2.00 is what"), "{}", said.err);
+    assert!(said.err.contains("$2.00 spent on US-001; a story may cost $2.00"), "{}", said.err);
     assert!(said.err.contains("--budget-story"), "{}", said.err);
     assert_eq!(world.state()["stories"][0]["attempts"], 2);
 }
@@ -173,7 +173,7 @@ fn without_a_state_folder_a_run_is_warned_once_and_stops_only_where_a_budget_nee
     assert_eq!(world.passing(), [""; 0]);
     let said = run(real(&world, &[]));
     assert_eq!(said.code, 0, "{}", said.err);
-    assert_eq!(said.err.matches("is not kept").count(), 1, "{}", said.err);
+    assert_eq!(said.err.matches("cannot record what you spend").count(), 1, "{}", said.err);
 }
 
 #[test]
@@ -181,10 +181,14 @@ fn an_agent_that_cannot_keep_an_allowance_is_named_and_what_was_too_dear_told() 
     let world = World::scripted(&Prd::stories(1), DOLLAR);
     let said = world.run(&["--budget-iteration", "0.5"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("`mock` cannot be told what it may cost"), "{}", said.err);
-    assert!(said.err.contains("the iteration cost $1.00, and $0.50 is"), "{}", said.err);
+    assert!(said.err.contains("`mock` has no cost limit of its own"), "{}", said.err);
+    assert!(
+        said.err.contains("the iteration cost $1.00 (`--budget-iteration` is $0.50)"),
+        "{}",
+        said.err
+    );
     let quiet = World::scripted(&Prd::stories(1), DOLLAR).run(&[]);
-    assert!(!quiet.err.contains("cannot be told"), "nobody asked: {}", quiet.err);
+    assert!(!quiet.err.contains("has no cost limit"), "nobody asked: {}", quiet.err);
 }
 
 /// Claude Code in the test's own words: it notes what it was told, and plays the mock, which would
@@ -244,14 +248,14 @@ fn a_throttled_run_pauses_and_enter_goes_on() {
     world.write("ralph.toml", "[budget]\nper_run = 2.5\nthrottle = true\n");
     let mut terminal = Terminal::start(world.run_command(&[]));
     terminal.await_text("$2.00 of $2.50 spent in this run; pausing to make it last");
-    terminal.await_text("Waiting for the budget");
-    terminal.await_text("Enter tries now");
+    terminal.await_text("Waiting for budget");
+    terminal.await_text("press Enter to retry now");
     let status = world.ralph(&["status"]).out;
-    assert!(status.contains("waits until") && status.contains("pausing to make"), "{status}");
+    assert!(status.contains("waiting until") && status.contains("pausing to make"), "{status}");
     terminal.press("\r");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");
-    assert!(screen.contains("Waiting no longer"), "{screen}");
+    assert!(screen.contains("Wait skipped"), "{screen}");
 }
 
 #[test]
@@ -268,5 +272,5 @@ fn amounts_that_are_none_are_wrong_usage() {
     world.write("ralph.toml", "[budget]\nper_run = 0\n");
     let said = world.run(&[]);
     assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.err.contains("`budget.per_run` in ralph.toml"), "{}", said.err);
+    assert!(said.err.contains("for `budget.per_run`"), "{}", said.err);
 }

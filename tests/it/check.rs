@@ -78,26 +78,8 @@ fn more_stories_than_the_limit_allows_is_a_doubt() {
     world.write("PRD.json", &Prd::stories(51).text());
     let said = world.ralph(&["check", "--strict"]);
     assert_eq!(said.code, 1);
-    assert!(said.out.contains("51 stories are open and a run stops after 50"), "{}", said.out);
+    assert!(said.out.contains("51 stories are open, but `max_iterations` is 50"), "{}", said.out);
     world.write("ralph.toml", "max_iterations = 60\n");
     let said = world.ralph(&["check", "--strict"]);
     assert_eq!((said.code, said.out.as_str()), (0, "PRD.json: ok, 51 stories, 51 open\n"));
-}
-
-#[test]
-fn a_file_that_cannot_be_written_is_refused_before_the_work() {
-    let world = World::with(&Prd::stories(1));
-    let mode = |mode| {
-        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
-        std::fs::set_permissions(world.path("PRD.json"), permissions).unwrap();
-    };
-    if rustix::process::geteuid().is_root() {
-        // Root may write everything; a mount is the only thing that stops it.
-        return;
-    }
-    mode(0o444);
-    let said = world.run(&[]);
-    assert_eq!(said.code, 1);
-    assert!(said.err.contains("PRD.json"), "{}", said.err);
-    mode(0o644);
 }

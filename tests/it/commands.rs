@@ -1,7 +1,6 @@
 //! The commands round the loop, and wrong usage.
 
-use ralph::core::event::{AttemptEnded, Event};
-use ralph::store::journal::{Journal, Scope, SqliteJournal};
+use ralph::model::event::{AttemptEnded, Event};
 use serde_json::json;
 
 use crate::support::world::until;
@@ -29,7 +28,7 @@ fn init_writes_what_run_can_use_and_overwrites_nothing() {
     let said = world.ralph(&["init"]);
     assert_eq!(said.code, 0);
     assert_eq!(world.read("PROMPT.md"), "mine\n");
-    assert!(said.out.contains("wrote ./PRD.json"), "{}", said.out);
+    assert!(said.out.contains("created ./PRD.json"), "{}", said.out);
     assert_eq!(world.ralph(&["check", "--strict"]).code, 0);
     assert_eq!(world.run(&[]).code, 0);
     let before = world.read("PRD.json");
@@ -125,7 +124,7 @@ fn a_story_runs_only_while_somebody_holds_the_lock() {
     until("the agent to be gone", || world.processes().is_empty().then_some(()));
     let killed = world.ralph(&["status"]).out;
     assert!(killed.contains("US-001  open"), "{killed}");
-    assert!(killed.contains("interrupted; `ralph run` goes on"), "{killed}");
+    assert!(killed.contains("interrupted; `ralph run` resumes it"), "{killed}");
 }
 
 #[test]
@@ -134,9 +133,7 @@ fn the_agents_version_and_model_are_known_with_each_attempt() {
     assert_eq!(world.run(&[]).code, 0);
     let state = world.state();
     assert_eq!((&state["agent_version"], &state["model"]), (&json!("mock"), &json!("mock")));
-    let scope = Scope { backlog: "PRD.json".to_owned(), work_tree: String::new() };
-    let journal = SqliteJournal::open(&world.path(".git/ralph/journal.db"), scope).unwrap();
-    let (events, _) = journal.read(0).unwrap();
+    let events = world.journal();
     let ended = events.iter().find_map(|recorded| match &recorded.event {
         Event::AttemptEnded(ended) => Some(ended),
         _ => None,
@@ -201,11 +198,11 @@ fn wrong_settings_are_told_with_their_line() {
     world.write("ralph.toml", "max_iterations = 3\nmax_iteration = 4\n");
     let said = world.run(&[]);
     assert_eq!(said.code, 1);
-    assert!(said.err.contains("ralph.toml") && said.err.contains("line 2"), "{}", said.err);
+    assert!(said.err.contains("ralph.toml:2:1: unknown setting"), "{}", said.err);
     world.write("ralph.toml", "max_iterations = 0\n");
     let said = world.run(&[]);
     assert_eq!(said.code, 1);
-    assert!(said.err.contains("`max_iterations` in ralph.toml"), "{}", said.err);
+    assert!(said.err.contains("ralph.toml:1:18: invalid value `0`"), "{}", said.err);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ralph::core::event::Event;
+use ralph::model::event::Event;
 use serde_json::{Value, json};
 
 use crate::support::world::said;
@@ -80,7 +80,7 @@ fn the_latest_run_is_summed_up() {
     assert_eq!(cost["stories"][0]["turns"], 8, "one of the attempt that failed");
     assert_eq!((&cost["today_usd"], &cost["repository_usd"]), (&json!(1.75), &json!(1.75)));
     let text = world.ralph(&["cost"]).out;
-    for part in ["$1.75 spent", "a story", "tool call", "from the cache", "US-002", "small"] {
+    for part in ["$1.75 spent", "per story", "tool call", "cache read", "US-002", "small"] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     assert!(!text.contains('\x1b'), "{text}");
@@ -145,7 +145,7 @@ fn before_the_first_run_nothing_was_spent_and_nothing_is_made() {
     for args in [&["cost"][..], &["cost", "--by", "day"]] {
         let said = world.ralph(args);
         assert_eq!(said.code, 0, "{}", said.err);
-        assert!(said.out.contains("nothing was spent here yet"), "{}", said.out);
+        assert!(said.out.contains("no costs yet"), "{}", said.out);
     }
     assert_eq!(json(&world, &["--by", "model"]), json!([]));
     assert_eq!(json(&world, &[])["run"], Value::Null);

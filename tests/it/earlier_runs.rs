@@ -64,7 +64,8 @@ fn what_outlived_driver_and_supervisor_is_ended_first() {
 
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    let told = said.err.find("ended what an earlier run left behind: ").expect("it is told");
+    let told =
+        said.err.find("ended processes that an earlier run left running: ").expect("it is told");
     let begins = said.err.find("Continuing run").expect("it goes on");
     assert!(told < begins, "{}", said.err);
     for ended in [orphan, child] {
@@ -72,7 +73,7 @@ fn what_outlived_driver_and_supervisor_is_ended_first() {
     }
     assert!(!lives(orphan) && !lives(child));
     assert!(world.processes().is_empty(), "{:?}", world.processes());
-    assert!(!world.run(&[]).err.contains("left behind"), "once is enough");
+    assert!(!world.run(&[]).err.contains("left running"), "once is enough");
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn only_what_is_provably_of_the_run_is_ended() {
     let mut own = Sleeper::new(&world, "RALPH_RUN_ID", &run);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains(&format!("left behind: sleep ({})", own.id())), "{}", said.err);
+    assert!(said.err.contains(&format!("left running: sleep ({})", own.id())), "{}", said.err);
     assert!(!own.lives());
     for (mut stranger, name) in strangers {
         assert!(stranger.lives(), "{name}");
@@ -138,7 +139,7 @@ fn a_run_that_is_started_inside_itself_ends_nothing_and_says_so() {
     let said = said(&agent.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "the shell came to its end: {}", said.err);
     assert_eq!(world.read("../code"), "1\n");
-    assert!(said.err.contains("started below processes of the run"), "{}", said.err);
+    assert!(said.err.contains("started by processes of the run"), "{}", said.err);
     assert!(said.err.contains(&name), "{}", said.err);
     assert!(beside.lives());
     assert_eq!(world.passing(), [""; 0]);
@@ -152,6 +153,6 @@ fn what_is_kept_is_kept_from_the_proof_too() {
     let mut kept = daemon.start("RALPH_RUN_ID", &run);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(!said.err.contains("left behind"), "{}", said.err);
+    assert!(!said.err.contains("left running"), "{}", said.err);
     assert!(kept.lives());
 }

@@ -6,8 +6,8 @@ use std::process::{Child, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ralph::core::event::Event;
-use ralph::core::outcome::Outcome;
+use ralph::model::event::Event;
+use ralph::model::outcome::Outcome;
 
 use crate::support::world::{PATIENCE, RALPH, Said, said, signal};
 use crate::support::{Prd, World};
@@ -107,7 +107,7 @@ fn an_agent_that_never_begins() {
     let script = "[default]\ninit = false\nsteps = [\"hang\"]\n";
     let fault = Fault { script, settings: "first_event_timeout = \"1s\"\n", due: SECOND };
     let (_, said) = fault.befalls();
-    assert!(said.err.contains("said nothing at all"), "{}", said.err);
+    assert!(said.err.contains("printed nothing"), "{}", said.err);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_thousand_processes() {
         assert_eq!(said.code, 0, "{}", said.err);
         let count: u32 = world.read("count.txt").trim().parse().unwrap();
         assert!(count >= 1000, "{count} were there");
-        assert!(said.err.contains("ended what the agent left behind"), "{}", said.err);
+        assert!(said.err.contains("ended processes that the agent left running"), "{}", said.err);
         assert!(said.err.len() < 4000, "and not every one of them is named: {}", said.err);
     }
 }
@@ -194,7 +194,7 @@ fn a_log_that_cannot_be_written_costs_nothing_but_the_log() {
     let world = World::scripted(&Prd::stories(2), &script);
     let said = world.run(&[]);
     assert_eq!((said.code, world.passing().len()), (0, 2), "{}", said.err);
-    let told = said.err.matches("the agent's log is not whole").count();
+    let told = said.err.matches("the agent's log is incomplete").count();
     assert_eq!(told, 1, "{}", said.err);
     assert!(said.err.contains("No space left on device"), "{}", said.err);
 }

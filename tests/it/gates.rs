@@ -119,14 +119,40 @@ fn a_gate_that_passes_is_evidence_without_a_change() {
 
 #[test]
 fn gates_see_the_story_and_stop_at_the_first_failure() {
-    let settings = "max_attempts = 1\nverify = [\"echo $RALPH_STORY $RALPH_ITERATION > ../saw\", \
-                    { run = \"exit 1\", dir = \"sub\", env = { A = \"b\" } }, \"touch ../never\"]\n";
-    let world = world(&Prd::stories(1), &liar(), settings);
+    let note = "echo $RALPH_STORY $RALPH_ITERATION";
+    let settings = format!(
+        "max_attempts = 1\nverify = [\"{note} >> ../first\", \
+         {{ run = \"{note} $A >> ../../second; exit 1\", dir = \"sub\", env = {{ A = \"b\" }} }}, \
+         \"{note} >> ../third\"]\n"
+    );
+    let world = World::scripted(&Prd::stories(1), &liar());
+    world.write("ralph.toml", &settings);
     world.write("sub/file", "x");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
     let said = run(&world);
     assert_eq!(said.code, 4, "{}", said.err);
-    assert_eq!(world.read("../saw"), "US-001 1\n");
-    assert!(!world.path("../never").exists() || said.err.contains("before any work"));
+    // Before any work each of them runs, for no story and in no iteration.
+    assert_eq!(world.read("../first"), "0\nUS-001 1\n");
+    assert_eq!(world.read("../second"), "0 b\nUS-001 1 b\n");
+    assert_eq!(world.read("../third"), "0\n", "not after a failure");
+}
+
+/// As in a hook of git, which says where its repository is.
+#[test]
+fn gates_and_agents_are_not_told_of_another_repository() {
+    let note = "echo \\\"[$GIT_DIR$GIT_INDEX_FILE$GIT_WORK_TREE]\\\"";
+    let script = format!("[default]\nsteps = [{{ run = \"{note} > agent.txt\" }}, \"complete\"]\n");
+    let world = World::scripted(&Prd::stories(1), &script);
+    world.write("ralph.toml", &format!("verify = [\"{note} > ../gate\"]\n"));
+    let mut command = world.run_command(&[]);
+    let elsewhere = world.home();
+    for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"] {
+        command.env(name, &elsewhere);
+    }
+    let said = crate::support::world::said(&command.output().unwrap());
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!((world.read("agent.txt"), world.read("../gate")), ("[]\n".into(), "[]\n".into()));
 }
 
 #[test]
@@ -139,7 +165,7 @@ fn the_baseline_is_told_and_decides_nothing() {
     assert!(said.err.contains(missing), "{}", said.err);
     assert!(!said.err.contains("no gates"));
     let without = crate::support::World::with(&Prd::stories(1));
-    assert!(without.run(&[]).err.contains("no gates: a claim rests on the agent's word"));
+    assert!(without.run(&[]).err.contains("no gates are configured"));
 }
 
 #[test]
@@ -151,7 +177,7 @@ fn a_gate_may_be_tried_again_and_has_its_time() {
     let world = world(&Prd::stories(1), &liar(), &settings);
     let said = run(&world);
     assert_eq!(said.code, 4, "{}", said.err);
-    assert!(said.err.contains("`sleep 1000` did not end in its time"), "{}", said.err);
+    assert!(said.err.contains("`sleep 1000` timed out"), "{}", said.err);
     assert!(world.processes().is_empty(), "{:?}", world.processes());
 }
 
@@ -185,12 +211,12 @@ fn an_interrupt_during_a_gate_ends_it_and_the_next_run_checks_again() {
 fn an_agent_cannot_change_what_it_is_measured_by() {
     let gate = "./check.sh";
     for (tamper, told) in [
-        ("echo exit 0 > check.sh", "`check.sh` changed meanwhile"),
-        ("sed -i 's/^verify.*//' ralph.toml", "`ralph.toml` changed meanwhile"),
-        ("sed -i 's/it is done/nothing/' PRD.json", "its criteria changed meanwhile"),
-        ("sed -i 's/test -e done/true/' PRD.json", "its gates changed meanwhile"),
-        ("echo more >> tests/a.txt", "`tests/a.txt` changed meanwhile"),
-        ("rm tests/a.txt", "`tests/a.txt` changed meanwhile"),
+        ("echo exit 0 > check.sh", "`check.sh` changed"),
+        ("sed -i 's/^verify.*//' ralph.toml", "`ralph.toml` changed"),
+        ("sed -i 's/it is done/nothing/' PRD.json", "its criteria changed"),
+        ("sed -i 's/test -e done/true/' PRD.json", "its gates changed"),
+        ("echo more >> tests/a.txt", "`tests/a.txt` changed"),
+        ("rm tests/a.txt", "`tests/a.txt` changed"),
     ] {
         let prd = Prd::stories(0).story(r#""verify": ["test -e done"]"#);
         let script = format!(

@@ -1,10 +1,9 @@
 //! What an agent quotes, reads or is told by others is no news about the agent itself.
 
-use ralph::agent::Reading;
-use ralph::agent::reading::Read;
-use ralph::core::id::StoryId;
-use ralph::core::outcome::{Exit, Outcome, classify};
-use ralph::core::signal::Signals;
+use ralph::agent::{AgentReport, StreamReader, any_decoder};
+use ralph::model::id::StoryId;
+use ralph::model::outcome::{Exit, Outcome};
+use ralph::model::signals::AgentSignals;
 use serde_json::{Value, json};
 
 /// Every error sentence of Claude Code that is known.
@@ -47,11 +46,12 @@ fn good_result(text: &str) -> Value {
         "terminal_reason": "completed", "stop_reason": "end_turn", "total_cost_usd": 0.5})
 }
 
-fn read(output: &str) -> Read {
-    let mut reading = Reading::new(&StoryId::try_from("US-001").expect("an id"), "");
+fn read(output: &str) -> AgentReport {
+    let mut reading =
+        StreamReader::new(any_decoder(), &StoryId::try_from("US-001").expect("an id"), "");
     reading.push(output.as_bytes(), &mut |_| {});
     assert!(!reading.is_hopeless(), "{output}");
-    reading.finish(&mut |_| {})
+    reading.finish(&Exit::Code(0), None, &mut |_| {})
 }
 
 fn lines(events: &[Value]) -> String {
@@ -63,8 +63,8 @@ fn an_agent_that_quotes_an_error_and_finishes_well_has_completed() {
     for error in ERRORS {
         let stream = lines(&[said(error), tool_result(error), said("Fixed."), good_result(error)]);
         let read = read(&stream);
-        assert_eq!(classify(&read.seen, &Exit::Code(0), None), Outcome::Completed, "{error}");
-        assert_eq!(read.signals, Signals::default(), "{error}");
+        assert_eq!(read.outcome, Outcome::Completed, "{error}");
+        assert_eq!(read.signals, AgentSignals::default(), "{error}");
     }
 }
 
@@ -72,7 +72,7 @@ fn an_agent_that_quotes_an_error_and_finishes_well_has_completed() {
 fn a_plain_text_agent_may_say_what_it_likes() {
     for error in ERRORS.iter().filter(|error| !error.starts_with('{')) {
         let read = read(&format!("{error}\n{CLAIM}\n{error}\n"));
-        assert_eq!(classify(&read.seen, &Exit::Code(0), None), Outcome::Completed, "{error}");
+        assert_eq!(read.outcome, Outcome::Completed, "{error}");
         assert!(read.signals.claims_story, "{error}");
     }
 }
@@ -122,17 +122,14 @@ fn a_sub_agents_error_is_not_the_agents() {
         "message": {"model": "<synthetic>", "content": []}});
     let result = json!({"type": "result", "subtype": "success", "is_error": true, "result": "x"});
     let read = read(&lines(&[error, result]));
-    assert_eq!(
-        classify(&read.seen, &Exit::Code(1), None),
-        Outcome::AgentError { detail: "x".into() }
-    );
+    assert_eq!(read.outcome, Outcome::AgentError { detail: "x".into() });
 }
 
 #[test]
 fn another_agents_result_is_just_text() {
     let result = r#"{"type":"result","status":"error","stats":{}}"#;
     let read = read(&format!("{CLAIM}\n{result}\n"));
-    assert!(!read.seen.structured && read.seen.result.is_none());
+    assert_eq!(read.outcome, Outcome::Completed, "as of plain text");
     assert!(read.signals.claims_story);
 }
 

@@ -91,14 +91,14 @@ fn kill_when_here(world: &World) {
     until("every process to be gone", || world.processes().is_empty().then_some(()));
 }
 
-const PUT_BACK: &str = "the attempt destroyed uncommitted files of yours, they are put back: ";
+const PUT_BACK: &str = "restored uncommitted files that the agent deleted or changed: ";
 
 #[test]
 fn an_agent_that_does_ordinary_things_triggers_none_of_it() {
     let act = "echo a > a.txt; git add a.txt; git status; git diff; git log -3; git stash list; git gc -q";
     let (users, said) = hostile(act, "\"complete\"");
     users.is_whole(&said);
-    for word in ["put back", "left the branch", "rewrote", "warning"] {
+    for word in ["restored", "left the branch", "rewrote", "warning"] {
         assert!(!said.err.contains(word), "{word}: {}", said.err);
     }
     let kept = users.world.git(&["for-each-ref", "refs/ralph/attempts"]);
@@ -159,7 +159,7 @@ fn drop_the_stashes_of_the_user() {
     ] {
         let (users, said) = hostile(act, "\"complete\"");
         users.is_whole(&said);
-        assert!(said.err.contains("dropped a stash of yours, it is put back: "), "{}", said.err);
+        assert!(said.err.contains("restored a stash that the agent dropped: "), "{}", said.err);
     }
 }
 
@@ -180,7 +180,11 @@ fn check_another_branch_out() {
     ] {
         let (users, said) = hostile(act, "\"complete\"");
         users.is_whole(&said);
-        assert!(said.err.contains("the attempt at US-001 left the branch"), "{act}: {}", said.err);
+        assert!(
+            said.err.contains("the agent left the branch while working on US-001"),
+            "{act}: {}",
+            said.err
+        );
         assert_eq!(users.attempt("a.txt"), "a\n");
         assert_eq!(users.world.git(&["log", "--format=%s", "other"]), "first\n");
         let prompt = users.world.prompt(2);
@@ -200,7 +204,7 @@ fn a_branch_of_the_agents_own_is_only_a_detour() {
         assert!(!said.err.contains("left the branch"), "{}", said.err);
         assert_eq!(users.world.git(&["branch", "--show-current"]), "work\n");
         assert_eq!(users.world.git(&["show", "HEAD~1:a.txt"]), "a\n", "{act}");
-        assert!(said.err.contains("the run's branch has its commits"), "{}", said.err);
+        assert!(said.err.contains("its commits are now on the run's branch"), "{}", said.err);
     }
 }
 
@@ -213,11 +217,7 @@ fn rewrite_what_was_there_before() {
     ] {
         let (users, said) = hostile(act, "\"complete\"");
         users.is_whole(&said);
-        assert!(
-            said.err.contains("the attempt at US-001 rewrote older commits"),
-            "{act}: {}",
-            said.err
-        );
+        assert!(said.err.contains("the agent rewrote older commits"), "{act}: {}", said.err);
         assert_eq!(users.attempt("a.txt"), "a\n");
         assert!(users.world.prompt(2).contains("rewrote commits from before the story"));
     }
@@ -271,8 +271,7 @@ fn plant_a_hook_and_change_the_configuration() {
                git config core.hooksPath /nowhere; git config user.name Mallory; echo a > a.txt";
     let (users, said) = hostile(act, "\"complete\"");
     users.is_whole(&said);
-    let told =
-        "the attempt changed how git behaves here, that is put back: config, hooks/post-commit";
+    let told = "restored git settings that the agent changed: config, hooks/post-commit";
     assert!(said.err.contains(told), "{}", said.err);
     assert!(!users.world.path(".git/hooks/post-commit").exists());
     assert_eq!(users.world.git(&["config", "user.name"]), "Tester\n");

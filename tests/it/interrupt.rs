@@ -41,7 +41,7 @@ fn a_signal_stops_the_agent_cleanly_and_the_run_goes_on_later() {
         signal(&child, which);
         let (found, err) = end(child);
         assert_eq!(found, code, "{err}");
-        assert!(err.contains("`ralph run` goes on"), "{err}");
+        assert!(err.contains("Run `ralph run` to continue"), "{err}");
         no_process_is_left(&world);
         assert_eq!(world.read("half.txt"), "half\n", "unfinished work stays in the tree");
 
@@ -55,6 +55,32 @@ fn a_signal_stops_the_agent_cleanly_and_the_run_goes_on_later() {
         assert_eq!(runs.len(), 1, "it is the same run");
         assert_eq!(world.git(&["show", "HEAD~1:half.txt"]), "half\n");
     }
+}
+
+#[test]
+fn marks_that_the_agent_set_before_the_signal_do_not_become_the_humans() {
+    let script = r#"
+        [[story.US-001.attempts]]
+        steps = [
+          { run = "sed -i 's/\"passes\": false/\"passes\": true/' PRD.json" },
+          { run = "echo yes > started.txt" },
+          "hang",
+        ]
+        [[story.US-001.attempts]]
+        steps = [{ delete = "started.txt" }, { write = "a.txt", text = "a" }, "complete"]
+    "#;
+    let world = World::scripted(&Prd::stories(2), script);
+    let child = world.start(&[]);
+    world.await_file("started.txt");
+    signal(&child, Signal::INT);
+    let (code, err) = end(child);
+    assert_eq!(code, 130, "{err}");
+    assert!(err.contains("marks of US-001, US-002"), "{err}");
+    assert_eq!(world.passing(), [""; 0]);
+
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.subjects(), ["US-002: Story 2", "US-001: Story 1", "backlog", "first"]);
 }
 
 #[test]

@@ -49,7 +49,8 @@ fn a_kept_daemon_outlives_its_agent_and_is_told_once() {
             assert_eq!(lines.len(), 1, "{start} {}", said.err);
             lines[0].to_owned()
         };
-        let (ended, kept) = (line("ended what the agent left behind"), line("left running"));
+        let (ended, kept) =
+            (line("ended processes that the agent left running"), line("left running (`keep"));
         assert!(ended.contains(&of(other)) && !ended.contains(&of(daemon)), "{ended}");
         assert!(kept.contains(&of(daemon)) && !kept.contains(&of(other)), "{kept}");
         only_the_daemon_is_left(&world);

@@ -55,7 +55,7 @@ fn every_attempt_begins_with_a_snapshot_and_a_failed_one_is_kept() {
     // It stays in the tree all the same, and becomes a part of the story.
     assert_eq!(world.git(&["show", "HEAD~1:half.txt"]), "half\n");
     assert!(
-        said.err.contains("work of US-001 kept at refs/ralph/attempts/US-001/1"),
+        said.err.contains("work on US-001 kept at refs/ralph/attempts/US-001/1"),
         "{}",
         said.err
     );
@@ -95,15 +95,15 @@ fn a_diff_is_of_a_number_or_of_a_story() {
     let coloured = world.ralph(&["--color", "always", "diff", "US-002"]).out;
     assert!(coloured.contains("\u{1b}[32m+2\\x1b[2J\u{1b}[0m"), "{coloured:?}");
     for (words, code, hint) in [
-        (vec!["diff", "US-003"], 1, "nothing was done for US-003 yet"),
+        (vec!["diff", "US-003"], 1, "no work on US-003 yet"),
         (vec!["diff", "US-01"], 2, "did you mean `US-001`?"),
         (vec!["diff", "99"], 2, "did you mean `2`?"),
         (vec!["diff", "../x"], 2, "neither a number"),
         (vec!["restore", "99"], 2, "did you mean `2`?"),
         (vec!["restore", "1", "READM.md"], 2, "did you mean `README.md`?"),
-        (vec!["restore", "1", "../out"], 2, "outside of the work tree"),
+        (vec!["restore", "1", "../out"], 2, "outside the work tree"),
         (vec!["restore", "x"], 2, "invalid value"),
-        (vec!["checkpoint", "-m", " "], 2, "`-m` needs a text"),
+        (vec!["checkpoint", "-m", " "], 2, "the message of `-m` is empty"),
     ] {
         let said = world.ralph(&words);
         assert_eq!(said.code, code, "{words:?}: {}", said.err);
@@ -130,7 +130,7 @@ fn files_are_restored_and_the_way_back_is_told() {
     assert_eq!(world.read("notes.txt"), "old\n");
     assert!(!world.path("more.txt").exists() && !world.path("mock/US-001.md").exists());
     assert_eq!(world.read("PRD.json"), prd, "marks belong to the commits");
-    assert!(said.out.contains("`ralph restore 2` takes this back"), "{}", said.out);
+    assert!(said.out.contains("undo this with `ralph restore 2`"), "{}", said.out);
     assert_eq!(world.ralph(&["restore", "2"]).code, 0);
     assert_eq!(
         (world.read("notes.txt"), world.read("more.txt")),
@@ -157,7 +157,7 @@ fn restoring_waits_for_no_run_and_a_checkpoint_can_be_made_during_one() {
     }
     let said_checkpoint = world.ralph(&["checkpoint", "-m", "in between"]);
     assert_eq!(said_checkpoint.code, 0, "{}", said_checkpoint.err);
-    assert!(said_checkpoint.out.contains("kept as 2"), "{}", said_checkpoint.out);
+    assert!(said_checkpoint.out.contains("saved as 2"), "{}", said_checkpoint.out);
     assert!(world.ralph(&["log"]).out.contains("in between"));
     signal(&child, rustix::process::Signal::INT);
     assert_eq!(said(&child.wait_with_output().unwrap()).code, 130);
@@ -225,7 +225,8 @@ fn a_story_that_others_build_on_stays() {
     let said = world.ralph(&["undo", "US-001"]);
     assert_eq!(said.code, 1);
     assert!(
-        said.err.contains("later work builds on it (README.md): nothing was changed"),
+        said.err
+            .contains("later commits changed the same files (README.md), so nothing was undone"),
         "{}",
         said.err
     );
@@ -283,7 +284,7 @@ fn old_snapshots_go_at_the_start_of_a_run_but_not_those_of_the_last_two() {
     assert_eq!(numbers(&world, "snapshot"), ["2", "3", "4"]);
     world.write("ralph.toml", "keep_snapshots = 0\n");
     let said = world.run(&[]);
-    assert!(said.err.contains("`keep_snapshots` in ralph.toml"), "{}", said.err);
+    assert!(said.err.contains("for `keep_snapshots`"), "{}", said.err);
 }
 
 const THREE_ERRORS: &str = r#"

@@ -2,6 +2,8 @@
 //! child processes, a real pseudo-terminal.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
+#[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "the other tests use the rest")]
 mod support;
 
 mod after_result;
@@ -9,9 +11,11 @@ mod architecture;
 mod backlog_edits;
 mod bad_days;
 mod budget;
+mod budgets;
 mod check;
 mod commands;
 mod commits;
+mod compat;
 mod cost;
 mod damage;
 mod disk;
@@ -25,7 +29,6 @@ mod hostile;
 mod interrupt;
 mod keep;
 mod kept;
-mod kills;
 mod limits;
 mod mark;
 mod memory;
@@ -36,14 +39,15 @@ mod permissions;
 mod preflight;
 mod processes;
 mod prompt;
-mod real_claude;
 mod recordings;
 mod recovery;
 mod report;
 mod run;
 mod ruts;
 mod secrets;
+mod settings_docs;
 mod signs;
+mod snapshots;
 mod staging;
 mod terminal;
 mod trust;

@@ -40,7 +40,7 @@ fn what_cannot_be_marked_is_said() {
     let mut agent = world.command(crate::support::world::RALPH);
     let output = agent.args(["mark", "US-001", "pass"]).env("RALPH_RUN_ID", "x").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("for the human"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not available to agents"));
     assert_eq!(world.read("PRD.json"), before);
 }
 

@@ -1,34 +1,47 @@
-//! The core alone, for whole nights.
+//! The dispatcher, for whole nights.
 
 use std::collections::BTreeSet;
 
 #[path = "../nights/mod.rs"]
-mod core_alone;
+mod simulated;
 
-/// The bench plays a thousand.
-const SAMPLE: u64 = 200;
+use simulated::Play;
+
+/// The bench plays more. Nights with more lanes have more to go wrong.
+const SAMPLES: [(u32, u64); 4] = [(1, 100), (2, 80), (4, 80), (8, 40)];
 
 #[test]
 fn every_night_ends_within_its_limits() {
     let mut reasons = BTreeSet::new();
-    let mut attempts = 0;
-    for seed in 0..SAMPLE {
-        let played = core_alone::play(seed);
-        attempts += played.attempts;
-        let text = serde_json::to_value(&played.reason).unwrap();
-        reasons.insert(text["reason"].as_str().unwrap().to_owned());
-        assert!(!played.events.is_empty());
+    for (lanes, nights) in SAMPLES {
+        let (mut attempts, mut processes, mut at_once) = (0, 0, 0);
+        for night in 0..nights {
+            let seed = u64::from(lanes) * 1000 + night;
+            let play = Play { seed, lanes, thorough: true };
+            let played = simulated::play(play);
+            attempts += played.attempts;
+            processes += played.processes;
+            at_once = at_once.max(played.at_once);
+            assert!(!played.events.is_empty(), "{play:?}");
+            let text = serde_json::to_value(&played.reason).unwrap();
+            reasons.insert(text["reason"].as_str().unwrap().to_owned());
+        }
+        assert!(attempts > 5 * u32::try_from(nights).unwrap(), "{lanes} lanes: {attempts}");
+        assert!(u64::from(processes) > nights, "no process ever ended before its run");
+        assert!(at_once >= usize::try_from(lanes.min(4)).unwrap(), "{at_once} of {lanes} lanes");
     }
-    assert!(attempts > 1000, "these nights are too short to tell anything: {attempts}");
     let expected = [
         "all_done",
         "breaker_open",
         "budget_used_up",
         "consecutive_errors",
+        "disk_low",
         "failing",
         "max_iterations",
         "max_run_time",
         "nothing_to_select",
+        "service_down",
+        "usage_limit",
     ];
     for reason in expected {
         assert!(reasons.contains(reason), "{reason} never came, only {reasons:?}");

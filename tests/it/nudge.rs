@@ -2,7 +2,7 @@
 
 use std::process::{Child, Stdio};
 
-use ralph::core::event::{Event, Recorded};
+use ralph::model::event::{Event, Recorded};
 use serde_json::Value;
 
 use crate::support::pty::Terminal;
@@ -43,7 +43,7 @@ fn a_word_reaches_the_agent_at_work() {
     assert_eq!(told.code, 0, "{}", told.err);
     let said = end(child);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("your message is with the agent"), "{}", said.err);
+    assert!(said.err.contains("message delivered to the agent"), "{}", said.err);
     assert!(world.pages("log").concat().contains("I was told: the tests come first"));
 }
 
@@ -73,7 +73,7 @@ fn where_no_run_works_nobody_is_told() {
     let world = world("", "");
     let told = world.ralph(&["nudge", "hello"]);
     assert_eq!(told.code, 1);
-    assert!(told.err.contains("no run works in this work tree"), "{}", told.err);
+    assert!(told.err.contains("no run is active in this work tree"), "{}", told.err);
     assert_eq!(world.ralph(&["nudge", " "]).code, 2);
     // What was meant for an earlier run is not meant for this one.
     assert_eq!(world.run(&[]).code, 0);
@@ -87,10 +87,10 @@ fn a_stuck_agent_is_reminded_once_and_goes_on() {
     let world = world(script, "stuck_after = \"1s\"\n");
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    let told = "US-001 gets nowhere: its agent is reminded of the story";
+    let told = "US-001 is not making progress: reminded its agent of the story";
     assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);
     let log = world.pages("log").concat();
-    assert!(log.contains("I was told: This attempt at US-001 has been going on for"), "{log}");
+    assert!(log.contains("I was told: This attempt at US-001 has been running for"), "{log}");
 }
 
 #[test]
@@ -117,14 +117,18 @@ fn without_anybody_to_ask_a_stuck_agent_is_ended_and_the_next_one_goes_on() {
     let said = world.ralph(&["run", "--trust", "--agent-command", &agent]);
     assert_eq!(said.code, 0, "{}", said.err);
     for words in [
-        "this agent takes no messages, the next one is told",
-        "US-001 has got nowhere for a long time",
-        "the agent of US-001 is ended after",
-        "the agent got nowhere for too long and was ended",
+        "this agent takes no messages; the next one gets it",
+        "US-001 has made no progress for a long time",
+        "stopped the agent of US-001 after",
+        "the agent made no progress for too long and was ended",
     ] {
         assert!(said.err.contains(words), "{words} is not in\n{}", said.err);
     }
-    assert!(world.prompt(2).contains("The last agent was to be told: "), "{}", world.prompt(2));
+    assert!(
+        world.prompt(2).contains("A message that the last agent did not receive: "),
+        "{}",
+        world.prompt(2)
+    );
     assert_eq!(world.passing(), ["US-001"]);
     assert!(world.processes().is_empty());
 }
@@ -137,7 +141,7 @@ fn in_a_terminal_the_human_gives_more_time_or_ends_it() {
     let mut command = world.command(RALPH);
     command.args(["run", "--trust", "--agent-command", &agent]);
     let mut terminal = Terminal::start(command);
-    terminal.await_text("gets nowhere");
+    terminal.await_text("is not making progress");
     terminal.await_text("s · stuck");
     terminal.await_text("Give it more time");
     until("a stuck agent in the status", || (health(&world)? == "stuck").then_some(()));
@@ -162,11 +166,30 @@ fn a_mark_that_is_wanted_during_a_run_is_set_when_no_agent_works() {
     world.await_file("../here");
     let told = world.ralph(&["mark", "US-002", "skip"]);
     assert_eq!(told.code, 0, "{}", told.err);
-    assert!(told.out.contains("it sets the mark as soon as no agent works"), "{}", told.out);
+    assert!(told.out.contains("it sets the mark as soon as no agent is running"), "{}", told.out);
     world.write("../go", "");
     let said: Said = end(child);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.passing(), ["US-001", "US-003"]);
     let prd: Value = serde_json::from_str(&world.read("PRD.json")).unwrap();
     assert_eq!(prd["userStories"][1]["skipped"], true);
+}
+
+#[test]
+fn a_mark_that_waited_for_a_process_that_died_is_not_set_by_the_next_one() {
+    let world = World::scripted(
+        &Prd::stories(2),
+        "[story.US-001]\nsteps = [{ run = \"echo y > ../here\" }, \"hang\"]\n",
+    );
+    let mut child = world.start(&[]);
+    world.await_file("../here");
+    assert_eq!(world.ralph(&["mark", "US-002", "skip"]).code, 0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("every process to be gone", || world.processes().is_empty().then_some(()));
+    std::fs::remove_file(world.script()).unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.passing(), ["US-001", "US-002"]);
+    assert!(!world.read("PRD.json").contains("skipped"));
 }

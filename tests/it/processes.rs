@@ -22,7 +22,7 @@ fn one_iteration(script: &str) -> (World, crate::support::world::Said) {
 fn silence_at_the_start_is_ended() {
     let (_, said) = one_iteration("[default]\ninit = false\nsteps = [\"hang\"]\n");
     assert_eq!(said.code, 3);
-    assert!(said.err.contains("said nothing at all"), "{}", said.err);
+    assert!(said.err.contains("printed nothing"), "{}", said.err);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn what_an_agent_leaves_behind_is_ended_and_named() {
             let start = Instant::now();
             let (_, said) = one_iteration(&script);
             assert_eq!(said.code, 0, "{}", said.err);
-            let named = "ended what the agent left behind: s";
+            let named = "ended processes that the agent left running: s";
             assert!(said.err.contains(named), "{kind} {holds}: {}", said.err);
             assert!(start.elapsed() < Duration::from_secs(30), "{kind} {holds}");
         }
@@ -83,4 +83,27 @@ fn a_long_prompt_reaches_the_agent_whole() {
     let got = world.read("got.txt");
     assert!(got.starts_with(&prompt), "{} bytes arrived", got.len());
     assert!(got.contains("Your story: US-001"));
+}
+
+/// The next attempt's supervisor waits while an agent runs; what an agent does to it costs nothing.
+#[test]
+fn an_agent_that_kills_or_stops_the_supervisor_on_standby_does_not_disturb_the_next_attempt() {
+    for signal in ["KILL", "STOP"] {
+        // The shell's parent is the mock, then its supervisor, then the driver.
+        let act = format!(
+            "up() {{ cut -d' ' -f4 /proc/$1/stat; }}; own=$(up $PPID); driver=$(up $own); \
+             for one in $(cat /proc/$driver/task/*/children); do \
+             [ $one = $own ] || {{ kill -{signal} $one; echo $one >> hit; }}; done"
+        );
+        let script = format!(
+            r#"
+            [default]
+            steps = [{{ run = '''{act}''' }}, {{ write = "done.txt", text = "x" }}, "complete"]
+            "#
+        );
+        let world = World::scripted(&Prd::stories(2), &script);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{signal}: {}", said.err);
+        assert!(!world.read("hit").is_empty(), "{signal}: there was none on standby");
+    }
 }

@@ -6,14 +6,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ralph::agent::Reading;
-use ralph::agent::reading::Read;
-use ralph::core::id::StoryId;
-use ralph::core::money::Usd;
-use ralph::core::outcome::{EndedBy, Exit, Outcome, classify};
-use ralph::core::signal::Signals;
-use ralph::core::spending::Known;
-
+use ralph::agent::{AgentReport, StreamReader, any_decoder};
+use ralph::model::cost::CostCertainty;
+use ralph::model::id::StoryId;
+use ralph::model::money::Usd;
+use ralph::model::outcome::{EndedBy, Exit, Outcome};
+use ralph::model::signals::AgentSignals;
 use table::Row;
 
 /// Chunks of one byte take their time: only for files up to this size.
@@ -49,17 +47,17 @@ fn exit(meta: &str) -> Exit {
     if code < 0 { Exit::Signal(-code) } else { Exit::Code(code) }
 }
 
-fn reading() -> Reading {
-    Reading::new(&StoryId::try_from("US-001").expect("an id"), "")
+fn reading() -> StreamReader {
+    StreamReader::new(any_decoder(), &StoryId::try_from("US-001").expect("an id"), "")
 }
 
-fn read(recording: &Recording, chunk: usize) -> Read {
+fn read(recording: &Recording, chunk: usize) -> AgentReport {
     let mut reading = reading();
     for part in recording.output.chunks(chunk) {
         reading.push(part, &mut |_| {});
     }
     reading.push_stderr(&recording.errors);
-    reading.finish(&mut |_| {})
+    reading.finish(&recording.exit, None, &mut |_| {})
 }
 
 fn rows() -> impl Iterator<Item = &'static Row> {
@@ -76,7 +74,7 @@ fn class(outcome: &Outcome) -> String {
     }
 }
 
-fn signals(signals: &Signals) -> String {
+fn signals(signals: &AgentSignals) -> String {
     let mut heard = Vec::new();
     heard.extend(signals.claims_story.then(|| "claim".to_owned()));
     heard.extend(signals.claims_others.iter().map(|id| format!("claim of {id}")));
@@ -102,7 +100,7 @@ fn every_recording_is_what_it_was() {
             usage.cache_read_tokens,
             usage.cache_write_tokens,
         ];
-        let outcome = class(&classify(&read.seen, &recording.exit, None));
+        let outcome = class(&read.outcome);
         let found = (outcome.as_str(), &*signals(&read.signals), dollars(usage.cost_usd), used);
         assert_eq!(found, (expected, said, dollars(cost), tokens), "{file}");
     }
@@ -147,23 +145,10 @@ fn a_refused_login_that_is_tried_again_is_given_up_at_once() {
         let expected = HOPELESS.iter().find(|(name, _)| name == file).map(|(_, at)| *at);
         assert_eq!(hopeless.then_some(retries), expected, "{file}");
         if hopeless {
-            let seen = reading.finish(&mut |_| {}).seen;
-            let outcome = classify(&seen, &Exit::Code(143), Some(EndedBy::HopelessRetry));
-            assert_eq!(outcome.class(), "login", "{file}");
+            let ended_by = Some(EndedBy::HopelessRetry);
+            let report = reading.finish(&Exit::Code(143), ended_by, &mut |_| {});
+            assert_eq!(report.outcome.class(), "login", "{file}");
         }
-    }
-}
-
-#[test]
-fn only_a_refusal_says_until_when_the_service_refuses() {
-    for (file, until) in [
-        ("o_usage_allowed_oauth.jsonl", None),
-        ("o_usage_warning_oauth.jsonl", None),
-        ("o_usage_limit_5h_oauth.jsonl", Some(1_794_805_200)),
-        ("o_usage_limit_7d_oauth.jsonl", Some(1_795_082_400)),
-    ] {
-        let recording = recording(file);
-        assert_eq!(read(&recording, recording.output.len()).seen.limit_resets_at, until, "{file}");
     }
 }
 
@@ -252,13 +237,13 @@ fn only_a_subscription_has_its_limits() {
 #[test]
 fn what_an_attempt_cost_is_known_when_its_last_turn_has_its_result() {
     for (file, known) in [
-        ("a_plain_text.jsonl", Known::Whole),
-        ("n_run_in_background_finishes.jsonl", Known::Whole),
-        ("n_run_in_background_sigterm_after_result.jsonl", Known::Whole),
-        ("m_sigterm_during_bash.jsonl", Known::Part),
-        ("m_sigkill_during_bash.jsonl", Known::Part),
-        ("l_no_prompt_devnull.jsonl", Known::Nothing),
-        ("k_text_format.txt", Known::Nothing),
+        ("a_plain_text.jsonl", CostCertainty::Whole),
+        ("n_run_in_background_finishes.jsonl", CostCertainty::Whole),
+        ("n_run_in_background_sigterm_after_result.jsonl", CostCertainty::Whole),
+        ("m_sigterm_during_bash.jsonl", CostCertainty::Part),
+        ("m_sigkill_during_bash.jsonl", CostCertainty::Part),
+        ("l_no_prompt_devnull.jsonl", CostCertainty::Nothing),
+        ("k_text_format.txt", CostCertainty::Nothing),
     ] {
         assert_eq!(read(&recording(file), 1024).known, known, "{file}");
     }
@@ -269,7 +254,7 @@ fn what_an_attempt_cost_is_known_when_its_last_turn_has_its_result() {
     let last = lines.iter().rposition(is_result).expect("a result");
     let cut = Recording { output: lines[..last].concat(), errors: vec![], exit: Exit::Signal(9) };
     let read = read(&cut, 1024);
-    assert_eq!((read.known, read.usage.cost_usd.is_some()), (Known::Part, true));
+    assert_eq!((read.known, read.usage.cost_usd.is_some()), (CostCertainty::Part, true));
 }
 
 #[test]

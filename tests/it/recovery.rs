@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use ralph::model::event::Event;
+
 use crate::support::world::{Said, said, signal, until};
 use crate::support::{Prd, World};
 
@@ -34,8 +36,8 @@ fn marks_of_an_agent_whose_driver_was_killed_do_not_count() {
     let said = go_on(&world, COMPLETE);
     assert_eq!(said.code, 0, "{}", said.err);
     for found in [
-        "the process before this one died in iteration 1, on US-001",
-        "unfinished work on US-001 is in the tree: its next attempt goes on with it",
+        "the last process died in iteration 1, on US-001",
+        "unfinished work on US-001 is in the work tree: its next attempt continues it",
     ] {
         assert!(said.err.contains(found), "`{found}` is not in {}", said.err);
     }
@@ -51,7 +53,7 @@ fn a_lock_that_a_killed_ralph_left_is_removed_and_named() {
     world.write(".git/index.lock", "");
     let said = go_on(&world, COMPLETE);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("index.lock`, which a killed process left behind"), "{}", said.err);
+    assert!(said.err.contains("index.lock`, left behind by a killed process"), "{}", said.err);
     assert!(!lock.exists() && !world.path(".git/ralph/writing-7-1-before").exists());
 }
 
@@ -61,7 +63,7 @@ fn a_lock_of_the_agents_git_that_was_ended_with_it_is_removed() {
     killed(&world, "{ run = \"touch .git/index.lock\" }");
     let said = go_on(&world, COMPLETE);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("index.lock`, which a killed process left behind"), "{}", said.err);
+    assert!(said.err.contains("index.lock`, left behind by a killed process"), "{}", said.err);
 
     let world = World::scripted(
         &Prd::stories(1),
@@ -106,6 +108,10 @@ fn a_story_that_vanishes_during_an_attempt_is_reported() {
     let script = "[default]\nsteps = [{ run = \"cp ../less.json PRD.json\" }, { run = \"echo work >> $RALPH_STORY.txt\" }, \"complete\"]\n";
     let said = go_on(&world, script);
     assert!(said.err.contains("US-002 disappeared from the backlog"), "{}", said.err);
+    // Fewer stories make a backlog look done: the claim waits for the human.
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.passing(), [""; 0]);
+    assert_eq!(world.subjects(), ["backlog", "first"]);
 }
 
 #[test]
@@ -141,6 +147,36 @@ fn a_close_that_was_cut_off_is_finished_once() {
     assert_eq!(world.subjects(), ["US-001: Story 1", "backlog", "first"]);
     assert_eq!(world.git(&["show", "HEAD:a.txt"]), "a");
     assert_eq!(world.status(), "");
+}
+
+#[test]
+fn a_commit_that_was_not_confirmed_is_found_and_not_made_again() {
+    let world = World::with(&Prd::stories(1));
+    let script = "[default]\nsteps = [{ write = \"a.txt\", text = \"a\" }, { run = \"touch .git/index.lock\" }, \"complete\"]\n";
+    std::fs::write(world.script(), script).unwrap();
+    assert_eq!(world.run(&[]).code, 1, "the close is planned");
+    std::fs::remove_file(world.path(".git/index.lock")).unwrap();
+    // As a driver leaves it that is killed right after its commit.
+    let marked = world.read("PRD.json").replace("\"passes\": false", "\"passes\": true");
+    world.write("PRD.json", &marked);
+    world.git(&["add", "."]);
+    let run = world.state()["run"].as_str().unwrap().to_owned();
+    let message = format!(
+        "US-001: Story 1\n\nRalph-Story: US-001\nRalph-Backlog: PRD.json\nRalph-Run: {run}\n\
+         Ralph-Iteration: 1\n"
+    );
+    world.git(&["commit", "-qm", &message]);
+    let commit = world.git(&["rev-parse", "HEAD"]);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.subjects(), ["US-001: Story 1", "backlog", "first"]);
+    assert_eq!(world.git(&["rev-parse", "HEAD"]), commit);
+    let closed = world.journal().into_iter().find_map(|recorded| match recorded.event {
+        Event::StoryClosed(closed) => Some(closed.commit),
+        _ => None,
+    });
+    assert_eq!(closed.as_deref(), Some(commit.trim()));
+    assert_eq!(world.passing(), ["US-001"]);
 }
 
 #[test]
@@ -245,7 +281,7 @@ fn a_nested_repository_is_left_out_and_told() {
     let world = World::scripted(&Prd::stories(1), script);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("app/ is a repository of its own"), "{}", said.err);
+    assert!(said.err.contains("app/ was not committed: it is a repository"), "{}", said.err);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! `.ralph/status.json` and `.ralph/report.json`, as other programs read them.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::{fs, io};
 
 use rustix::process::Signal;
 use serde_json::Value;

@@ -65,8 +65,8 @@ fn work_on_tests_alone_is_told_and_then_asked_about() {
     );
     assert_eq!(world.run(&[]).code, 4);
     assert_eq!((world.passing(), iterations(&world)), (vec!["US-002".to_owned()], 5));
-    assert_eq!(question(&world), "4 iterations in a row touched tests only");
-    let told = "touched tests only";
+    assert_eq!(question(&world), "4 iterations in a row touched only tests");
+    let told = "touched only tests";
     assert!(!world.prompt(3).contains(told) && world.prompt(4).contains(told));
 }
 
@@ -100,7 +100,7 @@ fn errors_in_a_row_over_all_stories_stop_the_run() {
     assert_eq!((said.code, iterations(&world)), (4, 6), "{}", said.err);
     let said = world.run(&["--max-consecutive-errors", "0"]);
     assert_eq!(said.code, 2);
-    assert!(said.err.contains("`0` is not a number from 1 on, or `none`"), "{}", said.err);
+    assert!(said.err.contains("invalid value `0` for --max-consecutive-errors"), "{}", said.err);
 }
 
 #[test]
@@ -108,7 +108,11 @@ fn an_agent_that_breaks_down_at_once_is_not_started_again_and_again() {
     let world = World::with(&Prd::stories(3));
     let said = world.ralph(&["run", "--trust", "--agent-command", "sh -c 'echo no >&2; exit 7'"]);
     assert_eq!((said.code, iterations(&world)), (3, 3), "{}", said.err);
-    assert!(said.err.contains("3 agents in a row ended alike within 10 seconds"), "{}", said.err);
+    assert!(
+        said.err.contains("3 agents in a row failed the same way within 10 seconds"),
+        "{}",
+        said.err
+    );
     assert_eq!(world.state()["stories"][0]["question"], serde_json::Value::Null);
 }
 
@@ -118,7 +122,7 @@ fn an_agent_is_ended_when_the_runs_time_is_over_and_its_work_stays() {
     let world = one(steps);
     let said = world.run(&["--max-run-time", "1s"]);
     assert_eq!(said.code, 3, "{}", said.err);
-    assert!(said.err.contains("the run's time is over"), "{}", said.err);
+    assert!(said.err.contains("the run reached its time limit"), "{}", said.err);
     assert!(said.err.contains("--max-run-time"), "{}", said.err);
     assert_eq!(world.status(), "?? half.txt\n");
     assert!(world.processes().is_empty());
@@ -167,7 +171,7 @@ fn after_the_pause_one_iteration_decides() {
         assert_eq!(output.status.code(), Some(code), "{err}");
         assert_eq!(world.passing(), passing);
         assert_eq!(iterations(&world), 7);
-        assert!(err.contains("two stories in a row got nowhere, US-001 and US-002"), "{err}");
+        assert!(err.contains("two stories in a row made no progress, US-001 and US-002"), "{err}");
     }
 }
 
@@ -177,8 +181,8 @@ fn a_pause_outlives_a_restart_and_enter_ends_it() {
     let mut child = world.start(&[]);
     until("the breaker to open", || (breaker(&world) == "open").then_some(()));
     let status = world.ralph(&["status"]).out;
-    assert!(status.contains("waits until"), "{status}");
-    assert!(status.contains("two stories in a row got nowhere"), "{status}");
+    assert!(status.contains("waiting until"), "{status}");
+    assert!(status.contains("two stories in a row made no progress"), "{status}");
     signal(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let report: serde_json::Value =
@@ -189,8 +193,8 @@ fn a_pause_outlives_a_restart_and_enter_ends_it() {
     );
     // Without a word of the human's the questions stay parked.
     let mut terminal = Terminal::start(world.run_command(&["--on-escalation", "park"]));
-    terminal.await_text("Waiting for the pause to end");
-    terminal.await_text("Enter tries now");
+    terminal.await_text("Cooling down");
+    terminal.await_text("press Enter to retry now");
     terminal.press("\r");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 4, "{screen}");
@@ -207,8 +211,8 @@ fn the_rest_after_a_failure_counts_down_and_enter_ends_it() {
     let mut command = world.run_command(&[]);
     command.env("RALPH_BACKOFF", "1m");
     let mut terminal = Terminal::start(command);
-    terminal.await_text("Waiting for the next try");
-    terminal.await_text("Enter tries now");
+    terminal.await_text("Retrying:");
+    terminal.await_text("press Enter to retry now");
     terminal.press("\r");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");

@@ -191,6 +191,27 @@ fn what_a_gate_prints_appears_nowhere() {
 }
 
 #[test]
+fn a_gate_that_has_a_secret_in_its_command_is_recorded_without_it() {
+    let token = token();
+    let prd = Prd::default().story(&format!(r#""verify": ["test -e good # {token}"]"#));
+    let script = r#"
+        [[story.US-001.attempts]]
+        steps = ["complete"]
+        [[story.US-001.attempts]]
+        steps = [{ write = "good", text = "" }, "complete"]
+    "#;
+    let world = World::scripted(&prd, script);
+    let said = run(&world, &[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let message = world.git(&["log", "-1", "--format=%B"]);
+    assert!(message.contains("Ralph-Gate: test -e good # [redacted:github-token]"), "{message}");
+    // What the human wrote in PRD.json reaches the agent as it is; what happened does not have it.
+    let events = format!("{:?}", world.journal());
+    assert!(events.contains("[redacted:github-token]") && !events.contains(&token), "{events}");
+    assert!(!world.pages("gates.log").concat().contains(&token));
+}
+
+#[test]
 fn what_an_agent_wrote_into_its_own_measure_is_shown_without_it() {
     let token = token();
     let script = format!(

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ralph::core::event::Event;
+use ralph::model::event::Event;
 
 use crate::support::world::until;
 use crate::support::{Prd, World};
@@ -125,7 +125,7 @@ fn an_agent_cannot_choose_its_own_signs() {
     let world = World::scripted(&prd, &script);
     let said = world.run(&[]);
     assert_eq!(said.code, 4, "{}", said.err);
-    assert!(said.err.contains("its signs of completion changed meanwhile"), "{}", said.err);
+    assert!(said.err.contains("its completion markers changed"), "{}", said.err);
     assert_eq!(world.pages("prompt.md").len(), 3, "what it chose itself was not heard");
     assert_eq!(world.passing(), [""; 0]);
 }
@@ -143,11 +143,22 @@ fn a_task_ticked_in_the_instructions_is_a_claim_and_is_taken_out_again() {
     assert_eq!(world.passing(), ["US-001"]);
     assert_eq!(world.read("PROMPT.md"), prompt);
     assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\na\n");
-    let line = said.err.lines().find(|line| line.contains("changed PROMPT.md")).unwrap();
+    let line = said.err.lines().find(|line| line.contains("restored PROMPT.md")).unwrap();
     let reference = line.split_whitespace().find(|word| word.starts_with("refs/ralph/")).unwrap();
     let theirs = world.git(&["show", &format!("{}:PROMPT.md", reference.trim_end_matches(')'))]);
     assert_eq!(theirs, "Work.\n- [x] TASK_COMPLETE\n");
     assert_eq!(world.status(), "");
+}
+
+#[test]
+fn a_ticked_task_does_not_lead_past_the_stages() {
+    let prd = Prd::default().story(r#""stages": ["TESTS_PASS", "DOCS_COMPLETE"]"#);
+    let tick = "{ run = \"sed -i 's/\\\\[ \\\\]/[x]/' PROMPT.md; echo work > a\" }";
+    let world = World::scripted(&prd, &attempt(tick));
+    world.write("PROMPT.md", "Work.\n- [ ] TASK_COMPLETE\n");
+    let said = world.run(&["--once"]);
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert_eq!(world.passing(), [""; 0]);
 }
 
 #[test]
@@ -161,7 +172,7 @@ fn changed_instructions_are_put_back_and_are_no_claim_by_themselves() {
         assert_eq!(said.code, 0, "{place}: {}", said.err);
         assert_eq!(world.pages(".prompt.md").len(), 2, "{place}");
         assert_eq!(world.read(place), "- [x] TASK_COMPLETE\n", "{place}");
-        assert!(said.err.contains("it is put back"), "{place}: {}", said.err);
+        assert!(said.err.contains("which the agent changed"), "{place}: {}", said.err);
         if place.starts_with("..") {
             assert_eq!(world.pages("US-001.PROMPT.md"), ["Obey.\n"]);
         }
@@ -212,11 +223,7 @@ fn instructions_that_changed_before_a_crash_are_told() {
     fs::write(world.script(), format!("[default]\nsteps = [{WORK}, \"complete\"]\n")).unwrap();
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(
-        said.err.contains("PROMPT.md is not what the attempt that was cut off"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.contains("PROMPT.md changed since the interrupted attempt"), "{}", said.err);
 }
 
 #[test]
@@ -225,10 +232,10 @@ fn the_first_of_two_claims_is_sent_back_once_unless_a_gate_can_tell() {
     let world = with_settings(&Prd::stories(1), &script, "require_two_claims = true\n");
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("US-001 is claimed complete; it is looked at a second time"));
+    assert!(said.err.contains("US-001 is claimed complete; checking it a second time"));
     assert_eq!(world.pages("prompt.md").len(), 2);
     let second = world.prompt(2);
-    assert!(second.contains("Look at it again with fresh eyes"), "{second}");
+    assert!(second.contains("Check it again, criterion by criterion"), "{second}");
     assert_eq!(kinds(&world).iter().filter(|kind| *kind == "second_look_wanted").count(), 1);
     assert!(!second.contains("went wrong"), "{second}");
     let gated = "require_two_claims = true\nverify = [\"test -e US-001.txt\"]\n";
@@ -252,5 +259,5 @@ fn a_sign_that_could_never_be_heard_is_told_before_anything_runs() {
     world.write("ralph.toml", "completion_promise = \"\"\n");
     let said = world.run(&[]);
     assert_eq!(said.code, 1);
-    assert!(said.err.contains("`completion_promise` in ralph.toml"), "{}", said.err);
+    assert!(said.err.contains("for `completion_promise`"), "{}", said.err);
 }

@@ -43,10 +43,12 @@ fn the_whole_session_with_a_question_in_the_middle() {
     ] {
         assert!(screen.contains(text), "{text} is not in\n{screen}");
     }
-    let prompt = world.prompt(2);
+    // The second iteration was the other story's, while the menu was open.
+    let prompt = world.prompt(3);
     assert!(prompt.contains("Proceed with option 1: Use SQLite"), "{prompt}");
-    // What was in the tree when the question came is still the story's work.
-    assert_eq!(world.git(&["show", "HEAD~1:broken.txt"]), "half a thought");
+    // What was in the tree when the question came is still the story's work, and no other's.
+    assert_eq!(world.git(&["show", "HEAD:broken.txt"]), "half a thought");
+    assert!(!world.git(&["ls-tree", "--name-only", "HEAD~1"]).contains("broken.txt"));
 }
 
 #[test]
@@ -62,6 +64,34 @@ fn custom_guidance_of_several_lines_reaches_the_next_prompt() {
     assert_eq!(code, 0, "{screen}");
     let prompt = world.prompt(2);
     assert!(prompt.contains("Use what\nis there: ü 漢字"), "{prompt}");
+}
+
+/// Of two lines, which stands higher on the screen.
+fn stands_above(screen: &str, upper: &str, lower: &str) -> bool {
+    let row = |text| screen.lines().position(|line| line.contains(text));
+    row(upper).zip(row(lower)).is_some_and(|(upper, lower)| upper < lower)
+}
+
+#[test]
+fn what_happens_meanwhile_scrolls_by_above_an_open_question() {
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    let mut terminal = asked(&world, &[]);
+    terminal.press("c");
+    terminal.await_text("empty line");
+    terminal.press("Use what is");
+    terminal.await_text("> Use what is");
+    let backlog = world.read("PRD.json");
+    world.write("PRD.json", "{");
+    terminal.await_text("the backlog is invalid");
+    let screen = terminal.screen();
+    assert!(stands_above(&screen, "the backlog is invalid", "┌─ US-001 Story 1"), "{screen}");
+    assert!(screen.trim_end().ends_with("> Use what is"), "{screen}");
+    world.write("PRD.json", &backlog);
+    terminal.await_text("the backlog is valid again");
+    terminal.press(" there\r\r");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    assert!(world.prompt(2).contains("Use what is there"), "{}", world.prompt(2));
 }
 
 /// A program that serves as the editor.
@@ -93,7 +123,7 @@ fn guidance_can_be_written_in_an_editor() {
 fn an_editor_that_fails_sends_nothing() {
     let world = World::scripted(&Prd::stories(1), ASKS);
     let mut terminal = editor(&world, "echo 'not meant' > \"$1\"; exit 1");
-    terminal.await_text("the editor said no; nothing was taken");
+    terminal.await_text("the editor failed; nothing was sent");
     terminal.await_text("❯ [1]");
     terminal.press("2");
     let (code, screen) = terminal.finish();
@@ -111,7 +141,7 @@ fn what_was_written_when_the_patience_ran_out_is_the_answer() {
     terminal.press("first line\runfinis");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");
-    assert!(screen.contains("what is written so far is the answer"), "{screen}");
+    assert!(screen.contains("using what you have written so far"), "{screen}");
     assert!(world.prompt(2).contains("first line\nunfinis"), "{}", world.prompt(2));
 }
 

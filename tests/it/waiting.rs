@@ -11,7 +11,7 @@ use crate::support::{Prd, World};
 
 /// A wait of a minute at least: nobody waits for its end here.
 const LIMIT: &str = "{ fail = \"usage-limit\", resets_in = \"1s\" }";
-const HINT: &str = "Enter tries now";
+const HINT: &str = "press Enter to retry now";
 
 fn limited() -> World {
     World::scripted(&Prd::stories(1), &script(LIMIT))
@@ -48,12 +48,12 @@ fn a_wait_counts_down_and_enter_ends_it() {
     await_tick(&terminal);
     await_tick(&terminal);
     let screen = terminal.screen();
-    assert_eq!(screen.matches("Waiting for the usage limit · ").count(), 1, "{screen}");
+    assert_eq!(screen.matches("Usage limit: ").count(), 1, "{screen}");
     assert_eq!(screen.matches("; waiting until ").count(), 1, "{screen}");
     terminal.press("\r");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");
-    assert!(screen.contains("Waiting no longer: trying now"), "{screen}");
+    assert!(screen.contains("Wait skipped; retrying now"), "{screen}");
     assert!(screen.contains("All tasks complete"), "{screen}");
 }
 
@@ -138,7 +138,7 @@ fn a_wait_survives_a_restart_and_status_knows_of_it() {
         signal(&child, which);
         child.wait().unwrap();
         let interrupted = world.ralph(&["status"]).out;
-        assert!(interrupted.contains("interrupted; `ralph run` goes on"), "{interrupted}");
+        assert!(interrupted.contains("interrupted; `ralph run` resumes it"), "{interrupted}");
         waits.extend(moment(&interrupted));
     }
     assert_eq!(waits, vec![waits[0].clone(); 9], "the same moment");
@@ -157,7 +157,7 @@ fn what_the_human_changes_during_a_wait_counts_and_the_countdown_goes_on() {
     let text = world.read("PRD.json");
     let skipped = text.replacen("\"passes\": false", "\"passes\": false, \"skipped\": true", 1);
     world.write("PRD.json", &skipped);
-    terminal.await_text("work of US-001 kept at");
+    terminal.await_text("work on US-001 kept at");
     terminal.await_text(HINT);
     await_tick(&terminal);
     terminal.press("\r");
@@ -176,7 +176,7 @@ fn the_countdown_follows_the_window_and_needs_no_colour() {
     terminal.resize(30, 40);
     until("the countdown to be cut", || {
         let screen = terminal.screen();
-        let lines: Vec<_> = screen.lines().filter(|line| line.contains("Waiting for")).collect();
+        let lines: Vec<_> = screen.lines().filter(|line| line.contains("Usage limit:")).collect();
         (lines.len() == 1 && lines[0].ends_with('…')).then_some(())
     });
     terminal.resize(50, 120);

@@ -1,88 +1,271 @@
-//! What must be true of every night.
+//! What must be true after every event, and of every night.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::rc::Rc;
 use std::time::Duration;
 
-use ralph::core::backlog::Story;
-use ralph::core::id::StoryId;
-use ralph::core::money::Usd;
-use ralph::core::policy::StopReason;
-use ralph::core::select::{Because, is_ready};
+use ralph::decide::select::is_ready;
+use ralph::model::backlog::Story;
+use ralph::model::event::{AttemptEnded, AttemptStarted, Event, Recorded};
+use ralph::model::id::StoryId;
+use ralph::model::money::Usd;
+use ralph::model::policy::{OnEscalation, Policy};
+use ralph::model::service::ServiceFault;
+use ralph::model::stop::{Because, StopReason};
+use ralph::model::verdict::Verdict;
+use ralph::model::wait::Wait;
+use ralph::ports::{Activity, Notice, Reporter, View};
+use ralph::state::breaker::Phase;
+use ralph::state::run::RunState;
 
-use super::night::Night;
-use super::scene::ALLOWANCE;
+use super::scene::{AGENT, ALLOWANCE, Scene};
+use super::world::World;
 
-pub fn start(night: &Night, story: &StoryId) {
-    let state = &night.state;
-    assert!(state.in_flight.is_empty(), "two attempts at once");
-    assert!(state.in_tree.as_ref().is_none_or(|other| other == story), "another's wreckage");
-    assert!(state.questions().all(|(asked, _)| asked != story), "its question is open");
-    assert!(!night.given_up.contains(story), "a human skipped it");
-    let known = night.scene.backlog.story(story).unwrap();
-    assert!(is_ready(known, &night.scene.backlog, &state.parked()), "it cannot be started");
-    bounds(night);
+/// Hears of every event, and knows what may follow which.
+#[derive(Clone)]
+pub struct Checks(Rc<RefCell<Facts>>);
+
+struct Facts {
+    policy: Policy,
+    /// There never is more than one lane.
+    is_serial: bool,
+    /// The fold of the events as they come back from JSON, where that is compared.
+    folded: Option<RunState>,
+    /// Attempts in flight: the number in the run, and the iteration.
+    open: BTreeMap<String, (u32, u32)>,
+    /// The iterations that count.
+    iterations: BTreeSet<u32>,
+    started: u32,
+    spent: Usd,
+    /// The last fault, how often it came, and how many attempts had been started then.
+    fault: Option<(ServiceFault, u32, u32)>,
 }
 
-/// What holds before each attempt, and at the end.
-fn bounds(night: &Night) {
-    let (state, policy) = (&night.state, &night.scene.policy);
-    let most = policy.max_iterations.unwrap();
-    assert!(state.iterations <= most, "{} of {most} iterations", state.iterations);
-    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap();
-    let limit = ms(policy.limits.max_run_time.unwrap());
-    assert!(state.worked.agents_ms <= limit, "agents worked for {}", state.worked.agents_ms);
-    let spent = state.spending.spent;
-    assert!(Usd::of(night.spent) <= spent, "{} of {spent} counted", night.spent);
-    if let Some(budget) = policy.budgets.per_run {
-        let most = budget + Usd::of(ALLOWANCE);
-        assert!(spent <= most, "spent {spent} of {budget}, more than one iteration too much");
+impl Checks {
+    pub fn new(scene: &Scene, thorough: bool) -> Self {
+        Self(Rc::new(RefCell::new(Facts {
+            policy: scene.policy.clone(),
+            is_serial: scene.policy.lanes == NonZeroU32::MIN && !scene.lanes_vary,
+            folded: thorough.then(RunState::default),
+            open: BTreeMap::new(),
+            iterations: BTreeSet::new(),
+            started: 0,
+            spent: Usd::ZERO,
+            fault: None,
+        })))
     }
-    if let Some(budget) = policy.budgets.per_story {
-        let dearest = state.stories.values().map(|story| story.spent).max().unwrap_or_default();
-        let most = budget + Usd::of(ALLOWANCE);
-        assert!(dearest <= most, "spent {dearest} of {budget} on one story");
+
+    /// Another process takes up the run.
+    pub fn policy(&self, policy: &Policy) {
+        self.0.borrow_mut().policy = policy.clone();
     }
 }
 
-pub fn end(night: &Night, reason: &StopReason, seed: u64) {
-    bounds(night);
-    let backlog = &night.scene.backlog;
-    let everything = backlog.remaining() == 0;
-    assert_eq!(*reason == StopReason::AllDone, everything, "night {seed}: {reason:?}");
-    if let StopReason::NothingToSelect { blocked } = reason {
-        for one in blocked {
-            let waits = one.because != Because::Parked;
-            let asked = night.state.questions().any(|(story, _)| *story == one.story);
-            assert!(
-                waits || asked,
-                "night {seed}: {} is given up, and nobody was asked",
-                one.story
-            );
+impl Reporter for Checks {
+    fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
+        self.0.borrow_mut().hear(recorded, view);
+    }
+
+    fn on_activity(&mut self, _activity: &Activity) {}
+
+    fn on_wait(&mut self, _wait: &Wait) {}
+
+    fn on_notice(&mut self, _notice: &Notice) {}
+}
+
+impl Facts {
+    fn hear(&mut self, recorded: &Recorded, view: View<'_>) {
+        if let Some(folded) = &mut self.folded {
+            let text = serde_json::to_string(&recorded.event).unwrap();
+            let event = serde_json::from_str(&text).unwrap();
+            folded.apply(&Recorded { at: recorded.at, event });
+            assert_eq!(folded, view.state, "the journal says something else after {text}");
         }
-        let stuck = backlog.stories.iter().filter(|story| story.skipped && !story.passes);
-        let mut stuck = stuck.map(|story| &story.id);
-        assert!(stuck.all(|story| night.given_up.contains(story)), "night {seed}");
+        match &recorded.event {
+            Event::AttemptStarted(start) => self.started(start, recorded.at, view),
+            Event::AttemptEnded(end) => self.ended(end, view.state),
+            Event::AttemptLost { attempt, counted, .. } => {
+                assert!(self.open.remove(attempt).is_some(), "{attempt} ended before");
+                self.spent += *counted;
+            }
+            Event::RunContinued => assert!(self.open.is_empty(), "{:?} are forgotten", self.open),
+            Event::RunEnded { .. } => {
+                assert!(view.state.attempts.is_idle(), "agents still run");
+                assert!(self.open.is_empty());
+            }
+            _ => {}
+        }
+        assert_eq!(view.state.costs.spent, self.spent, "money is counted once");
     }
-    if night.scene.others_are_easy {
-        others_are_done(night, reason, seed);
+
+    fn started(&mut self, start: &AttemptStarted, at: i64, view: View<'_>) {
+        let (state, policy) = (view.state, &self.policy);
+        let lanes = usize::try_from(policy.lanes.get()).unwrap();
+        assert!(state.attempts.count() <= lanes, "more attempts than lanes");
+        assert!(start.lane.0 < policy.lanes.get(), "there is no lane {}", start.lane);
+        let flights = || state.attempts.iter().map(|flight| &flight.start);
+        let stories: BTreeSet<_> = flights().map(|start| &start.story).collect();
+        let taken: BTreeSet<_> = flights().map(|start| start.lane).collect();
+        assert_eq!(stories.len(), state.attempts.count(), "a story twice in flight");
+        assert_eq!(taken.len(), state.attempts.count(), "two attempts in a lane");
+        for flight in flights() {
+            assert_eq!(state.lanes.of(&flight.story), Some(flight.lane));
+        }
+        let most = policy.max_iterations.unwrap();
+        assert!(state.attempts.iterations <= most, "more than {most} iterations");
+        self.started += 1;
+        self.open.insert(start.attempt.clone(), (self.started, start.iteration));
+        if self.is_serial {
+            let last = self.iterations.last().copied().unwrap_or_default();
+            assert_eq!(start.iteration, last + 1, "what does not count has no number");
+        }
+        let is_new = self.iterations.insert(start.iteration);
+        assert!(is_new, "iteration {} is there twice: {:?}", start.iteration, self.iterations);
+        if let Some(streak) = state.service.streak(AGENT) {
+            assert_eq!(
+                state.attempts.count(),
+                1,
+                "one attempt finds out whether the fault is over"
+            );
+            assert_eq!(streak.wait(policy.on_limit, at), None, "the service is not waited for");
+        }
+        self.bounds(state);
+    }
+
+    fn ended(&mut self, end: &AttemptEnded, state: &RunState) {
+        let open = self.open.remove(&end.attempt);
+        let (number, iteration) = open.unwrap();
+        self.spent += end.bill.counted(&end.usage);
+        let counted = u32::try_from(self.iterations.len()).unwrap();
+        if state.attempts.iterations < counted {
+            assert!(
+                matches!(end.verdict, Verdict::NotTheStory { .. } | Verdict::PromptTooLong { .. }),
+                "{:?} does not count",
+                end.verdict
+            );
+            self.iterations.remove(&iteration);
+        }
+        let counted = u32::try_from(self.iterations.len()).unwrap();
+        assert_eq!(state.attempts.iterations, counted, "iterations are counted once");
+        self.heed_service(&end.verdict, number, state);
+    }
+
+    /// What one wave of attempts says of the service counts once.
+    fn heed_service(&mut self, verdict: &Verdict, number: u32, state: &RunState) {
+        let is_news = self.fault.as_ref().is_none_or(|(.., wave)| number > *wave);
+        match verdict {
+            Verdict::NotTheStory { trouble, .. } => {
+                let before = self.fault.take().filter(|(fault, ..)| fault.is_like(trouble));
+                let count = before.map_or(1, |(_, count, _)| count + u32::from(is_news));
+                self.fault = Some((trouble.clone(), count, self.started));
+            }
+            Verdict::Interrupted => {}
+            _ if is_news => self.fault = None,
+            _ => {}
+        }
+        let known = state.service.streak(AGENT).map(|streak| streak.count);
+        assert_eq!(known, self.fault.as_ref().map(|(_, count, _)| *count), "faults in a row");
+    }
+
+    /// What holds before each attempt, and at the end.
+    fn bounds(&self, state: &RunState) {
+        let policy = &self.policy;
+        let most = policy.max_iterations.unwrap();
+        assert!(state.attempts.iterations <= most, "{} of {most}", state.attempts.iterations);
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap();
+        let limit = ms(policy.limits.max_run_time.unwrap());
+        // Agents get a few seconds to end.
+        let worked = state.work_time.agents_ms;
+        let most = limit + u64::from(policy.lanes.get()) * 6_000;
+        assert!(worked <= most, "agents worked for {worked} of {limit} ms");
+        let each = Usd::of(ALLOWANCE).times(u64::from(policy.lanes.get()));
+        if let Some(budget) = policy.budgets.per_run {
+            let spent = state.costs.spent;
+            assert!(spent <= budget + each, "{spent} of {budget}, more than an iteration too much");
+        }
+        if let Some(budget) = policy.budgets.per_story {
+            let dearest = state.stories.values().map(|story| story.spent).max().unwrap_or_default();
+            assert!(dearest <= budget + Usd::of(ALLOWANCE), "{dearest} of {budget} on one story");
+        }
+    }
+}
+
+pub fn end(world: &World, state: &RunState, reason: &StopReason, checks: &Checks) {
+    let facts = checks.0.borrow();
+    facts.bounds(state);
+    let backlog = &world.current;
+    let everything = backlog.remaining() == 0;
+    assert_eq!(*reason == StopReason::AllDone, everything, "{reason:?}");
+    assert!(state.attempts.is_idle() && world.running.is_empty() && world.gates.is_empty());
+    for story in backlog.stories.iter().filter(|story| story.passes) {
+        let before = world.scene.backlog.story(&story.id).is_some_and(|story| story.passes);
+        let (id, closed) = (&story.id, world.commits.contains_key(&story.id));
+        assert!(before || closed || world.settled.contains(id), "{id} passes, nobody knows why");
+    }
+    rightly_so(world, state, reason);
+    if world.scene.others_are_easy {
+        others_are_done(world, state, reason);
+    }
+}
+
+/// The reason that is told holds.
+fn rightly_so(world: &World, state: &RunState, reason: &StopReason) {
+    let (backlog, policy) = (&world.current, &world.config.policy);
+    let is_asking = |id: &StoryId| state.is_asking(id);
+    match reason {
+        StopReason::NothingToSelect { blocked } => {
+            for one in blocked {
+                let waits = one.because != Because::Parked;
+                assert!(waits || is_asking(&one.story), "{} is given up unasked", one.story);
+            }
+            let wanted = |story: &&Story| policy.only.as_ref().is_none_or(|only| *only == story.id);
+            let mut ready = backlog.stories.iter().filter(wanted);
+            let ready = ready.find(|story| is_ready(story, backlog, &is_asking));
+            assert_eq!(ready, None, "there is something to do");
+        }
+        StopReason::MaxIterations { limit } => assert_eq!(state.attempts.iterations, *limit),
+        StopReason::Once => assert!(policy.once),
+        StopReason::StoryDone { story } => assert!(backlog.story(story).unwrap().is_settled()),
+        StopReason::Aborted => assert!(state.aborted),
+        StopReason::BreakerOpen { .. } => {
+            assert!(matches!(state.breaker.phase, Phase::Failed { .. }));
+        }
+        StopReason::ConsecutiveErrors { limit, .. } => {
+            assert!(state.failures.errors(u32::MAX) >= *limit);
+        }
+        StopReason::Failing { failed, .. } => {
+            assert!(state.recent.failures(u32::MAX) >= Some(*failed));
+        }
+        StopReason::DiskLow { .. } => assert!(world.disk_is_low),
+        _ => {}
     }
 }
 
 /// One hopeless story never costs the others, and the human hears of it.
-fn others_are_done(night: &Night, reason: &StopReason, seed: u64) {
-    let Some((hopeless, way)) = &night.scene.hopeless else { return };
-    let backlog = &night.scene.backlog;
+fn others_are_done(world: &World, state: &RunState, reason: &StopReason) {
+    let Some((hopeless, way)) = &world.scene.hopeless else { return };
+    let backlog = &world.current;
     for story in &backlog.stories {
-        if !depends(story, hopeless, night) {
-            assert!(story.passes, "night {seed}: {way:?} {hopeless} cost {}: {reason:?}", story.id);
+        if !depends(story, hopeless, world) && !story.skipped {
+            assert!(story.passes, "{way:?} {hopeless} cost {}: {reason:?}", story.id);
         }
     }
     let settled = backlog.story(hopeless).is_some_and(Story::is_settled);
-    let asked = night.state.questions().any(|(story, _)| story == hopeless);
-    let stopped = matches!(reason, StopReason::ConsecutiveErrors { .. });
-    assert!(settled || asked || stopped, "night {seed}: nobody heard of {hopeless}: {reason:?}");
+    let asked = state.questions().any(|(story, _)| story == hopeless);
+    let stopped =
+        matches!(reason, StopReason::ConsecutiveErrors { .. } | StopReason::Failing { .. });
+    let blocked = backlog.story(hopeless).is_some_and(|story| {
+        story.depends_on.iter().any(|on| backlog.story(on).is_some_and(|on| on.skipped))
+    });
+    let heard = settled || asked || stopped || blocked;
+    assert!(heard || world.config.policy.on_escalation == OnEscalation::Skip, "{reason:?}");
 }
 
-fn depends(story: &Story, on: &StoryId, night: &Night) -> bool {
-    let known = |id: &StoryId| night.scene.backlog.story(id);
-    story.id == *on || story.depends_on.iter().filter_map(known).any(|one| depends(one, on, night))
+/// On that story, or on one that was skipped.
+fn depends(story: &Story, on: &StoryId, world: &World) -> bool {
+    let known = |id: &StoryId| world.current.story(id);
+    let mut others = story.depends_on.iter().filter_map(known);
+    story.id == *on || others.any(|one| one.skipped || depends(one, on, world))
 }

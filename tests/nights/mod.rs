@@ -1,12 +1,15 @@
-//! Whole nights on the core alone: random backlogs, agents, services and humans, and a clock that
-//! nobody waits for. The same seed is the same night.
+//! Whole nights through the real dispatcher: random backlogs, agents, services and humans as fake
+//! effects, and a clock that nobody waits for. The same seed is the same night.
 //!
-//! The bench plays a thousand of them, the tests fewer.
+//! The bench plays thousands of them, the tests fewer.
 
 mod check;
 mod dice;
+mod effects;
+mod human;
 mod night;
 mod reply;
 mod scene;
+mod world;
 
-pub use night::play;
+pub use night::{Play, play};

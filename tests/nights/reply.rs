@@ -1,16 +1,19 @@
 //! What an agent does in one attempt.
 
-use ralph::core::event::Usage;
-use ralph::core::likeness::normalised;
-use ralph::core::outcome::Outcome;
-use ralph::core::rut::Traces;
-use ralph::core::signal::Signals;
+use ralph::model::event::BranchLoss;
+use ralph::model::footprint::Footprint;
+use ralph::model::outcome::Outcome;
+use ralph::model::signals::{AgentSignals, Escalation, EscalationKind};
+use ralph::model::usage::Usage;
+use ralph::text::similarity::normalised;
 
 use super::dice::Dice;
 use super::scene::{ALLOWANCE, Hopeless, Scene};
+use super::world::BEGIN;
 
 /// How many kinds of replies there are.
-pub const KINDS: usize = 9;
+pub const KINDS: usize = 15;
+pub const NO_LOGIN: usize = 14;
 
 const MINUTE: u64 = 60_000;
 const PERSISTENT: &str = "I read through all of it again and changed what seemed to be wrong, but the \
@@ -18,14 +21,19 @@ const PERSISTENT: &str = "I read through all of it again and changed what seemed
 
 pub struct Reply {
     pub outcome: Outcome,
-    pub signals: Signals,
-    pub traces: Traces,
+    pub signals: AgentSignals,
+    pub traces: Footprint,
     pub usage: Usage,
     pub elapsed_ms: u64,
     /// What it claims is true.
     pub holds: bool,
     /// How the gate fails that says otherwise.
     pub gate: String,
+    pub branch_loss: Option<BranchLoss>,
+    /// It changed what a human should look at.
+    pub is_doubtful: bool,
+    /// It is heard, and nothing comes of it for as long as it runs.
+    pub is_stuck: bool,
 }
 
 impl Reply {
@@ -35,6 +43,7 @@ impl Reply {
         let reply = match hopeless {
             Some((_, way)) => hopeless_reply(*way, number, dice),
             None if scene.others_are_easy => done(dice),
+            None if is_outage(scene, now) => base(Outcome::Overloaded { detail: "529".into() }, 1),
             None => random_reply(&scene.rates, now, dice),
         };
         let cents = f64::from(dice.count(0, 200));
@@ -44,22 +53,34 @@ impl Reply {
         let cost_usd = says.then_some(cents / 200.0 * ALLOWANCE);
         Self { usage: Usage { cost_usd, turns, ..Usage::default() }, ..reply }
     }
+
+    pub fn changed(&self) -> bool {
+        self.traces.changed != Some(false)
+    }
+}
+
+fn is_outage(scene: &Scene, now: i64) -> bool {
+    let minute = u64::try_from(now - BEGIN).unwrap() / MINUTE;
+    scene.outage.is_some_and(|(from, until)| (from..until).contains(&minute))
 }
 
 fn base(outcome: Outcome, minutes: u64) -> Reply {
     Reply {
         outcome,
-        signals: Signals::default(),
-        traces: Traces { changed: Some(true), ..Traces::default() },
+        signals: AgentSignals::default(),
+        traces: Footprint { changed: Some(true), ..Footprint::default() },
         usage: Usage::default(),
         elapsed_ms: minutes * MINUTE,
         holds: false,
         gate: String::new(),
+        branch_loss: None,
+        is_doubtful: false,
+        is_stuck: false,
     }
 }
 
 fn done(dice: &mut Dice) -> Reply {
-    let signals = Signals { claims_story: true, ..Signals::default() };
+    let signals = AgentSignals { claims_story: true, ..AgentSignals::default() };
     Reply { signals, holds: true, ..base(Outcome::Completed, dice.between(1, 20)) }
 }
 
@@ -69,11 +90,29 @@ fn lies(gate: String, dice: &mut Dice) -> Reply {
 
 fn says(text: &str, dice: &mut Dice) -> Reply {
     let reply = base(Outcome::Completed, dice.between(1, 40));
-    Reply { traces: Traces { said: normalised(text), ..reply.traces.clone() }, ..reply }
+    Reply { traces: Footprint { said: normalised(text), ..reply.traces.clone() }, ..reply }
 }
 
 fn error(text: String, dice: &mut Dice) -> Reply {
     base(Outcome::AgentError { detail: text }, dice.between(0, 20))
+}
+
+fn asks(dice: &mut Dice) -> Reply {
+    let escalation = Escalation {
+        kind: EscalationKind::Deviation,
+        summary: "two ways".into(),
+        context: String::new(),
+        options: vec!["left".into(), "right".into()],
+        question: "Which?".into(),
+        unread: None,
+    };
+    let signals = AgentSignals { escalation: Some(escalation), ..AgentSignals::default() };
+    Reply { signals, ..base(Outcome::Completed, dice.between(1, 40)) }
+}
+
+fn loses_the_branch(dice: &mut Dice) -> Reply {
+    let loss = if dice.percent(50) { BranchLoss::Elsewhere } else { BranchLoss::Rewritten };
+    Reply { branch_loss: Some(loss), ..done(dice) }
 }
 
 /// Letters, because numbers do not tell errors apart.
@@ -83,7 +122,7 @@ fn word(number: u32) -> String {
 }
 
 fn hopeless_reply(way: Hopeless, number: u32, dice: &mut Dice) -> Reply {
-    let nothing = Traces { changed: Some(false), ..Traces::default() };
+    let nothing = Footprint { changed: Some(false), ..Footprint::default() };
     match way {
         Hopeless::SameError => error("no such file".into(), dice),
         Hopeless::OtherErrors => error(format!("no such {}", word(number)), dice),
@@ -95,7 +134,7 @@ fn hopeless_reply(way: Hopeless, number: u32, dice: &mut Dice) -> Reply {
         Hopeless::Hangs => base(Outcome::IdleTimeout, 15),
         Hopeless::OnlyTests => {
             let reply = base(Outcome::Completed, dice.between(1, 40));
-            Reply { traces: Traces { only_tests: true, ..reply.traces.clone() }, ..reply }
+            Reply { traces: Footprint { only_tests: true, ..reply.traces.clone() }, ..reply }
         }
         Hopeless::Repeats => says(PERSISTENT, dice),
         Hopeless::NeverReady => says(&format!("Part {} is done.", word(number)), dice),
@@ -119,6 +158,20 @@ fn random_reply(rates: &[u32], now: i64, dice: &mut Dice) -> Reply {
             let resets_at = Some(now / 1000 + minutes * 60);
             base(Outcome::UsageLimit { resets_at, detail: "limit".into() }, 1)
         }
-        _ => base(Outcome::Overloaded { detail: "529".into() }, 1),
+        8 => base(Outcome::Overloaded { detail: "529".into() }, 1),
+        9 => asks(dice),
+        10 => loses_the_branch(dice),
+        11 => Reply { is_doubtful: true, ..done(dice) },
+        12 if flavour > 1 => Reply { is_stuck: true, ..base(Outcome::IterationTimeout, 90) },
+        12 => {
+            let elapsed_ms = dice.between(25, 60) * MINUTE;
+            Reply { is_stuck: true, elapsed_ms, ..done(dice) }
+        }
+        13 if flavour > 0 => {
+            let unchanged = Footprint { changed: Some(false), ..Footprint::default() };
+            Reply { traces: unchanged, ..done(dice) }
+        }
+        13 => base(Outcome::PromptTooLong { detail: "200001 tokens".into() }, 0),
+        _ => base(Outcome::Login { detail: "logged out".into() }, 0),
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::perform::Ending;
+use super::super::perform::MockEnd;
 use super::{Played, stage};
 
 fn failed(class: &str) -> Played {
     let played = stage().steps(&format!("{{ fail = \"{class}\" }}"));
-    assert_eq!(played.ending, Ending::Exit(1));
+    assert_eq!(played.ending, MockEnd::Exit(1));
     played
 }
 
@@ -167,6 +167,6 @@ fn plain_output_tells_only_the_sentence() {
     let played = stage().play("[default]\nplain = true\nsteps = [{ fail = \"billing\" }]");
     assert_eq!(
         (played.ending, played.output.as_str()),
-        (Ending::Exit(1), "Credit balance is too low\n")
+        (MockEnd::Exit(1), "Credit balance is too low\n")
     );
 }

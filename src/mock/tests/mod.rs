@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::perform::{Ending, perform};
-use super::scene::Scene;
-use super::script::Script;
+use super::perform::{MockEnd, perform};
+use super::script::{Scene, Script};
 
 /// A folder that goes away with it, a story and an attempt.
 struct Stage {
@@ -21,7 +20,7 @@ struct Stage {
 }
 
 struct Played {
-    ending: Ending,
+    ending: MockEnd,
     output: String,
 }
 

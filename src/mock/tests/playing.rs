@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::super::perform::Ending;
+use super::super::perform::MockEnd;
 use super::stage;
 
 #[test]
@@ -17,7 +17,7 @@ fn without_a_script_a_file_is_written_and_the_story_claimed() {
         "# US-001\n\nWritten by ralph's mock agent, attempt 2.\n"
     );
     assert_eq!(played.texts().last().unwrap(), "Wrote mock/US-001.md.\n\nTask US-001 complete");
-    assert_eq!(played.ending, Ending::Exit(0));
+    assert_eq!(played.ending, MockEnd::Exit(0));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn files_are_written_extended_and_deleted() {
     let events = played.events();
     let failed = events.iter().filter(|e| e["message"]["content"][0]["is_error"] == true);
     assert_eq!(failed.count(), 1, "only the last deletion fails");
-    assert_eq!(played.ending, Ending::Exit(0));
+    assert_eq!(played.ending, MockEnd::Exit(0));
 }
 
 #[test]
@@ -129,13 +129,13 @@ fn a_denial_is_an_event_and_stands_in_the_result() {
 #[test]
 fn endings() {
     for (steps, ending, results) in [
-        ("", Ending::Exit(0), 1),
-        ("{ exit = 3 }", Ending::Exit(3), 0),
-        ("{ exit = 3, result = true }", Ending::Exit(3), 1),
-        ("\"no_result\"", Ending::Exit(0), 0),
-        ("\"hang\"", Ending::Hang, 0),
-        ("{ hang = \"ignore-term\" }", Ending::Hang, 0),
-        ("\"hang_after_result\"", Ending::Hang, 1),
+        ("", MockEnd::Exit(0), 1),
+        ("{ exit = 3 }", MockEnd::Exit(3), 0),
+        ("{ exit = 3, result = true }", MockEnd::Exit(3), 1),
+        ("\"no_result\"", MockEnd::Exit(0), 0),
+        ("\"hang\"", MockEnd::Hang, 0),
+        ("{ hang = \"ignore-term\" }", MockEnd::Hang, 0),
+        ("\"hang_after_result\"", MockEnd::Hang, 1),
     ] {
         let played = stage().steps(steps);
         let found = played.events().iter().filter(|e| e["type"] == "result").count();

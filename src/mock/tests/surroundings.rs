@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::super::scene::Scene;
+use super::super::script::Scene;
 use super::stage;
 
 #[test]

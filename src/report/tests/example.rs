@@ -1,18 +1,23 @@
 //! The example of docs/files.md: a gate fails once, then the story is closed.
 
-use crate::core::event::{
-    AttemptEnded, AttemptStarted, Base, Event, Recorded, Role, RunStarted, StoryClosed, Usage,
+use crate::decide::samples::id;
+use crate::model::cost::AttemptCost;
+use crate::model::event::{
+    AttemptEnded, AttemptStarted, Base, Event, Recorded, Role, RunStarted, StoryClosed,
 };
-use crate::core::money::Usd;
-use crate::core::outcome::Outcome;
-use crate::core::policy::{OnEscalation, OnLimit, StopReason};
-use crate::core::rut::Traces;
-use crate::core::signal::Signals;
-use crate::core::spending::Bill;
-use crate::core::tests::id;
-use crate::core::verdict::Verdict;
-use crate::core::why::Why;
-use crate::report::{AppliedBudgets, AppliedGate, AppliedLimits, Extent, Report, Settings, Waits};
+use crate::model::footprint::Footprint;
+use crate::model::lane::LaneId;
+use crate::model::money::Usd;
+use crate::model::outcome::Outcome;
+use crate::model::policy::{OnEscalation, OnLimit};
+use crate::model::reason::AttemptReason;
+use crate::model::signals::AgentSignals;
+use crate::model::stop::StopReason;
+use crate::model::usage::Usage;
+use crate::model::verdict::Verdict;
+use crate::report::{
+    AppliedBudgets, AppliedGate, AppliedLimits, AppliedSettings, Extent, RunReport, Waits,
+};
 
 const START: i64 = 1_763_287_200_000;
 
@@ -20,8 +25,10 @@ fn attempt(iteration: u32) -> String {
     format!("019a8b0c-7f00-7000-8000-00000000000{iteration}")
 }
 
-fn started(iteration: u32, why: Why) -> Event {
+fn started(iteration: u32, why: AttemptReason) -> Event {
     Event::AttemptStarted(Box::new(AttemptStarted {
+        lane: LaneId::HOME,
+        allowance: None,
         attempt: attempt(iteration),
         iteration,
         role: Role::Implement,
@@ -43,7 +50,7 @@ fn ended(iteration: u32, elapsed_ms: u64, cost_usd: f64) -> Event {
         attempt: attempt(iteration),
         story: id("US-001"),
         outcome: Outcome::Completed,
-        signals: Signals::default(),
+        signals: AgentSignals::default(),
         verdict: Verdict::Done,
         usage: Usage {
             cost_usd: Some(cost_usd),
@@ -59,16 +66,16 @@ fn ended(iteration: u32, elapsed_ms: u64, cost_usd: f64) -> Event {
         concerns: vec![],
         agent_version: None,
         model: Some("claude-opus-5-5".into()),
-        traces: Traces::default(),
-        bill: Bill { counted: Some(Usd::of(cost_usd)), ..Bill::default() },
+        traces: Footprint::default(),
+        bill: AttemptCost { counted: Some(Usd::of(cost_usd)), ..AttemptCost::default() },
         said: None,
         context: None,
         triggers: vec![],
     }))
 }
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> AppliedSettings {
+    AppliedSettings {
         agent: "claude".into(),
         permission_mode: Some("acceptEdits".into()),
         branch: Some("ralph".into()),
@@ -120,7 +127,7 @@ fn events() -> Vec<(i64, Event)> {
                 carried: vec![],
             }),
         ),
-        (9_000, started(1, Why::FirstTry)),
+        (9_000, started(1, AttemptReason::FirstTry)),
         (191_500, ended(1, 182_000, 0.41)),
         (
             203_000,
@@ -131,7 +138,7 @@ fn events() -> Vec<(i64, Event)> {
                 unfounded: false,
             },
         ),
-        (203_020, started(2, Why::GateFailed)),
+        (203_020, started(2, AttemptReason::GateFailed)),
         (284_300, ended(2, 81_000, 0.19)),
         (296_100, Event::ClosePlanned { attempt: attempt(2), story: story() }),
         (296_150, Event::StoryClosed(StoryClosed { attempt: attempt(2), story: story(), commit })),
@@ -140,7 +147,7 @@ fn events() -> Vec<(i64, Event)> {
 }
 
 pub fn text() -> String {
-    let mut report = Report::new(settings());
+    let mut report = RunReport::new(settings());
     for (at, event) in events() {
         report.apply(&Recorded { at: START + at, event });
     }

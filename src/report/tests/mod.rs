@@ -6,16 +6,19 @@ mod stages;
 
 use serde_json::Value;
 
-use super::document::Settings;
-use super::fold::{Extent, Report};
-use crate::core::event::{Answer, Event, Recorded, StoryClosed, Usage};
-use crate::core::signal::{Escalation, EscalationKind};
-use crate::core::tests::{History, escalation, failed, guidance, id};
-use crate::core::verdict::Verdict;
-use crate::core::weather::Trouble;
+use crate::decide::samples::{History, escalation, failed, guidance, id};
+use crate::model::event::{Event, Recorded, StoryClosed};
+use crate::model::question::Answer;
+use crate::model::service::ServiceFault;
+use crate::model::signals::{Escalation, EscalationKind};
+use crate::model::usage::Usage;
+use crate::model::verdict::Verdict;
 
-pub fn folded(events: &[Recorded]) -> Report {
-    let mut report = Report::new(Settings::default());
+use super::document::AppliedSettings;
+use super::fold::{Extent, RunReport};
+
+pub fn folded(events: &[Recorded]) -> RunReport {
+    let mut report = RunReport::new(AppliedSettings::default());
     events.iter().for_each(|recorded| report.apply(recorded));
     report
 }
@@ -31,7 +34,7 @@ fn read_at(history: &History, now: i64, extent: Extent) -> Value {
 }
 
 fn outage() -> Verdict {
-    Verdict::NotTheStory { trouble: Trouble::Outage, error: "no answer".into() }
+    Verdict::NotTheStory { trouble: ServiceFault::Outage, error: "no answer".into() }
 }
 
 fn rejected(story: &str) -> Event {
@@ -211,7 +214,7 @@ fn an_iteration_that_takes_long_or_fails_often_shows() {
 fn the_phase_follows_the_agent_and_then_the_gates() {
     let mut history = History::new().started("A");
     let mut report = folded(&history.events);
-    let phase = |report: &mut Report| {
+    let phase = |report: &mut RunReport| {
         let text = report.render(0, Extent::Whole).unwrap();
         serde_json::from_slice::<Value>(&text).unwrap()["iterations"][0]["phase"].clone()
     };

@@ -1,5 +1,6 @@
+use crate::model::stop::StopReason;
+
 use super::*;
-use crate::core::policy::StopReason;
 
 fn ended(reason: StopReason) -> History {
     History::new().tried("A", Verdict::Progress).then(Event::RunEnded { reason })
@@ -49,7 +50,7 @@ fn every_history_has_its_state() {
 
 #[test]
 fn every_reason_to_stop_has_its_state_and_its_words() {
-    use crate::core::select::{Because, Blocked};
+    use crate::model::stop::{Because, Blocked};
     let error = || "broken".to_owned();
     let blocked = vec![
         Blocked { story: id("A"), because: Because::Parked },
@@ -99,7 +100,7 @@ fn an_error_of_our_own_is_a_failure_until_the_run_goes_on() {
     let history = History::new().started("A");
     let mut report = folded(&history.events);
     report.fail("the disk is full", 9);
-    let read = |report: &mut Report| -> Value {
+    let read = |report: &mut RunReport| -> Value {
         serde_json::from_slice(&report.render(9, Extent::Whole).unwrap()).unwrap()
     };
     let value = read(&mut report);

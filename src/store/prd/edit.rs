@@ -1,17 +1,21 @@
-//! Changes one mark of one story in the text of a backlog.
+//! Changes marks in the text of a backlog.
 //!
 //! Every other byte stays: order, spacing, spelling of numbers and escapes,
 //! unknown fields, line endings, BOM. So the text is cut and joined, never
-//! written anew. It is walked once, because it is done after every story.
+//! written anew.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
-use crate::core::backlog::position::BOM;
-use crate::core::backlog::raw::{self, Member, Members, RawValue};
-use crate::core::id::StoryId;
+use crate::model::id::StoryId;
+use crate::text::backlog::position::BOM;
+use crate::text::backlog::raw;
+use crate::text::backlog::raw::{Member, Members, RawValue};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
@@ -37,20 +41,104 @@ const SKIPPED: &str = "skipped";
 
 /// The text with the mark set. A `skipped` that is not there is put after `passes`, in its style.
 pub fn set_mark(text: &str, story: &StoryId, mark: Mark) -> Result<String, EditError> {
-    let json = text.strip_prefix(BOM).unwrap_or(text);
-    let Stories(stories) = serde_json::from_str(json)?;
-    let members = find(&stories, story)?;
+    let Stories(stories) = serde_json::from_str(without_bom(text))?;
+    let edit = edit_for(text, find(&stories, story)?, story, mark)?;
+    Ok(edit.map_or_else(|| text.to_owned(), |edit| apply(text, &[edit])))
+}
+
+/// Other bytes for a part of a text.
+#[derive(Clone, Debug)]
+pub(super) struct TextEdit {
+    pub at: Range<usize>,
+    pub new: Cow<'static, str>,
+}
+
+/// One pass, whatever the number of edits. They are in the order of the text and do not overlap.
+pub(super) fn apply(text: &str, edits: &[TextEdit]) -> String {
+    let more: usize = edits.iter().map(|edit| edit.new.len()).sum();
+    let mut result = String::with_capacity(text.len() + more);
+    let mut done = 0;
+    for edit in edits {
+        result.push_str(text.get(done..edit.at.start).unwrap_or_default());
+        result.push_str(&edit.new);
+        done = edit.at.end;
+    }
+    result.push_str(text.get(done..).unwrap_or_default());
+    result
+}
+
+/// Where each story is in the text, so that a mark is changed without walking over the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StorySpans(Arc<[Range<usize>]>);
+
+impl StorySpans {
+    pub fn of(text: &str) -> Result<Self, EditError> {
+        let Stories::<&RawValue>(stories) = serde_json::from_str(without_bom(text))?;
+        Ok(Self(stories.into_iter().map(|story| raw::span(text, story)).collect()))
+    }
+
+    /// What sets these marks of the story at the position, in the order of the text.
+    pub fn edits(
+        &self,
+        text: &str,
+        (position, id): (usize, &StoryId),
+        marks: &[Mark],
+    ) -> Result<Vec<TextEdit>, EditError> {
+        let gone = || EditError::NoSuchStory(id.clone());
+        let span = self.0.get(position).ok_or_else(gone)?;
+        let object = text.get(span.clone()).ok_or_else(gone)?;
+        let Members(members) = serde_json::from_str(object)?;
+        if !has_id(&members, id) {
+            return Err(gone());
+        }
+        let mut edits = Vec::with_capacity(marks.len());
+        for mark in marks {
+            if let Some(edit) = edit_for(object, &members, id, *mark)? {
+                let at = span.start + edit.at.start..span.start + edit.at.end;
+                edits.push(TextEdit { at, ..edit });
+            }
+        }
+        edits.sort_by_key(|edit| (edit.at.start, edit.at.end));
+        Ok(edits)
+    }
+
+    /// Where the stories are after the edits, which lie inside of them.
+    pub fn after(&self, edits: &[TextEdit]) -> Self {
+        let (mut rest, mut added, mut removed) = (edits.iter().peekable(), 0, 0);
+        let moved = self.0.iter().map(|span| {
+            let start = span.start + added - removed;
+            while let Some(edit) = rest.next_if(|edit| edit.at.start < span.end) {
+                added += edit.new.len();
+                removed += edit.at.len();
+            }
+            start..span.end + added - removed
+        });
+        Self(moved.collect())
+    }
+}
+
+fn without_bom(text: &str) -> &str {
+    text.strip_prefix(BOM).unwrap_or(text)
+}
+
+/// None: the mark is so already, without a byte for it.
+fn edit_for(
+    text: &str,
+    members: &[Member<'_>],
+    story: &StoryId,
+    mark: Mark,
+) -> Result<Option<TextEdit>, EditError> {
     let bad = |field| EditError::BadField { story: story.clone(), field };
     let passes = flag(members, PASSES).and_then(|found| found.ok_or(BadFlag));
     let passes = passes.map_err(|BadFlag| bad(PASSES))?;
-    match mark {
-        Mark::Passes(value) => Ok(with_value(text, members, passes, value)),
+    Ok(match mark {
+        Mark::Passes(value) => with_value(text, members, passes, value),
         Mark::Skipped(value) => match flag(members, SKIPPED).map_err(|BadFlag| bad(SKIPPED))? {
-            Some(skipped) => Ok(with_value(text, members, skipped, value)),
-            None if value => Ok(with_skipped_after(text, members, passes)),
-            None => Ok(text.to_owned()),
+            Some(skipped) => with_value(text, members, skipped, value),
+            None if value => with_skipped_after(text, members, passes),
+            None => None,
         },
-    }
+    })
 }
 
 fn find<'s, 'a>(stories: &'s [Members<'a>], id: &StoryId) -> Result<&'s [Member<'a>], EditError> {
@@ -84,21 +172,19 @@ fn flag(members: &[Member<'_>], name: &str) -> Result<Option<usize>, BadFlag> {
     if is_flag && found.next().is_none() { Ok(Some(at)) } else { Err(BadFlag) }
 }
 
-fn with_value(text: &str, members: &[Member<'_>], at: usize, value: bool) -> String {
-    let old = members.get(at).map_or(0..0, |member| raw::span(text, member.value));
-    splice(text, old, if value { "true" } else { "false" })
+fn with_value(text: &str, members: &[Member<'_>], at: usize, value: bool) -> Option<TextEdit> {
+    let at = raw::span(text, members.get(at)?.value);
+    Some(TextEdit { at, new: if value { "true" } else { "false" }.into() })
 }
 
 /// What stands between two members, and between name and value, is copied from round `passes`.
-fn with_skipped_after(text: &str, members: &[Member<'_>], passes: usize) -> String {
-    let Some(own) = members.get(passes) else {
-        return text.to_owned();
-    };
+fn with_skipped_after(text: &str, members: &[Member<'_>], passes: usize) -> Option<TextEdit> {
+    let own = members.get(passes)?;
     let (key, value) = (raw::span(text, own.key), raw::span(text, own.value));
     let colon = text.get(key.end..value.start).unwrap_or(": ");
     let separator = separator_near(text, members, passes).unwrap_or(", ");
-    let end = value.end;
-    splice(text, end..end, &format!("{separator}\"{SKIPPED}\"{colon}true"))
+    let new = format!("{separator}\"{SKIPPED}\"{colon}true");
+    Some(TextEdit { at: value.end..value.end, new: new.into() })
 }
 
 /// The comma and the space before a member, or after it if it is the first.
@@ -109,25 +195,19 @@ fn separator_near<'t>(text: &'t str, members: &[Member<'_>], at: usize) -> Optio
     text.get(before.end..after.start)
 }
 
-fn splice(text: &str, old: Range<usize>, new: &str) -> String {
-    let before = text.get(..old.start).unwrap_or_default();
-    let after = text.get(old.end..).unwrap_or_default();
-    [before, new, after].concat()
-}
+/// The stories; the rest of the file is only walked over.
+struct Stories<T>(Vec<T>);
 
-/// The members of each story; the rest of the file is only walked over.
-struct Stories<'a>(Vec<Members<'a>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Stories<'a> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Stories<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FileVisitor)
+        deserializer.deserialize_map(FileVisitor(PhantomData))
     }
 }
 
-struct FileVisitor;
+struct FileVisitor<T>(PhantomData<T>);
 
-impl<'de> Visitor<'de> for FileVisitor {
-    type Value = Stories<'de>;
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FileVisitor<T> {
+    type Value = Stories<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object with `userStories`")

@@ -1,12 +1,12 @@
 //! Why the backlog file cannot be used, and what to do about it.
 
-use std::fmt::{self, Display};
-use std::io;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::string::FromUtf8Error;
+use std::{fmt, io};
 
-use crate::core::backlog::{Diagnostic, position, render, summary};
-use crate::core::text::visible;
+use crate::model::text::visible;
+use crate::text::backlog::{Diagnostic, position, render, summary};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {

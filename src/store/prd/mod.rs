@@ -1,25 +1,34 @@
 //! The backlog file on disk: reading, checking and writing PRD.json.
 //!
 //! Owns the file and its exact text. It never re-serialises the backlog: a
-//! change touches the bytes of one mark and nothing else.
+//! change touches the bytes of the marks and nothing else.
 
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use rustix::fs::{Access, OFlags};
 
+use crate::model::backlog::Backlog;
+use crate::text::backlog;
+use crate::text::backlog::{Diagnostic, MAX_BYTES};
+
 use super::atomic;
-use crate::core::backlog::{self, Backlog, Diagnostic, MAX_BYTES};
 
 mod edit;
 mod error;
+mod stamp;
 #[cfg(test)]
 mod tests;
+mod tracked;
+
+use stamp::Stamp;
 
 pub use edit::{EditError, Mark, set_mark};
 pub use error::{LoadError, WriteError};
+pub use tracked::{MarkedText, PrdLook, TrackedPrd};
 
 /// A backlog file by its path. Symlinks are followed anew at each use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,13 +55,7 @@ impl PrdFile {
     }
 
     pub fn load(&self) -> Result<Loaded, LoadError> {
-        self.understand(self.text()?)
-    }
-
-    /// None when the file still has the text that is known already.
-    pub fn load_unless(&self, known: &str) -> Result<Option<Loaded>, LoadError> {
-        let text = self.text()?;
-        if text == known { Ok(None) } else { self.understand(text).map(Some) }
+        self.understand(self.text()?.0)
     }
 
     fn understand(&self, text: String) -> Result<Loaded, LoadError> {
@@ -78,32 +81,38 @@ impl PrdFile {
     /// Replaces the file's text at once: whoever reads sees the old or the new one, whole.
     pub fn write(&self, text: &str) -> Result<(), WriteError> {
         atomic::replace(&self.path, text.as_bytes())
+            .map(drop)
             .map_err(|source| WriteError { path: self.path.clone(), source })
     }
 
-    fn text(&self) -> Result<String, LoadError> {
-        let bytes = self.bytes()?;
+    /// With a stamp to tell whether it is still this text; None where the times cannot tell.
+    fn text(&self) -> Result<(String, Option<Stamp>), LoadError> {
+        let (bytes, stamp) = self.bytes()?;
         if bytes.len() > MAX_BYTES {
             return Err(LoadError::TooLarge { path: self.path.clone() });
         }
-        String::from_utf8(bytes).map_err(|error| LoadError::not_utf8(&self.path, &error))
+        let text = String::from_utf8(bytes);
+        Ok((text.map_err(|error| LoadError::not_utf8(&self.path, &error))?, stamp))
     }
 
-    fn bytes(&self) -> Result<Vec<u8>, LoadError> {
+    fn bytes(&self) -> Result<(Vec<u8>, Option<Stamp>), LoadError> {
         // Before it is opened, because opening a device may already act on it.
         self.check_is_file(fs::metadata(&self.path))?;
         let file = open_without_waiting(&self.path).map_err(|error| self.failed(error))?;
-        self.check_is_file(file.metadata())?;
-        let mut bytes = Vec::new();
+        let before = self.check_is_file(file.metadata())?;
+        // One more than there should be, so that the end is found without another buffer.
+        let size = usize::try_from(before.len()).unwrap_or(MAX_BYTES).min(MAX_BYTES);
+        let mut bytes = Vec::with_capacity(size + 1);
         let most = MAX_BYTES as u64 + 1;
-        file.take(most).read_to_end(&mut bytes).map_err(|error| self.failed(error))?;
-        Ok(bytes)
+        (&file).take(most).read_to_end(&mut bytes).map_err(|error| self.failed(error))?;
+        let after = file.metadata().map_err(|error| self.failed(error))?;
+        Ok((bytes, Stamp::of_read(&before, &after)))
     }
 
-    fn check_is_file(&self, found: io::Result<Metadata>) -> Result<(), LoadError> {
+    fn check_is_file(&self, found: io::Result<Metadata>) -> Result<Metadata, LoadError> {
         let found = found.map_err(|error| self.failed(error))?;
         if found.is_file() {
-            return Ok(());
+            return Ok(found);
         }
         Err(LoadError::NotAFile { path: self.path.clone(), is_folder: found.is_dir() })
     }

@@ -1,11 +1,14 @@
 //! The file on disk, and the editor on files of every style.
 
-use super::*;
-use crate::core::id::StoryId;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+use crate::model::id::StoryId;
+
+use super::*;
 
 mod marks;
 mod styles;
+mod tracked;
 
 const SMALL: &str = r#"{"project": "p", "description": "d", "userStories": [
   {"id": "A", "title": "t", "description": "", "criteria": ["c"], "passes": false}]}"#;

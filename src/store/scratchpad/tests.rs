@@ -5,16 +5,16 @@ fn id() -> StoryId {
     StoryId::try_from("US-001").unwrap()
 }
 
-fn room() -> (tempfile::TempDir, Room, PathBuf) {
+fn ralph_dir() -> (tempfile::TempDir, RalphDir, PathBuf) {
     let root = tempfile::tempdir().unwrap();
-    let room = Room::open(root.path()).unwrap();
+    let dir = RalphDir::open(root.path()).unwrap();
     let pad = root.path().join(FOLDER).join(NAME);
-    (root, room, pad)
+    (root, dir, pad)
 }
 
 #[test]
 fn its_end_is_read_and_no_more() {
-    let (root, _room, pad) = room();
+    let (root, _dir, pad) = ralph_dir();
     assert_eq!(end(root.path()).unwrap(), None);
     fs::write(&pad, " \n").unwrap();
     assert_eq!(end(root.path()).unwrap(), None);
@@ -31,7 +31,7 @@ fn its_end_is_read_and_no_more() {
 
 #[test]
 fn whatever_else_stands_there_is_left_alone() {
-    let (root, room, pad) = room();
+    let (root, dir, pad) = ralph_dir();
     let outside = root.path().join("outside.md");
     fs::write(&outside, "secret").unwrap();
     let stand = |what: &str| {
@@ -49,7 +49,7 @@ fn whatever_else_stands_there_is_left_alone() {
     for what in ["link", "folder", "pipe"] {
         stand(what);
         assert!(matches!(end(root.path()), Err(ScratchpadError::NotAFile)), "{what}");
-        assert!(room.archive_scratchpad(&id()).is_err(), "{what}");
+        assert!(dir.archive_scratchpad(&id()).is_err(), "{what}");
         assert!(fs::symlink_metadata(&pad).is_ok(), "{what}");
     }
     assert_eq!(fs::read_to_string(&outside).unwrap(), "secret");
@@ -57,24 +57,24 @@ fn whatever_else_stands_there_is_left_alone() {
 
 #[test]
 fn a_folder_that_is_a_link_is_not_followed() {
-    let (root, room, _) = room();
+    let (root, dir, _) = ralph_dir();
     let elsewhere = tempfile::tempdir().unwrap();
     fs::write(elsewhere.path().join(NAME), "not ours").unwrap();
     fs::remove_dir_all(root.path().join(FOLDER)).unwrap();
     assert_eq!(end(root.path()).unwrap(), None);
     symlink(elsewhere.path(), root.path().join(FOLDER)).unwrap();
-    assert!(end(root.path()).is_err() && room.archive_scratchpad(&id()).is_err());
-    room.bring_scratchpad_back(&id()).unwrap();
+    assert!(end(root.path()).is_err() && dir.archive_scratchpad(&id()).is_err());
+    dir.bring_scratchpad_back(&id()).unwrap();
     assert!(elsewhere.path().join(NAME).exists());
 }
 
 #[test]
 fn it_is_archived_by_story_and_none_is_overwritten() {
-    let (root, room, pad) = room();
-    room.archive_scratchpad(&id()).unwrap();
+    let (root, dir, pad) = ralph_dir();
+    dir.archive_scratchpad(&id()).unwrap();
     for text in ["one", "two"] {
         fs::write(&pad, text).unwrap();
-        room.archive_scratchpad(&id()).unwrap();
+        dir.archive_scratchpad(&id()).unwrap();
         assert!(!pad.exists());
     }
     let read = |name: &str| {
@@ -87,17 +87,17 @@ fn it_is_archived_by_story_and_none_is_overwritten() {
 
 #[test]
 fn the_notes_of_a_story_that_waits_come_back_with_it() {
-    let (_root, room, pad) = room();
+    let (_root, dir, pad) = ralph_dir();
     let other = StoryId::try_from("US-002").unwrap();
     fs::write(&pad, "one").unwrap();
-    room.put_scratchpad_away(&id()).unwrap();
+    dir.put_scratchpad_away(&id()).unwrap();
     assert!(!pad.exists());
-    room.bring_scratchpad_back(&other).unwrap();
+    dir.bring_scratchpad_back(&other).unwrap();
     assert!(!pad.exists());
-    room.bring_scratchpad_back(&id()).unwrap();
+    dir.bring_scratchpad_back(&id()).unwrap();
     assert_eq!(fs::read_to_string(&pad).unwrap(), "one");
-    room.put_scratchpad_away(&id()).unwrap();
+    dir.put_scratchpad_away(&id()).unwrap();
     fs::write(&pad, "newer").unwrap();
-    room.bring_scratchpad_back(&id()).unwrap();
+    dir.bring_scratchpad_back(&id()).unwrap();
     assert_eq!(fs::read_to_string(&pad).unwrap(), "newer");
 }

@@ -1,9 +1,12 @@
 //! `set_mark` on random files in random styles: nothing changes but the mark.
 
-use super::*;
-use crate::core::backlog::{Story, parse};
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use crate::model::backlog::Story;
+use crate::text::backlog::parse;
+
+use super::*;
 
 /// How a file is laid out.
 #[derive(Clone, Debug)]
@@ -105,7 +108,7 @@ impl Sample {
 
 fn read(text: &str) -> Vec<Story> {
     let parsed = parse(text);
-    parsed.backlog.unwrap_or_else(|| panic!("{:?} in {text}", parsed.diagnostics)).stories
+    parsed.backlog.unwrap_or_else(|| panic!("{:?} in {text}", parsed.diagnostics)).stories.to_vec()
 }
 
 /// What is left of both when the same beginning and end are taken away.

@@ -1,0 +1,122 @@
+//! The remaining cost and time, estimated from this run's stories.
+
+use crate::model::money::Usd;
+use crate::state::run::RunState;
+use crate::state::story::{Stage, StoryState};
+
+/// Finished stories needed for a forecast.
+const ENOUGH: usize = 2;
+
+/// Ranges from the better to the worse stories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forecast {
+    /// None if agents do not report their cost.
+    pub cost: Option<(Usd, Usd)>,
+    /// How long agents work.
+    pub time_ms: (u64, u64),
+}
+
+/// `left`: stories that are neither done nor skipped.
+pub fn forecast(state: &RunState, left: usize) -> Option<Forecast> {
+    let of_this_run = || state.stories.values().filter(|story| story.totals.attempts > 0);
+    let is_closed = |story: &&StoryState| matches!(story.stage, Stage::Closed { .. });
+    let finished: Vec<&StoryState> = of_this_run().filter(is_closed).collect();
+    if finished.len() < ENOUGH || left == 0 {
+        return None;
+    }
+    let begun: Vec<&StoryState> =
+        of_this_run().filter(|story| !story.stage.is_settled()).take(left).collect();
+    let range = |figure: fn(&StoryState) -> u64| {
+        let (low, high) = quartiles(finished.iter().map(|story| figure(story)).collect());
+        let paid: Vec<u64> = begun.iter().map(|story| figure(story)).collect();
+        (rest(low, left, &paid), rest(high, left, &paid))
+    };
+    let has_cost = finished.iter().any(|story| story.totals.cost > Usd::ZERO);
+    let (low, high) = range(|story| story.totals.cost.micros());
+    Some(Forecast {
+        cost: has_cost.then_some((Usd::from_micros(low), Usd::from_micros(high))),
+        time_ms: range(|story| story.totals.elapsed_ms),
+    })
+}
+
+/// The middle half of the values; of two, both.
+fn quartiles(mut seen: Vec<u64>) -> (u64, u64) {
+    seen.sort_unstable();
+    let last = seen.len().saturating_sub(1);
+    let at = |index: usize| seen.get(index).copied().unwrap_or_default();
+    (at(last / 4), at(last - last / 4))
+}
+
+/// Each remaining story takes as much, less what it took already.
+fn rest(each: u64, left: usize, paid: &[u64]) -> u64 {
+    let untouched = u64::try_from(left.saturating_sub(paid.len())).unwrap_or(u64::MAX);
+    let begun = paid.iter().map(|paid| each.saturating_sub(*paid));
+    begun.fold(each.saturating_mul(untouched), u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::samples::{History, failed};
+    use crate::model::usage::Usage;
+    use crate::model::verdict::Verdict;
+
+    fn costing(dollars: f64) -> Usage {
+        Usage { cost_usd: Some(dollars), ..Usage::default() }
+    }
+
+    fn closed(history: History, story: &str, dollars: f64) -> History {
+        history.started(story).ended(Verdict::Done, costing(dollars)).planned(story).closed(story)
+    }
+
+    fn cost(history: &History, left: usize) -> Option<(f64, f64)> {
+        let (low, high) = forecast(&history.state, left)?.cost?;
+        Some((low.as_f64(), high.as_f64()))
+    }
+
+    #[test]
+    fn the_second_finished_story_is_enough_and_the_first_is_not() {
+        let one = closed(History::new(), "A", 1.0);
+        assert_eq!(forecast(&one.state, 5), None);
+        let failing = one.clone().started("B").ended(failed("x"), costing(9.0));
+        assert_eq!(forecast(&failing.state, 5), None, "it is not finished");
+        let two = closed(one, "B", 3.0);
+        assert_eq!(cost(&two, 4), Some((4.0, 12.0)));
+        assert_eq!(forecast(&two.state, 4).unwrap().time_ms, (400, 400));
+        assert_eq!(forecast(&two.state, 0), None, "nothing is left");
+    }
+
+    #[test]
+    fn stories_of_an_earlier_run_say_nothing() {
+        let two = closed(closed(History::new(), "A", 1.0), "B", 3.0);
+        assert_eq!(forecast(&two.run(&[]).state, 4), None);
+    }
+
+    #[test]
+    fn what_a_story_took_already_is_not_to_come() {
+        let two = closed(closed(History::new(), "A", 1.0), "B", 3.0);
+        let begun = two.started("C").ended(Verdict::Progress, costing(2.0));
+        // C is dearer than the better half already; the worse half leaves it one dollar.
+        assert_eq!(cost(&begun, 2), Some((1.0, 4.0)));
+    }
+
+    #[test]
+    fn one_story_that_went_wild_is_left_out_of_the_range() {
+        let dollars = [1.0, 1.0, 1.0, 2.0, 90.0];
+        let history = dollars
+            .iter()
+            .zip(["A", "B", "C", "D", "E"])
+            .fold(History::new(), |history, (cost, story)| closed(history, story, *cost));
+        assert_eq!(cost(&history, 10), Some((10.0, 20.0)));
+    }
+
+    #[test]
+    fn agents_that_do_not_say_what_they_cost_leave_the_time() {
+        let silent = |history: History, story| {
+            history.tried(story, Verdict::Done).planned(story).closed(story)
+        };
+        let two = silent(silent(History::new(), "A"), "B");
+        let found = forecast(&two.state, 3).unwrap();
+        assert_eq!((found.cost, found.time_ms), (None, (300, 300)));
+    }
+}

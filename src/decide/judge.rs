@@ -1,0 +1,184 @@
+//! Outcome + signals + evidence → verdict.
+
+use crate::model::event::BranchLoss;
+use crate::model::outcome::Outcome;
+use crate::model::service::ServiceFault;
+use crate::model::signals::AgentSignals;
+use crate::model::text::shorten;
+use crate::model::verdict::Verdict;
+
+const MAX_FINGERPRINT: usize = 200;
+
+/// What the driver found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// Tree or branch differ from before the attempt.
+    pub changed: bool,
+    /// Stories left in the backlog, this one included.
+    pub remaining: usize,
+    /// The attempt lost the run's branch.
+    pub stray: Option<BranchLoss>,
+}
+
+/// An escalation overrides a claim in the same text.
+pub fn judge(outcome: &Outcome, signals: &AgentSignals, evidence: Evidence) -> Verdict {
+    match outcome {
+        Outcome::EndedByUs => return Verdict::Interrupted,
+        Outcome::Completed => {}
+        Outcome::PromptTooLong { .. } => {
+            return Verdict::PromptTooLong { error: outcome.describe() };
+        }
+        _ if let Some(trouble) = ServiceFault::of(outcome) => {
+            return Verdict::NotTheStory { trouble, error: outcome.describe() };
+        }
+        _ => return failed(outcome.class(), outcome.describe()),
+    }
+    if let Some(escalation) = &signals.escalation {
+        return Verdict::Escalated { escalation: escalation.clone() };
+    }
+    if let Some(stray) = evidence.stray {
+        return failed("strayed", strayed(stray).to_owned());
+    }
+    if signals.claims_story || is_claim_for_the_last(signals, evidence) {
+        return Verdict::Done;
+    }
+    if evidence.changed || !signals.stages.is_empty() {
+        return Verdict::Progress;
+    }
+    let error = "the agent ended without claiming the story and without changing anything";
+    failed("nothing_done", error.to_owned())
+}
+
+fn strayed(stray: BranchLoss) -> &'static str {
+    match stray {
+        BranchLoss::Elsewhere => {
+            "the attempt ended on a branch or commit that does not build on the branch it was \
+             started on; branch and files were rolled back"
+        }
+        BranchLoss::Rewritten => {
+            "the attempt rewrote commits from before the story; branch and files were rolled back"
+        }
+    }
+}
+
+/// With one story left, promising the whole backlog claims that story.
+fn is_claim_for_the_last(signals: &AgentSignals, evidence: Evidence) -> bool {
+    signals.promises_all && evidence.remaining == 1 && !signals.stages_left
+}
+
+/// It promised the whole backlog while stories are left.
+pub fn is_false_promise(signals: &AgentSignals, remaining: usize) -> bool {
+    signals.promises_all && remaining > 1
+}
+
+fn failed(class: &str, error: String) -> Verdict {
+    let fingerprint = fingerprint(class, &error);
+    Verdict::Failed { error, fingerprint }
+}
+
+/// Equal for errors of one class that differ only in numbers.
+pub fn fingerprint(class: &str, error: &str) -> String {
+    shorten(&format!("{class}: {}", masked(error)), MAX_FINGERPRINT)
+}
+
+/// The error's first line without numbers, ids and times.
+fn masked(error: &str) -> String {
+    let line = error.lines().next().unwrap_or_default().to_lowercase();
+    let words = line
+        .split_whitespace()
+        .map(|word| if word.chars().any(|c| c.is_ascii_digit()) { "#" } else { word });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::signals::{Escalation, EscalationKind};
+
+    const CHANGED: Evidence = Evidence { changed: true, remaining: 3, stray: None };
+    const UNCHANGED: Evidence = Evidence { changed: false, remaining: 3, stray: None };
+
+    fn claim() -> AgentSignals {
+        AgentSignals { claims_story: true, ..AgentSignals::default() }
+    }
+
+    fn escalation() -> Escalation {
+        Escalation {
+            kind: EscalationKind::Stuck,
+            summary: "s".into(),
+            context: String::new(),
+            options: vec![],
+            question: "q".into(),
+            unread: None,
+        }
+    }
+
+    #[test]
+    fn a_claim_counts_only_when_the_agent_finished() {
+        assert_eq!(judge(&Outcome::Completed, &claim(), CHANGED), Verdict::Done);
+        let ended = Outcome::NoResult { detail: "x".into() };
+        assert!(matches!(judge(&ended, &claim(), CHANGED), Verdict::Failed { .. }));
+        assert_eq!(judge(&Outcome::EndedByUs, &claim(), CHANGED), Verdict::Interrupted);
+    }
+
+    #[test]
+    fn an_escalation_beats_a_claim_and_a_promise() {
+        let mut signals = claim();
+        signals.promises_all = true;
+        signals.escalation = Some(escalation());
+        assert_eq!(
+            judge(&Outcome::Completed, &signals, CHANGED),
+            Verdict::Escalated { escalation: escalation() }
+        );
+    }
+
+    #[test]
+    fn a_promise_is_a_claim_for_the_last_story_only() {
+        let promise = AgentSignals { promises_all: true, ..AgentSignals::default() };
+        let last = Evidence { changed: true, remaining: 1, stray: None };
+        assert_eq!(judge(&Outcome::Completed, &promise, last), Verdict::Done);
+        assert!(!is_false_promise(&promise, last.remaining));
+        assert_eq!(judge(&Outcome::Completed, &promise, CHANGED), Verdict::Progress);
+        assert!(is_false_promise(&promise, CHANGED.remaining));
+        let staged = AgentSignals { stages_left: true, ..promise };
+        assert_eq!(judge(&Outcome::Completed, &staged, last), Verdict::Progress);
+    }
+
+    #[test]
+    fn a_stage_is_progress_though_nothing_changed() {
+        let staged = AgentSignals { stages: vec!["TESTS_PASS".into()], ..AgentSignals::default() };
+        assert_eq!(judge(&Outcome::Completed, &staged, UNCHANGED), Verdict::Progress);
+    }
+
+    #[test]
+    fn without_claim_a_change_is_progress_and_none_is_a_failure() {
+        let silent = AgentSignals::default();
+        assert_eq!(judge(&Outcome::Completed, &silent, CHANGED), Verdict::Progress);
+        assert!(matches!(judge(&Outcome::Completed, &silent, UNCHANGED), Verdict::Failed { .. }));
+    }
+
+    #[test]
+    fn no_claim_counts_off_the_branch_and_a_question_still_does() {
+        for stray in [BranchLoss::Elsewhere, BranchLoss::Rewritten] {
+            let evidence = Evidence { stray: Some(stray), ..CHANGED };
+            let verdict = judge(&Outcome::Completed, &claim(), evidence);
+            assert!(matches!(verdict, Verdict::Failed { .. }), "{verdict:?}");
+            let asks = AgentSignals { escalation: Some(escalation()), ..claim() };
+            let verdict = judge(&Outcome::Completed, &asks, evidence);
+            assert!(matches!(verdict, Verdict::Escalated { .. }), "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn errors_that_differ_in_numbers_only_are_the_same() {
+        let error = |detail: &str| {
+            let outcome = Outcome::AgentError { detail: detail.into() };
+            match judge(&outcome, &AgentSignals::default(), UNCHANGED) {
+                Verdict::Failed { fingerprint, .. } => fingerprint,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(error("request 1f2 failed after 3s"), error("request 77a failed after 9s"));
+        assert_ne!(error("request 1 failed"), error("reply 1 failed"));
+    }
+}

@@ -1,0 +1,146 @@
+//! Why a run stops, in order.
+
+use std::time::Duration;
+
+use crate::decide::budget::BudgetCheck;
+use crate::decide::select::{Selection, is_ready, select};
+use crate::decide::situation::{Observed, Situation};
+use crate::model::backlog::Story;
+use crate::model::budget::BudgetLevel;
+use crate::model::policy::Policy;
+use crate::model::stop::StopReason;
+use crate::state::breaker::Phase;
+use crate::state::run::RunState;
+
+/// Iterations needed for an average.
+const ENOUGH: u32 = 3;
+
+/// The first that applies.
+pub fn reason(now: &Situation<'_>) -> Option<StopReason> {
+    let (state, policy) = (now.state, now.policy);
+    settled(now)
+        .or_else(|| breaker(state, policy))
+        .or_else(|| failing(now))
+        .or_else(|| consecutive_errors(now))
+        .or_else(|| used_up(now))
+        .or_else(|| iterations(state, policy))
+        .or_else(|| run_time(state, policy, now.observed))
+        .or_else(|| average(state, policy))
+        .or_else(|| nothing_to_select(now))
+        .or_else(|| state.aborted.then_some(StopReason::Aborted))
+}
+
+fn settled(now: &Situation<'_>) -> Option<StopReason> {
+    if now.backlog.remaining() == 0 {
+        return Some(StopReason::AllDone);
+    }
+    let only = now.policy.only.as_ref()?;
+    let is_settled = now.backlog.story(only).is_some_and(Story::is_settled);
+    is_settled.then(|| StopReason::StoryDone { story: only.clone() })
+}
+
+fn breaker(state: &RunState, policy: &Policy) -> Option<StopReason> {
+    policy.limits.cool_down?;
+    match &state.breaker.phase {
+        Phase::Failed { why } => {
+            let (why, error) = (why.clone(), state.failures.last_error.clone());
+            Some(StopReason::BreakerOpen { why, error })
+        }
+        Phase::Closed | Phase::Open { .. } | Phase::HalfOpen { .. } => None,
+    }
+}
+
+/// While other stories are ready, one story alone cannot reach it: that is stagnation. Errors
+/// that open the breaker do not stop the run.
+fn consecutive_errors(now: &Situation<'_>) -> Option<StopReason> {
+    let (state, policy) = (now.state, now.policy);
+    let limit = policy.limits.max_consecutive_errors?;
+    let failures = &state.failures;
+    if failures.errors(u32::MAX) < limit {
+        return None;
+    }
+    let has_breaker = policy.limits.cool_down.is_some();
+    let breaks =
+        state.breaker.phase != Phase::Closed || state.breaker.is_due(failures.breakdowns).is_some();
+    if has_breaker && breaks {
+        return None;
+    }
+    let count = failures.errors(max_per_story(now));
+    let error = || failures.last_error.clone();
+    (count >= limit).then(|| StopReason::ConsecutiveErrors { limit, error: error() })
+}
+
+/// Nearly all recent iterations failed, though not in a row.
+fn failing(now: &Situation<'_>) -> Option<StopReason> {
+    let limit = now.policy.limits.max_failing?;
+    let recent = &now.state.recent;
+    if recent.failures(u32::MAX)? < limit {
+        return None;
+    }
+    let failed = recent.failures(max_per_story(now))?;
+    let error = || now.state.failures.last_error.clone();
+    (failed >= limit).then(|| StopReason::Failing { failed, error: error() })
+}
+
+/// How often one story may count: while others are ready, it must not end the run alone.
+fn max_per_story(now: &Situation<'_>) -> u32 {
+    let is_other = |story: &&Story| Some(&story.id) != now.state.failures.story();
+    let is_wanted = |story: &&Story| now.policy.only.as_ref().is_none_or(|o| *o == story.id);
+    let mut others = now.backlog.stories.iter().filter(is_other).filter(is_wanted);
+    let is_asking = |id: &_| now.state.is_asking(id);
+    let others_wait = others.any(|story| is_ready(story, now.backlog, &is_asking));
+    if others_wait { now.policy.stuck_threshold.get() } else { u32::MAX }
+}
+
+fn used_up(now: &Situation<'_>) -> Option<StopReason> {
+    let BudgetLevel { budget, spent, limit, .. } = BudgetCheck::of(now).used_up()?;
+    Some(StopReason::BudgetUsedUp { budget, spent, limit })
+}
+
+fn iterations(state: &RunState, policy: &Policy) -> Option<StopReason> {
+    if policy.once && state.attempts.started > policy.attempts_before {
+        return Some(StopReason::Once);
+    }
+    let limit = policy.max_iterations?;
+    (state.attempts.iterations >= limit).then_some(StopReason::MaxIterations { limit })
+}
+
+/// Running attempts count: they are ended at the limit.
+pub fn run_time(state: &RunState, policy: &Policy, observed: &Observed) -> Option<StopReason> {
+    let limit_ms = millis(policy.limits.max_run_time?);
+    let worked_ms = state.work_time.ms().saturating_add(observed.busy_ms);
+    (worked_ms >= limit_ms).then_some(StopReason::MaxRunTime { limit_ms, worked_ms })
+}
+
+fn average(state: &RunState, policy: &Policy) -> Option<StopReason> {
+    let limit_ms = millis(policy.limits.max_average_iteration?);
+    let worked = &state.work_time;
+    let average_ms = worked.iterations_ms.checked_div(u64::from(worked.iterations))?;
+    let iterations = worked.iterations;
+    (iterations >= ENOUGH && average_ms > limit_ms).then_some(StopReason::SlowIterations {
+        limit_ms,
+        average_ms,
+        iterations,
+    })
+}
+
+fn nothing_to_select(now: &Situation<'_>) -> Option<StopReason> {
+    let is_wanted = |id: &_| now.policy.only.as_ref().is_none_or(|only| only == id);
+    if now.state.lanes.iter().any(|(_, story)| is_wanted(story)) {
+        return None;
+    }
+    let is_parked = |id: &_| now.state.is_parked(id);
+    match select(now.backlog, &is_parked, now.policy.only.as_ref()) {
+        Selection::Next(_) => None,
+        // With `--story`: that story is gone.
+        Selection::AllSettled => Some(StopReason::NothingToSelect { blocked: vec![] }),
+        Selection::Blocked(blocked) => Some(StopReason::NothingToSelect { blocked }),
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,504 @@
+use crate::decide::next::EndCause;
+use crate::model::backlog::Backlog;
+use crate::model::lane::LaneId;
+use std::num::NonZeroU32;
+
+use crate::decide::next::{Action, decide};
+use crate::decide::samples::{History, Told, backlog, failed, id, policy, story};
+use crate::model::event::{AttemptEnded, Cause, Event, NudgedBy};
+use crate::model::evidence::{GateEnd, GateReport, Item};
+use crate::model::policy::Limits;
+use crate::model::question::Answer;
+use crate::model::service::ServiceFault;
+use crate::model::stop::{Because, Blocked};
+use crate::model::verdict::Verdict;
+
+use super::*;
+
+const HOUR: u64 = 3_600_000;
+
+fn why(state: &RunState, backlog: &Backlog, policy: &Policy) -> Option<StopReason> {
+    reason(&Situation { state, backlog, policy, observed: &Observed::default() })
+}
+
+fn three() -> Backlog {
+    backlog(["A", "B", "C"].map(story))
+}
+
+fn next(history: &History, backlog: &Backlog, policy: &Policy) -> Action {
+    let moment = Observed { now: history.at, ..Observed::default() };
+    decide(&history.state, backlog, policy, &moment)
+}
+
+fn stop(history: &History, backlog: &Backlog, policy: &Policy) -> Option<StopReason> {
+    match next(history, backlog, policy) {
+        Action::Stop(reason) => Some(reason),
+        _ => None,
+    }
+}
+
+fn limited(limits: Limits) -> Policy {
+    let many = NonZeroU32::MAX;
+    Policy { limits, max_attempts: many, ..policy() }
+}
+
+fn errors(limit: u32) -> Policy {
+    limited(Limits { max_consecutive_errors: Some(limit), ..Limits::NONE })
+}
+
+fn hours(count: u64) -> Policy {
+    limited(Limits { max_run_time: Some(Duration::from_hours(count)), ..Limits::NONE })
+}
+
+fn worked(history: History, verdict: Verdict, elapsed_ms: u64) -> History {
+    history.started("A").ended_as(|end| AttemptEnded { verdict, elapsed_ms, ..end })
+}
+
+/// Fails so often with an error of its own each time.
+fn fails(history: History, story: &str, times: u32) -> History {
+    let error = |number| failed(&format!("{story}{}", "x".repeat(number)));
+    (0..times).fold(history, |history, number| {
+        history.tried(story, error(usize::try_from(number).unwrap()))
+    })
+}
+
+#[test]
+fn of_two_reasons_the_first_in_the_order_is_told() {
+    // Everything at once: each row takes the first reason of the row before away.
+    let broken = Limits {
+        max_consecutive_errors: Some(5),
+        max_failing: Some(5),
+        max_run_time: Some(Duration::from_millis(1)),
+        max_average_iteration: Some(Duration::from_millis(1)),
+        cool_down: Some(Duration::from_mins(30)),
+        backoff: None,
+    };
+    let all = |limits| Policy { max_iterations: Some(5), ..limited(limits) };
+    let failing = fails(fails(History::new(), "A", 4).set_aside("A", None), "B", 1);
+    let failing = failing.set_aside("B", None).raised("C").answered("C", Answer::Abort);
+    let tripped = failing.clone().then(Event::BreakerOpened { why: "w".into(), until: 0 });
+    let tripped = fails(tripped, "B", 1);
+    let done = backlog(["A", "B", "C"].map(|name| story(name).passing()));
+    let blocked = backlog([story("A").after(&["B"]), story("B").skipped()]);
+    let error = "Bx".trim_end_matches('x').to_owned();
+    let no_errors = Limits { max_consecutive_errors: None, ..broken };
+    let no_time = Limits { max_run_time: None, ..no_errors };
+    let no_average = Limits { max_average_iteration: None, ..no_time };
+    let free = |limits| Policy { max_iterations: None, ..all(limits) };
+    let waits = Blocked { story: id("A"), because: Because::WaitsForSkipped { on: id("B") } };
+    for (case, history, backlog, policy, expected) in [
+        ("every story done", &tripped, &done, all(broken), StopReason::AllDone),
+        (
+            "the breaker",
+            &tripped,
+            &blocked,
+            all(broken),
+            StopReason::BreakerOpen { why: "w".into(), error: error.clone() },
+        ),
+        (
+            "errors",
+            &failing,
+            &blocked,
+            all(broken),
+            StopReason::ConsecutiveErrors { limit: 5, error },
+        ),
+        ("iterations", &failing, &blocked, all(no_errors), StopReason::MaxIterations { limit: 5 }),
+        (
+            "run time",
+            &failing,
+            &blocked,
+            free(no_errors),
+            StopReason::MaxRunTime { limit_ms: 1, worked_ms: 500 },
+        ),
+        (
+            "the average",
+            &failing,
+            &blocked,
+            free(no_time),
+            StopReason::SlowIterations { limit_ms: 1, average_ms: 100, iterations: 5 },
+        ),
+        (
+            "nothing to select",
+            &failing,
+            &blocked,
+            free(no_average),
+            StopReason::NothingToSelect { blocked: vec![waits] },
+        ),
+        ("the human", &failing, &three(), free(no_average), StopReason::Aborted),
+    ] {
+        assert_eq!(stop(history, backlog, &policy), Some(expected), "{case}");
+    }
+}
+
+#[test]
+fn completion_by_the_last_allowed_iteration_is_completion() {
+    let last = worked(History::new(), Verdict::Done, 13 * HOUR).planned("A").closed("A");
+    let done = backlog([story("A").passing()]);
+    let policy = Policy { max_iterations: Some(1), ..hours(12) };
+    assert_eq!(stop(&last, &done, &policy), Some(StopReason::AllDone));
+    let claimed = worked(History::new(), Verdict::Done, 13 * HOUR);
+    let check = Action::Check { story: id("A"), attempt: "attempt 1".into() };
+    assert_eq!(next(&claimed, &three(), &policy), check, "a claim in time is looked into");
+}
+
+#[test]
+fn errors_count_over_all_stories_until_something_comes_of_one() {
+    let new = History::new;
+    let three_of_a = || fails(new(), "A", 3).set_aside("A", None);
+    let rejected = |history: History| {
+        history.tried("B", Verdict::Done).then(Event::ClaimRejected {
+            story: id("B"),
+            error: "gate".into(),
+            fingerprint: "gate".into(),
+            unfounded: false,
+        })
+    };
+    let bad_day = Verdict::NotTheStory { trouble: ServiceFault::Silence, error: "o".into() };
+    for (case, history, stops) in [
+        ("four", fails(three_of_a(), "B", 1), false),
+        ("five", fails(three_of_a(), "B", 2), true),
+        ("a claim that is rejected is one", rejected(fails(three_of_a(), "B", 1)), true),
+        ("progress between", fails(three_of_a().tried("B", Verdict::Progress), "B", 2), false),
+        (
+            "a story closed between",
+            fails(three_of_a().tried("C", Verdict::Done).closed("C"), "B", 2),
+            false,
+        ),
+        (
+            "an answer between",
+            fails(three_of_a().raised("C").answered("C", Answer::Retry), "B", 2),
+            false,
+        ),
+        (
+            "marks set between",
+            fails(
+                three_of_a().then(Event::MarksSeen { passing: vec![id("C")], skipped: vec![] }),
+                "B",
+                2,
+            ),
+            false,
+        ),
+        ("a restart between", fails(three_of_a().then(Event::RunContinued), "B", 2), true),
+        ("a new run", fails(three_of_a().run(&[]), "B", 2), false),
+        (
+            "a bad day between is neither",
+            fails(three_of_a().tried("B", bad_day).then(Event::WaitCutShort), "B", 1),
+            false,
+        ),
+        ("one story alone, and others wait", fails(new(), "A", 9), false),
+        (
+            "as many of one as make a rut",
+            fails(fails(new(), "A", 9).set_aside("A", None), "B", 1),
+            false,
+        ),
+        ("and two of another", fails(fails(new(), "A", 9).set_aside("A", None), "B", 2), true),
+    ] {
+        let reason = stop(&history, &three(), &errors(5));
+        let is_it = matches!(reason, Some(StopReason::ConsecutiveErrors { limit: 5, .. }));
+        assert_eq!(is_it, stops, "{case}: {reason:?}");
+    }
+    let alone = backlog([story("A"), story("B").after(&["A"])]);
+    assert_eq!(stop(&fails(new(), "A", 4), &alone, &errors(5)), None);
+    assert!(stop(&fails(new(), "A", 5), &alone, &errors(5)).is_some(), "nobody else could go on");
+    assert_eq!(stop(&fails(new(), "A", 9), &alone, &limited(Limits::NONE)), None);
+}
+
+#[test]
+fn only_work_is_run_time() {
+    let new = History::new;
+    let gate = |elapsed_ms| GateReport {
+        gate: "g".into(),
+        guards: None,
+        end: GateEnd::Passed,
+        elapsed_ms,
+        tail: String::new(),
+    };
+    let checked = |history: History| {
+        history.then(Event::ClaimChecked {
+            attempt: "attempt 1".into(),
+            story: id("A"),
+            items: vec![Item::Gate(gate(HOUR))],
+        })
+    };
+    let limit = Verdict::NotTheStory {
+        trouble: ServiceFault::Limit { resets_at: None },
+        error: "l".into(),
+    };
+    let later = |mut history: History, ms: i64| {
+        history.at += ms;
+        history
+    };
+    let eleven = || worked(new(), Verdict::Progress, 11 * HOUR);
+    let over = |worked_ms| Some(StopReason::MaxRunTime { limit_ms: 12 * HOUR, worked_ms });
+    for (case, history, expected) in [
+        ("less", eleven(), None),
+        ("enough", worked(eleven(), Verdict::Progress, HOUR), over(12 * HOUR)),
+        (
+            "what was interrupted counts",
+            worked(eleven(), Verdict::Interrupted, HOUR),
+            over(12 * HOUR),
+        ),
+        ("gates count", checked(eleven()), over(12 * HOUR)),
+        (
+            "the baseline counts",
+            eleven().then(Event::BaselineTaken { reports: vec![gate(HOUR)] }),
+            over(12 * HOUR),
+        ),
+        (
+            "a day of sleep does not",
+            later(eleven(), 24 * 3_600_000).tried("A", Verdict::Progress),
+            None,
+        ),
+        ("a limit of 17 hours does not", later(worked(eleven(), limit, 1), 17 * 3_600_000), None),
+        (
+            "the time between processes does not",
+            later(eleven(), 17 * 3_600_000).then(Event::RunContinued),
+            None,
+        ),
+        (
+            "a restart forgets nothing",
+            worked(eleven().then(Event::RunContinued), Verdict::Progress, HOUR),
+            over(12 * HOUR),
+        ),
+        ("a new run does", worked(eleven().run(&["A"]), Verdict::Progress, HOUR), None),
+    ] {
+        assert_eq!(stop(&history, &three(), &hours(12)), expected, "{case}");
+    }
+    assert_eq!(
+        stop(&worked(eleven(), Verdict::Progress, 99 * HOUR), &three(), &limited(Limits::NONE)),
+        None
+    );
+}
+
+#[test]
+fn an_attempt_is_ended_when_the_time_is_over() {
+    let under_way = worked(History::new(), Verdict::Progress, 11 * HOUR).started("A");
+    let at = |busy_ms| {
+        let moment = Observed { busy_ms, ..Observed::default() };
+        decide(&under_way.state, &three(), &hours(12), &moment)
+    };
+    assert_eq!(at(HOUR - 1), Action::Wait(None));
+    assert_eq!(at(HOUR), Action::End(EndCause::RunTime));
+    let awake = Observed { now: 17 * 3_600_000, busy_ms: 5, ..Observed::default() };
+    let slept = decide(&under_way.state, &three(), &hours(12), &awake);
+    assert_eq!(slept, Action::Wait(None), "the machine slept for 17 hours, the agent too");
+}
+
+#[test]
+fn an_average_needs_three_iterations() {
+    let policy =
+        limited(Limits { max_average_iteration: Some(Duration::from_hours(1)), ..Limits::NONE });
+    let took = |times: &[u64]| {
+        times.iter().fold(History::new(), |h, ms| worked(h, Verdict::Progress, *ms))
+    };
+    let trouble = Verdict::NotTheStory { trouble: ServiceFault::Silence, error: "s".into() };
+    for (case, history, average) in [
+        ("two long ones", took(&[9 * HOUR, 9 * HOUR]), None),
+        ("three", took(&[9 * HOUR, 9 * HOUR, 9 * HOUR]), Some(9 * HOUR)),
+        ("as long as they may be", took(&[HOUR, HOUR, HOUR]), None),
+        ("one long one among short ones", took(&[3 * HOUR, 1, 1]), Some(HOUR)),
+        (
+            "a bad day says nothing",
+            worked(took(&[2 * HOUR, 2 * HOUR]), trouble, HOUR).then(Event::WaitCutShort),
+            None,
+        ),
+    ] {
+        let found = match stop(&history, &three(), &policy) {
+            Some(StopReason::SlowIterations { average_ms, .. }) => Some(average_ms),
+            _ => None,
+        };
+        assert_eq!(found, average.filter(|ms| *ms > HOUR), "{case}");
+    }
+    assert_eq!(stop(&took(&[9 * HOUR; 4]), &three(), &limited(Limits::NONE)), None);
+}
+
+fn with_breaker() -> Policy {
+    let cool_down = Some(Duration::from_mins(30));
+    limited(Limits { cool_down, max_consecutive_errors: Some(5), ..Limits::NONE })
+}
+
+fn rut(history: History, story: &str) -> History {
+    let known = history.of(story);
+    let question = crate::decide::stagnation::question(
+        &crate::decide::samples::story(story),
+        &crate::state::story::StoryState { tries: u32::MAX, ..known },
+        &with_breaker(),
+    );
+    let story = id(story);
+    let raised = Event::QuestionRaised { story: story.clone(), question: question.unwrap() };
+    history.then(raised).then(Event::StoryParked { story })
+}
+
+fn broke(history: History, times: u32) -> History {
+    (0..times).fold(history, |history, number| {
+        let error = format!("gone{}", "x".repeat(usize::try_from(number).unwrap()));
+        history.started("A").ended_as(|end| AttemptEnded {
+            outcome: crate::model::outcome::Outcome::NoResult { detail: error.clone() },
+            verdict: failed(&error),
+            elapsed_ms: HOUR,
+            ..end
+        })
+    })
+}
+
+fn opens(history: &History) -> bool {
+    matches!(next(history, &three(), &with_breaker()), Action::OpenBreaker { .. })
+}
+
+#[test]
+fn the_breaker_opens_when_it_is_not_one_story_that_fails() {
+    let new = History::new;
+    let first = || rut(new().tried("A", Verdict::Progress), "A").set_aside("A", None);
+    let second =
+        |history: History| rut(history.tried("B", Verdict::Progress), "B").set_aside("B", None);
+    let asks = |history: History| history.raised("B").parked("B").set_aside("B", None);
+    let outage = Verdict::NotTheStory { trouble: ServiceFault::Silence, error: "o".into() };
+    for (case, history, expected) in [
+        ("one story in a rut", first(), false),
+        ("two in a row", second(first()), true),
+        ("the same one twice", rut(first(), "A"), false),
+        (
+            "a story closed between",
+            second(first().tried("C", Verdict::Done).planned("C").closed("C")),
+            false,
+        ),
+        ("an agent that asked between", second(asks(first())), false),
+        ("an answer between", second(first().answered("A", Answer::Retry)), false),
+        ("a skip mends nothing", second(first().answered("A", Answer::Skip)), true),
+        ("a restart between", second(first().then(Event::RunContinued)), true),
+        ("four breakdowns", broke(new(), 4), false),
+        ("five breakdowns", broke(new(), 5), true),
+        ("progress between", broke(broke(new(), 4).tried("A", Verdict::Progress), 4), false),
+        (
+            "a bad day between is neither",
+            broke(broke(new(), 4).tried("A", outage).then(Event::WaitCutShort), 1),
+            true,
+        ),
+    ] {
+        let state = &history.state;
+        let is_due = state.breaker.is_due(state.failures.breakdowns).is_some();
+        assert_eq!(is_due, expected, "{case}");
+    }
+    assert!(opens(&second(first())) && opens(&broke(new(), 5)));
+    let none = Policy { limits: Limits::NONE, ..with_breaker() };
+    assert!(!matches!(next(&second(first()), &three(), &none), Action::OpenBreaker { .. }));
+}
+
+fn opened() -> (History, i64) {
+    let history =
+        rut(rut(History::new().tried("A", Verdict::Progress), "A"), "B").set_aside("A", None);
+    let Action::OpenBreaker { why, until } = next(&history, &three(), &with_breaker()) else {
+        panic!("it does not open")
+    };
+    assert_eq!(until - history.at, 30 * 60 * 1000);
+    (history.then(Event::BreakerOpened { why, until }), until)
+}
+
+#[test]
+fn an_open_breaker_pauses_the_run_and_lets_one_iteration_through() {
+    let (open, until) = opened();
+    let at = |history: &History, now| {
+        let moment = Observed { now, ..Observed::default() };
+        decide(&history.state, &three(), &with_breaker(), &moment)
+    };
+    let attempt = Action::Attempt { story: id("C"), lane: LaneId::HOME };
+    assert!(matches!(at(&open, until - 1), Action::Wait(Some(wait)) if wait.until == until));
+    assert_eq!(at(&open, until), attempt);
+    let restarted = open.clone().then(Event::RunInterrupted { signal: 2 });
+    assert_eq!(restarted.state.breaker, open.state.breaker, "its state survives");
+    let nudged = |by| Event::Nudged { story: id("C"), text: "t".into(), by, delivered: true };
+    let reminded = open.clone().then(nudged(NudgedBy::Driver));
+    assert_eq!(reminded.state.breaker, open.state.breaker, "nobody acted");
+    for (case, history) in [
+        ("a key", open.clone().then(Event::WaitCutShort)),
+        ("an answer", open.clone().answered("A", Answer::Retry).answered("A", Answer::Retry)),
+        ("a mark", open.clone().then(Event::MarksSeen { passing: vec![id("A")], skipped: vec![] })),
+        ("a word to the agent", open.clone().then(nudged(NudgedBy::Human))),
+        ("a new run", open.clone().run(&[])),
+    ] {
+        assert!(!matches!(at(&history, until - 1), Action::Wait(Some(_))), "{case}");
+        assert_eq!(history.state.breaker, crate::state::breaker::Breaker::default(), "{case}");
+    }
+}
+
+#[test]
+fn the_iteration_after_the_pause_decides() {
+    let (open, _) = opened();
+    let half = open.started("C");
+    let ends = |verdict| half.clone().ended(verdict, crate::model::usage::Usage::default());
+    let limit = Verdict::NotTheStory {
+        trouble: ServiceFault::Limit { resets_at: None },
+        error: "l".into(),
+    };
+    let rejected = Event::ClaimRejected {
+        story: id("C"),
+        error: "gate".into(),
+        fingerprint: "g".into(),
+        unfounded: false,
+    };
+    let closed = ends(Verdict::Done).planned("C").closed("C");
+    let phase = |history: &History| match history.state.breaker.phase {
+        Phase::Closed => "closed",
+        Phase::Open { .. } => "open",
+        Phase::HalfOpen { .. } => "half-open",
+        Phase::Failed { .. } => "failed",
+    };
+    for (case, history, expected) in [
+        ("under way", half.clone(), "half-open"),
+        ("progress", ends(Verdict::Progress), "closed"),
+        ("a failure", ends(failed("x")), "failed"),
+        ("a claim that nobody decided yet", ends(Verdict::Done), "half-open"),
+        ("one that is rejected", ends(Verdict::Done).then(rejected), "failed"),
+        ("one that is closed", closed, "closed"),
+        ("interrupted", ends(Verdict::Interrupted), "half-open"),
+        ("a limit is the weather's", ends(limit), "half-open"),
+        ("ralph died", half.clone().then(Event::RunContinued), "half-open"),
+    ] {
+        assert_eq!(phase(&history), expected, "{case}");
+    }
+    let reason = stop(&ends(failed("x")), &three(), &with_breaker());
+    assert!(matches!(reason, Some(StopReason::BreakerOpen { .. })), "{reason:?}");
+    let again = ends(failed("x")).returning("C", Cause::FreshStart);
+    assert!(matches!(next(&again, &three(), &with_breaker()), Action::RollBack { .. }));
+}
+
+#[test]
+fn a_run_that_has_to_stop_anyway_does_not_pause_first() {
+    let (open, _) = opened();
+    let policy = Policy { max_iterations: Some(1), ..with_breaker() };
+    assert_eq!(stop(&open, &three(), &policy), Some(StopReason::MaxIterations { limit: 1 }));
+    let two = backlog(["A", "B"].map(story));
+    let reason = stop(&open, &two, &with_breaker());
+    assert!(matches!(reason, Some(StopReason::NothingToSelect { .. })), "{reason:?}");
+}
+
+#[test]
+fn a_run_in_which_nearly_everything_fails_is_stopped() {
+    let all = |limit| limited(Limits { max_failing: Some(limit), ..Limits::NONE });
+    let open = backlog(["A", "B", "C", "D"].map(story));
+    let one = backlog([story("A")]);
+    let ends = |names: &str| {
+        names.chars().fold(History::new(), |history, name| {
+            let verdict = if name.is_lowercase() { Verdict::Progress } else { failed("x") };
+            let story = name.to_uppercase().to_string();
+            history.tried(&story, verdict).set_aside(&story, None)
+        })
+    };
+    let stop = |failed| Some(StopReason::Failing { failed, error: "x".into() });
+    for (case, names, backlog, limit, expected) in [
+        ("eight of ten", "AAABBBaaCC", &open, 8, stop(8)),
+        ("seven", "AAABBBaaaC", &open, 8, None),
+        ("before there are ten", "AAABBBCCC", &open, 8, None),
+        ("long ago", "AAABBBCCCaaaaaaa", &open, 8, None),
+        ("one story alone", "AAAAAAAAAA", &open, 8, None),
+        ("one story, and no other", "AAAAAAAAAA", &one, 8, stop(10)),
+        ("as it was set", "AAABaaaaaB", &open, 5, stop(5)),
+    ] {
+        let state = ends(names).state;
+        assert_eq!(why(&state, backlog, &all(limit)), expected, "{case}");
+    }
+    let state = ends("AAABBBaaCC").answered("D", Answer::Retry).state;
+    assert_eq!(why(&state, &open, &all(8)), None, "the human had a say");
+    let state = ends("AAABBBaaCC").state;
+    assert_eq!(why(&state, &open, &limited(Limits::NONE)), None);
+}

@@ -1,0 +1,20 @@
+//! Pure rules: from the state to the next action.
+
+pub mod budget;
+pub mod efficiency;
+pub mod findings;
+pub mod forecast;
+pub mod gates;
+pub mod handoff;
+pub mod judge;
+pub mod limits;
+pub mod next;
+pub mod prompt;
+#[cfg(test)]
+pub mod samples;
+pub mod select;
+pub mod situation;
+pub mod staging;
+pub mod stagnation;
+pub mod stuck;
+pub mod weigh;

@@ -1,0 +1,449 @@
+//! The next action; the only place that stops a run.
+//!
+//! Called until it returns `Wait`: each action is one thing to start now, so that every free lane
+//! is filled. Pure: running tasks are part of `Observed`.
+
+use crate::decide::budget::{self, BudgetCheck};
+use crate::decide::limits;
+use crate::decide::select::{Selection, is_ready, select};
+use crate::decide::situation::{Observed, Situation, StuckDue};
+use crate::decide::stagnation;
+use crate::model::backlog::{Backlog, Story};
+use crate::model::budget::BudgetLevel;
+use crate::model::event::Base;
+use crate::model::id::StoryId;
+use crate::model::lane::LaneId;
+use crate::model::policy::{OnEscalation, Policy};
+use crate::model::question::Answer;
+use crate::model::signals::Escalation;
+use crate::model::stop::StopReason;
+use crate::model::wait::{Wait, WaitFor};
+use crate::state::breaker::Phase;
+use crate::state::run::RunState;
+use crate::state::service::Retry;
+use crate::state::story::{Stage, StoryState};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Run the gates of every story before any work.
+    Baseline,
+    Attempt {
+        story: StoryId,
+        lane: LaneId,
+    },
+    /// Run the gates for a claim.
+    Check {
+        story: StoryId,
+        attempt: String,
+    },
+    /// Commit an accepted claim's work to the branch.
+    Integrate {
+        story: StoryId,
+        attempt: String,
+    },
+    /// The story makes no progress: ask the human.
+    Raise {
+        story: StoryId,
+        question: Escalation,
+    },
+    Ask {
+        story: StoryId,
+    },
+    /// Answer an open question as configured (`on_escalation`).
+    Answer {
+        story: StoryId,
+        answer: Answer,
+    },
+    Park {
+        story: StoryId,
+    },
+    /// Too many attempts failed: plan a fresh start from the story's base.
+    StartOver {
+        story: StoryId,
+        to: Base,
+    },
+    /// Carry out a planned roll-back of branch and tree.
+    RollBack {
+        story: StoryId,
+    },
+    /// Move the story's unfinished work from its lane to a ref.
+    Shelve {
+        story: StoryId,
+    },
+    /// The human settled the story; its unfinished work is the human's now.
+    Disown {
+        story: StoryId,
+    },
+    Skip {
+        story: StoryId,
+    },
+    /// Take a step against a stuck agent.
+    Unstick(StuckDue),
+    /// End everything that runs; the work is kept.
+    End(EndCause),
+    /// More than one story fails: pause until then.
+    OpenBreaker {
+        why: String,
+        until: i64,
+    },
+    /// A budget is nearly used up.
+    Alert {
+        level: BudgetLevel,
+    },
+    /// Begin a pause before the next attempt.
+    Throttle {
+        level: BudgetLevel,
+        until: i64,
+    },
+    /// Nothing can be started until something ends or a time is reached.
+    Wait(Option<Wait>),
+    Stop(StopReason),
+}
+
+/// Why everything that runs is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndCause {
+    RunTime,
+    DiskLow,
+    Aborted,
+}
+
+pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, observed: &Observed) -> Action {
+    Situation { state, backlog, policy, observed }.decide()
+}
+
+impl Situation<'_> {
+    fn decide(&self) -> Action {
+        self.baseline()
+            .or_else(|| self.finish())
+            .or_else(|| self.end())
+            .or_else(|| self.unstick())
+            .or_else(|| self.check())
+            .or_else(|| self.stop_for(self.agent_fault()))
+            .or_else(|| self.question())
+            .or_else(|| self.tidy_lanes())
+            .or_else(|| self.skip())
+            .or_else(|| self.stop_for(limits::reason(self)))
+            .or_else(|| self.hold_back())
+            .or_else(|| self.attempt())
+            .unwrap_or(Action::Wait(None))
+    }
+
+    /// No agent and no gate runs.
+    fn is_idle(&self) -> bool {
+        self.state.attempts.is_idle() && !self.observed.tasks.runs_gates()
+    }
+
+    fn baseline(&self) -> Option<Action> {
+        if self.observed.tasks.baseline {
+            return self.end().or(Some(Action::Wait(None)));
+        }
+        let is_first = !self.state.has_baseline && self.state.attempts.started == 0;
+        let is_due = self.policy.baseline && is_first && self.backlog.remaining() > 0;
+        is_due.then(|| self.disk_low().map_or(Action::Baseline, Action::Stop))
+    }
+
+    /// What was decided before is carried out first.
+    fn finish(&self) -> Option<Action> {
+        self.integrate().or_else(|| {
+            let mut stories = self.state.stories.iter();
+            let (story, _) = stories.find(|(_, known)| known.work.roll_back().is_some())?;
+            Some(Action::RollBack { story: story.clone() })
+        })
+    }
+
+    fn integrate(&self) -> Option<Action> {
+        let mut accepted = self.state.stories.iter().filter_map(|(id, known)| match &known.stage {
+            Stage::Accepted { claim, .. } => Some((id, known, claim)),
+            _ => None,
+        });
+        // Accepted after it had left its lane, it needs one again.
+        let home = self.state.lanes.occupant(LaneId::HOME);
+        let has_room = self.is_free(LaneId::HOME) && !home.is_some_and(|id| self.is_claimed(id));
+        let can_be = |known: &StoryState| known.base().is_some() || has_room;
+        let (story, known, claim) = accepted.find(|(_, known, _)| can_be(known))?;
+        if !self.observed.backlog_usable {
+            return None;
+        }
+        if let (None, Some(other)) = (known.base(), home) {
+            return Some(Action::Shelve { story: other.clone() });
+        }
+        Some(Action::Integrate { story: story.clone(), attempt: claim.attempt.clone() })
+    }
+
+    /// Its work cannot leave the lane before its claim is decided: the claim would be lost.
+    fn is_claimed(&self, id: &StoryId) -> bool {
+        let stage = self.state.story(id).map(|known| &known.stage);
+        matches!(stage, Some(Stage::Claimed(_) | Stage::Accepted { .. }))
+    }
+
+    /// Neither an attempt nor a gate runs in the lane.
+    fn is_free(&self, lane: LaneId) -> bool {
+        let is_checked = |story| self.observed.tasks.checking.contains(story);
+        self.state.attempts.is_free(lane)
+            && !self.state.lanes.occupant(lane).is_some_and(is_checked)
+    }
+
+    fn end(&self) -> Option<Action> {
+        let state = self.state;
+        // Whatever the cause was, it is over before anything is started.
+        if self.observed.tasks.ending && !self.is_idle() {
+            return Some(Action::Wait(None));
+        }
+        let attempts = !state.attempts.is_idle();
+        let disk_low = self.disk_low();
+        let cause = if state.aborted && !self.is_idle() {
+            EndCause::Aborted
+        } else if disk_low.is_some() && !self.is_idle() {
+            EndCause::DiskLow
+        } else if attempts && limits::run_time(state, self.policy, self.observed).is_some() {
+            EndCause::RunTime
+        } else if state.aborted {
+            let reason = limits::reason(self);
+            return Some(Action::Stop(reason.unwrap_or(StopReason::Aborted)));
+        } else {
+            return None;
+        };
+        Some(Action::End(cause))
+    }
+
+    fn disk_low(&self) -> Option<StopReason> {
+        let (floor, disk) = (self.policy.min_free_disk?, self.observed.disk.as_ref()?);
+        let (free, place) = (disk.bytes, disk.place.clone());
+        (free < floor).then_some(StopReason::DiskLow { free, floor, place })
+    }
+
+    fn unstick(&self) -> Option<Action> {
+        let mut due = self.observed.stuck.iter();
+        let due = due.find(|due| self.state.attempts.get(&due.attempt).is_some())?;
+        Some(Action::Unstick(due.clone()))
+    }
+
+    /// A claim of a settled story is moot.
+    fn check(&self) -> Option<Action> {
+        let checking = &self.observed.tasks.checking;
+        let mut claims = self.state.stories.iter().filter_map(|(id, known)| match &known.stage {
+            Stage::Claimed(claim) if !checking.contains(id) => Some((id, claim)),
+            _ => None,
+        });
+        let is_open = |id: &StoryId| self.backlog.story(id).is_some_and(|one| !one.is_settled());
+        let (story, claim) = claims.find(|(id, _)| is_open(id))?;
+        // A gate that fails for want of room would refuse a claim that is true.
+        if let Some(full) = self.disk_low() {
+            return Some(Action::Stop(full));
+        }
+        Some(Action::Check { story: story.clone(), attempt: claim.attempt.clone() })
+    }
+
+    /// Questions of open stories, in the backlog's order.
+    fn question(&self) -> Option<Action> {
+        let is_wanted = |id: &StoryId| self.policy.only.as_ref().is_none_or(|only| only == id);
+        let touched = self.state.stories.iter().filter(|(_, known)| !known.stage.is_settled());
+        let mut due: Vec<(usize, Action)> = touched
+            .filter(|(id, _)| is_wanted(id))
+            .filter_map(|(id, known)| {
+                let place = self.backlog.place(id)?;
+                let story = self.backlog.stories.get(place).filter(|one| !one.is_settled())?;
+                Some((place, self.raise(story, known).or_else(|| self.ask(story, known))?))
+            })
+            .collect();
+        due.sort_by_key(|(place, _)| *place);
+        due.into_iter().next().map(|(_, action)| action)
+    }
+
+    fn raise(&self, story: &Story, known: &StoryState) -> Option<Action> {
+        if known.stage != Stage::Open || self.state.attempts.at(&story.id).is_some() {
+            return None;
+        }
+        let used_up = || budget::story_question(&story.id, known.spent, &self.policy.budgets);
+        let question = stagnation::question(story, known, self.policy).or_else(used_up)?;
+        Some(Action::Raise { story: story.id.clone(), question })
+    }
+
+    fn ask(&self, story: &Story, known: &StoryState) -> Option<Action> {
+        let story = story.id.clone();
+        if known.question()?.parked || self.observed.tasks.asking.contains(&story) {
+            return None;
+        }
+        Some(match self.policy.on_escalation {
+            OnEscalation::Ask if self.policy.human_present => Action::Ask { story },
+            OnEscalation::Ask | OnEscalation::Park => Action::Park { story },
+            OnEscalation::Skip => Action::Answer { story, answer: Answer::Skip },
+            OnEscalation::Abort => Action::Answer { story, answer: Answer::Abort },
+        })
+    }
+
+    /// No story works on top of another one's unfinished work.
+    fn tidy_lanes(&self) -> Option<Action> {
+        let lanes = self.state.lanes.iter().filter(|(lane, _)| self.is_free(*lane));
+        let mut due = lanes.filter_map(|(lane, story)| self.tidy(story, lane));
+        due.next()
+    }
+
+    fn tidy(&self, id: &StoryId, lane: LaneId) -> Option<Action> {
+        let story = self.backlog.story(id);
+        if story.is_some_and(|story| story.passes) {
+            return Some(Action::Disown { story: id.clone() });
+        }
+        let known = self.state.story(id)?;
+        let stays = story.is_some_and(|story| match &known.stage {
+            // A process before this one may have had more lanes.
+            Stage::Open if lane.0 >= self.policy.lanes.get() => false,
+            Stage::Open => is_ready(story, self.backlog, &|id| self.state.is_parked(id)),
+            Stage::Claimed(_) | Stage::Accepted { .. } => !story.is_settled(),
+            Stage::Asking { question, .. } => !question.parked && !story.is_settled(),
+            Stage::Skipping | Stage::Closed { .. } | Stage::Skipped => false,
+        });
+        if !stays {
+            return Some(Action::Shelve { story: id.clone() });
+        }
+        self.start_over(id, known)
+    }
+
+    /// After repeated failures the next attempt gets a clean tree, and a list of what was tried.
+    fn start_over(&self, id: &StoryId, known: &StoryState) -> Option<Action> {
+        let limit = self.policy.fresh_start_after.filter(|_| known.stage == Stage::Open)?;
+        let to = known.base().filter(|_| known.failures() >= limit)?;
+        Some(Action::StartOver { story: id.clone(), to: to.clone() })
+    }
+
+    fn skip(&self) -> Option<Action> {
+        let mut stories = self.state.stories.iter();
+        let is_due = |(id, known): &(&StoryId, &StoryState)| {
+            known.stage == Stage::Skipping
+                && self.state.attempts.at(id).is_none()
+                && !self.observed.tasks.checking.contains(*id)
+                && self.backlog.story(id).is_some_and(|story| !story.passes)
+        };
+        let (story, _) = stories.find(is_due).filter(|_| self.observed.backlog_usable)?;
+        Some(Action::Skip { story: story.clone() })
+    }
+
+    /// Starts nothing more, and waits for everything that runs or is being answered.
+    fn stop_for(&self, reason: Option<StopReason>) -> Option<Action> {
+        let reason = reason?;
+        let waits = !self.is_idle() || !self.observed.tasks.asking.is_empty();
+        Some(if waits || self.is_settling() { Action::Wait(None) } else { Action::Stop(reason) })
+    }
+
+    /// A mark is decided but cannot be written yet.
+    fn is_settling(&self) -> bool {
+        !self.observed.backlog_usable
+            && self.state.stories.values().any(StoryState::is_being_settled)
+    }
+
+    /// A fault of the agent or its service: other stories would fail too.
+    fn agent_fault(&self) -> Option<StopReason> {
+        let failures = &self.state.failures;
+        if let Some(times) = failures.at_once() {
+            return Some(StopReason::FailsAtOnce { times, error: failures.last_error.clone() });
+        }
+        let streak = self.state.service.streak(&self.policy.agent)?;
+        match streak.retry(self.policy.on_limit, self.observed.now) {
+            Retry::Stop(reason) => Some(reason),
+            Retry::Now | Retry::WaitUntil(_) => None,
+        }
+    }
+
+    /// Reasons to wait although a story is ready.
+    fn hold_back(&self) -> Option<Action> {
+        self.alert()
+            .or_else(|| self.wait_for_service())
+            .or_else(|| self.breaker())
+            .or_else(|| self.back_off())
+            .or_else(|| self.disk_low().map(Action::Stop))
+            .or_else(|| self.throttle())
+            .or_else(|| self.probe())
+            .or_else(|| BudgetCheck::of(self).is_reserved().then_some(Action::Wait(None)))
+    }
+
+    fn alert(&self) -> Option<Action> {
+        let open = self.state.stories.iter().filter(|(_, known)| !known.stage.is_settled());
+        let spent = open.map(|(id, known)| (id, known.spent));
+        let level = BudgetCheck::of(self).alert(spent)?;
+        Some(Action::Alert { level })
+    }
+
+    fn wait_for_service(&self) -> Option<Action> {
+        let streak = self.state.service.streak(&self.policy.agent)?;
+        let wait = streak.wait(self.policy.on_limit, self.observed.now)?;
+        Some(Action::Wait(Some(wait)))
+    }
+
+    fn breaker(&self) -> Option<Action> {
+        let (state, now) = (self.state, self.observed.now);
+        let cool_down = self.policy.limits.cool_down?;
+        if let Some(why) = state.breaker.is_due(state.failures.breakdowns) {
+            let cool_down = i64::try_from(cool_down.as_millis()).unwrap_or(i64::MAX);
+            return Some(Action::OpenBreaker { why, until: now.saturating_add(cool_down) });
+        }
+        state.cool_down(now).map(|wait| Action::Wait(Some(wait)))
+    }
+
+    /// Waits after a failure, so that fast failures do not repeat quickly.
+    fn back_off(&self) -> Option<Action> {
+        let failures = &self.state.failures;
+        let until = failures.back_off_until(self.policy.limits.backoff)?;
+        let error = failures.last_error.clone();
+        let wait = Wait { what: WaitFor::Retry, error, until };
+        (self.observed.now < until).then_some(Action::Wait(Some(wait)))
+    }
+
+    /// One pause before each attempt; the human can skip it.
+    fn throttle(&self) -> Option<Action> {
+        let now = self.observed.now;
+        if self.state.costs.pause.is_some() {
+            return self.state.throttled(now).map(|wait| Action::Wait(Some(wait)));
+        }
+        let (level, pause) = BudgetCheck::of(self).throttle()?;
+        Some(Action::Throttle { level, until: now.saturating_add(pause) })
+    }
+
+    /// After a fault of the service or an open breaker, one attempt tests whether it is over.
+    fn probe(&self) -> Option<Action> {
+        let has_breaker = self.policy.limits.cool_down.is_some();
+        let half_open = matches!(self.state.breaker.phase, Phase::HalfOpen { .. }) && has_breaker;
+        let unsure = half_open || self.state.service.streak(&self.policy.agent).is_some();
+        (unsure && !self.state.attempts.is_idle()).then_some(Action::Wait(None))
+    }
+
+    fn attempt(&self) -> Option<Action> {
+        (0..self.policy.lanes.get()).map(LaneId).find_map(|lane| self.fill(lane))
+    }
+
+    fn fill(&self, lane: LaneId) -> Option<Action> {
+        if !self.is_free(lane) {
+            return None;
+        }
+        let is_wanted = |id: &StoryId| self.policy.only.as_ref().is_none_or(|only| only == id);
+        let occupant = self.state.lanes.occupant(lane);
+        // Work in the lane continues before another story starts.
+        let goes_on = |id: &&StoryId| is_wanted(id) && self.is_open(id);
+        if let Some(story) = occupant.filter(goes_on) {
+            return Some(Action::Attempt { story: story.clone(), lane });
+        }
+        let stays = |id: &StoryId| is_wanted(id) && !self.state.is_asking(id);
+        let occupied = occupant.is_some_and(|id| stays(id) || self.is_claimed(id));
+        let is_taken = |id: &StoryId| !self.is_open(id) || self.state.lanes.of(id).is_some();
+        let next = match select(self.backlog, &is_taken, self.policy.only.as_ref()) {
+            Selection::Next(story) if !occupied => story.id.clone(),
+            _ => return None,
+        };
+        Some(match occupant {
+            Some(other) => Action::Shelve { story: other.clone() },
+            None => Action::Attempt { story: next, lane },
+        })
+    }
+
+    /// It waits for its next attempt, and none is in flight.
+    fn is_open(&self, id: &StoryId) -> bool {
+        let is_open = self
+            .state
+            .story(id)
+            .is_none_or(|known| known.stage == Stage::Open || known.stage.is_settled());
+        is_open && self.state.attempts.at(id).is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Recent outcomes, errors and successes, within their limit.
+
+use crate::model::memory::MemoryLimits;
+use crate::model::text::both_ends;
+use crate::state::memory::{Entry, Memory};
+
+use super::Layer;
+use super::data::{NO_INSTRUCTION, quoted};
+
+/// Less of an entry is useless.
+const SHORTEST: usize = 40;
+
+/// One layer.
+struct Wanted<'a> {
+    name: &'static str,
+    heading: &'static str,
+    /// Newest first.
+    entries: Vec<&'a Entry>,
+    /// The entries that fit, newest first.
+    told: Vec<String>,
+}
+
+/// `known` is an error that is elsewhere in the prompt.
+pub fn layers(memory: &Memory, limits: &MemoryLimits, known: Option<&str>) -> [Layer; 3] {
+    let mut all = [
+        Wanted::new("outcomes", "Recent outcomes", &memory.outcomes, limits.outcomes, None),
+        Wanted::new("errors", "Recent errors", &memory.errors, limits.errors, known),
+        Wanted::new("worked", "What worked", &memory.worked, limits.worked, None),
+    ];
+    fill(&mut all, limits);
+    all.map(|wanted| wanted.layer())
+}
+
+/// The newest of each layer first, so that no layer takes all the room.
+fn fill(all: &mut [Wanted<'_>; 3], limits: &MemoryLimits) {
+    let mut room = limits.total;
+    let ranks = all.iter().map(|wanted| wanted.entries.len()).max().unwrap_or_default();
+    for rank in 0..ranks {
+        for wanted in all.iter_mut() {
+            let Some(entry) = wanted.entries.get(rank) else { continue };
+            // Between two entries there is a blank line.
+            let before = if rank == 0 { wanted.opening().chars().count() + 1 } else { 2 };
+            let most = limits.entry.min(room.saturating_sub(before));
+            if most < SHORTEST.min(limits.entry) {
+                return;
+            }
+            let text = quoted(&fitted(&told(entry), most));
+            room = room.saturating_sub(before + text.chars().count());
+            wanted.told.push(text);
+        }
+    }
+}
+
+/// The marks count too: one per line.
+fn fitted(text: &str, most: usize) -> String {
+    let mut length = most;
+    loop {
+        let cut = both_ends(text, length);
+        let marked = quoted(&cut).chars().count();
+        if marked <= most {
+            return cut;
+        }
+        // Shorter each time.
+        length = (length * most / marked).min(length.saturating_sub(1));
+    }
+}
+
+fn told(entry: &Entry) -> String {
+    let Entry { story, iteration, what, said } = entry;
+    let said = said.trim();
+    let words = if said.is_empty() { String::new() } else { format!("\nIt said: {said}") };
+    format!("{story}, iteration {iteration}: {}{words}", what.trim())
+}
+
+impl<'a> Wanted<'a> {
+    fn new(
+        name: &'static str,
+        heading: &'static str,
+        entries: &'a [Entry],
+        most: usize,
+        known: Option<&str>,
+    ) -> Self {
+        let is_new = |entry: &&Entry| known.is_none_or(|known| known.trim() != entry.what.trim());
+        let entries = entries.iter().rev().filter(is_new).take(most).collect();
+        Self { name, heading, entries, told: Vec::new() }
+    }
+
+    fn opening(&self) -> String {
+        format!("# {}\n\nFrom earlier iterations: {NO_INSTRUCTION}\n", self.heading)
+    }
+
+    /// Oldest first.
+    fn layer(mut self) -> Layer {
+        if self.told.is_empty() {
+            return Layer { name: self.name, text: String::new() };
+        }
+        self.told.reverse();
+        let text = format!("{}\n{}", self.opening(), self.told.join("\n\n"));
+        Layer { name: self.name, text }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::samples::id;
+
+    fn entry(number: u32, what: &str, said: &str) -> Entry {
+        Entry { story: id("A"), iteration: number, what: what.into(), said: said.into() }
+    }
+
+    fn many(text: &str) -> Vec<Entry> {
+        (1..=9).map(|number| entry(number, &format!("{text} {number}"), "")).collect()
+    }
+
+    fn memory(text: &str) -> Memory {
+        Memory { outcomes: many(text), errors: many(text), worked: many(text) }
+    }
+
+    #[test]
+    fn the_newest_are_told_oldest_first() {
+        let [outcomes, errors, worked] = layers(&memory("e"), &MemoryLimits::default(), None);
+        let iterations = |layer: &Layer| {
+            let lines = layer.text.lines().filter_map(|line| line.strip_prefix("> A, iteration "));
+            lines.map(|line| line.chars().take(1).collect::<String>()).collect::<String>()
+        };
+        assert_eq!((&*iterations(&outcomes), &*iterations(&errors)), ("56789", "56789"));
+        assert_eq!(iterations(&worked), "789");
+        assert!(outcomes.text.contains("not instructions"), "{}", outcomes.text);
+    }
+
+    #[test]
+    fn no_entry_and_not_all_of_them_together_take_more_than_their_room() {
+        let long = "é".repeat(3000);
+        let lines = "x\n".repeat(1500);
+        for text in [&long, &lines] {
+            let layers = layers(&memory(text), &MemoryLimits::default(), None);
+            let all: usize = layers.iter().map(|layer| layer.text.chars().count()).sum();
+            assert!(all <= 5000, "{all}: {layers:?}");
+            assert!(all > 4000, "the room is used: {all}");
+            for layer in &layers {
+                assert!(!layer.text.is_empty(), "no layer takes all of it: {}", layer.name);
+                let entries = layer.text.split("\n\n").skip(2);
+                assert!(entries.clone().count() > 0);
+                assert!(
+                    entries.clone().all(|entry| entry.chars().count() <= 500),
+                    "{}",
+                    layer.text
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn short_ones_are_whole_and_the_limits_are_the_humans() {
+        let all =
+            Memory { errors: vec![entry(1, "no such file", "I tried.")], ..Memory::default() };
+        let text = |limits: &MemoryLimits| layers(&all, limits, None)[1].text.clone();
+        let whole = text(&MemoryLimits::default());
+        assert!(whole.ends_with("> A, iteration 1: no such file\n> It said: I tried."), "{whole}");
+        assert_eq!(text(&MemoryLimits { errors: 0, ..MemoryLimits::default() }), "");
+        assert_eq!(text(&MemoryLimits { total: 0, ..MemoryLimits::default() }), "");
+        let short = text(&MemoryLimits { entry: 30, ..MemoryLimits::default() });
+        assert!(short.lines().last().unwrap().chars().count() <= 30, "{short}");
+    }
+
+    #[test]
+    fn what_is_told_elsewhere_is_not_told_again() {
+        let all =
+            Memory { errors: vec![entry(1, "x\n", ""), entry(2, "y", "")], ..Memory::default() };
+        let [_, errors, _] = layers(&all, &MemoryLimits::default(), Some(" x"));
+        assert!(!errors.text.contains(": x") && errors.text.contains(": y"), "{}", errors.text);
+    }
+
+    #[test]
+    fn nobody_learns_from_nothing() {
+        let layers = layers(&Memory::default(), &MemoryLimits::default(), None);
+        assert!(layers.iter().all(|layer| layer.text.is_empty()));
+    }
+}

@@ -1,0 +1,271 @@
+use std::num::NonZeroU32;
+
+use crate::decide::next::{Action, decide};
+use crate::decide::samples::{History, attended, backlog, failed, id, policy, story};
+use crate::decide::situation::Observed;
+use crate::model::event::{Cause, Event};
+use crate::model::footprint::Footprint;
+use crate::model::question::Answer;
+use crate::model::service::ServiceFault;
+use crate::model::verdict::Verdict;
+use crate::state::stagnation::Stagnation;
+use crate::text::similarity::{most_alike, normalised};
+
+use super::*;
+
+const UNTOUCHED: Footprint = Footprint {
+    changed: Some(false),
+    committed: false,
+    only_tests: false,
+    said: String::new(),
+    likeness: 0.0,
+};
+const EDITED: Footprint = Footprint {
+    changed: Some(true),
+    committed: false,
+    only_tests: false,
+    said: String::new(),
+    likeness: 0.0,
+};
+const TESTS: Footprint = Footprint {
+    changed: Some(true),
+    committed: false,
+    only_tests: true,
+    said: String::new(),
+    likeness: 0.0,
+};
+const LONG: &str = "I looked at the login page and at everything that it calls. It still fails, and \
+                    I do not know why it does. I shall look at it again next time.";
+
+/// What is asked about A next, if anything is.
+fn asked(history: &History) -> Option<String> {
+    let many = NonZeroU32::new(99).unwrap();
+    asked_by(history, &Policy { max_attempts: many, ..attended() })
+}
+
+fn asked_by(history: &History, policy: &Policy) -> Option<String> {
+    let stories = backlog([story("A"), story("B")]);
+    match decide(&history.state, &stories, policy, &Observed::default()) {
+        Action::Raise { story, question } if story == id("A") => Some(question.summary),
+        _ => None,
+    }
+}
+
+fn told(history: &History) -> Option<String> {
+    history.of("A").stagnation.remark()
+}
+
+fn often(history: History, times: u32, verdict: &Verdict, traces: &Footprint) -> History {
+    (0..times).fold(history, |history, _| history.left("A", verdict.clone(), traces.clone()))
+}
+
+/// What an attempt at A that says this leaves.
+fn says(history: &History, text: &str, traces: &Footprint) -> Footprint {
+    let said = normalised(text);
+    let likeness = most_alike(&said, &history.of("A").stagnation.said);
+    Footprint { said, likeness, ..traces.clone() }
+}
+
+fn said(history: History, text: &str, traces: &Footprint) -> History {
+    let traces = says(&history, text, traces);
+    history.left("A", Verdict::Progress, traces)
+}
+
+#[test]
+fn three_iterations_that_change_nothing_are_a_question_and_two_are_told() {
+    let nothing = failed("nothing was done");
+    let idle = |times| often(History::new(), times, &nothing, &UNTOUCHED);
+    let bad_day = Verdict::NotTheStory { trouble: ServiceFault::Outage, error: "o".into() };
+    let question = Some("3 iterations in a row changed nothing".to_owned());
+    for (case, history, tells, asks) in [
+        ("one", idle(1), false, None),
+        ("two", idle(2), true, None),
+        ("three", idle(3), true, question.clone()),
+        ("different errors", idle(2).left("A", failed("x"), UNTOUCHED), true, question.clone()),
+        ("a claim that a gate rejected", idle(2).left("A", Verdict::Done, UNTOUCHED), true, None),
+        ("the third one edits", idle(2).left("A", failed("x"), EDITED), false, None),
+        ("an edit between", idle(2).left("A", Verdict::Progress, EDITED), false, None),
+        ("a bad day between", idle(2).tried("A", bad_day.clone()), true, None),
+        (
+            "three with a bad day",
+            idle(2).tried("A", bad_day).left("A", nothing.clone(), UNTOUCHED),
+            true,
+            question,
+        ),
+        ("interrupted", idle(2).left("A", Verdict::Interrupted, UNTOUCHED), true, None),
+        (
+            "nobody looked",
+            often(History::new(), 2, &failed("x"), &Footprint::default()),
+            false,
+            None,
+        ),
+        ("the human had a say", idle(3).raised("A").answered("A", Answer::Retry), false, None),
+        ("another story's", idle(2).left("B", nothing.clone(), UNTOUCHED), true, None),
+    ] {
+        assert_eq!(told(&history).is_some(), tells, "{case}: {:?}", told(&history));
+        assert_eq!(asked(&history), asks, "{case}");
+    }
+}
+
+#[test]
+fn a_claim_with_nothing_to_show_changed_nothing() {
+    let rejected = |history: History| {
+        history.left("A", Verdict::Done, Footprint::default()).then(Event::ClaimRejected {
+            story: id("A"),
+            error: "unfounded".into(),
+            fingerprint: "unfounded".into(),
+            unfounded: true,
+        })
+    };
+    let once = rejected(History::new());
+    assert_eq!(told(&once), None);
+    assert!(told(&rejected(once)).is_some());
+}
+
+#[test]
+fn the_same_error_three_times_is_a_question_in_turn_too() {
+    let errors = |names: &str| {
+        names.chars().fold(History::new(), |history, name| match name {
+            '+' => history.left("A", Verdict::Progress, EDITED),
+            'o' => history.returning("A", Cause::FreshStart).returned("A", Some("r")),
+            name => history.left("A", failed(&name.to_string()), EDITED),
+        })
+    };
+    for (names, asks) in [
+        ("aa", None),
+        ("aaa", Some("the same error 3 times in a row: a")),
+        ("aba", None),
+        ("abab", Some("two errors alternate, now again: b")),
+        ("abba", None),
+        ("abac", None),
+        ("abaca", Some("the same error 3 times: a")),
+        ("abcabc", None),
+        ("abcabca", Some("the same error 3 times: a")),
+        ("aa+a", None),
+        ("aba+b", None),
+        ("aaoa", Some("the same error 3 times in a row: a")),
+        ("abcde", None),
+    ] {
+        let policy = Policy { max_attempts: NonZeroU32::new(99).unwrap(), ..attended() };
+        assert_eq!(asked_by(&errors(names), &policy).as_deref(), asks, "{names}");
+    }
+    let patient = Policy { stuck_threshold: NonZeroU32::new(4).unwrap(), ..attended() };
+    assert_eq!(asked_by(&errors("aaa"), &patient), None);
+    assert_eq!(asked_by(&errors("abab"), &patient), None);
+}
+
+#[test]
+fn a_text_that_was_said_before_is_told_and_then_asked_about() {
+    let other = "The login works now. The logout is next: it leaves the session's file behind, \
+                 and nobody has looked into that yet.";
+    let new = History::new;
+    let first = || said(new(), LONG, &EDITED);
+    let twice = || said(first(), LONG, &EDITED);
+    let committed = Footprint { committed: true, ..EDITED };
+    let loops = Some("the agents end with the same text repeatedly, without a commit".to_owned());
+    let five_others = |history| {
+        ["one", "two", "three", "four", "five"]
+            .iter()
+            .fold(history, |history, word| said(history, &word.repeat(40), &EDITED))
+    };
+    for (case, history, tells, asks) in [
+        ("the first time", first(), false, None),
+        ("the second time", twice(), true, None),
+        ("the third time", said(twice(), LONG, &EDITED), true, loops.clone()),
+        ("with other numbers", said(first(), &format!("{LONG} 7"), &EDITED), true, None),
+        ("another text", said(first(), other, &EDITED), false, None),
+        ("another text between", said(said(twice(), other, &EDITED), LONG, &EDITED), true, None),
+        (
+            "two in turn",
+            said(said(said(first(), other, &EDITED), LONG, &EDITED), other, &EDITED),
+            true,
+            loops,
+        ),
+        ("five others between", said(five_others(first()), LONG, &EDITED), false, None),
+        (
+            "healthy: it commits every time",
+            said(said(said(first(), LONG, &committed), LONG, &committed), LONG, &committed),
+            false,
+            None,
+        ),
+        (
+            "a few words and files that change",
+            said(said(said(new(), "Not yet.", &EDITED), "Not yet.", &EDITED), "Not yet.", &EDITED),
+            false,
+            None,
+        ),
+        (
+            "a few words and nothing else",
+            said(said(new(), "Not yet.", &UNTOUCHED), "Not yet.", &UNTOUCHED),
+            true,
+            None,
+        ),
+        ("silence", said(said(said(new(), "", &EDITED), "", &EDITED), "", &EDITED), false, None),
+        ("the human had a say", twice().raised("A").answered("A", Answer::Retry), false, None),
+    ] {
+        assert_eq!(told(&history).is_some(), tells, "{case}: {:?}", told(&history));
+        assert_eq!(asked(&history), asks, "{case}");
+    }
+}
+
+#[test]
+fn three_finished_stories_with_the_same_text_are_not_stuck() {
+    let names = ["A", "B", "C"];
+    let finished = names.iter().fold(History::new(), |history, name| {
+        let traces = says(&history, LONG, &Footprint::default());
+        history.left(name, Verdict::Done, traces).planned(name).closed(name)
+    });
+    for name in names {
+        assert_eq!(finished.of(name).stagnation, Stagnation::default(), "{name}");
+    }
+    assert_eq!(finished.state.breaker, crate::state::breaker::Breaker::default());
+}
+
+#[test]
+fn three_iterations_on_tests_alone_are_told_and_the_next_is_a_question() {
+    let tests = |times| often(History::new(), times, &Verdict::Progress, &TESTS);
+    for (case, history, tells, asks) in [
+        ("two", tests(2), false, None),
+        ("three", tests(3), true, None),
+        ("four", tests(4), true, Some("4 iterations in a row touched only tests".to_owned())),
+        ("code between", tests(2).left("A", Verdict::Progress, EDITED), false, None),
+        ("code after", tests(3).left("A", Verdict::Progress, EDITED), false, None),
+        ("nothing between", tests(2).left("A", failed("x"), UNTOUCHED), false, None),
+    ] {
+        assert_eq!(told(&history).is_some(), tells, "{case}");
+        assert_eq!(asked(&history), asks, "{case}");
+    }
+}
+
+#[test]
+fn a_story_may_have_its_own_number_of_attempts() {
+    let tried = |times| often(History::new(), times, &Verdict::Progress, &EDITED);
+    let stories = |most| backlog([Story { max_attempts: NonZeroU32::new(most), ..story("A") }]);
+    let asks = |history: &History, most| {
+        let next = decide(&history.state, &stories(most), &policy(), &Observed::default());
+        matches!(next, Action::Raise { .. })
+    };
+    assert!(!asks(&tried(1), 2) && asks(&tried(2), 2));
+    assert!(!asks(&tried(5), 7) && asks(&tried(7), 7));
+    assert!(!asks(&tried(4), 0) && asks(&tried(5), 0), "else it is the run's");
+}
+
+#[test]
+fn the_question_says_what_was_tried() {
+    let kept = |reference: &str| Event::AttemptKept {
+        story: id("A"),
+        reference: reference.into(),
+        changes: "1 file, +1 -0".into(),
+    };
+    let history = History::new()
+        .left("A", failed("no such file"), EDITED)
+        .then(kept("refs/1"))
+        .left("A", failed("no such column"), EDITED)
+        .then(kept("refs/2"));
+    let policy = Policy { max_attempts: NonZeroU32::new(2).unwrap(), ..policy() };
+    let question = question(&story("A"), &history.of("A"), &policy).unwrap();
+    assert_eq!(question.summary, "2 attempts, and it is not complete");
+    let expected = "no such column\n\nWhat was tried:\n- no such file (refs/1, 1 file, +1 -0)\n\
+                    - no such column (refs/2, 1 file, +1 -0)";
+    assert_eq!(question.context, expected);
+}

@@ -1,0 +1,170 @@
+//! Steps against a stuck agent: remind it, ask the human, terminate it.
+//!
+//! Times exclude machine sleep.
+
+use std::time::Duration;
+
+use crate::model::id::StoryId;
+use crate::model::signals::{Escalation, EscalationKind};
+
+/// Numbers of the question's options.
+pub const MORE_TIME: usize = 1;
+pub const HAND_OVER: usize = 2;
+const MINUTE: u64 = 60;
+
+/// When each step is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StuckPolicy {
+    /// Time without progress; None: not checked.
+    pub stuck_after: Option<Duration>,
+    /// From the reminder to the question.
+    pub ask_after: Duration,
+    /// From the question to the end.
+    pub answer: Duration,
+}
+
+impl Default for StuckPolicy {
+    fn default() -> Self {
+        Self {
+            stuck_after: Some(Duration::from_mins(30)),
+            ask_after: Duration::from_mins(10),
+            answer: Duration::from_mins(15),
+        }
+    }
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StuckStep {
+    Nudge,
+    Ask,
+    Terminate,
+}
+
+/// The steps taken for one attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StuckTracker {
+    /// The last progress, or when the human gave it more time.
+    since: Duration,
+    last: Option<(StuckStep, Duration)>,
+}
+
+impl StuckTracker {
+    pub fn due(&self, awake: Duration, patience: &StuckPolicy) -> Option<StuckStep> {
+        let over = |from: Duration, limit: Duration| awake.saturating_sub(from) >= limit;
+        match self.last {
+            None => {
+                let limit = patience.stuck_after?;
+                over(self.since, limit).then_some(StuckStep::Nudge)
+            }
+            Some((StuckStep::Nudge, at)) => over(at, patience.ask_after).then_some(StuckStep::Ask),
+            Some((StuckStep::Ask, at)) => over(at, patience.answer).then_some(StuckStep::Terminate),
+            Some((StuckStep::Terminate, _)) => None,
+        }
+    }
+
+    /// It made progress, or the human gives it more time: start again.
+    pub fn reset(&mut self, awake: Duration) {
+        if !matches!(self.last, Some((StuckStep::Terminate, _))) {
+            *self = Self { since: awake, last: None };
+        }
+    }
+
+    pub fn take(&mut self, step: StuckStep, awake: Duration) {
+        self.last = Some((step, awake));
+    }
+
+    pub fn is_clear(&self) -> bool {
+        self.last.is_none()
+    }
+}
+
+pub fn minutes(busy: Duration) -> u64 {
+    busy.as_secs() / MINUTE
+}
+
+pub fn reminder(story: &StoryId, busy: Duration) -> String {
+    format!(
+        "This attempt at {story} has been running for {} minutes, and nothing in the work tree \
+         changed for a long time. Go back to the story and its criteria. If it is done, check it \
+         and say so. If you cannot make progress, stop and escalate with a question.",
+        minutes(busy)
+    )
+}
+
+pub fn question(agent: &str, busy: Duration) -> Escalation {
+    Escalation {
+        kind: EscalationKind::Stuck,
+        summary: format!("{agent} is running but not making progress"),
+        context: format!(
+            "It has been running for {} minutes. It prints output, but nothing in the work tree \
+             changed for a long time, and a reminder did not help.",
+            minutes(busy)
+        ),
+        options: vec![
+            "Give it more time".to_owned(),
+            "Hand over: end it, keep its work, and let a fresh agent continue".to_owned(),
+            "End it and leave the story to me".to_owned(),
+        ],
+        question: "What now?".to_owned(),
+        unread: None,
+    }
+}
+
+pub fn given_up(busy: Duration) -> Escalation {
+    Escalation {
+        kind: EscalationKind::Stuck,
+        summary: "you ended its agent, which made no progress".to_owned(),
+        context: format!("It had been running for {} minutes.", minutes(busy)),
+        options: Vec::new(),
+        question: "How should it continue?".to_owned(),
+        unread: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minutes(count: u64) -> Duration {
+        Duration::from_mins(count)
+    }
+
+    #[test]
+    fn a_reminder_a_question_an_end() {
+        let patience = StuckPolicy::default();
+        let mut tracker = StuckTracker::default();
+        for (at, step) in [(30, StuckStep::Nudge), (40, StuckStep::Ask), (55, StuckStep::Terminate)]
+        {
+            let before = minutes(at) - Duration::from_millis(1);
+            assert_eq!(tracker.due(before, &patience), None, "{at}");
+            assert_eq!(tracker.due(minutes(at), &patience), Some(step), "{at}");
+            tracker.take(step, minutes(at));
+            assert!(!tracker.is_clear());
+        }
+        assert_eq!(tracker.due(minutes(10_000), &patience), None, "once is enough");
+        tracker.reset(minutes(56));
+        assert_eq!(tracker.due(minutes(10_000), &patience), None, "it is ended already");
+    }
+
+    #[test]
+    fn progress_and_more_time_begin_anew() {
+        let patience = StuckPolicy::default();
+        for step in [None, Some(StuckStep::Nudge), Some(StuckStep::Ask)] {
+            let mut tracker = StuckTracker::default();
+            if let Some(step) = step {
+                tracker.take(step, minutes(31));
+            }
+            tracker.reset(minutes(35));
+            assert!(tracker.is_clear(), "{step:?}");
+            assert_eq!(tracker.due(minutes(64), &patience), None, "{step:?}");
+            assert_eq!(tracker.due(minutes(65), &patience), Some(StuckStep::Nudge), "{step:?}");
+        }
+    }
+
+    #[test]
+    fn it_can_be_switched_off() {
+        let patience = StuckPolicy { stuck_after: None, ..StuckPolicy::default() };
+        assert_eq!(StuckTracker::default().due(minutes(10_000), &patience), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! Decides on a claim by the evidence that the driver gathered.
+
+use crate::decide::judge::fingerprint;
+use crate::model::evidence::{Concern, GateReport, Item};
+use crate::model::id::StoryId;
+use crate::model::signals::{Escalation, EscalationKind};
+use crate::model::text::shorten;
+
+/// The facts about one claim.
+pub struct Findings<'a> {
+    pub story: &'a StoryId,
+    pub items: &'a [Item],
+    /// Tree or branch differ from the story's base.
+    pub changed: bool,
+    /// Earlier claims of the story without any change.
+    pub unfounded: u32,
+    /// Changes that a human must see before the claim counts.
+    pub concerns: &'a [Concern],
+    /// Two claims are required, and this is the first.
+    pub first_of_two: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Weighed {
+    Accepted,
+    /// Not done; the next attempt gets the error. `unfounded`: nothing changed.
+    Rejected {
+        error: String,
+        fingerprint: String,
+        unfounded: bool,
+    },
+    /// It may be true; the next attempt checks again.
+    LookAgain,
+    /// The human decides.
+    Doubtful {
+        question: Escalation,
+    },
+}
+
+pub fn weigh(findings: &Findings<'_>) -> Weighed {
+    let gates = findings.items.iter().map(|Item::Gate(report)| report);
+    if let Some(failed) = gates.clone().find(|report| !report.passed()) {
+        return rejected(failed);
+    }
+    if !findings.concerns.is_empty() {
+        return Weighed::Doubtful { question: tampered(findings) };
+    }
+    let has_gates = gates.count() > 0;
+    if has_gates || (findings.changed && !findings.first_of_two) {
+        return Weighed::Accepted;
+    }
+    if findings.changed {
+        return Weighed::LookAgain;
+    }
+    if findings.unfounded == 0 {
+        let error = "it was claimed complete, but nothing changed and there is no gate to \
+                     verify it; do the work, or show with a test or a file that it was \
+                     already done, or escalate";
+        let fingerprint = fingerprint("unfounded", error);
+        return Weighed::Rejected { error: error.to_owned(), fingerprint, unfounded: true };
+    }
+    Weighed::Doubtful { question: nothing_to_show(findings.story) }
+}
+
+/// What happens if a story cannot be committed because of its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// The next attempt gets the error and may fix it.
+    Told { error: String },
+    /// The human decides.
+    Asked { question: Escalation },
+}
+
+/// The agent gets one chance to fix it. `refusals`: earlier ones; `beyond_it`: no agent can fix
+/// it.
+pub fn weigh_content(story: &StoryId, why: &str, refusals: u32, beyond_it: bool) -> Unfit {
+    if refusals == 0 && !beyond_it {
+        return Unfit::Told { error: format!("it cannot be committed: {why}") };
+    }
+    let summary = format!("{story} is complete, but cannot be committed: {why}");
+    let context = "If you accept it, it is committed as it is, including your edits in the same \
+                   files; files that need a filter are left out, for you to commit with git. Or \
+                   fix the problem and retry.";
+    let mut question = claim_question(story, summary, format!("{why}\n\n{context}"));
+    question.kind = EscalationKind::Commit;
+    Unfit::Asked { question }
+}
+
+fn rejected(failed: &GateReport) -> Weighed {
+    let mut error = failed.describe();
+    if let Some(story) = &failed.guards {
+        error = format!("this work breaks {story}, which was complete: {error}");
+    }
+    let fingerprint = fingerprint("gate", &format!("{} {}", failed.gate, failing_line(failed)));
+    if !failed.tail.trim().is_empty() {
+        error.push_str("\nThe end of its output:\n");
+        error.push_str(failed.tail.trim_end());
+    }
+    Weighed::Rejected { error, fingerprint, unfounded: false }
+}
+
+/// The line that identifies a failure: the first that mentions one, else the last.
+fn failing_line(report: &GateReport) -> &str {
+    let speaks = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        ["error", "fail", "panic", "exception", "assert"].iter().any(|word| line.contains(word))
+    };
+    let lines = || report.tail.lines().filter(|line| !line.trim().is_empty());
+    lines().find(speaks).or_else(|| lines().next_back()).unwrap_or_default()
+}
+
+fn tampered(findings: &Findings<'_>) -> Escalation {
+    let whats: Vec<&str> = findings.concerns.iter().map(|concern| concern.what.as_str()).collect();
+    let diffs: Vec<String> = findings
+        .concerns
+        .iter()
+        .map(|concern| format!("{}\n{}", concern.what, concern.diff.trim_end()))
+        .collect();
+    let story = findings.story;
+    let summary = format!("{story} is claimed complete, but {}", whats.join("; "));
+    claim_question(story, summary, diffs.join("\n\n"))
+}
+
+fn nothing_to_show(story: &StoryId) -> Escalation {
+    let summary = format!("{story} is claimed complete again, but nothing changed");
+    let context = "The agent says it is done. No file changed since the story began, and there is \
+                   no gate to verify it.";
+    claim_question(story, summary, context.to_owned())
+}
+
+fn claim_question(story: &StoryId, summary: String, context: String) -> Escalation {
+    Escalation {
+        kind: EscalationKind::Claim,
+        summary: shorten(&summary, 300),
+        context,
+        options: Vec::new(),
+        question: format!("Is {story} done?"),
+        unread: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! Names of things that end up in file names, refs and commit trailers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest id a story may have.
+pub const MAX_LEN: usize = 64;
+
+/// A story's id: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`, without `..` and not
+/// ending in `.lock`, so that it can be part of a ref and a path.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct StoryId(String);
+
+/// Why a text is not a story id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a story id is 1 to {MAX_LEN} letters, digits, `.`, `_` or `-`, starts with a letter or digit, \
+     has no `..` and does not end in `.` or `.lock`"
+)]
+pub struct BadStoryId;
+
+impl StoryId {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for StoryId {
+    type Error = BadStoryId;
+
+    fn try_from(text: String) -> Result<Self, BadStoryId> {
+        let mut bytes = text.bytes();
+        let starts_well = bytes.next().is_some_and(|b| b.is_ascii_alphanumeric());
+        let rest_is_valid = bytes.all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        let fits_in_a_ref =
+            !text.contains("..") && !text.ends_with(".lock") && !text.ends_with('.');
+        if starts_well && rest_is_valid && fits_in_a_ref && text.len() <= MAX_LEN {
+            Ok(Self(text))
+        } else {
+            Err(BadStoryId)
+        }
+    }
+}
+
+impl TryFrom<&str> for StoryId {
+    type Error = BadStoryId;
+
+    fn try_from(text: &str) -> Result<Self, BadStoryId> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl std::str::FromStr for StoryId {
+    type Err = BadStoryId;
+
+    fn from_str(text: &str) -> Result<Self, BadStoryId> {
+        Self::try_from(text)
+    }
+}
+
+impl From<StoryId> for String {
+    fn from(id: StoryId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for StoryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_what_fits_in_a_ref_and_nothing_else() {
+        for good in ["US-001", "a", "7", "a.b_c-d", &"x".repeat(MAX_LEN)] {
+            assert!(StoryId::try_from(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "-a",
+            ".a",
+            "_a",
+            "a b",
+            "a/b",
+            "../x",
+            "a..b",
+            "a.lock",
+            "a.",
+            "ü",
+            "a\n",
+            "a\0",
+            &"x".repeat(MAX_LEN + 1),
+        ] {
+            assert!(StoryId::try_from(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Dollars that can be added up and compared: whole millionths, so that sums are exact.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+const MICROS: f64 = 1_000_000.0;
+/// More than any backlog costs, and far from overflow.
+const MOST: u64 = 1_000_000_000_000_000;
+
+/// An amount of US dollars that is never negative. In JSON it is a number of dollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Usd(u64);
+
+impl Usd {
+    pub const ZERO: Self = Self(0);
+
+    pub const fn dollars(dollars: u64) -> Self {
+        Self(dollars * 1_000_000)
+    }
+
+    pub const fn from_cents(cents: u64) -> Self {
+        Self(cents * 10_000)
+    }
+
+    pub fn from_micros(micros: u64) -> Self {
+        Self(micros.min(MOST))
+    }
+
+    pub fn micros(self) -> u64 {
+        self.0
+    }
+
+    /// 1 for all of it.
+    pub fn part_of(self, whole: Self) -> f64 {
+        self.0 as f64 / whole.0.max(1) as f64
+    }
+
+    /// What an agent reports. Negative and non-finite values count as zero.
+    pub fn of(dollars: f64) -> Self {
+        if dollars.is_finite() {
+            // Saturating, as casts from floats are.
+            Self::from_micros((dollars * MICROS).round() as u64)
+        } else {
+            Self::ZERO
+        }
+    }
+
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / MICROS
+    }
+
+    /// The rest after subtracting; None if nothing is left.
+    pub fn rest_after(self, spent: Self) -> Option<Self> {
+        self.0.checked_sub(spent.0).filter(|rest| *rest > 0).map(Self)
+    }
+
+    pub fn split(self, parts: u32) -> Self {
+        Self(self.0 / u64::from(parts.max(1)))
+    }
+
+    /// At least so many hundredths of `limit`.
+    pub fn is_percent_of(self, percent: u64, limit: Self) -> bool {
+        self.0.saturating_mul(100) >= limit.0.saturating_mul(percent)
+    }
+
+    pub fn times(self, count: u64) -> Self {
+        Self::from_micros(self.0.saturating_mul(count))
+    }
+
+    /// `25`, `0.50`, `$3`. None for zero or an invalid amount.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_prefix('$').unwrap_or(text);
+        let is_plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let dollars: f64 = text.parse().ok().filter(|_| is_plain)?;
+        Some(Self::of(dollars)).filter(|usd| *usd > Self::ZERO && usd.0 < MOST)
+    }
+}
+
+/// `$0.31`, `$12.40`; more digits below a cent: `$0.0042`.
+impl fmt::Display for Usd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cents = (self.0 + 5_000) / 10_000;
+        if self.0 > 0 && self.0 < 10_000 {
+            let digits = format!("{:06}", self.0);
+            return write!(f, "$0.{}", digits.trim_end_matches('0'));
+        }
+        write!(f, "${}.{:02}", cents / 100, cents % 100)
+    }
+}
+
+impl Add for Usd {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self::from_micros(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Usd {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Usd {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl Serialize for Usd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.as_f64())
+    }
+}
+
+impl<'de> Deserialize<'de> for Usd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        f64::deserialize(deserializer).map(Self::of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_write_amounts_and_nonsense_is_none() {
+        for (text, micros) in
+            [("25", 25_000_000), ("0.50", 500_000), ("$3", 3_000_000), (".5", 500_000)]
+        {
+            assert_eq!(Usd::parse(text).map(Usd::micros), Some(micros), "{text}");
+        }
+        for bad in [
+            "",
+            "0",
+            "0.0",
+            "0.0000001",
+            "-1",
+            "+1",
+            "nan",
+            "NaN",
+            "inf",
+            "infinity",
+            "1e3",
+            "$",
+            "1.2.3",
+            "5 USD",
+            "ten",
+            "1,5",
+            "$$5",
+            "99999999999999999999",
+        ] {
+            assert_eq!(Usd::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_an_agent_says_is_an_amount_or_nothing() {
+        for (said, micros) in [
+            (0.1 + 0.2, 300_000),
+            (-3.0, 0),
+            (f64::NAN, 0),
+            (f64::INFINITY, 0),
+            (f64::NEG_INFINITY, 0),
+            (1e300, MOST),
+        ] {
+            assert_eq!(Usd::of(said).micros(), micros, "{said}");
+        }
+        assert_eq!((0..9).map(|_| Usd::of(1e300)).sum::<Usd>().micros(), MOST);
+    }
+
+    #[test]
+    fn sums_are_exact_and_survive_json() {
+        let sum: Usd = (0..1000).map(|_| Usd::of(0.1)).sum();
+        assert_eq!(sum, Usd::dollars(100));
+        for usd in [Usd::ZERO, Usd::of(0.000_001), Usd::of(24.999_999), Usd::of(123_456.789)] {
+            let text = serde_json::to_string(&usd).unwrap();
+            assert_eq!(serde_json::from_str::<Usd>(&text).unwrap(), usd, "{text}");
+        }
+        assert_eq!(serde_json::to_string(&Usd::of(0.31)).unwrap(), "0.31");
+    }
+
+    #[test]
+    fn amounts_are_in_cents_where_cents_can_show_them() {
+        for (usd, shown) in [
+            (0.0, "$0.00"),
+            (0.000_42, "$0.00042"),
+            (0.01, "$0.01"),
+            (0.312, "$0.31"),
+            (0.315, "$0.32"),
+            (12.4, "$12.40"),
+            (24.999_9, "$25.00"),
+        ] {
+            assert_eq!(Usd::of(usd).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn a_rest_is_something_or_there_is_none() {
+        let five = Usd::dollars(5);
+        assert_eq!(five.rest_after(Usd::dollars(2)), Some(Usd::dollars(3)));
+        assert_eq!(five.rest_after(five), None);
+        assert_eq!(five.rest_after(Usd::dollars(6)), None);
+    }
+
+    #[test]
+    fn shares_are_exact_at_their_border() {
+        let ten = Usd::dollars(10);
+        assert!(Usd::dollars(8).is_percent_of(80, ten));
+        assert!(!Usd::from_micros(7_999_999).is_percent_of(80, ten));
+        assert!(ten.is_percent_of(100, ten));
+    }
+}

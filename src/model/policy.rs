@@ -1,0 +1,128 @@
+//! Settings that decisions depend on.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::budget::Budgets;
+use crate::model::health::TOO_MANY;
+use crate::model::id::StoryId;
+
+/// The settings that decisions depend on.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// None: no limit.
+    pub max_iterations: Option<u32>,
+    /// Stop after one iteration of this process.
+    pub once: bool,
+    /// Attempts of the run before this process.
+    pub attempts_before: u32,
+    /// Work on this story only.
+    pub only: Option<StoryId>,
+    /// This many equal errors are a question.
+    pub stuck_threshold: NonZeroU32,
+    /// This many attempts at one story are a question too.
+    pub max_attempts: NonZeroU32,
+    /// After this many failed attempts in a row a story starts over; None: never.
+    pub fresh_start_after: Option<u32>,
+    pub limits: Limits,
+    pub on_escalation: OnEscalation,
+    pub on_limit: OnLimit,
+    /// Bytes that must be free on the disk. None: not checked.
+    pub min_free_disk: Option<u64>,
+    /// The human is at a terminal.
+    pub human_present: bool,
+    pub budgets: Budgets,
+    /// How many attempts may run at the same time, each in a lane of its own.
+    pub lanes: NonZeroU32,
+    /// The agent's name, to look up its service.
+    pub agent: String,
+    /// Run the gates of every story before any work.
+    pub baseline: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnEscalation {
+    /// In a terminal, ask; without one, park.
+    Ask,
+    Park,
+    Skip,
+    Abort,
+}
+
+/// What to do when the account's usage limit is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnLimit {
+    Wait,
+    Stop,
+}
+
+/// How long to wait for an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For its first output.
+    pub first_event: Duration,
+    /// Between two outputs.
+    pub idle: Duration,
+    pub iteration: Duration,
+    /// Between its result and its exit.
+    pub after_result: Duration,
+    /// The same, at most, while its background tasks run.
+    pub background: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            first_event: Duration::from_secs(180),
+            idle: Duration::from_mins(15),
+            iteration: Duration::from_mins(90),
+            after_result: Duration::from_secs(10),
+            background: Duration::from_mins(2),
+        }
+    }
+}
+
+/// Limits other than iterations and money. None: no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Errors in a row, over all stories.
+    pub max_consecutive_errors: Option<u32>,
+    /// Stop when this many of the last ten iterations failed.
+    pub max_failing: Option<u32>,
+    /// How long agents and gates may work.
+    pub max_run_time: Option<Duration>,
+    /// How long an iteration may take on average.
+    pub max_average_iteration: Option<Duration>,
+    /// The breaker's pause. None: no breaker.
+    pub cool_down: Option<Duration>,
+    /// The unit of the wait after a failure. None: no wait.
+    pub backoff: Option<Duration>,
+}
+
+impl Limits {
+    pub const NONE: Self = Self {
+        max_consecutive_errors: None,
+        max_failing: None,
+        max_run_time: None,
+        max_average_iteration: None,
+        cool_down: None,
+        backoff: None,
+    };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_consecutive_errors: Some(5),
+            max_failing: Some(TOO_MANY),
+            max_run_time: Some(Duration::from_hours(12)),
+            max_average_iteration: None,
+            cool_down: Some(Duration::from_mins(30)),
+            backoff: Some(Duration::from_secs(1)),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `ralph check`.
+
+use std::path::Path;
+
+use crate::settings::{Flags, RunSettings};
+use crate::store::prd::{LoadError, PrdFile};
+use crate::text::backlog::{Diagnostic, Severity, render};
+use crate::ui;
+
+use super::error::CommandError;
+use super::place::open_tree;
+use super::print;
+
+/// Problems are this command's output, so they go to standard output.
+pub fn check(prd: &Path, strict: bool) -> Result<u8, CommandError> {
+    let file = PrdFile::new(prd);
+    let loaded = match file.load() {
+        Err(LoadError::Invalid { rendered, .. }) => {
+            print(&rendered)?;
+            return Ok(1);
+        }
+        loaded => loaded?,
+    };
+    file.check_writable()?;
+    let mut doubts = loaded.warnings;
+    doubts.extend(too_many(loaded.backlog.remaining())?);
+    let shown = prd.to_string_lossy();
+    if doubts.is_empty() {
+        let (stories, open) = (loaded.backlog.stories.len(), loaded.backlog.remaining());
+        print(&format!("{shown}: ok, {}, {open} open\n", ui::stories(stories)))?;
+        return Ok(0);
+    }
+    print(&render(&shown, &loaded.text, &doubts))?;
+    Ok(u8::from(strict))
+}
+
+/// A backlog that the limit cannot hold ends in the middle of the night.
+fn too_many(open: usize) -> Result<Option<Diagnostic>, CommandError> {
+    let here = std::env::current_dir()?;
+    let root = open_tree(&here.join("PRD.json")).map(|tree| tree.root().to_owned());
+    let root = root.unwrap_or(here);
+    let settings = RunSettings::load(&root, &Flags::default(), &ui::env_var)?;
+    let limit = settings.max_iterations.and_then(|limit| usize::try_from(limit).ok());
+    Ok(limit.filter(|limit| open > *limit).map(|limit| Diagnostic {
+        severity: Severity::Warning,
+        span: None,
+        message: format!(
+            "{open} stories are open, but `max_iterations` is {limit}, so a run stops before the end"
+        ),
+        help: Some("allow more with `ralph run --max-iterations N`".to_owned()),
+    }))
+}

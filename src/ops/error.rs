@@ -1,0 +1,110 @@
+//! Why a command failed, with its exit code.
+
+use std::io;
+
+use crate::agent::AgentError;
+use crate::mock::ScriptError;
+use crate::model::id::StoryId;
+use crate::runner::RunnerError;
+use crate::settings::SettingsError;
+use crate::store::StoreError;
+use crate::store::prd::{EditError, LoadError, WriteError};
+use crate::store::ralph_dir::RalphDirError;
+use crate::workspace::GitError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Backlog(#[from] LoadError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Engine(#[from] RunnerError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error(transparent)]
+    RalphDir(#[from] RalphDirError),
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("cannot read the prompt `{path}`: {source}")]
+    Prompt { path: String, source: io::Error },
+    #[error(
+        "HEAD is detached, so commits would belong to no branch; use `--branch NAME` to create \
+         one here"
+    )]
+    Detached,
+    #[error(
+        "tracked files have uncommitted edits:\n{}\ncommit or stash them, or use `--allow-dirty` \
+         to leave them in place and out of the commits", .0.join("\n")
+    )]
+    Uncommitted(Vec<String>),
+    #[error("no story `{story}` in the backlog{}", hint(.nearest.as_ref()))]
+    NoSuchStory { story: StoryId, nearest: Option<StoryId> },
+    #[error("`{0}` is neither a number from `ralph log` nor a story id")]
+    NeitherNumberNorStory(String),
+    #[error("no work on {0} yet")]
+    NothingOf(StoryId),
+    #[error("{0} is not closed: `passes` is false in the backlog, so there is nothing to revert")]
+    NotClosed(StoryId),
+    #[error(
+        "no commit of {0} on this branch: it was marked by hand; use `ralph mark {0} fail` to \
+         reopen it"
+    )]
+    NoCommitOf(StoryId),
+    #[error("{0}")]
+    Refused(String),
+    #[error("no run is active in this work tree; start one with `ralph run`")]
+    NoRun,
+    #[error("{0} is not available to agents")]
+    NotForAgents(String),
+    #[error(
+        "this repository configures commands or agent permissions that you haven't approved:\n\
+         {0}\napprove them with `ralph trust`, or with `--trust` where nobody can be asked"
+    )]
+    Untrusted(String),
+    #[error(
+        "not approved, so nothing was run; change the files, or approve them with `ralph trust`"
+    )]
+    NotTrusted,
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The reader has gone; not an error.
+    #[error("standard output was closed")]
+    Pipe,
+}
+
+fn hint(nearest: Option<&StoryId>) -> String {
+    nearest.map(|id| format!("; did you mean `{id}`?")).unwrap_or_default()
+}
+
+impl CommandError {
+    /// The journal's bytes are not what was written.
+    pub fn is_damaged_journal(&self) -> bool {
+        match self {
+            Self::Store(error) | Self::Engine(RunnerError::Store(error)) => error.is_damage(),
+            _ => false,
+        }
+    }
+
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Settings(SettingsError::Usage(_)) => 2,
+            Self::NoSuchStory { .. } | Self::Refused(_) => 2,
+            Self::NeitherNumberNorStory(_) => 2,
+            Self::Git(
+                GitError::BadBranchName(_)
+                | GitError::NoSuchNumber { .. }
+                | GitError::NotInKept { .. },
+            ) => 2,
+            _ => 1,
+        }
+    }
+}

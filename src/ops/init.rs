@@ -1,0 +1,171 @@
+//! `ralph init`: files to start from, and gates.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
+
+use serde_json::Value;
+
+use crate::model::text::visible_line;
+use crate::settings::FILE_NAME;
+use crate::ui::{self, UiOptions};
+use crate::workspace::WorkTree;
+
+use super::asking::{Answered, ask};
+use super::error::CommandError;
+use super::place::{now, refuse_agents, store_of};
+use super::print;
+use super::trust::GATE;
+
+const PRD: &str = include_str!("../../PRD.example.json");
+const PROMPT: &str = include_str!("../../PROMPT.md.example");
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// `gates`: commands for ralph.toml; where there are none, a human is offered some.
+pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<u8, CommandError> {
+    make_folder(folder)?;
+    let mut report = String::new();
+    for (name, text) in [("PRD.json", PRD), ("PROMPT.md", PROMPT)] {
+        let path = folder.join(name);
+        let written = write_new(&path, text).map_err(|error| not_written(&path, &error))?;
+        let what = if written { "created" } else { "kept existing" };
+        report.push_str(&format!("{what} {}\n", path.display()));
+    }
+    report.push_str(&set_up(folder, gates, look)?);
+    if !look.quiet {
+        report.push_str("Edit them, then run: ralph check && ralph run --dry-run && ralph run\n");
+        print(&report)?;
+    }
+    Ok(0)
+}
+
+fn make_folder(folder: &Path) -> Result<(), CommandError> {
+    let shown = visible_line(&folder.to_string_lossy());
+    std::fs::create_dir_all(folder).map_err(|error| {
+        // What is there already is no error of `create_dir_all`, unless it is something else.
+        CommandError::Refused(match error.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                format!("`{shown}` is not a folder; name the folder for PRD.json and PROMPT.md")
+            }
+            _ => format!("cannot create the folder `{shown}`: {error}"),
+        })
+    })
+}
+
+fn not_written(path: &Path, error: &io::Error) -> CommandError {
+    let shown = visible_line(&path.to_string_lossy());
+    CommandError::Refused(format!("cannot write `{shown}`: {error}"))
+}
+
+/// False when something is there already.
+fn write_new(path: &Path, text: &str) -> io::Result<bool> {
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes ralph.toml with the gates that the human names or accepts; what there is to say of it.
+fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String, CommandError> {
+    let tree = WorkTree::look(folder).ok();
+    let root = tree.as_ref().map_or(folder, WorkTree::root);
+    let path = root.join(FILE_NAME);
+    if path.exists() && !named.is_empty() {
+        let text = format!("`{}` already exists; add the gates to its `verify`", path.display());
+        return Err(CommandError::Refused(text));
+    }
+    if path.exists() {
+        return Ok(String::new());
+    }
+    let gates = wanted(named, root, look)?;
+    if gates.is_empty() {
+        return Ok(String::new());
+    }
+    refuse_agents("`ralph init` with gates")?;
+    let written = write_new(&path, &settings(&gates))?;
+    if let Some(tree) = tree.filter(|_| written) {
+        let texts = gates.iter().map(|gate| (GATE, gate.as_str()));
+        store_of(&tree).answers()?.trust(now(), texts)?;
+    }
+    Ok(format!("created {} with your gates\n", path.display()))
+}
+
+fn wanted(named: &[String], root: &Path, look: &UiOptions) -> Result<Vec<String>, CommandError> {
+    if !named.is_empty() {
+        return Ok(named.to_vec());
+    }
+    let found = tests_of(root);
+    if found.is_empty() || look.quiet {
+        return Ok(Vec::new());
+    }
+    let (_display, human) = ui::terminal(look);
+    let shown = found.join("\n");
+    match ask(&human, move |human| human.ask_gates(&shown, PATIENCE))? {
+        Answered::Answer(true) => Ok(found),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn settings(gates: &[String]) -> String {
+    // A string of JSON is one of TOML.
+    let line = |gate: &String| format!("    {},\n", Value::from(gate.as_str()));
+    let lines: String = gates.iter().map(line).collect();
+    format!(
+        "# A story is done when its agent says so and all of these pass.\nverify = [\n{lines}]\n"
+    )
+}
+
+/// The test suites that the project seems to have.
+fn tests_of(root: &Path) -> Vec<String> {
+    let has = |name: &str| root.join(name).is_file();
+    let read = |name: &str| fs::read_to_string(PathBuf::from(root).join(name)).unwrap_or_default();
+    let package: Value = serde_json::from_str(&read("package.json")).unwrap_or_default();
+    let makes = read("Makefile").lines().any(|line| line.starts_with("test:"));
+    [
+        (has("Cargo.toml"), "cargo test"),
+        (package["scripts"]["test"].is_string(), "npm test"),
+        (has("go.mod"), "go test ./..."),
+        (has("pytest.ini") || read("pyproject.toml").contains("pytest"), "pytest"),
+        (makes, "make test"),
+    ]
+    .into_iter()
+    .filter(|(found, _)| *found)
+    .map(|(_, command)| command.to_owned())
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_project_shows_its_tests() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(tests_of(folder.path()), [""; 0]);
+        for (name, text) in [
+            ("Cargo.toml", ""),
+            ("package.json", r#"{"scripts": {"test": "jest", "build": "tsc"}}"#),
+            ("go.mod", ""),
+            ("pyproject.toml", "[tool.pytest.ini_options]"),
+            ("Makefile", "all:\n\ttrue\ntest: all\n\ttrue\n"),
+        ] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let all = ["cargo test", "npm test", "go test ./...", "pytest", "make test"];
+        assert_eq!(tests_of(folder.path()), all);
+        fs::write(folder.path().join("package.json"), r#"{"scripts": {"build": "tsc"}}"#).unwrap();
+        assert!(!tests_of(folder.path()).contains(&"npm test".to_owned()));
+    }
+
+    #[test]
+    fn what_is_written_is_what_was_accepted() {
+        let gates = ["a \"b\" \\ 'c'".to_owned(), "plain".to_owned()];
+        let read: toml::Table = toml::from_str(&settings(&gates)).unwrap();
+        let verify: Vec<&str> =
+            read["verify"].as_array().unwrap().iter().map(|gate| gate.as_str().unwrap()).collect();
+        assert_eq!(verify, gates);
+    }
+}

@@ -1,0 +1,189 @@
+//! `ralph status`: the journal's fold and the backlog, for people or as JSON.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use crate::decide::forecast::forecast;
+use crate::model::backlog::{Backlog, Story};
+use crate::model::money::Usd;
+use crate::model::text::{visible, visible_line};
+use crate::model::usage::Usage;
+use crate::report::BreakerState;
+use crate::state::breaker::Phase;
+use crate::state::run::RunState;
+use crate::store::prd::PrdFile;
+use crate::ui;
+
+use super::error::CommandError;
+use super::place::{fold, now, open_tree, place_of, store_of};
+use super::print;
+
+pub fn status(prd: &Path, json: bool) -> Result<u8, CommandError> {
+    let loaded = PrdFile::new(prd).load()?;
+    let tree = open_tree(prd)?;
+    let store = store_of(&tree);
+    let state = fold(&store, &place_of(&tree, prd)?)?;
+    let holder = store.lease_holder();
+    let text = if json {
+        format!("{:#}\n", as_json(&loaded.backlog, &state, holder.as_deref()))
+    } else {
+        as_text(&loaded.backlog, &state, holder.as_deref())
+    };
+    print(&text)?;
+    Ok(0)
+}
+
+/// What a story is right now, in one word. Nothing runs when nobody holds the lock.
+fn word(story: &Story, state: &RunState, locked: bool) -> &'static str {
+    let known = state.story(&story.id);
+    let under_way = state.attempts.at(&story.id).is_some();
+    match known.and_then(|known| known.question()) {
+        _ if story.passes => "passes",
+        _ if story.skipped => "skipped",
+        Some(question) if question.parked => "parked",
+        Some(_) => "asks",
+        None if under_way && locked => "running",
+        None => "open",
+    }
+}
+
+fn run_line(state: &RunState, holder: Option<&str>) -> String {
+    let Some(run) = &state.run else { return "no run yet".to_owned() };
+    let stands = match (&state.ended, holder) {
+        (Some(_), _) => "ended".to_owned(),
+        (None, Some(holder)) => format!("running ({})", visible_line(holder)),
+        (None, None) => "interrupted; `ralph run` resumes it".to_owned(),
+    };
+    let iterations = match state.attempts.iterations {
+        1 => "1 iteration".to_owned(),
+        count => format!("{count} iterations"),
+    };
+    let worked = ui::duration(state.work_time.ms());
+    format!("run {} · {iterations} · {stands} · worked {worked}", ui::short_run(&run.run))
+}
+
+/// What an open run is in for, when nothing comes of its iterations.
+fn errors_line(state: &RunState) -> Option<String> {
+    let phase = &state.breaker.phase;
+    if let (Phase::HalfOpen { why, .. } | Phase::Failed { why }, true) = (phase, state.is_open()) {
+        return Some(format!(
+            "circuit breaker half-open after {}: one more failure stops the run",
+            visible_line(why)
+        ));
+    }
+    match state.failures.errors(u32::MAX) {
+        _ if !state.is_open() => None,
+        0 | 1 => None,
+        count => {
+            Some(format!("{count} errors in a row: {}", first_line(&state.failures.last_error)))
+        }
+    }
+}
+
+fn first_line(text: &str) -> String {
+    visible_line(text.lines().next().unwrap_or_default())
+}
+
+/// What it cost so far, and what is probably to come.
+fn figures(backlog: &Backlog, state: &RunState) -> Option<String> {
+    let spent = state.costs.spent;
+    let spent = (spent > Usd::ZERO).then(|| format!("{spent} spent"));
+    let outlook = forecast(state, backlog.remaining()).filter(|_| state.is_open());
+    let parts: Vec<String> = spent.into_iter().chain(outlook.as_ref().map(ui::to_go)).collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
+}
+
+fn usage(usage: &Usage) -> Value {
+    json!({
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "turns": usage.turns,
+        "tool_calls": usage.tool_calls,
+    })
+}
+
+fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String {
+    let mut text = String::new();
+    let (done, total) = (backlog.done(), backlog.stories.len());
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{} · {done}/{total} complete", visible_line(&backlog.project));
+    let _ = writeln!(text, "{}", run_line(state, holder));
+    if let Some(wait) = state.wait(now()) {
+        let until = ui::day_and_time(wait.until, &TimeZone::system());
+        let _ = writeln!(text, "waiting until {until}: {}", visible_line(&wait.error));
+    }
+    if let Some(errors) = errors_line(state) {
+        let _ = writeln!(text, "{errors}");
+    }
+    if let Some(figures) = figures(backlog, state) {
+        let _ = writeln!(text, "{figures}");
+    }
+    let widest = backlog.stories.iter().map(|story| story.id.as_str().len()).max().unwrap_or(0);
+    for story in &backlog.stories {
+        let word = word(story, state, holder.is_some());
+        let _ = writeln!(text, "  {:widest$}  {word:<8} {}", story.id, visible_line(&story.title));
+    }
+    for (id, question) in state.questions() {
+        let asked = &question.escalation;
+        let _ = writeln!(text, "\n{id} asks: {}", visible_line(&asked.summary));
+        let _ = writeln!(text, "{}", visible(asked.question.trim()));
+        text.push_str("Answer it with `ralph run` in a terminal.\n");
+    }
+    text
+}
+
+fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
+    let stories: Vec<Value> = backlog
+        .stories
+        .iter()
+        .map(|story| {
+            let known = state.story(&story.id);
+            json!({
+                "id": story.id,
+                "title": story.title,
+                "state": word(story, state, holder.is_some()),
+                "attempts": known.map_or(0, |known| known.totals.attempts),
+                "elapsed_ms": known.map_or(0, |known| known.totals.elapsed_ms),
+                "cost_usd": known.and_then(|known| known.totals.usage.cost_usd),
+                "counted_usd": known.map(|known| known.totals.cost).unwrap_or_default(),
+                "usage": usage(&known.map(|known| known.totals.usage.clone()).unwrap_or_default()),
+                "question": known.and_then(|known| known.question()).map(|q| &q.escalation),
+            })
+        })
+        .collect();
+    let wait = state.wait(now()).map(|wait| {
+        let until = Timestamp::from_millisecond(wait.until).unwrap_or(Timestamp::MAX);
+        json!({ "until": until.to_string(), "error": wait.error })
+    });
+    let mut all = Usage::default();
+    state.stories.values().for_each(|story| all.add(&story.totals.usage));
+    json!({
+        "project": backlog.project,
+        "complete": backlog.done(),
+        "remaining": backlog.remaining(),
+        "run": state.run.as_ref().map(|run| &run.run),
+        "running": holder.is_some(),
+        "iterations": state.attempts.iterations,
+        "worked_ms": state.work_time.ms(),
+        "errors_in_a_row": state.failures.errors(u32::MAX),
+        "breaker": BreakerState::from(&state.breaker.phase),
+        "wait": wait,
+        "agent_version": state.agent_version,
+        "model": state.model,
+        "cost_usd": state.cost_usd(),
+        "counted_usd": state.costs.spent,
+        "usage": usage(&all),
+        "forecast": forecast(state, backlog.remaining()).map(|outlook| json!({
+            "cost_usd": outlook.cost,
+            "agent_ms": outlook.time_ms,
+        })),
+        "stop": state.ended,
+        "stories": stories,
+    })
+}

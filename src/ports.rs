@@ -1,0 +1,149 @@
+//! Traits for the display and the human.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::model::backlog::{Backlog, Story};
+use crate::model::event::Recorded;
+use crate::model::question::Answer;
+use crate::model::signals::Escalation;
+use crate::state::run::RunState;
+
+pub use crate::model::notice::{
+    AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Notice, Resumed, SetupNotice,
+    TreeNotice,
+};
+pub use crate::model::wait::Wait;
+
+/// Context for an event.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// After the event: a story that was just closed passes in it.
+    pub backlog: &'a Backlog,
+    /// The state after the event.
+    pub state: &'a RunState,
+}
+
+/// Shows what happens. Never fails the run: what cannot be shown is dropped.
+pub trait Reporter {
+    /// This backlog's events from before this process, oldest first.
+    fn on_earlier(&mut self, _events: &[Recorded]) {}
+    /// An event, right after it was recorded.
+    fn on_event(&mut self, recorded: &Recorded, view: View<'_>);
+    /// For the live line.
+    fn on_activity(&mut self, activity: &Activity);
+    /// The run waits. Called repeatedly; the next event ends it.
+    fn on_wait(&mut self, wait: &Wait);
+    /// Not an event of the run.
+    fn on_notice(&mut self, notice: &Notice);
+}
+
+/// Reports to both.
+pub struct Both<A, B>(pub A, pub B);
+
+impl<A: Reporter, B: Reporter> Reporter for Both<A, B> {
+    fn on_earlier(&mut self, events: &[Recorded]) {
+        self.0.on_earlier(events);
+        self.1.on_earlier(events);
+    }
+
+    fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
+        self.0.on_event(recorded, view);
+        self.1.on_event(recorded, view);
+    }
+
+    fn on_activity(&mut self, activity: &Activity) {
+        self.0.on_activity(activity);
+        self.1.on_activity(activity);
+    }
+
+    fn on_wait(&mut self, wait: &Wait) {
+        self.0.on_wait(wait);
+        self.1.on_wait(wait);
+    }
+
+    fn on_notice(&mut self, notice: &Notice) {
+        self.0.on_notice(notice);
+        self.1.on_notice(notice);
+    }
+}
+
+impl<R: Reporter + ?Sized> Reporter for Box<R> {
+    fn on_earlier(&mut self, events: &[Recorded]) {
+        (**self).on_earlier(events);
+    }
+
+    fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
+        (**self).on_event(recorded, view);
+    }
+
+    fn on_activity(&mut self, activity: &Activity) {
+        (**self).on_activity(activity);
+    }
+
+    fn on_wait(&mut self, wait: &Wait) {
+        (**self).on_wait(wait);
+    }
+
+    fn on_notice(&mut self, notice: &Notice) {
+        (**self).on_notice(notice);
+    }
+}
+
+/// What an attempt is doing right now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// Empty for the baseline.
+    pub attempt: String,
+    pub doing: Doing,
+}
+
+/// Its texts are untrusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// A tool call, a retry, a wait: one short line.
+    Step(String),
+    /// The main agent's text; for `--verbose`.
+    Said(String),
+    /// A gate runs from now on, in milliseconds since the Unix epoch.
+    Checking { at: i64, gate: String },
+}
+
+/// How long a menu may take to release the terminal when its question is withdrawn.
+pub const WITHDRAWAL: Duration = Duration::from_secs(1);
+
+/// A question to show.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub story: Story,
+    pub question: Escalation,
+    /// How long to wait for an answer.
+    pub patience: Duration,
+    /// Set it to withdraw the question: `ask` then returns `NoAnswer` within [`WITHDRAWAL`], unless
+    /// an answer was just given. Other questions are not affected.
+    pub withdrawn: Arc<AtomicBool>,
+}
+
+/// The person at the terminal, if there is one. `ask` and `wait_skipped` block; call them off the
+/// loop. What is reported while a question is open is shown above it.
+pub trait Human: Send + Sync {
+    /// One question at a time: a second call waits for the first to return.
+    fn ask(&self, ask: &Ask) -> Asked;
+    /// How many questions are open now, the one that is shown included.
+    fn open_questions(&self, _count: usize) {}
+    /// During a wait: true when the human skips it. False without a terminal, and soon after the
+    /// wait is `over`.
+    fn wait_skipped(&self, _over: &AtomicBool) -> bool {
+        false
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    Answered(Answer),
+    /// No answer in time, no terminal, or the question was withdrawn.
+    NoAnswer,
+    /// Ctrl-C in the menu.
+    Interrupted,
+}

@@ -1,0 +1,146 @@
+//! The backlog file during a run, which humans and agents may edit at any time.
+
+use std::sync::Arc;
+
+use crate::model::backlog::Backlog;
+use crate::model::id::StoryId;
+use crate::ports::Notice;
+use crate::runner::error::RunnerError;
+use crate::state::marks::Marks;
+use crate::store::prd::{
+    EditError, LoadError, Loaded, Mark, MarkedText, PrdFile, PrdLook, TrackedPrd,
+};
+use crate::text::backlog::Diagnostic;
+
+/// The file, and its last good version.
+pub struct BacklogFile {
+    /// With the marks that are in the file.
+    file: TrackedPrd,
+    /// With the marks that count.
+    backlog: Backlog,
+    warnings: Vec<Diagnostic>,
+    has_other_marks: bool,
+    /// Why the file cannot be used now.
+    problem: Option<String>,
+    ids: Arc<[StoryId]>,
+}
+
+impl BacklogFile {
+    pub fn open(file: PrdFile) -> Result<Self, LoadError> {
+        let (tracked, Loaded { backlog, warnings, .. }) = TrackedPrd::open(file.clone())?;
+        file.check_writable()?;
+        let ids = ids_of(&backlog);
+        Ok(Self { file: tracked, backlog, warnings, has_other_marks: false, problem: None, ids })
+    }
+
+    pub fn current(&self) -> &Backlog {
+        &self.backlog
+    }
+
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// All stories.
+    pub fn ids(&self) -> Arc<[StoryId]> {
+        Arc::clone(&self.ids)
+    }
+
+    /// At the start: takes the marks in the file as they are.
+    pub fn refresh_all(&mut self) -> Option<Notice> {
+        let marks = Marks::of(&self.backlog);
+        let notice = self.refresh(&marks);
+        self.take_up_marks();
+        notice
+    }
+
+    /// If the file's marks differ, the known ones count until their author is clear.
+    pub fn compare_marks(&mut self, known: &Marks) {
+        let wanted = self.backlog.stories.iter().map(|story| pair(known, &story.id));
+        self.has_other_marks = !wanted.eq(self.file.marks().iter().copied());
+        self.show_marks(known);
+    }
+
+    /// Reads changes from disk, except marks; a broken edit keeps the last good version.
+    pub fn refresh(&mut self, known: &Marks) -> Option<Notice> {
+        match self.file.look() {
+            PrdLook::Unchanged => return None,
+            PrdLook::Known => {}
+            PrdLook::Changed(Loaded { backlog, warnings, .. }) => {
+                self.ids = ids_of(&backlog);
+                (self.backlog, self.warnings) = (backlog, warnings);
+                self.compare_marks(known);
+            }
+            PrdLook::Broken(error) => {
+                let problem = error.to_string();
+                if self.problem.as_ref() == Some(&problem) {
+                    return None;
+                }
+                self.problem = Some(problem.clone());
+                return Some(Notice::BacklogBroken { problem });
+            }
+        }
+        self.problem.take().map(|_| Notice::BacklogUsableAgain)
+    }
+
+    /// The marks that count from here on, whatever the file says.
+    pub fn show_marks(&mut self, known: &Marks) {
+        for story in &mut self.backlog.stories {
+            (story.passes, story.skipped) = pair(known, &story.id);
+        }
+    }
+
+    pub fn has_other_marks(&self) -> bool {
+        self.has_other_marks
+    }
+
+    /// The marks in the file are the human's and count.
+    pub fn take_up_marks(&mut self) {
+        self.has_other_marks = false;
+        for (story, marks) in self.backlog.stories.iter_mut().zip(self.file.marks()) {
+            (story.passes, story.skipped) = *marks;
+        }
+    }
+
+    /// The text with a story's mark set.
+    pub fn marked(&mut self, story: &StoryId, mark: Mark) -> Result<MarkedText, EditError> {
+        self.file.marked((self.position(story)?, story), mark)
+    }
+
+    /// Called while an agent runs, to make closing its story faster.
+    pub fn prepare(&mut self, story: &StoryId, mark: Mark) -> Result<(), EditError> {
+        self.file.prepare((self.position(story)?, story), mark)
+    }
+
+    pub fn write(&mut self, marked: MarkedText) -> Result<(), RunnerError> {
+        self.file.write(marked)?;
+        self.take_up_marks();
+        Ok(())
+    }
+
+    /// Sets all marks in the file to the known ones; returns the stories that differed.
+    pub fn put_back_marks(&mut self, known: &Marks) -> Result<Vec<StoryId>, RunnerError> {
+        let (text, touched) = self.file.with_marks(&self.backlog.stories, |id| pair(known, id))?;
+        if !touched.is_empty() {
+            self.write(text)?;
+        }
+        self.has_other_marks = false;
+        Ok(touched)
+    }
+
+    fn position(&self, story: &StoryId) -> Result<usize, EditError> {
+        self.backlog.place(story).ok_or_else(|| EditError::NoSuchStory(story.clone()))
+    }
+}
+
+fn pair(marks: &Marks, id: &StoryId) -> (bool, bool) {
+    (marks.passing.contains(id), marks.skipped.contains(id))
+}
+
+fn ids_of(backlog: &Backlog) -> Arc<[StoryId]> {
+    backlog.stories.iter().map(|story| story.id.clone()).collect()
+}

@@ -1,0 +1,356 @@
+//! Conclusions from ended attempts and gates.
+
+use crate::decide::budget::BudgetCheck;
+use crate::decide::handoff::{HandoffFacts, triggers};
+use crate::decide::judge::{Evidence, is_false_promise, judge};
+use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_content};
+use crate::model::cost::AttemptCost;
+use crate::model::event::{AttemptEnded, AttemptStarted, BranchLoss, Event};
+use crate::model::evidence::{Concern, GateReport, Item};
+use crate::model::handoff::HandoffTrigger;
+use crate::model::id::StoryId;
+use crate::model::memory::LONGEST_KEPT;
+use crate::model::money::Usd;
+use crate::model::outcome::{EndedBy, Outcome};
+use crate::model::signals::AgentSignals;
+use crate::model::text::both_ends;
+use crate::model::verdict::Verdict;
+use crate::ports::{AgentNotice, Notice};
+use crate::runner::dispatcher::Dispatcher;
+use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Inspection, TreeEnd};
+use crate::runner::error::RunnerError;
+use crate::state::story::Stage;
+
+/// The verdict on an attempt, with its signals and concerns.
+struct Judged {
+    signals: AgentSignals,
+    verdict: Verdict,
+    concerns: Vec<Concern>,
+}
+
+impl<E: Effects> Dispatcher<E> {
+    pub(super) fn attempt_ended(&mut self, ended: EndedAttempt) -> Result<(), RunnerError> {
+        let Some(flight) = self.log.state.attempts.get(&ended.attempt) else { return Ok(()) };
+        let start = flight.start.clone();
+        let (attempt, story) = (ended.attempt.clone(), start.story.clone());
+        self.effects.withdraw(&About::Attempt { attempt, story });
+        // If this fails, the next process repairs it first: in the journal the attempt is still in
+        // flight.
+        let inspection = self.effects.inspect(&mut self.log, &start, &ended)?;
+        let mut signals = ended.signals.clone();
+        signals.claims_story |= inspection.ticked && !signals.stages_left;
+        let verdict = self.judge(&ended, &signals, &inspection);
+        let (concerns, trouble) = match (&verdict, &inspection.problem) {
+            (Verdict::Done, None) => match self.effects.concerns(&mut self.log, &start) {
+                Ok(concerns) => (concerns, None),
+                Err(error) => (Vec::new(), Some(error)),
+            },
+            _ => (Vec::new(), None),
+        };
+        self.tell(&ended, &signals);
+        let failed = matches!(verdict, Verdict::Failed { .. });
+        let judged = Judged { signals, verdict, concerns };
+        let events = self.events_of_end(&start, &ended, &inspection, judged);
+        self.record(events)?;
+        self.effects.forget_attempt(&mut self.log, &ended.attempt)?;
+        self.end_is_over();
+        self.warn_over_budget(&ended);
+        if let Some(error) = inspection.problem.or(trouble) {
+            return Err(error);
+        }
+        if failed && inspection.branch_loss.is_none() {
+            self.effects.keep_failed(&mut self.log, &start.story)?;
+        }
+        match ended.tree {
+            TreeEnd::Gone => Ok(()),
+            TreeEnd::Survivors(names) => Err(RunnerError::Survivors(names)),
+            TreeEnd::Unknown => Err(RunnerError::SupervisorLost),
+        }
+    }
+
+    fn judge(&self, ended: &EndedAttempt, signals: &AgentSignals, found: &Inspection) -> Verdict {
+        let remaining = match found.problem {
+            Some(_) => usize::MAX,
+            None => self.log.state.marks.remaining(self.backlog()),
+        };
+        let evidence = Evidence { changed: found.changed, remaining, stray: found.branch_loss };
+        judge(&ended.outcome, signals, evidence)
+    }
+
+    fn events_of_end(
+        &self,
+        start: &AttemptStarted,
+        ended: &EndedAttempt,
+        found: &Inspection,
+        judged: Judged,
+    ) -> Vec<Event> {
+        let Judged { signals, verdict, concerns } = judged;
+        let bill = self.bill(ended);
+        let counted = bill.counted(&ended.usage);
+        let stages = self.stages(&start.story, &ended.outcome, &signals, found.branch_loss);
+        let triggers = self.triggers(&start.story, ended, &verdict, &stages, counted);
+        let plain = self.is_plain_claim(&start.story, !concerns.is_empty());
+        let mut events = vec![Event::AttemptEnded(Box::new(AttemptEnded {
+            attempt: ended.attempt.clone(),
+            story: start.story.clone(),
+            outcome: ended.outcome.clone(),
+            signals,
+            verdict: verdict.clone(),
+            usage: ended.usage.clone(),
+            elapsed_ms: u64::try_from(ended.elapsed.as_millis()).unwrap_or(u64::MAX),
+            head: found.head.clone(),
+            concerns,
+            agent_version: ended.agent_version.clone(),
+            model: ended.model.clone(),
+            traces: found.footprint.clone(),
+            bill,
+            said: last_words(&ended.final_text),
+            context: ended.context,
+            triggers,
+        }))];
+        events.extend(stages);
+        events.extend(follow_up(start, verdict, plain));
+        events.extend(found.branch_loss.map(|loss| way_back(start, loss)));
+        events
+    }
+
+    fn bill(&self, ended: &EndedAttempt) -> AttemptCost {
+        AttemptCost {
+            counted: Some(self.log.state.costs.count(&ended.usage, ended.certainty)),
+            subscription: ended.subscription,
+            models: ended.models.clone(),
+        }
+    }
+
+    /// The stages that an attempt reached, without the last one, which is a claim.
+    fn stages(
+        &self,
+        id: &StoryId,
+        outcome: &Outcome,
+        signals: &AgentSignals,
+        loss: Option<BranchLoss>,
+    ) -> Vec<Event> {
+        if *outcome != Outcome::Completed || loss.is_some() {
+            return Vec::new();
+        }
+        let all = self.config.markers_of(id, self.backlog()).stages;
+        let reached = signals.stages.iter().filter(|stage| Some(*stage) != all.last());
+        let event =
+            |stage: &String| Event::StageReached { story: id.clone(), stage: stage.clone() };
+        reached.map(event).collect()
+    }
+
+    fn triggers(
+        &self,
+        id: &StoryId,
+        ended: &EndedAttempt,
+        verdict: &Verdict,
+        stages: &[Event],
+        cost: Usd,
+    ) -> Vec<HandoffTrigger> {
+        let known = self.log.state.story(id);
+        let failed = matches!(verdict, Verdict::Failed { .. });
+        let errors = known.map_or(0, |known| known.failures()).saturating_add(1);
+        let spent = known.map(|known| known.spent).unwrap_or_default();
+        let budget = BudgetCheck {
+            budgets: &self.config.policy.budgets,
+            costs: &self.log.state.costs,
+            today: self.today,
+            reserved: Usd::ZERO,
+        };
+        triggers(&HandoffFacts {
+            context: ended.context,
+            errors: if failed { errors } else { 0 },
+            spent: budget.share(id, spent, cost),
+            stage_reached: !stages.is_empty(),
+            asked: ended.signals.handoff.is_some() || ended.ended_by == Some(EndedBy::Stuck),
+            elapsed: ended.elapsed,
+            time: Some(self.config.timeouts.iteration),
+        })
+    }
+
+    fn tell(&mut self, ended: &EndedAttempt, signals: &AgentSignals) {
+        let remaining = self.log.state.marks.remaining(self.backlog());
+        if is_false_promise(signals, remaining) {
+            self.log.notice(Notice::FalsePromise { remaining });
+        }
+        if !signals.claims_others.is_empty() {
+            self.log.notice(Notice::OtherClaims { ids: signals.claims_others.clone() });
+        }
+        for (rule, times) in &ended.denied {
+            let (rule, times) = (rule.clone(), *times);
+            self.log.notice(Notice::Agent(AgentNotice::ToolDenied { rule, times }));
+        }
+        if let Some(problem) = &ended.log_problem {
+            let problem = problem.clone();
+            self.log.notice(Notice::Agent(AgentNotice::LogIncomplete { problem }));
+        }
+        if !ended.leftovers.is_empty() && ended.ended_by.is_none() {
+            let names = ended.leftovers.clone();
+            self.log.notice(Notice::Agent(AgentNotice::LeftoversEnded { names }));
+        }
+        if !ended.kept.is_empty() {
+            let names = ended.kept.clone();
+            self.log.notice(Notice::Agent(AgentNotice::ProcessesKept { names }));
+        }
+    }
+
+    /// Only for agents that do not enforce their allowance themselves.
+    fn warn_over_budget(&mut self, ended: &EndedAttempt) {
+        let counted = self.bill(ended).counted(&ended.usage);
+        let limit = self.config.policy.budgets.per_iteration;
+        let limit = limit.filter(|limit| counted > *limit && !self.config.agent_keeps_allowance);
+        if let Some(limit) = limit {
+            let notice = AgentNotice::OverIterationBudget { cost: counted, limit };
+            self.log.notice(Notice::Agent(notice));
+        }
+    }
+
+    pub(super) fn start_gates(&mut self, of: GatesOf) -> Result<(), RunnerError> {
+        match &of {
+            GatesOf::Baseline => self.tasks.baseline = true,
+            GatesOf::Claim { story, .. } => {
+                self.tasks.checking.insert(story.clone());
+            }
+        }
+        self.effects.run_gates(&mut self.log, of)
+    }
+
+    /// None: they were ordered to stop.
+    pub(super) fn gates_ended(
+        &mut self,
+        of: GatesOf,
+        items: Option<Vec<Item>>,
+    ) -> Result<(), RunnerError> {
+        match of {
+            GatesOf::Baseline => {
+                self.tasks.baseline = false;
+                self.end_is_over();
+                let Some(items) = items else { return Ok(()) };
+                let reports: Vec<GateReport> =
+                    items.into_iter().map(|Item::Gate(report)| report).collect();
+                self.record(vec![Event::BaselineTaken { reports }])
+            }
+            GatesOf::Claim { story, attempt } => {
+                self.tasks.checking.remove(&story);
+                self.end_is_over();
+                match items.filter(|_| self.is_claimed(&story, &attempt)) {
+                    Some(items) => self.checked(story, attempt, items),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The human may have decided otherwise during the gates.
+    fn is_claimed(&self, story: &StoryId, attempt: &str) -> bool {
+        let stage = self.log.state.story(story).map(|known| &known.stage);
+        matches!(stage, Some(Stage::Claimed(claim)) if claim.attempt == attempt)
+    }
+
+    fn checked(
+        &mut self,
+        story: StoryId,
+        attempt: String,
+        items: Vec<Item>,
+    ) -> Result<(), RunnerError> {
+        let changed = self.effects.changed_since_base(&self.log, &story)?;
+        let follows = self.weigh(&story, &attempt, &items, changed);
+        let rejected = matches!(follows, Event::ClaimRejected { .. });
+        let checked = Event::ClaimChecked { attempt, story: story.clone(), items };
+        self.record(vec![checked, follows])?;
+        if rejected { self.effects.keep_failed(&mut self.log, &story) } else { Ok(()) }
+    }
+
+    pub(super) fn weigh(
+        &self,
+        id: &StoryId,
+        attempt: &str,
+        items: &[Item],
+        changed: bool,
+    ) -> Event {
+        let known = self.log.state.story(id);
+        let claim = known.and_then(|known| known.stage.claim());
+        let findings = Findings {
+            story: id,
+            items,
+            changed,
+            unfounded: known.map_or(0, |known| known.unfounded),
+            concerns: claim.map_or(&[], |claim| &claim.concerns),
+            first_of_two: self.is_first_of_two(id),
+        };
+        let story = id.clone();
+        match weigh(&findings) {
+            Weighed::Accepted => Event::ClosePlanned { attempt: attempt.to_owned(), story },
+            Weighed::Rejected { error, fingerprint, unfounded } => {
+                Event::ClaimRejected { story, error, fingerprint, unfounded }
+            }
+            Weighed::LookAgain => Event::SecondLookWanted { story },
+            Weighed::Doubtful { question } => Event::QuestionRaised { story, question },
+        }
+    }
+
+    /// It needs no check: no gate applies, and there are no concerns.
+    fn is_plain_claim(&self, id: &StoryId, has_concerns: bool) -> bool {
+        !has_concerns && self.config.is_plain_claim(id, self.backlog(), &self.log.state)
+    }
+
+    fn is_first_of_two(&self, id: &StoryId) -> bool {
+        self.config.is_first_of_two(id, self.backlog(), &self.log.state)
+    }
+
+    /// The next attempt gets the error, or the human is asked.
+    pub(super) fn unfit(
+        &mut self,
+        id: &StoryId,
+        error: &str,
+        beyond_agent: bool,
+    ) -> Result<(), RunnerError> {
+        let refusals = self.log.state.story(id).map_or(0, |known| known.unfit);
+        match weigh_content(id, error, refusals, beyond_agent) {
+            Unfit::Told { error } => self.refuse_close(id.clone(), error, true),
+            Unfit::Asked { question } => {
+                self.record(vec![Event::QuestionRaised { story: id.clone(), question }])
+            }
+        }
+    }
+
+    pub(super) fn refuse_close(
+        &mut self,
+        story: StoryId,
+        error: String,
+        unfit: bool,
+    ) -> Result<(), RunnerError> {
+        self.record(vec![Event::CloseRefused { story: story.clone(), error, unfit }])?;
+        self.effects.keep_failed(&mut self.log, &story)
+    }
+}
+
+/// As much as a prompt can contain.
+fn last_words(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| both_ends(text, LONGEST_KEPT))
+}
+
+/// Plans the roll-back after a lost branch; the work is kept.
+fn way_back(start: &AttemptStarted, loss: BranchLoss) -> Event {
+    let to = start.before().clone();
+    Event::ReturnPlanned { story: start.story.clone(), to, why: loss.into() }
+}
+
+/// A plain claim is decided by the commit itself, which finds out whether anything changed.
+fn follow_up(start: &AttemptStarted, verdict: Verdict, plain: bool) -> Option<Event> {
+    let story = start.story.clone();
+    match verdict {
+        Verdict::Done if !plain => None,
+        Verdict::Done => Some(Event::ClosePlanned { attempt: start.attempt.clone(), story }),
+        Verdict::Escalated { escalation } => {
+            Some(Event::QuestionRaised { story, question: escalation })
+        }
+        Verdict::Progress
+        | Verdict::Failed { .. }
+        | Verdict::NotTheStory { .. }
+        | Verdict::PromptTooLong { .. }
+        | Verdict::Interrupted => None,
+    }
+}

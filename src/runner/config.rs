@@ -1,0 +1,91 @@
+//! The configuration of a run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::decide::gates::Gates;
+use crate::decide::staging;
+use crate::decide::stuck::StuckPolicy;
+use crate::model::backlog::Backlog;
+use crate::model::gate::Gate;
+use crate::model::id::StoryId;
+use crate::model::memory::MemoryLimits;
+use crate::model::policy::{Policy, Timeouts};
+use crate::model::signals::{CompletionMarkers, RunMarkers};
+use crate::state::run::RunState;
+use crate::workspace::Keeping;
+
+pub struct RunConfig {
+    pub policy: Policy,
+    /// The text of PROMPT.md.
+    pub instructions: String,
+    /// Its file, if there is one.
+    pub instructions_file: Option<PathBuf>,
+    /// Completion markers.
+    pub markers: RunMarkers,
+    /// Without a gate, a first claim is sent back for a second look.
+    pub require_two_claims: bool,
+    /// How much memory goes into a prompt.
+    pub memory: MemoryLimits,
+    pub timeouts: Timeouts,
+    /// Steps against stuck agents.
+    pub stuck: StuckPolicy,
+    /// The commands that a claim must pass.
+    pub gates: Gates,
+    /// Patterns of files whose changes need approval.
+    pub protect: Vec<String>,
+    /// What may be committed.
+    pub staging: staging::Rules,
+    /// Run with uncommitted edits.
+    pub allow_dirty: bool,
+    /// ralph.toml's path in the work tree.
+    pub settings_file: PathBuf,
+    /// Bytes of one iteration's log.
+    pub log_limit: u64,
+    /// How long a question waits for an answer.
+    pub answer_patience: Duration,
+    /// The human's own files: never rolled back with an agent's work.
+    pub human_files: Vec<PathBuf>,
+    /// Show the agent's text.
+    pub verbose: bool,
+    /// The backlog's name in commits and in the journal.
+    pub backlog_name: String,
+    /// Its path in the work tree, if it is committed with the work.
+    pub backlog_in_tree: Option<PathBuf>,
+    /// Its unique key in the journal.
+    pub backlog_key: String,
+    /// How many snapshots are kept, and for how long.
+    pub keeping: Keeping,
+    pub branch: Option<String>,
+    /// `--branch` or `branch` was given.
+    pub branch_is_chosen: bool,
+    /// The previous journal was damaged, so this one may lack events.
+    pub journal_was_damaged: bool,
+    /// The agent enforces its allowance itself.
+    pub agent_keeps_allowance: bool,
+}
+
+impl RunConfig {
+    pub fn markers_of(&self, id: &StoryId, backlog: &Backlog) -> CompletionMarkers {
+        let none = CompletionMarkers::default();
+        let now = backlog.story(id).map_or(&none, |story| &story.signs);
+        self.markers.of_story(id, now)
+    }
+
+    /// Each gate that a claim must pass, with the closed story that it is run again for.
+    pub fn gates_due(&self, id: &StoryId, backlog: &Backlog) -> Vec<(Gate, Option<StoryId>)> {
+        let due = self.gates.due(id, backlog);
+        due.into_iter().map(|due| (due.gate.clone(), due.guards.cloned())).collect()
+    }
+
+    /// No gate applies, so a claim without concerns needs no check.
+    pub fn is_plain_claim(&self, id: &StoryId, backlog: &Backlog, state: &RunState) -> bool {
+        self.gates.due(id, backlog).is_empty() && !self.is_first_of_two(id, backlog, state)
+    }
+
+    /// The first of two required claims. With a gate one is enough.
+    pub fn is_first_of_two(&self, id: &StoryId, backlog: &Backlog, state: &RunState) -> bool {
+        let looked_again = state.story(id).is_some_and(|known| known.looked_again);
+        self.require_two_claims && !looked_again && self.gates.due(id, backlog).is_empty()
+    }
+}

@@ -1,0 +1,316 @@
+//! The loop: decide, start, wait, conclude, record.
+//!
+//! It touches no file, process or terminal, so tests and simulations run the same code. There is
+//! one wait, in [`Effects::next`]; everything that takes time is a task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::decide::next::{Action, EndCause, decide};
+use crate::decide::situation::{Observed, Tasks};
+use crate::model::backlog::Backlog;
+use crate::model::budget::SpentToday;
+use crate::model::event::{Cause, Event, StoryClosed};
+use crate::model::id::StoryId;
+use crate::model::outcome::EndedBy;
+use crate::model::stop::StopReason;
+use crate::model::wait::Wait;
+use crate::ports::{AgentNotice, BacklogNotice, Notice};
+use crate::process::Order;
+use crate::runner::RunConfig;
+use crate::runner::effects::{About, Effects, GatesOf, Happened, Integration};
+use crate::runner::error::RunnerError;
+use crate::runner::log::RunLog;
+
+/// This many signals end the process without waiting; the supervisors do the rest.
+const IMPATIENT: u32 = 3;
+/// How long the backlog may be broken while a story waits to be closed.
+const REPAIR_PATIENCE: Duration = Duration::from_mins(10);
+
+/// How a run's process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Stopped(StopReason),
+    /// The run stays open; the next `ralph run` continues it.
+    Interrupted {
+        signal: i32,
+    },
+}
+
+pub struct Dispatcher<E> {
+    pub effects: E,
+    pub log: RunLog,
+    pub config: Arc<RunConfig>,
+    pub(super) tasks: Tasks,
+    /// The first signal, and how many came.
+    interrupted: Option<i32>,
+    signals: u32,
+    /// Since when a decided mark cannot be written.
+    unwritable_since: Option<i64>,
+    /// What was spent today, at the last check.
+    pub(super) today: SpentToday,
+}
+
+/// What follows an action.
+enum Turn {
+    Decide,
+    Wait(Option<Wait>),
+    End(Ending),
+}
+
+impl<E: Effects> Dispatcher<E> {
+    pub fn new(effects: E, log: RunLog, config: Arc<RunConfig>) -> Self {
+        let tasks = Tasks::default();
+        Self {
+            effects,
+            log,
+            config,
+            tasks,
+            interrupted: None,
+            signals: 0,
+            unwritable_since: None,
+            today: SpentToday::default(),
+        }
+    }
+
+    pub async fn run(&mut self) -> Result<Ending, RunnerError> {
+        loop {
+            if let Some(signal) = self.effects.pending_signal().await {
+                self.take_signal(signal);
+            }
+            let wait = match self.start_what_is_due()? {
+                Turn::End(ending) => return Ok(ending),
+                Turn::Decide => continue,
+                Turn::Wait(wait) => wait,
+            };
+            self.tell_wait(wait.as_ref());
+            let most = wait.map(|wait| self.until(&wait));
+            let happened = self.effects.next(&mut self.log, most).await;
+            self.conclude(happened)?;
+        }
+    }
+
+    /// One decision; signals come first.
+    fn start_what_is_due(&mut self) -> Result<Turn, RunnerError> {
+        if let Some(signal) = self.interrupted {
+            return self.interrupt(signal);
+        }
+        self.effects.refresh(&mut self.log)?;
+        self.take_requests()?;
+        let observed = self.observe()?;
+        let backlog = self.effects.backlog();
+        let action = decide(&self.log.state, backlog, &self.config.policy, &observed);
+        self.check_unwritable(&observed)?;
+        self.start(action)
+    }
+
+    fn observe(&mut self) -> Result<Observed, RunnerError> {
+        let seen = self.effects.observe(&mut self.log)?;
+        self.today = seen.today;
+        Ok(Observed {
+            now: self.log.now(),
+            busy_ms: u64::try_from(seen.busy.as_millis()).unwrap_or(u64::MAX),
+            disk: seen.disk,
+            stuck: seen.stuck,
+            today: seen.today,
+            tasks: self.tasks.clone(),
+            backlog_usable: seen.backlog_usable,
+        })
+    }
+
+    fn start(&mut self, action: Action) -> Result<Turn, RunnerError> {
+        match action {
+            Action::Wait(wait) => return Ok(Turn::Wait(wait)),
+            Action::Stop(reason) => {
+                self.withdraw_all();
+                self.record(vec![Event::RunEnded { reason: reason.clone() }])?;
+                return Ok(Turn::End(Ending::Stopped(reason)));
+            }
+            Action::Baseline => self.start_gates(GatesOf::Baseline)?,
+            Action::Check { story, attempt } => {
+                self.start_gates(GatesOf::Claim { story, attempt })?;
+            }
+            Action::Attempt { story, lane } => {
+                self.effects.start_attempt(&mut self.log, &story, lane)?;
+            }
+            Action::Integrate { story, attempt } => self.integrate(story, attempt)?,
+            Action::Raise { story, question } => {
+                self.record(vec![Event::QuestionRaised { story, question }])?;
+            }
+            Action::Ask { story } => self.ask(story),
+            Action::Answer { story, answer } => {
+                self.record(vec![Event::QuestionAnswered { story, answer }])?;
+            }
+            Action::Park { story } => self.record(vec![Event::StoryParked { story }])?,
+            Action::StartOver { story, to } => {
+                self.record(vec![Event::ReturnPlanned { story, to, why: Cause::FreshStart }])?;
+            }
+            Action::RollBack { story } => {
+                let reference = self.effects.roll_back(&mut self.log, &story)?;
+                self.record(vec![Event::Returned { story, reference }])?;
+            }
+            Action::Shelve { story } => self.shelve(story)?,
+            Action::Disown { story } => {
+                self.effects.disown(&mut self.log, &story);
+                self.record(vec![Event::WorkLetGo { story }])?;
+            }
+            Action::Skip { story } => {
+                let commit = self.effects.skip(&mut self.log, &story)?;
+                self.record(vec![Event::StorySkipped { story, commit }])?;
+            }
+            Action::Unstick(due) => self.unstick(&due)?,
+            Action::End(cause) => self.end_everything(cause),
+            Action::OpenBreaker { why, until } => {
+                self.record(vec![Event::BreakerOpened { why, until }])?;
+            }
+            Action::Alert { level } => self.record(vec![Event::BudgetNear { level }])?,
+            Action::Throttle { level, until } => {
+                self.record(vec![Event::Throttled { level, until }])?;
+            }
+        }
+        Ok(Turn::Decide)
+    }
+
+    pub(super) fn conclude(&mut self, happened: Happened) -> Result<(), RunnerError> {
+        match happened {
+            Happened::AttemptEnded(ended) => self.attempt_ended(*ended),
+            Happened::GatesEnded { of, items } => self.gates_ended(of, items?),
+            Happened::Answered { about, asked } => self.answered(about, asked),
+            Happened::WaitSkipped => self.record(vec![Event::WaitCutShort]),
+            Happened::Signal(signal) => {
+                self.take_signal(signal);
+                Ok(())
+            }
+            Happened::Tick => Ok(()),
+            Happened::TaskLost => Err(RunnerError::SupervisorLost),
+        }
+    }
+
+    pub(super) fn record(&mut self, events: Vec<Event>) -> Result<(), RunnerError> {
+        self.log.record(self.effects.backlog(), events)
+    }
+
+    pub(super) fn backlog(&self) -> &Backlog {
+        self.effects.backlog()
+    }
+
+    fn shelve(&mut self, story: StoryId) -> Result<(), RunnerError> {
+        let reference = self.effects.shelve(&mut self.log, &story)?;
+        self.record(vec![Event::WorkSetAside { story, reference }])
+    }
+
+    fn integrate(&mut self, story: StoryId, attempt: String) -> Result<(), RunnerError> {
+        match self.effects.integrate(&mut self.log, &story)? {
+            Integration::Done { commit } => {
+                self.record(vec![Event::StoryClosed(StoryClosed { attempt, story, commit })])
+            }
+            Integration::NothingChanged => {
+                let follows = self.weigh(&story, &attempt, &[], false);
+                self.record(vec![follows])
+            }
+            Integration::Unfit { error, beyond_agent } => self.unfit(&story, &error, beyond_agent),
+            Integration::Refused { error } => self.refuse_close(story, error, false),
+            Integration::Gone => {
+                let gone = BacklogNotice::CompletedButGone { story: story.clone() };
+                self.log.notice(Notice::Backlog(gone));
+                self.shelve(story)
+            }
+            Integration::Conflicting => {
+                let error = "its work conflicts with the branch".to_owned();
+                self.refuse_close(story, error, false)
+            }
+        }
+    }
+
+    /// Waits for a human in the middle of an edit, but not forever.
+    fn check_unwritable(&mut self, observed: &Observed) -> Result<(), RunnerError> {
+        let mut settling = self.log.state.stories.iter().filter(|(_, s)| s.is_being_settled());
+        let waits = settling.next().filter(|_| !observed.backlog_usable);
+        let Some((story, _)) = waits else {
+            self.unwritable_since = None;
+            return Ok(());
+        };
+        let since = *self.unwritable_since.get_or_insert(observed.now);
+        let patience = i64::try_from(REPAIR_PATIENCE.as_millis()).unwrap_or(i64::MAX);
+        if observed.now.saturating_sub(since) < patience {
+            return Ok(());
+        }
+        let problem = self.effects.backlog_problem().unwrap_or_default().to_owned();
+        Err(RunnerError::BacklogBroken { story: story.clone(), problem })
+    }
+
+    fn tell_wait(&mut self, wait: Option<&Wait>) {
+        // While something runs, the display shows that.
+        let wait = wait.filter(|_| self.log.state.attempts.is_idle());
+        self.effects.listen_for_skip(wait.is_some() && self.tasks.asking.is_empty());
+        if let Some(wait) = wait {
+            self.log.reporter.on_wait(wait);
+        }
+    }
+
+    fn until(&self, wait: &Wait) -> Duration {
+        let left = wait.until.saturating_sub(self.log.now());
+        Duration::from_millis(u64::try_from(left).unwrap_or_default())
+    }
+
+    fn end_everything(&mut self, cause: EndCause) {
+        self.tasks.ending = true;
+        self.log.notice(Notice::Agent(match cause {
+            EndCause::RunTime => AgentNotice::EndedForRunTime,
+            EndCause::DiskLow => AgentNotice::EndedForDisk,
+            EndCause::Aborted => AgentNotice::EndedForAbort,
+        }));
+        if cause != EndCause::RunTime {
+            return self.effects.order(Order::Stop);
+        }
+        // What was claimed in time is still checked: gates that were stopped would have to run
+        // again, and their time would not count.
+        for flight in self.log.state.attempts.iter() {
+            self.effects.end_attempt(&flight.start.attempt, EndedBy::Human);
+        }
+    }
+
+    pub(super) fn end_is_over(&mut self) {
+        let runs_gates = self.tasks.baseline || !self.tasks.checking.is_empty();
+        if self.tasks.ending && self.log.state.attempts.is_idle() && !runs_gates {
+            self.tasks.ending = false;
+        }
+    }
+
+    /// The first signal stops everything cleanly, the second kills it.
+    pub(super) fn take_signal(&mut self, signal: i32) {
+        let order = if self.interrupted.is_none() { Order::Stop } else { Order::Kill };
+        self.interrupted.get_or_insert(signal);
+        self.signals += 1;
+        self.withdraw_all();
+        self.effects.order(order);
+    }
+
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted.is_some()
+    }
+
+    fn withdraw_all(&mut self) {
+        for story in &self.tasks.asking {
+            self.effects.withdraw(&About::Story(story.clone()));
+        }
+        for flight in self.log.state.attempts.iter() {
+            let (attempt, story) = (flight.start.attempt.clone(), flight.start.story.clone());
+            self.effects.withdraw(&About::Attempt { attempt, story });
+        }
+    }
+
+    /// Waits for everything that runs, unless there were too many signals.
+    fn interrupt(&mut self, signal: i32) -> Result<Turn, RunnerError> {
+        let runs_gates = self.tasks.baseline || !self.tasks.checking.is_empty();
+        let busy = !self.log.state.attempts.is_idle() || runs_gates;
+        let waits = busy || !self.tasks.asking.is_empty();
+        if waits && self.signals < IMPATIENT {
+            return Ok(Turn::Wait(None));
+        }
+        // Otherwise the next process would take an agent's marks for the human's.
+        self.effects.refresh(&mut self.log)?;
+        self.record(vec![Event::RunInterrupted { signal }])?;
+        Ok(Turn::End(Ending::Interrupted { signal }))
+    }
+}

@@ -1,0 +1,191 @@
+//! Questions, answers, nudges and requests.
+
+use std::time::Duration;
+
+use crate::decide::situation::StuckDue;
+use crate::decide::stuck::{self, HAND_OVER, MORE_TIME, StuckStep};
+use crate::model::event::{AttemptStarted, Event, NudgedBy, StuckEvent};
+use crate::model::id::StoryId;
+use crate::model::outcome::EndedBy;
+use crate::model::question::Answer;
+use crate::model::request::Request;
+use crate::ports::{AgentNotice, Asked, Notice};
+use crate::runner::dispatcher::Dispatcher;
+use crate::runner::effects::{About, Effects};
+use crate::runner::error::RunnerError;
+use crate::runner::interrupts::SIGINT;
+
+impl<E: Effects> Dispatcher<E> {
+    pub(super) fn ask(&mut self, story: StoryId) {
+        let known = self.log.state.story(&story).and_then(|known| known.question().cloned());
+        let Some(question) = known else { return };
+        self.tasks.asking.insert(story.clone());
+        let patience = self.config.answer_patience;
+        let about = About::Story(story.clone());
+        self.effects.ask(about, &story, question.escalation, patience);
+    }
+
+    pub(super) fn answered(&mut self, about: About, asked: Asked) -> Result<(), RunnerError> {
+        if asked == Asked::Interrupted {
+            self.take_signal(SIGINT);
+        }
+        match about {
+            About::Story(story) => {
+                self.tasks.asking.remove(&story);
+                self.story_answered(story, asked)
+            }
+            About::Attempt { attempt, story } => self.stuck_answered(&attempt, story, asked),
+        }
+    }
+
+    fn story_answered(&mut self, story: StoryId, asked: Asked) -> Result<(), RunnerError> {
+        // It may have been answered or settled in another way.
+        if !self.log.state.is_asking(&story) {
+            return Ok(());
+        }
+        match asked {
+            Asked::Answered(answer) => self.record(vec![Event::QuestionAnswered { story, answer }]),
+            Asked::NoAnswer if self.is_interrupted() => Ok(()),
+            Asked::NoAnswer => self.record(vec![Event::StoryParked { story }]),
+            Asked::Interrupted => Ok(()),
+        }
+    }
+
+    pub(super) fn unstick(&mut self, due: &StuckDue) -> Result<(), RunnerError> {
+        let Some(flight) = self.log.state.attempts.get(&due.attempt) else { return Ok(()) };
+        let start = flight.start.clone();
+        let busy = self.effects.busy(&due.attempt);
+        self.effects.stuck_step(&due.attempt, Some(due.step));
+        match due.step {
+            StuckStep::Nudge => {
+                let text = stuck::reminder(&start.story, busy);
+                self.nudge(&start, text, NudgedBy::Driver)
+            }
+            StuckStep::Ask => {
+                let minutes = stuck::minutes(busy);
+                self.stuck(&start.story, StuckEvent::Asked { minutes })?;
+                let question = stuck::question(&self.config.policy.agent, busy);
+                let (attempt, story) = (due.attempt.clone(), start.story.clone());
+                let about = About::Attempt { attempt, story };
+                let patience = self.config.stuck.answer;
+                self.effects.ask(about, &start.story, question, patience);
+                Ok(())
+            }
+            StuckStep::Terminate => {
+                let (attempt, story) = (due.attempt.clone(), start.story.clone());
+                self.effects.withdraw(&About::Attempt { attempt, story });
+                self.terminate(&start, busy)
+            }
+        }
+    }
+
+    /// After the attempt's end, only answers about the story count.
+    fn stuck_answered(
+        &mut self,
+        attempt: &str,
+        story: StoryId,
+        asked: Asked,
+    ) -> Result<(), RunnerError> {
+        let Asked::Answered(answer) = asked else { return Ok(()) };
+        let Some(flight) = self.log.state.attempts.get(attempt) else {
+            return self.answered_late(story, answer);
+        };
+        let (start, busy) = (flight.start.clone(), self.effects.busy(attempt));
+        match answer {
+            Answer::Option { number: MORE_TIME, .. } => {
+                self.stuck(&start.story, StuckEvent::MoreTime)?;
+                self.effects.stuck_step(attempt, None);
+                Ok(())
+            }
+            Answer::Guidance { text } => {
+                self.nudge(&start, text, NudgedBy::Human)?;
+                self.effects.stuck_step(attempt, None);
+                Ok(())
+            }
+            Answer::Option { number: HAND_OVER, .. } | Answer::Retry => {
+                self.terminate(&start, busy)
+            }
+            Answer::Skip | Answer::Abort => {
+                let story = start.story.clone();
+                self.record(vec![Event::QuestionAnswered { story, answer }])?;
+                self.terminate(&start, busy)
+            }
+            // The story is the human's from here on.
+            Answer::Option { .. } | Answer::Accept => {
+                let (story, question) = (start.story.clone(), stuck::given_up(busy));
+                let parked = Event::StoryParked { story: story.clone() };
+                self.record(vec![Event::QuestionRaised { story, question }, parked])?;
+                self.terminate(&start, busy)
+            }
+        }
+    }
+
+    fn answered_late(&mut self, story: StoryId, answer: Answer) -> Result<(), RunnerError> {
+        match answer {
+            Answer::Skip | Answer::Abort | Answer::Guidance { .. } => {
+                self.record(vec![Event::QuestionAnswered { story, answer }])
+            }
+            Answer::Option { .. } | Answer::Accept | Answer::Retry => Ok(()),
+        }
+    }
+
+    fn terminate(&mut self, start: &AttemptStarted, busy: Duration) -> Result<(), RunnerError> {
+        self.stuck(&start.story, StuckEvent::Ended { minutes: stuck::minutes(busy) })?;
+        self.effects.stuck_step(&start.attempt, Some(StuckStep::Terminate));
+        self.effects.end_attempt(&start.attempt, EndedBy::Stuck);
+        Ok(())
+    }
+
+    fn stuck(&mut self, story: &StoryId, step: StuckEvent) -> Result<(), RunnerError> {
+        self.record(vec![Event::Stuck { story: story.clone(), step }])
+    }
+
+    /// Sends the message to the agent, or keeps it for the next one.
+    fn nudge(
+        &mut self,
+        start: &AttemptStarted,
+        text: String,
+        by: NudgedBy,
+    ) -> Result<(), RunnerError> {
+        let delivered = self.effects.takes_messages(&start.attempt);
+        let (story, said) = (start.story.clone(), text.clone());
+        self.record(vec![Event::Nudged { story, text, by, delivered }])?;
+        self.effects.say(&start.attempt, &said);
+        Ok(())
+    }
+
+    pub(super) fn take_requests(&mut self) -> Result<(), RunnerError> {
+        for (number, request) in self.effects.requests()? {
+            if self.take_request(request)? {
+                self.effects.settle_request(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// False: try again later.
+    fn take_request(&mut self, request: Option<Request>) -> Result<bool, RunnerError> {
+        match request {
+            Some(Request::Nudge { text }) => {
+                let starts: Vec<AttemptStarted> =
+                    self.log.state.attempts.iter().map(|flight| flight.start.clone()).collect();
+                for start in &starts {
+                    self.nudge(start, text.clone(), NudgedBy::Human)?;
+                    self.effects.stuck_step(&start.attempt, None);
+                }
+                Ok(!starts.is_empty())
+            }
+            Some(Request::Mark { story, passes, skipped }) => {
+                if self.log.state.is_rolling_back() {
+                    return Ok(false);
+                }
+                self.effects.mark(&mut self.log, &story, passes, skipped)?;
+                Ok(true)
+            }
+            None => {
+                self.log.notice(Notice::Agent(AgentNotice::UnknownRequest));
+                Ok(true)
+            }
+        }
+    }
+}

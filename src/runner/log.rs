@@ -1,0 +1,70 @@
+//! Records events: to the journal, then the state, then the display.
+
+use std::sync::Arc;
+
+use crate::model::backlog::Backlog;
+use crate::model::event::{Event, Recorded};
+use crate::ports::{Notice, Reporter, View};
+use crate::runner::error::RunnerError;
+use crate::state::run::RunState;
+use crate::store::Journal;
+
+/// Milliseconds since the Unix epoch.
+pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+/// What the journal has of a backlog from before this process: read once, and folded once.
+#[derive(Default)]
+pub struct JournalHistory {
+    pub events: Vec<Recorded>,
+    pub state: RunState,
+}
+
+impl JournalHistory {
+    pub fn of(events: Vec<Recorded>) -> Self {
+        Self { state: RunState::of(&events), events }
+    }
+}
+
+pub struct RunLog {
+    pub state: RunState,
+    /// The run's id.
+    pub run: String,
+    pub reporter: Box<dyn Reporter>,
+    journal: Box<dyn Journal>,
+    clock: Clock,
+}
+
+impl RunLog {
+    pub fn new(journal: Box<dyn Journal>, reporter: Box<dyn Reporter>, clock: Clock) -> Self {
+        Self { state: RunState::default(), run: String::new(), reporter, journal, clock }
+    }
+
+    pub fn now(&self) -> i64 {
+        (self.clock)()
+    }
+
+    /// Events from before this process.
+    pub fn replay(&mut self, history: JournalHistory) {
+        self.reporter.on_earlier(&history.events);
+        self.state = history.state;
+    }
+
+    /// `backlog` is the one after the events.
+    pub fn record(&mut self, backlog: &Backlog, events: Vec<Event>) -> Result<(), RunnerError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let at = self.now();
+        self.journal.append(&self.run, at, &events)?;
+        for event in events {
+            let recorded = Recorded { at, event };
+            self.state.apply(&recorded);
+            self.reporter.on_event(&recorded, View { backlog, state: &self.state });
+        }
+        Ok(())
+    }
+
+    pub fn notice(&mut self, notice: Notice) {
+        self.reporter.on_notice(&notice);
+    }
+}

@@ -1,0 +1,179 @@
+//! Gates: commands that a claim must pass, one after the other.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::model::evidence::{GateEnd, GateReport, Item, TAIL};
+use crate::model::gate::{Gate, Run};
+use crate::model::id::StoryId;
+use crate::ports::{Activity, Doing};
+use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
+use crate::process::{Order, ProcessExit, Spec, Supervisor};
+use crate::runner::effects::{GatesOf, Happened};
+use crate::runner::error::RunnerError;
+use crate::runner::log::Clock;
+use crate::runner::task::tail::Tail;
+use crate::runner::task::{Mailbox, Message};
+use crate::text::redact::{Redactor, Rules};
+
+pub struct GatesTask {
+    pub of: GatesOf,
+    /// In this order, each with the closed story that it is run again for, if any.
+    pub due: Vec<(Gate, Option<StoryId>)>,
+    pub supervisor: Supervisor,
+    pub root: PathBuf,
+    /// Set, or removed when None.
+    pub env: Vec<(OsString, Option<OsString>)>,
+    pub stop: watch::Receiver<Option<Order>>,
+    /// Redacts the gates' output.
+    pub secrets: Arc<Rules>,
+    /// The gates' output.
+    pub log: File,
+    pub mailbox: Mailbox,
+    pub clock: Clock,
+}
+
+/// How one process of a gate ended.
+struct Tried {
+    end: SupervisedEnd,
+    timed_out: bool,
+    stopped: bool,
+    tail: Tail,
+}
+
+impl GatesTask {
+    pub async fn run(mut self) -> Happened {
+        let items = self.run_all().await;
+        Happened::GatesEnded { of: self.of, items }
+    }
+
+    /// Until one fails; the baseline runs them all. None: ordered to stop.
+    async fn run_all(&mut self) -> Result<Option<Vec<Item>>, RunnerError> {
+        let mut items = Vec::new();
+        for (gate, guards) in std::mem::take(&mut self.due) {
+            self.tell(&gate).await;
+            let Some(mut report) = self.run_gate(&gate).await? else { return Ok(None) };
+            report.guards = guards;
+            let failed = !report.passed();
+            items.push(Item::Gate(report));
+            if failed && self.of != GatesOf::Baseline {
+                break;
+            }
+        }
+        Ok(Some(items))
+    }
+
+    async fn tell(&self, gate: &Gate) {
+        let attempt = match &self.of {
+            GatesOf::Baseline => String::new(),
+            GatesOf::Claim { attempt, .. } => attempt.clone(),
+        };
+        let doing = Doing::Checking { at: (self.clock)(), gate: gate.to_string() };
+        let _ = self.mailbox.send(Message::Activity(Activity { attempt, doing })).await;
+    }
+
+    /// With its retries.
+    async fn run_gate(&mut self, gate: &Gate) -> Result<Option<GateReport>, RunnerError> {
+        let started = Instant::now();
+        let mut tries = gate.retries + 1;
+        loop {
+            let tried = self.once(gate).await?;
+            if tried.stopped {
+                return Ok(None);
+            }
+            tries -= 1;
+            let end = tried.gate_end();
+            if end != GateEnd::Passed && tries > 0 {
+                continue;
+            }
+            let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let (gate, tail) = (self.shown(gate), tried.tail.text());
+            return Ok(Some(GateReport { gate, guards: None, end, elapsed_ms, tail }));
+        }
+    }
+
+    async fn once(&mut self, gate: &Gate) -> Result<Tried, RunnerError> {
+        let _ = writeln!(self.log, "$ {}", self.shown(gate));
+        let running = self.supervisor.spawn(&self.spec(gate))?;
+        let mut pump = Pump::new(running, self.stop.clone());
+        let redactor = || Redactor::new(Arc::clone(&self.secrets));
+        let (mut output, mut errors) = (redactor(), redactor());
+        let deadline = Deadline { at: Instant::now() + gate.timeout, silence: false };
+        let (mut timed_out, mut stopped) = (false, false);
+        let mut tail = Tail::new(TAIL);
+        loop {
+            match pump.next(deadline).await {
+                Pumped::Output(chunk) => self.hear(&mut output, Some(chunk), &mut tail),
+                Pumped::Errors(chunk) => self.hear(&mut errors, Some(chunk), &mut tail),
+                Pumped::Ordered => stopped = true,
+                Pumped::Due => {
+                    timed_out = true;
+                    pump.order(Order::Stop).await;
+                }
+                Pumped::Over => break,
+            }
+        }
+        self.hear(&mut output, None, &mut tail);
+        self.hear(&mut errors, None, &mut tail);
+        let end = pump.finish().await;
+        match &end.survivors {
+            Some(survivors) if survivors.is_empty() => Ok(Tried { end, timed_out, stopped, tail }),
+            Some(survivors) => Err(RunnerError::GateSurvivors(survivors.clone())),
+            None => Err(RunnerError::GateLost),
+        }
+    }
+
+    /// Redacted, for log, prompt and commit.
+    fn shown(&self, gate: &Gate) -> String {
+        self.secrets.redact(&gate.to_string()).into_owned()
+    }
+
+    fn spec(&self, gate: &Gate) -> Spec {
+        let (program, args) = match &gate.run {
+            Run::Shell(command) => ("/bin/sh".into(), vec!["-c".into(), command.into()]),
+            Run::Program(words) => {
+                let mut words = words.iter().map(OsString::from);
+                (words.next().unwrap_or_default(), words.collect())
+            }
+        };
+        let own = gate.env.iter().map(|(key, value)| (key.into(), Some(value.into())));
+        Spec {
+            program,
+            args,
+            dir: gate.dir.as_ref().map_or_else(|| self.root.clone(), |dir| self.root.join(dir)),
+            env: self.env.iter().cloned().chain(own).collect(),
+            input: Some(PathBuf::from("/dev/null")),
+        }
+    }
+
+    /// No chunk: the end.
+    fn hear(&mut self, redactor: &mut Redactor, chunk: Option<&[u8]>, tail: &mut Tail) {
+        let mut clean = Vec::new();
+        match chunk {
+            Some(chunk) => redactor.push(chunk, &mut clean),
+            None => redactor.finish(&mut clean),
+        }
+        tail.push(&clean);
+        // A full disk must not decide about a claim.
+        let _ = self.log.write_all(&clean);
+    }
+}
+
+impl Tried {
+    fn gate_end(&self) -> GateEnd {
+        match (&self.end.not_started, self.timed_out, self.end.exit) {
+            (Some(error), ..) => GateEnd::NotStarted { error: error.clone() },
+            (_, true, _) => GateEnd::TimedOut,
+            (_, _, Some(ProcessExit::Code(0))) => GateEnd::Passed,
+            (_, _, Some(ProcessExit::Code(code))) => GateEnd::Failed { code },
+            (_, _, Some(ProcessExit::Signal(signal))) => GateEnd::Killed { signal },
+            (_, _, None) => GateEnd::NotStarted { error: "it never ran".to_owned() },
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! How a run begins and ends.
+
+use super::*;
+use crate::model::policy::Limits;
+
+#[test]
+fn the_baseline_comes_first() {
+    let mut run = Run::new(Policy { baseline: true, ..lanes(2) });
+    run.expect(&["baseline"]);
+    assert!(run.tick().is_none());
+    run.expect(&[]);
+    let items = Ok(Some(vec![fake::passed()]));
+    run.then(Happened::GatesEnded { of: GatesOf::Baseline, items });
+    run.expect(&["start A1 in 0", "start B2 in 1"]);
+    assert!(run.dispatcher.log.state.has_baseline);
+}
+
+#[test]
+fn a_baseline_that_was_stopped_is_not_taken() {
+    let mut run = Run::new(floor(Policy { baseline: true, ..lanes(1) }));
+    run.fake().disk_is_low = true;
+    assert!(run.tick().is_none());
+    run.expect(&["baseline", "Stop everything"]);
+    let end = run.are_stopped(GatesOf::Baseline);
+    assert!(matches!(stopped(end), StopReason::DiskLow { .. }));
+    run.expect(&[]);
+    assert!(!run.dispatcher.log.state.has_baseline);
+}
+
+#[test]
+fn a_full_disk_ends_agents_and_gates_before_the_run() {
+    let mut run = Run::of(floor(lanes(2)), &["A", "B"]);
+    run.claims("A1");
+    run.did();
+    run.fake().disk_is_low = true;
+    assert!(run.tick().is_none());
+    run.expect(&["Stop everything"]);
+    assert!(run.are_stopped(Run::gates_of("A", "A1")).is_none(), "B still runs");
+    // What was too little is enough again: what was told to end ends first.
+    run.fake().disk_is_low = false;
+    assert!(run.tick().is_none());
+    run.expect(&[]);
+    run.fake().disk_is_low = true;
+    let end = run.is_ended("B2");
+    assert!(matches!(stopped(end), StopReason::DiskLow { .. }));
+    run.expect(&["withdraw B2"]);
+}
+
+#[test]
+fn a_disk_that_fills_up_again_ends_agents_again() {
+    let mut run = Run::of(floor(lanes(1)), &["A"]);
+    for attempt in ["A1", "A2"] {
+        run.did();
+        run.fake().disk_is_low = true;
+        assert!(run.tick().is_none());
+        run.expect(&["Stop everything"]);
+        run.fake().disk_is_low = false;
+        assert!(run.is_ended(attempt).is_none());
+    }
+}
+
+#[test]
+fn time_that_is_over_ends_agents_and_not_gates() {
+    let limits = Limits { max_run_time: Some(minutes(60)), ..Limits::NONE };
+    let mut run = Run::of(Policy { limits, ..lanes(2) }, &["A", "B"]);
+    run.claims("A1");
+    run.did();
+    run.fake().busy = minutes(61);
+    assert!(run.tick().is_none());
+    run.expect(&["end B2: Human"]);
+    run.is_ended("B2");
+    run.expect(&["withdraw B2"]);
+    let end = run.passes("A", "A1");
+    run.expect(&["integrate A"]);
+    assert!(matches!(stopped(end), StopReason::MaxRunTime { .. }));
+}
+
+#[test]
+fn every_lane_is_filled_and_a_free_one_is_filled_again() {
+    let mut run = Run::new(lanes(2));
+    run.expect(&["start A1 in 0", "start B2 in 1"]);
+    run.claims("B2");
+    run.expect(&["withdraw B2", "gates of B"]);
+    run.passes("B", "B2");
+    run.expect(&["integrate B", "start C3 in 1"]);
+}
+
+#[test]
+fn the_run_ends_when_everything_is_settled() {
+    let mut run = Run::of(lanes(2), &["A", "B"]);
+    run.claims("A1");
+    run.claims("B2");
+    assert!(run.passes("A", "A1").is_none());
+    let end = run.passes("B", "B2");
+    assert_eq!(stopped(end), StopReason::AllDone);
+    assert_eq!(run.last(), Event::RunEnded { reason: StopReason::AllDone });
+}
+
+#[test]
+fn a_task_that_goes_away_is_an_error() {
+    let mut run = Run::new(lanes(1));
+    let end = run.then(Happened::TaskLost);
+    assert!(matches!(end, Some(Err(RunnerError::SupervisorLost))), "{end:?}");
+}

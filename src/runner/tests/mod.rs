@@ -1,0 +1,171 @@
+//! The dispatcher's rules, one by one: no repository, no process, no terminal.
+
+mod ends;
+mod fake;
+mod questions;
+mod signals;
+mod turns;
+
+use std::num::NonZeroU32;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use crate::decide::samples::{attended, backlog, escalation, id, story};
+use crate::model::event::{Event, RunStarted};
+use crate::model::outcome::Outcome;
+use crate::model::policy::Policy;
+use crate::model::question::Answer;
+use crate::model::signals::AgentSignals;
+use crate::model::stop::StopReason;
+use crate::ports::Asked;
+use crate::runner::dispatcher::{Dispatcher, Ending};
+use crate::runner::effects::{About, GatesOf, Happened};
+use crate::runner::error::RunnerError;
+use crate::runner::log::{Clock, RunLog};
+
+use fake::{Fake, Kept, Silent, config, ended};
+
+/// A run that the test goes through turn by turn.
+struct Run {
+    dispatcher: Dispatcher<Fake>,
+    kept: Kept,
+}
+
+/// How a run's process ended, if it did.
+type End = Option<Result<Ending, RunnerError>>;
+
+impl Run {
+    /// A, B and C can be started; a gate decides over every claim.
+    fn new(policy: Policy) -> Self {
+        Self::of(policy, &["A", "B", "C"])
+    }
+
+    fn of(policy: Policy, stories: &[&str]) -> Self {
+        let backlog = backlog(stories.iter().map(|name| story(name)));
+        let config = Arc::new(config(policy));
+        let (fake, kept) = (Fake::new(backlog), Kept::default());
+        let time = Arc::clone(&fake.time);
+        let clock: Clock = Arc::new(move || time.load(Ordering::Relaxed));
+        let mut log = RunLog::new(Box::new(kept.clone()), Box::new(Silent), clock);
+        let started = RunStarted {
+            run: "run".into(),
+            backlog: "PRD.json".into(),
+            project: "p".into(),
+            description: String::new(),
+            agent: "mock".into(),
+            branch: None,
+            allow_dirty: false,
+            carried: vec![],
+        };
+        log.record(&fake.backlog, vec![Event::RunStarted(started)]).unwrap();
+        let mut run = Self { dispatcher: Dispatcher::new(fake, log, config), kept };
+        assert!(run.turn().is_none(), "it ends at once");
+        run
+    }
+
+    fn fake(&mut self) -> &mut Fake {
+        &mut self.dispatcher.effects
+    }
+
+    /// Until nothing can be started and nothing more happened.
+    fn turn(&mut self) -> End {
+        let polled = pin!(self.dispatcher.run()).poll(&mut Context::from_waker(Waker::noop()));
+        match polled {
+            Poll::Ready(end) => Some(end),
+            Poll::Pending => None,
+        }
+    }
+
+    fn then(&mut self, happened: Happened) -> End {
+        self.fake().happens.push_back(happened);
+        self.turn()
+    }
+
+    fn tick(&mut self) -> End {
+        self.then(Happened::Tick)
+    }
+
+    fn later(&mut self, minutes: i64) -> End {
+        self.fake().time.fetch_add(minutes * 60_000, Ordering::Relaxed);
+        self.tick()
+    }
+
+    /// The attempt ends, and claims its story.
+    fn claims(&mut self, attempt: &str) -> End {
+        let claim = AgentSignals { claims_story: true, ..AgentSignals::default() };
+        self.then(ended(attempt, Outcome::Completed, claim))
+    }
+
+    /// The attempt ends with a question.
+    fn asks(&mut self, attempt: &str) -> End {
+        let asks =
+            AgentSignals { escalation: Some(escalation("which?")), ..AgentSignals::default() };
+        self.then(ended(attempt, Outcome::Completed, asks))
+    }
+
+    fn is_ended(&mut self, attempt: &str) -> End {
+        self.then(ended(attempt, Outcome::EndedByUs, AgentSignals::default()))
+    }
+
+    fn gates_of(story: &str, attempt: &str) -> GatesOf {
+        GatesOf::Claim { story: id(story), attempt: attempt.into() }
+    }
+
+    fn passes(&mut self, story: &str, attempt: &str) -> End {
+        let of = Self::gates_of(story, attempt);
+        self.then(Happened::GatesEnded { of, items: Ok(Some(vec![fake::passed()])) })
+    }
+
+    fn are_stopped(&mut self, of: GatesOf) -> End {
+        self.then(Happened::GatesEnded { of, items: Ok(None) })
+    }
+
+    fn answers(&mut self, story: &str, answer: Answer) -> End {
+        let (about, asked) = (About::Story(id(story)), Asked::Answered(answer));
+        self.then(Happened::Answered { about, asked })
+    }
+
+    /// Nobody answers, or the question was withdrawn.
+    fn is_silent(&mut self, story: &str) -> End {
+        let (about, asked) = (About::Story(id(story)), Asked::NoAnswer);
+        self.then(Happened::Answered { about, asked })
+    }
+
+    /// What was done since the last time somebody asked.
+    fn did(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.fake().did)
+    }
+
+    #[track_caller]
+    fn expect(&mut self, expected: &[&str]) {
+        assert_eq!(self.did(), expected);
+    }
+
+    fn last(&self) -> Event {
+        self.kept.events.borrow().last().cloned().unwrap().event
+    }
+}
+
+fn lanes(count: u32) -> Policy {
+    Policy { lanes: NonZeroU32::new(count).unwrap(), ..attended() }
+}
+
+/// With a floor under the free room of the disk.
+fn floor(policy: Policy) -> Policy {
+    Policy { min_free_disk: Some(1000), ..policy }
+}
+
+fn minutes(count: u64) -> Duration {
+    Duration::from_mins(count)
+}
+
+#[track_caller]
+fn stopped(end: End) -> StopReason {
+    match end {
+        Some(Ok(Ending::Stopped(reason))) => reason,
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,147 @@
+//! Questions, and what goes on while they are open.
+
+use super::*;
+use crate::decide::situation::StuckDue;
+use crate::decide::stuck::{MORE_TIME, StuckStep};
+use crate::model::event::StuckEvent;
+use crate::model::evidence::Concern;
+use crate::state::story::Stage;
+
+/// A's claim holds, and a human should look at what it changed.
+fn doubtful(run: &mut Run) {
+    run.fake().concerns = vec![Concern { what: "a test is gone".into(), diff: String::new() }];
+    run.claims("A1");
+    run.passes("A", "A1");
+}
+
+#[test]
+fn a_question_does_not_stop_the_work() {
+    let mut run = Run::new(lanes(1));
+    run.asks("A1");
+    run.expect(&["start A1 in 0", "withdraw A1", "ask about A", "shelve A", "start B2 in 0"]);
+    run.asks("B2");
+    run.expect(&["withdraw B2", "ask about B", "shelve B", "start C3 in 0"]);
+    assert!(run.answers("A", Answer::Retry).is_none());
+    run.expect(&[]);
+    run.claims("C3");
+    run.passes("C", "C3");
+    let done = ["withdraw C3", "gates of C", "integrate C", "start A4 in 0"];
+    run.expect(&done);
+    assert!(run.dispatcher.log.state.is_asking(&id("B")), "the other question is still open");
+}
+
+#[test]
+fn a_shelved_claim_that_is_accepted_waits_for_the_lane() {
+    let mut run = Run::new(lanes(1));
+    doubtful(&mut run);
+    let asked = ["withdraw A1", "gates of A", "ask about A", "shelve A", "start B2 in 0"];
+    assert_eq!(run.did()[1..], asked);
+    assert!(run.answers("A", Answer::Accept).is_none());
+    run.expect(&[]);
+    assert!(run.claims("B2").is_none());
+    run.expect(&["withdraw B2", "gates of B"]);
+    // B is in the lane with a claim of its own, which comes first.
+    run.passes("B", "B2");
+    run.expect(&["integrate B", "integrate A", "start C3 in 0"]);
+}
+
+#[test]
+fn a_claim_that_waits_for_the_first_lane_holds_back_no_other() {
+    let mut run = Run::new(lanes(2));
+    doubtful(&mut run);
+    run.did();
+    // A has left the first lane, where C works now.
+    assert!(run.answers("A", Answer::Accept).is_none());
+    run.claims("B2");
+    run.passes("B", "B2");
+    assert!(run.did().contains(&"integrate B".to_owned()));
+    let stage = &run.dispatcher.log.state.story(&id("A")).unwrap().stage;
+    assert!(matches!(stage, Stage::Accepted { .. }), "{stage:?}");
+}
+
+#[test]
+fn nobody_answers_and_the_question_is_parked() {
+    let mut run = Run::of(lanes(1), &["A"]);
+    run.asks("A1");
+    run.did();
+    let end = run.is_silent("A");
+    assert!(matches!(stopped(end), StopReason::NothingToSelect { .. }));
+    assert!(run.dispatcher.log.state.is_parked(&id("A")));
+}
+
+#[test]
+fn abort_ends_what_runs_and_then_stops() {
+    let mut run = Run::of(lanes(2), &["A", "B"]);
+    run.asks("A1");
+    run.did();
+    assert!(run.answers("A", Answer::Abort).is_none(), "B still runs");
+    run.expect(&["Stop everything"]);
+    assert!(run.tick().is_none());
+    run.expect(&[]);
+    let end = run.is_ended("B2");
+    assert_eq!(stopped(end), StopReason::Aborted);
+    run.expect(&["withdraw B2"]);
+}
+
+fn stuck(run: &mut Run, step: StuckStep) {
+    run.fake().stuck = vec![StuckDue { attempt: "A1".into(), step }];
+    run.tick();
+}
+
+fn about_the_agent(answer: Answer) -> Happened {
+    let about = About::Attempt { attempt: "A1".into(), story: id("A") };
+    Happened::Answered { about, asked: Asked::Answered(answer) }
+}
+
+fn more_time() -> Answer {
+    Answer::Option { number: MORE_TIME, text: "more".into() }
+}
+
+#[test]
+fn a_stuck_agent_is_reminded_asked_about_and_ended() {
+    let mut run = Run::new(lanes(1));
+    run.did();
+    stuck(&mut run, StuckStep::Nudge);
+    assert!(run.did()[0].starts_with("say to A1: This attempt at A"));
+    stuck(&mut run, StuckStep::Ask);
+    run.expect(&["ask about A1"]);
+    run.then(about_the_agent(more_time()));
+    run.expect(&["A1 gets more time"]);
+    stuck(&mut run, StuckStep::Terminate);
+    run.expect(&["withdraw A1", "end A1: Stuck"]);
+    let step = StuckEvent::Ended { minutes: 0 };
+    assert_eq!(run.last(), Event::Stuck { story: id("A"), step });
+}
+
+#[test]
+fn a_late_answer_counts_as_far_as_it_is_about_the_story() {
+    for (answer, counts) in [
+        (more_time(), false),
+        (Answer::Retry, false),
+        (Answer::Guidance { text: "so".into() }, true),
+        (Answer::Skip, true),
+    ] {
+        let mut run = Run::of(lanes(1), &["A", "B"]);
+        stuck(&mut run, StuckStep::Ask);
+        run.asks("A1");
+        run.did();
+        let before = run.kept.events.borrow().len();
+        run.then(about_the_agent(answer.clone()));
+        let events = run.kept.events.borrow();
+        let wanted = Event::QuestionAnswered { story: id("A"), answer: answer.clone() };
+        let is_there = events.iter().skip(before).any(|recorded| recorded.event == wanted);
+        assert_eq!(is_there, counts, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_story_that_is_skipped_during_its_gates_is_skipped_after_them() {
+    let mut run = Run::of(lanes(1), &["A", "B"]);
+    stuck(&mut run, StuckStep::Ask);
+    run.claims("A1");
+    run.did();
+    assert!(run.then(about_the_agent(Answer::Skip)).is_none());
+    run.expect(&[]);
+    run.passes("A", "A1");
+    run.expect(&["shelve A", "skip A", "start B2 in 0"]);
+}

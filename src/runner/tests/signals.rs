@@ -1,0 +1,123 @@
+//! Signals, whatever the run is doing.
+
+use super::*;
+use crate::decide::situation::StuckDue;
+use crate::decide::stuck::StuckStep;
+use crate::model::wait::WaitFor;
+use crate::state::story::Stage;
+
+const INT: i32 = 2;
+
+#[track_caller]
+fn interrupted(run: &Run, end: End) {
+    assert!(matches!(end, Some(Ok(Ending::Interrupted { signal: INT }))), "{end:?}");
+    assert_eq!(run.last(), Event::RunInterrupted { signal: INT });
+}
+
+#[test]
+fn a_signal_ends_an_attempt_first() {
+    let mut run = Run::new(lanes(1));
+    run.expect(&["start A1 in 0"]);
+    assert!(run.then(Happened::Signal(INT)).is_none(), "the agent still runs");
+    run.expect(&["withdraw A1", "Stop everything"]);
+    let end = run.is_ended("A1");
+    interrupted(&run, end);
+    run.expect(&["withdraw A1"]);
+    assert!(run.dispatcher.log.state.is_open());
+}
+
+#[test]
+fn a_signal_during_gates_leaves_the_claim_to_the_next_process() {
+    let mut run = Run::new(lanes(1));
+    run.claims("A1");
+    assert!(run.then(Happened::Signal(INT)).is_none(), "the gates still run");
+    assert!(run.did().contains(&"Stop everything".to_owned()));
+    let end = run.are_stopped(Run::gates_of("A", "A1"));
+    interrupted(&run, end);
+    run.expect(&[]);
+    let stage = &run.dispatcher.log.state.story(&id("A")).unwrap().stage;
+    assert!(matches!(stage, Stage::Claimed(_)), "{stage:?}");
+}
+
+#[test]
+fn a_signal_during_a_question_leaves_it_open() {
+    let mut run = Run::of(lanes(1), &["A"]);
+    run.asks("A1");
+    run.did();
+    assert!(run.then(Happened::Signal(INT)).is_none(), "the menu is still there");
+    run.expect(&["withdraw A", "Stop everything"]);
+    let end = run.is_silent("A");
+    interrupted(&run, end);
+    let state = &run.dispatcher.log.state;
+    assert!(state.is_asking(&id("A")) && !state.is_parked(&id("A")), "it is asked again");
+}
+
+#[test]
+fn an_answer_that_comes_with_a_signal_counts() {
+    let mut run = Run::of(lanes(1), &["A"]);
+    run.asks("A1");
+    run.then(Happened::Signal(INT));
+    let end = run.answers("A", Answer::Retry);
+    interrupted(&run, end);
+    assert!(!run.dispatcher.log.state.is_asking(&id("A")));
+}
+
+#[test]
+fn control_c_in_a_menu_is_a_signal() {
+    let mut run = Run::of(lanes(1), &["A"]);
+    run.asks("A1");
+    let (about, asked) = (About::Story(id("A")), Asked::Interrupted);
+    let end = run.then(Happened::Answered { about, asked });
+    interrupted(&run, end);
+    assert!(run.dispatcher.log.state.is_asking(&id("A")));
+}
+
+#[test]
+fn a_signal_ends_a_wait_at_once() {
+    let mut run = Run::new(lanes(1));
+    let down = Outcome::Overloaded { detail: "529".into() };
+    run.then(ended("A1", down, AgentSignals::default()));
+    let wait = run.dispatcher.log.state.wait(run.dispatcher.log.now()).unwrap();
+    assert_eq!(wait.what, WaitFor::Service);
+    assert!(run.fake().waits.is_some());
+    let end = run.then(Happened::Signal(INT));
+    interrupted(&run, end);
+}
+
+#[test]
+fn a_signal_during_a_stuck_question_ends_its_attempt_first() {
+    let mut run = Run::new(lanes(1));
+    run.fake().stuck = vec![StuckDue { attempt: "A1".into(), step: StuckStep::Ask }];
+    run.tick();
+    run.expect(&["start A1 in 0", "ask about A1"]);
+    assert!(run.then(Happened::Signal(INT)).is_none());
+    run.expect(&["withdraw A1", "Stop everything"]);
+    let end = run.is_ended("A1");
+    interrupted(&run, end);
+}
+
+#[test]
+fn nothing_is_started_after_a_signal() {
+    let mut run = Run::new(lanes(2));
+    run.expect(&["start A1 in 0", "start B2 in 1"]);
+    run.then(Happened::Signal(INT));
+    run.did();
+    assert!(run.claims("A1").is_none(), "B still runs");
+    run.expect(&["withdraw A1"]);
+    let end = run.is_ended("B2");
+    interrupted(&run, end);
+    run.expect(&["withdraw B2"]);
+}
+
+#[test]
+fn the_second_signal_kills_and_the_third_leaves_at_once() {
+    let mut run = Run::new(lanes(1));
+    run.did();
+    assert!(run.then(Happened::Signal(INT)).is_none());
+    run.expect(&["withdraw A1", "Stop everything"]);
+    assert!(run.then(Happened::Signal(15)).is_none());
+    run.expect(&["withdraw A1", "Kill everything"]);
+    let end = run.then(Happened::Signal(15));
+    interrupted(&run, end);
+    assert!(!run.dispatcher.log.state.attempts.is_idle(), "the next process sees to it");
+}

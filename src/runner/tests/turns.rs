@@ -1,0 +1,166 @@
+//! What is taken up on every turn, whatever the run waits for.
+
+use super::*;
+use crate::decide::situation::StuckDue;
+use crate::decide::stuck::StuckStep;
+use crate::model::policy::Limits;
+use crate::model::request::Request;
+
+/// A run with one lane, and what it waits for.
+fn waiting_for(what: &str, policy: Policy) -> Run {
+    let mut run = Run::of(policy, &["A", "B"]);
+    let down = Outcome::Overloaded { detail: "529".into() };
+    match what {
+        "gates" => run.claims("A1"),
+        // Both stories ask, so that nothing runs.
+        "a question" => {
+            run.asks("A1");
+            run.asks("B2")
+        }
+        "a wait" => run.then(ended("A1", down, AgentSignals::default())),
+        "a stuck question" => {
+            run.fake().stuck = vec![StuckDue { attempt: "A1".into(), step: StuckStep::Ask }];
+            run.tick()
+        }
+        other => panic!("{other}"),
+    };
+    run.did();
+    run
+}
+
+const EACH: [&str; 4] = ["gates", "a question", "a wait", "a stuck question"];
+
+fn mark(story: &str) -> Request {
+    Request::Mark { story: id(story), passes: true, skipped: false }
+}
+
+#[test]
+fn a_mark_is_taken_up_at_once() {
+    for what in EACH {
+        let mut run = waiting_for(what, lanes(1));
+        run.fake().requests = vec![(7, Some(mark("B")))];
+        assert!(run.tick().is_none(), "{what}");
+        assert_eq!(run.did()[0], "mark B", "{what}");
+        assert_eq!(run.fake().requests, [], "{what}");
+    }
+}
+
+#[test]
+fn a_message_reaches_the_agent_that_runs_or_waits_for_one() {
+    for what in EACH {
+        let mut run = waiting_for(what, lanes(1));
+        run.fake().requests = vec![(7, Some(Request::Nudge { text: "hurry".into() }))];
+        assert!(run.tick().is_none(), "{what}");
+        let runs = what == "a stuck question";
+        let said = ["say to A1: hurry", "A1 gets more time"];
+        run.expect(if runs { &said } else { &[] });
+        assert_eq!(run.fake().requests.is_empty(), runs, "{what}");
+    }
+}
+
+#[test]
+fn a_request_of_a_newer_ralph_is_not_kept_for_ever() {
+    let mut run = Run::new(lanes(1));
+    run.fake().requests = vec![(7, None)];
+    run.tick();
+    assert_eq!(run.fake().requests, []);
+}
+
+#[test]
+fn an_edit_of_the_backlog_is_taken_up_at_once() {
+    for what in EACH {
+        let mut run = waiting_for(what, lanes(2));
+        // Their own lanes keep A and B; C can begin where nothing holds it back.
+        run.did();
+        let mut stories = run.fake().backlog.stories.clone();
+        stories.push(story("C"));
+        run.fake().backlog = backlog(stories);
+        run.tick();
+        let starts = run.did().iter().any(|one| one.starts_with("start C"));
+        assert_eq!(starts, what == "a question", "{what}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_seen_at_once() {
+    for (what, ends) in [("gates", true), ("a stuck question", true), ("a question", false)] {
+        let mut run = waiting_for(what, floor(lanes(1)));
+        run.fake().disk_is_low = true;
+        let end = run.tick();
+        if ends {
+            assert!(end.is_none(), "{what}");
+            run.expect(&["Stop everything"]);
+        } else {
+            assert!(matches!(stopped(end), StopReason::DiskLow { .. }), "{what}");
+            run.expect(&["withdraw A", "withdraw B"]);
+        }
+    }
+}
+
+#[test]
+fn time_that_is_over_is_seen_at_once() {
+    for (what, ends) in [("gates", &[][..]), ("a stuck question", &["end A1: Human"])] {
+        let limits = Limits { max_run_time: Some(minutes(60)), ..Limits::NONE };
+        let mut run = waiting_for(what, Policy { limits, ..lanes(1) });
+        run.fake().busy = minutes(61);
+        assert!(run.tick().is_none(), "{what}");
+        run.expect(ends);
+    }
+}
+
+#[test]
+fn a_wait_ends_when_it_is_over_or_skipped() {
+    let mut run = waiting_for("a wait", lanes(1));
+    assert_eq!(run.fake().waits, Some(Duration::from_secs(2)));
+    run.expect(&[]);
+    run.later(1);
+    run.expect(&["start A2 in 0"]);
+    let mut run = waiting_for("a wait", lanes(1));
+    run.then(Happened::WaitSkipped);
+    run.expect(&["start A2 in 0"]);
+}
+
+#[test]
+fn a_broken_backlog_holds_back_a_close() {
+    let mut run = waiting_for("gates", lanes(1));
+    run.fake().problem = Some("a comma is missing".into());
+    assert!(run.passes("A", "A1").is_none());
+    assert!(run.later(9).is_none());
+    run.expect(&[]);
+    run.fake().problem = None;
+    assert!(run.tick().is_none());
+    run.expect(&["integrate A", "start B2 in 0"]);
+}
+
+#[test]
+fn a_backlog_that_stays_broken_ends_the_run_and_keeps_the_close() {
+    let mut run = waiting_for("gates", lanes(1));
+    run.fake().problem = Some("a comma is missing".into());
+    assert!(run.passes("A", "A1").is_none());
+    assert!(run.later(9).is_none());
+    let end = run.later(1);
+    let Some(Err(RunnerError::BacklogBroken { story, problem })) = end else {
+        panic!("{end:?}");
+    };
+    assert_eq!((story, problem.as_str()), (id("A"), "a comma is missing"));
+    assert!(run.dispatcher.log.state.is_open());
+    run.expect(&[]);
+}
+
+#[test]
+fn a_backlog_that_was_mended_has_its_patience_again() {
+    let mut run = waiting_for("gates", lanes(1));
+    run.fake().problem = Some("a comma is missing".into());
+    // Nothing waits for it yet.
+    assert!(run.later(9).is_none());
+    assert!(run.passes("A", "A1").is_none());
+    assert!(run.later(9).is_none());
+    run.fake().problem = None;
+    assert!(run.tick().is_none());
+    run.expect(&["integrate A", "start B2 in 0"]);
+    run.claims("B2");
+    run.fake().problem = Some("a comma is missing".into());
+    assert!(run.passes("B", "B2").is_none());
+    assert!(run.later(9).is_none());
+    assert!(run.later(1).is_some());
+}

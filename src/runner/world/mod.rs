@@ -1,0 +1,370 @@
+//! The real effects: work tree, processes, files, human.
+
+mod attempt;
+mod concerns;
+mod inspect;
+mod integrate;
+mod marks;
+pub mod money;
+mod observe;
+pub mod prompt;
+mod recovery;
+mod shelve;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep};
+
+use crate::agent::{Backend, GIT_PLACES};
+use crate::decide::situation::FreeDisk;
+use crate::decide::stuck::StuckStep;
+use crate::model::backlog::Backlog;
+use crate::model::budget::SpentToday;
+use crate::model::event::{AttemptStarted, Base, Event};
+use crate::model::evidence::Concern;
+use crate::model::id::StoryId;
+use crate::model::lane::LaneId;
+use crate::model::outcome::EndedBy;
+use crate::model::request::Request;
+use crate::model::signals::Escalation;
+use crate::ports::{Ask, Human};
+use crate::process::sweep::RUN_ID;
+use crate::process::{Order, Supervisor};
+use crate::runner::backlog::BacklogFile;
+use crate::runner::config::RunConfig;
+use crate::runner::effects::{
+    About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, Sighting,
+};
+use crate::runner::error::RunnerError;
+use crate::runner::interrupts::Interrupts;
+use crate::runner::log::{Clock, RunLog};
+use crate::runner::task::gates::GatesTask;
+use crate::runner::task::question::{OpenQuestion, QuestionTask};
+use crate::runner::task::skip_wait::SkipWait;
+use crate::runner::task::{self, Mailbox, Message};
+use crate::store::files::append_private;
+use crate::store::ralph_dir::RalphDir;
+use crate::store::{PendingRequest, Requests};
+use crate::text::redact::Rules;
+use crate::workspace::WorkTree;
+use attempt::RunningAttempt;
+use money::CostBooks;
+
+/// How often requests, files, the disk and the clock are checked.
+const LOOK: Duration = Duration::from_millis(250);
+/// Queued activities.
+const ACTIVITIES: usize = 64;
+
+/// The parts of a run, wired by the command.
+pub struct Env {
+    pub backlog: BacklogFile,
+    pub tree: WorkTree,
+    pub ralph_dir: RalphDir,
+    pub requests: Requests,
+    pub agent: Arc<dyn Backend>,
+    pub supervisor: Supervisor,
+    /// Redacts output of agents and gates.
+    pub secrets: Arc<Rules>,
+    pub human: Arc<dyn Human>,
+    pub costs: CostBooks,
+    pub clock: Clock,
+    /// Makes the ids of runs and attempts.
+    pub new_id: fn() -> String,
+}
+
+pub struct World {
+    env: Env,
+    config: Arc<RunConfig>,
+    interrupts: Interrupts,
+    mailbox: Mailbox,
+    messages: mpsc::Receiver<Message>,
+    running: HashMap<String, RunningAttempt>,
+    /// Orders to running gates, and their start.
+    gates: Vec<(GatesOf, watch::Sender<Option<Order>>, Instant)>,
+    questions: Vec<(About, OpenQuestion)>,
+    skip_wait: Option<SkipWait>,
+    /// Differing marks in the file were set by an agent.
+    marks_are_suspect: bool,
+    /// Stories that were being settled when this process began: their commits may exist already.
+    unconfirmed: BTreeSet<StoryId>,
+    /// The free space when agents were ended because of it.
+    disk_was_low: Option<FreeDisk>,
+    /// What was spent today, at the last check.
+    today: SpentToday,
+    /// Files reported as left out of a commit.
+    told_left_out: BTreeSet<PathBuf>,
+    /// The tree after the last close: the next story's base, without a scan.
+    known_base: Option<Base>,
+}
+
+impl World {
+    pub fn new(env: Env, config: Arc<RunConfig>, interrupts: Interrupts) -> Self {
+        let (mailbox, messages) = mpsc::channel(ACTIVITIES);
+        Self {
+            env,
+            config,
+            interrupts,
+            mailbox,
+            messages,
+            running: HashMap::new(),
+            gates: Vec::new(),
+            questions: Vec::new(),
+            skip_wait: None,
+            marks_are_suspect: false,
+            unconfirmed: BTreeSet::new(),
+            disk_was_low: None,
+            today: SpentToday::default(),
+            told_left_out: BTreeSet::new(),
+            known_base: None,
+        }
+    }
+
+    fn record(&self, log: &mut RunLog, event: Event) -> Result<(), RunnerError> {
+        log.record(self.env.backlog.current(), vec![event])
+    }
+
+    fn forget(&mut self, happened: &Happened) {
+        match happened {
+            Happened::GatesEnded { of, .. } => self.gates.retain(|(running, ..)| running != of),
+            Happened::Answered { about, .. } => {
+                self.questions.retain(|(open, _)| open != about);
+                self.env.human.open_questions(self.questions.len());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Effects for World {
+    fn backlog(&self) -> &Backlog {
+        self.env.backlog.current()
+    }
+
+    fn backlog_problem(&self) -> Option<&str> {
+        self.env.backlog.problem()
+    }
+
+    fn refresh(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+        self.refresh_backlog(log);
+        self.settle_marks(log)
+    }
+
+    fn observe(&mut self, log: &mut RunLog) -> Result<Sighting, RunnerError> {
+        self.look_around(log)
+    }
+
+    async fn pending_signal(&mut self) -> Option<i32> {
+        // A signal during work on the repository arrives only when the loop yields: once for the
+        // driver, once for the task that forwards it.
+        yield_now().await;
+        yield_now().await;
+        self.interrupts.try_next()
+    }
+
+    async fn next(&mut self, log: &mut RunLog, most: Option<Duration>) -> Happened {
+        let tick = sleep(most.map_or(LOOK, |most| most.min(LOOK)));
+        tokio::pin!(tick);
+        let happened = loop {
+            let skipped = async {
+                match &mut self.skip_wait {
+                    Some(wait) => wait.skipped().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                signal = self.interrupts.next() => break Happened::Signal(signal),
+                Some(message) = self.messages.recv() => match message {
+                    Message::Activity(activity) => log.reporter.on_activity(&activity),
+                    Message::Happened(happened) => break happened,
+                },
+                () = skipped => break Happened::WaitSkipped,
+                () = &mut tick => break Happened::Tick,
+            }
+        };
+        self.forget(&happened);
+        happened
+    }
+
+    fn start_attempt(
+        &mut self,
+        log: &mut RunLog,
+        story: &StoryId,
+        lane: LaneId,
+    ) -> Result<(), RunnerError> {
+        self.begin_attempt(log, story, lane)
+    }
+
+    fn inspect(
+        &mut self,
+        log: &mut RunLog,
+        start: &AttemptStarted,
+        ended: &EndedAttempt,
+    ) -> Result<Inspection, RunnerError> {
+        self.inspect_lane(log, start, ended)
+    }
+
+    fn concerns(
+        &mut self,
+        log: &mut RunLog,
+        start: &AttemptStarted,
+    ) -> Result<Vec<Concern>, RunnerError> {
+        self.concerns_about(log, start)
+    }
+
+    fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<(), RunnerError> {
+        self.running.remove(attempt);
+        self.tell_user_books(log)
+    }
+
+    fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<(), RunnerError> {
+        let (due, story, iteration) = match &of {
+            GatesOf::Baseline => {
+                let all = self.config.gates.all.iter().map(|gate| (gate.clone(), None));
+                (all.collect(), None, 0)
+            }
+            GatesOf::Claim { story, .. } => {
+                let due = self.config.gates_due(story, self.env.backlog.current());
+                let known = log.state.story(story);
+                (due, Some(story.clone()), known.map_or(0, |known| known.iteration))
+            }
+        };
+        let page = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
+        let mut env: Vec<_> = GIT_PLACES.iter().map(|name| (name.into(), None)).collect();
+        env.push((RUN_ID.into(), Some(log.run.clone().into())));
+        env.push(("RALPH_ITERATION".into(), Some(iteration.to_string().into())));
+        env.extend(story.map(|story| ("RALPH_STORY".into(), Some(story.to_string().into()))));
+        let (orders, stop) = watch::channel(None);
+        self.gates.push((of.clone(), orders, Instant::now()));
+        let task = GatesTask {
+            of,
+            due,
+            supervisor: self.env.supervisor.clone(),
+            root: self.env.tree.root().to_owned(),
+            env,
+            stop,
+            secrets: Arc::clone(&self.env.secrets),
+            log: append_private(&page)?,
+            mailbox: self.mailbox.clone(),
+            clock: Arc::clone(&self.env.clock),
+        };
+        task::spawn(&self.mailbox, task.run());
+        Ok(())
+    }
+
+    fn changed_since_base(&mut self, log: &RunLog, story: &StoryId) -> Result<bool, RunnerError> {
+        match log.state.story(story).and_then(|known| known.base()) {
+            Some(base) => Ok(self.env.tree.changed_since(base)?),
+            None => Ok(true),
+        }
+    }
+
+    fn keep_failed(&mut self, log: &mut RunLog, story: &StoryId) -> Result<(), RunnerError> {
+        self.keep_attempt(log, story)
+    }
+
+    fn integrate(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Integration, RunnerError> {
+        self.close(log, story)
+    }
+
+    fn skip(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError> {
+        self.skip_story(log, story)
+    }
+
+    fn shelve(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError> {
+        self.shelve_work(log, story)
+    }
+
+    fn roll_back(
+        &mut self,
+        log: &mut RunLog,
+        story: &StoryId,
+    ) -> Result<Option<String>, RunnerError> {
+        self.roll_back_work(log, story)
+    }
+
+    fn disown(&mut self, log: &mut RunLog, story: &StoryId) {
+        self.disown_work(log, story);
+    }
+
+    fn mark(
+        &mut self,
+        log: &mut RunLog,
+        story: &StoryId,
+        passes: bool,
+        skipped: bool,
+    ) -> Result<(), RunnerError> {
+        self.set_marks(log, story, passes, skipped)
+    }
+
+    fn ask(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration) {
+        let Some(story) = self.env.backlog.current().story(story).cloned() else { return };
+        let withdrawn = Arc::new(AtomicBool::new(false));
+        let ask = Ask { story, question, patience, withdrawn };
+        let human = Arc::clone(&self.env.human);
+        let (open, task) = QuestionTask::new(about.clone(), ask, human);
+        self.questions.push((about, open));
+        self.env.human.open_questions(self.questions.len());
+        task::spawn(&self.mailbox, task.run());
+    }
+
+    fn withdraw(&mut self, about: &About) {
+        let open = self.questions.iter().filter(|(open, _)| open == about);
+        open.for_each(|(_, question)| question.withdraw());
+    }
+
+    fn takes_messages(&self, attempt: &str) -> bool {
+        self.running.get(attempt).is_some_and(|running| running.takes_messages)
+    }
+
+    fn say(&mut self, attempt: &str, text: &str) {
+        if let Some(running) = self.running.get(attempt) {
+            running.say(text);
+        }
+    }
+
+    fn end_attempt(&mut self, attempt: &str, why: EndedBy) {
+        if let Some(running) = self.running.get(attempt) {
+            running.end(why);
+        }
+    }
+
+    fn stuck_step(&mut self, attempt: &str, step: Option<StuckStep>) {
+        if let Some(running) = self.running.get_mut(attempt) {
+            running.stuck_step(step);
+        }
+    }
+
+    fn busy(&self, attempt: &str) -> Duration {
+        self.running.get(attempt).map(RunningAttempt::busy).unwrap_or_default()
+    }
+
+    fn order(&mut self, order: Order) {
+        let attempts = self.running.values().map(|running| &running.stop);
+        for stop in attempts.chain(self.gates.iter().map(|(_, stop, _)| stop)) {
+            stop.send_replace(Some(order));
+        }
+    }
+
+    fn listen_for_skip(&mut self, on: bool) {
+        if !on {
+            self.skip_wait = None;
+        } else if self.skip_wait.is_none() {
+            self.skip_wait = Some(SkipWait::listen(Arc::clone(&self.env.human)));
+        }
+    }
+
+    fn requests(&mut self) -> Result<Vec<(i64, Option<Request>)>, RunnerError> {
+        let pending = self.env.requests.pending()?.into_iter();
+        Ok(pending.map(|PendingRequest { number, request }| (number, request)).collect())
+    }
+
+    fn settle_request(&mut self, number: i64) -> Result<(), RunnerError> {
+        Ok(self.env.requests.settle(number)?)
+    }
+}

@@ -1,0 +1,117 @@
+//! Prompts and scratchpads.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::agent::StreamReader;
+use crate::decide::prompt::{Briefing, CONTRACT, Layer};
+use crate::model::backlog::Story;
+use crate::model::event::Base;
+use crate::model::id::StoryId;
+use crate::model::lane::LaneId;
+use crate::model::signals::CompletionMarkers;
+use crate::ports::{AgentNotice, Notice};
+use crate::runner::log::RunLog;
+use crate::state::run::RunState;
+use crate::store::ralph_dir::RalphDir;
+use crate::store::scratchpad::{self, ScratchpadError};
+use crate::text::redact::Rules;
+use crate::workspace::hash;
+
+use super::World;
+
+/// Bytes of the scratchpad's end in a prompt.
+const NOTES: usize = 2048;
+
+impl World {
+    pub(super) fn layers(
+        &mut self,
+        log: &mut RunLog,
+        story: &Story,
+        base: &Base,
+        before: &Base,
+    ) -> Vec<Layer> {
+        let notes = notes(self.env.tree.root(), &self.env.secrets);
+        let notes = notes.unwrap_or_else(|error| {
+            let problem = error.to_string();
+            log.notice(Notice::Agent(AgentNotice::Scratchpad { problem }));
+            None
+        });
+        Briefing {
+            state: &log.state,
+            backlog: self.env.backlog.current(),
+            story,
+            instructions: &self.config.instructions,
+            max_iterations: self.config.policy.max_iterations,
+            signs: &self.config.markers.of_story(&story.id, &story.signs),
+            limits: &self.config.memory,
+            notes: notes.as_deref(),
+            // A failed summary is no reason to stop.
+            changes: &self.env.tree.summary(base, before).unwrap_or_default(),
+        }
+        .layers()
+    }
+
+    /// The hash of what all prompts share.
+    pub(super) fn stable_hash(&self) -> Option<String> {
+        hash(format!("{}\n{CONTRACT}", self.config.instructions).as_bytes())
+    }
+
+    /// A failure with the notes is reported and does not stop the run.
+    pub(super) fn with_scratchpad(
+        &self,
+        log: &mut RunLog,
+        act: impl FnOnce(&RalphDir) -> Result<(), ScratchpadError>,
+    ) {
+        if let Err(error) = act(&self.env.ralph_dir) {
+            let problem = error.to_string();
+            log.notice(Notice::Agent(AgentNotice::Scratchpad { problem }));
+        }
+    }
+
+    pub(super) fn reader(&self, log: &RunLog, id: &StoryId, prompt: &str) -> StreamReader {
+        let markers = self.config.markers_of(id, self.env.backlog.current());
+        let reached = reached(log, id, &markers);
+        StreamReader::with_markers(self.env.agent.decoder(), id, markers, reached, prompt)
+    }
+
+    /// One per line; None without stages.
+    pub(super) fn stages_left(&self, log: &RunLog, id: &StoryId) -> Option<OsString> {
+        let markers = self.config.markers_of(id, self.env.backlog.current());
+        let left = markers.stages.get(reached(log, id, &markers)..)?.join("\n");
+        (!left.is_empty()).then(|| left.into())
+    }
+}
+
+fn reached(log: &RunLog, id: &StoryId, markers: &CompletionMarkers) -> usize {
+    log.state.story(id).map_or(0, |known| markers.reached(&known.stages))
+}
+
+/// The end of the agents' notes, redacted here because files do not pass the attempt's redactor.
+pub fn notes(root: &Path, secrets: &Arc<Rules>) -> Result<Option<String>, ScratchpadError> {
+    Ok(scratchpad::end(root)?.and_then(|text| fit_for_a_prompt(&text, secrets)))
+}
+
+/// The notes that a story would find at its next attempt.
+pub fn notes_for(
+    root: &Path,
+    story: &StoryId,
+    state: &RunState,
+    secrets: &Arc<Rules>,
+) -> Result<Option<String>, ScratchpadError> {
+    let occupant = state.lanes.occupant(LaneId::HOME);
+    let is_anothers = occupant.is_some_and(|other| other != story);
+    let current = if is_anothers { None } else { scratchpad::end(root)? };
+    let text = match current {
+        None => scratchpad::end_of_waiting(root, story)?,
+        current => current,
+    };
+    Ok(text.and_then(|text| fit_for_a_prompt(&text, secrets)))
+}
+
+fn fit_for_a_prompt(text: &str, secrets: &Arc<Rules>) -> Option<String> {
+    let clean = secrets.redact(text);
+    let from = clean.ceil_char_boundary(clean.len().saturating_sub(NOTES));
+    clean.get(from..).map(str::to_owned)
+}

@@ -1,0 +1,215 @@
+//! Starts a run: an interrupted one, a new one, or one whose journal was damaged.
+
+use std::collections::BTreeSet;
+
+use crate::decide::findings::findings;
+use crate::model::event::{Event, RunStarted};
+use crate::model::id::StoryId;
+use crate::model::lane::LaneId;
+use crate::model::text::visible_line;
+use crate::ports::{BacklogNotice, Notice, TreeNotice};
+use crate::runner::carry::{base_on_branch, carried, continues};
+use crate::runner::error::RunnerError;
+use crate::runner::log::RunLog;
+use crate::state::marks::Marks;
+use crate::state::story::Stage;
+use crate::workspace::{Kept, Kind};
+
+use super::World;
+
+impl World {
+    /// Before anything is recorded.
+    pub(in crate::runner) fn take_up(
+        &mut self,
+        log: &mut RunLog,
+        cut_off: bool,
+    ) -> Result<(), RunnerError> {
+        self.marks_are_suspect = cut_off;
+        let settling = log.state.stories.iter().filter(|(_, known)| known.is_being_settled());
+        self.unconfirmed = settling.map(|(id, _)| id.clone()).collect();
+        // Requests to an earlier process are dropped.
+        for pending in self.env.requests.pending()? {
+            self.env.requests.settle(pending.number)?;
+        }
+        self.env.tree.serve(&log.run, &self.config.backlog_key);
+        if let Some(notice) = self.env.backlog.refresh_all() {
+            log.notice(notice);
+        }
+        Ok(())
+    }
+
+    pub(in crate::runner) fn finish_taking_up(
+        &mut self,
+        log: &mut RunLog,
+    ) -> Result<(), RunnerError> {
+        self.env.backlog.compare_marks(&log.state.marks);
+        self.tell_user_books(log)?;
+        self.warn_unkept_budgets(log);
+        self.prune(log);
+        Ok(())
+    }
+
+    pub(in crate::runner) fn resume(
+        &mut self,
+        log: &mut RunLog,
+        cut_off: bool,
+    ) -> Result<(), RunnerError> {
+        self.require_same_branch(log)?;
+        let found = findings(&log.state);
+        if cut_off {
+            // A mark that was not confirmed yet would look like the human's.
+            self.put_back_marks(log)?;
+        }
+        self.shelve_stale_work(log)?;
+        if cut_off {
+            // Before the run continues: then the attempts in flight are forgotten.
+            self.repair_after_cut(log)?;
+        }
+        let lost = Self::lost_attempts(log);
+        let events = lost.into_iter().chain([Event::RunContinued]).collect();
+        log.record(self.env.backlog.current(), events)?;
+        for one in found {
+            log.notice(Notice::Resumed(one));
+        }
+        Ok(())
+    }
+
+    /// Repairs after attempts that were cut off.
+    fn repair_after_cut(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+        let cut_off: Vec<_> =
+            log.state.attempts.iter().map(|flight| flight.start.clone()).collect();
+        for start in &cut_off {
+            self.repair_after_crash(log, start)?;
+        }
+        Ok(())
+    }
+
+    /// The run's start and its first marks are one transaction: without them, the next process would
+    /// take every mark in the file for an agent's.
+    pub(in crate::runner) fn start_anew(
+        &mut self,
+        log: &mut RunLog,
+        rebuilding: bool,
+    ) -> Result<(), RunnerError> {
+        self.shelve_stale_work(log)?;
+        let known =
+            if rebuilding { self.known_without_a_journal()? } else { vec![self.marks_in_file()] };
+        let backlog = self.env.backlog.current();
+        let started = RunStarted {
+            run: log.run.clone(),
+            backlog: self.config.backlog_name.clone(),
+            project: backlog.project.clone(),
+            description: backlog.description.clone(),
+            agent: self.env.agent.label(),
+            branch: self.config.branch.clone(),
+            allow_dirty: self.config.allow_dirty,
+            carried: carried(&log.state, backlog),
+        };
+        let begin = Self::lost_attempts(log).into_iter().chain([Event::RunStarted(started)]);
+        let events = begin.chain(known).collect();
+        log.record(self.env.backlog.current(), events)?;
+        if rebuilding { self.tell_what_is_known(log) } else { Ok(()) }
+    }
+
+    /// Old snapshots only cost space, so a failure is no reason to stop.
+    pub(in crate::runner) fn prune(&mut self, log: &mut RunLog) {
+        let needed = log.state.kept_refs().map(ToOwned::to_owned).collect();
+        let now = log.now() / 1000;
+        if let Err(error) = self.env.tree.prune(self.config.keeping, &needed, now) {
+            let problem = error.to_string();
+            log.notice(Notice::Tree(TreeNotice::NotPruned { problem }));
+        }
+    }
+
+    /// A run stays on its branch, unless the human chooses another one.
+    fn require_same_branch(&self, log: &RunLog) -> Result<(), RunnerError> {
+        let before = log.state.run.as_ref().and_then(|run| run.branch.clone());
+        match (before, &self.config.branch) {
+            (Some(before), Some(now)) if before != *now && !self.config.branch_is_chosen => {
+                Err(RunnerError::OtherBranch { before, now: now.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Shelves work of stories that were replaced by another one with the same id.
+    fn shelve_stale_work(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+        let backlog = self.env.backlog.current();
+        let is_other = |id: &&StoryId| !continues(&log.state, backlog, id);
+        let in_lanes = log.state.lanes.iter().map(|(_, story)| story);
+        let accepted = log.state.stories.iter();
+        let accepted = accepted.filter(|(_, known)| matches!(known.stage, Stage::Accepted { .. }));
+        let others = in_lanes.chain(accepted.map(|(id, _)| id)).filter(is_other);
+        let others: BTreeSet<StoryId> = others.cloned().collect();
+        for story in others {
+            if self.env.backlog.current().story(&story).is_some_and(|story| story.passes) {
+                self.disown_work(log, &story);
+                self.record(log, Event::WorkLetGo { story })?;
+                continue;
+            }
+            log.notice(Notice::Backlog(BacklogNotice::Replaced { story: story.clone() }));
+            let reference = self.shelve_work(log, &story)?;
+            self.record(log, Event::WorkSetAside { story, reference })?;
+        }
+        Ok(())
+    }
+
+    /// Commits made while no attempt ran are the human's: moves the base onto them.
+    pub(in crate::runner) fn follow_branch(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+        let Some((story, base)) = base_on_branch(&log.state, &self.env.tree)? else {
+            return Ok(());
+        };
+        self.env.tree.hold(&base)?;
+        self.record(log, Event::BaseSet { story, base, lane: LaneId::HOME })
+    }
+
+    /// A mark counts if a commit of the branch confirms it. Shelved work comes back.
+    fn known_without_a_journal(&self) -> Result<Vec<Event>, RunnerError> {
+        let Marks { passing, skipped } = Marks::of(self.env.backlog.current());
+        let mut events = vec![Event::MarksSeen {
+            passing: self.confirmed(passing.into_iter())?,
+            skipped: self.confirmed(skipped.into_iter())?,
+        }];
+        for kept in self.last_kept()? {
+            if let (Kind::SetAside, Some(story)) = (kept.kind, kept.story) {
+                events.push(Event::WorkSetAside { story, reference: Some(kept.reference) });
+            }
+        }
+        Ok(events)
+    }
+
+    fn confirmed(&self, ids: impl Iterator<Item = StoryId>) -> Result<Vec<StoryId>, RunnerError> {
+        let backlog = visible_line(&self.config.backlog_name);
+        let mut confirmed = Vec::new();
+        for id in ids {
+            let closing = self.env.tree.newest_closing(&id, &backlog)?;
+            if closing.is_some_and(|closing| !closing.is_undone) {
+                confirmed.push(id);
+            }
+        }
+        Ok(confirmed)
+    }
+
+    /// The newest snapshot of each open story of this backlog.
+    fn last_kept(&self) -> Result<Vec<Kept>, RunnerError> {
+        let kept = self.env.tree.kept_for_this_backlog()?;
+        let stories = self.env.backlog.current().stories.iter();
+        let open = stories.filter(|story| !story.is_settled());
+        let newest = |id: &StoryId| kept.iter().rev().find(|kept| kept.story.as_ref() == Some(id));
+        Ok(open.filter_map(|story| newest(&story.id)).cloned().collect())
+    }
+
+    /// Reports what was found, and reverts unconfirmed marks.
+    fn tell_what_is_known(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+        for story in self.env.backlog.put_back_marks(&log.state.marks)? {
+            log.notice(Notice::Backlog(BacklogNotice::MarkUnconfirmed { story }));
+        }
+        for kept in self.last_kept()? {
+            let comes_back = kept.kind == Kind::SetAside;
+            if let (Some(story), reference) = (kept.story, kept.reference) {
+                log.notice(Notice::Tree(TreeNotice::WorkKept { story, reference, comes_back }));
+            }
+        }
+        Ok(())
+    }
+}

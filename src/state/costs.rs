@@ -1,0 +1,193 @@
+//! What a run has spent so far, with estimates for unknown costs.
+
+use std::collections::BTreeMap;
+
+use crate::model::budget::{Budget, BudgetLevel};
+use crate::model::cost::{AttemptCost, CostCertainty};
+use crate::model::event::{Event, Recorded};
+use crate::model::money::Usd;
+use crate::model::usage::Usage;
+
+/// A run's costs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunCosts {
+    /// The sum over all attempts.
+    pub spent: Usd,
+    /// Attempts that did not report their cost.
+    pub unknown: u32,
+    pub subscription: Option<bool>,
+    /// Alerts that were given, with the limit and the time.
+    pub alerted: BTreeMap<Budget, (Usd, i64)>,
+    /// The pause before the next attempt.
+    pub pause: Option<ThrottlePause>,
+    /// Reported costs above zero, sorted.
+    stated: Vec<Usd>,
+    paid: Usd,
+    /// Tokens read by those attempts, cache included.
+    tokens: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThrottlePause {
+    /// Milliseconds since the Unix epoch.
+    pub until: i64,
+    pub level: BudgetLevel,
+    /// The human skipped it.
+    pub cut_short: bool,
+}
+
+impl ThrottlePause {
+    pub fn is_on(&self, now: i64) -> bool {
+        !self.cut_short && now < self.until
+    }
+
+    pub fn describe(&self) -> String {
+        format!("{}; pausing to make it last", self.level)
+    }
+}
+
+impl RunCosts {
+    pub fn apply(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::AttemptStarted(_) => self.pause = None,
+            Event::AttemptEnded(end) => self.add(&end.usage, &end.bill),
+            Event::AttemptLost { counted, .. } => self.lose(*counted),
+            Event::BudgetNear { level } => {
+                self.alerted.insert(level.budget.clone(), (level.limit, recorded.at));
+            }
+            Event::Throttled { level, until } => {
+                let (until, level) = (*until, level.clone());
+                self.pause = Some(ThrottlePause { until, level, cut_short: false });
+            }
+            Event::WaitCutShort => {
+                if let Some(pause) = &mut self.pause {
+                    pause.cut_short = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What an attempt with this end counts as.
+    pub fn count(&self, usage: &Usage, known: CostCertainty) -> Usd {
+        let stated = usage.cost_usd.map(Usd::of);
+        match (known, stated) {
+            (CostCertainty::Whole, Some(stated)) => stated,
+            (CostCertainty::Nothing, stated) => stated.unwrap_or_default(),
+            (_, stated) => {
+                let seen = stated.unwrap_or_default().max(self.price_of(read_tokens(usage)));
+                seen.max(self.median().unwrap_or_default())
+            }
+        }
+    }
+
+    /// What an attempt counts as if only its start is known.
+    pub fn assumed(&self) -> Usd {
+        self.count(&Usage::default(), CostCertainty::Part)
+    }
+
+    fn add(&mut self, usage: &Usage, bill: &AttemptCost) {
+        self.subscription = bill.subscription.or(self.subscription);
+        let counted = bill.counted(usage);
+        self.spent += counted;
+        let stated = usage.cost_usd.map(Usd::of);
+        self.unknown += u32::from(stated != Some(counted));
+        if let Some(stated) = stated.filter(|stated| *stated == counted && *stated > Usd::ZERO) {
+            let place = self.stated.partition_point(|cost| *cost <= stated);
+            self.stated.insert(place, stated);
+            self.paid += stated;
+            self.tokens += read_tokens(usage);
+        }
+    }
+
+    fn lose(&mut self, counted: Usd) {
+        self.spent += counted;
+        self.unknown += 1;
+    }
+
+    fn median(&self) -> Option<Usd> {
+        self.stated.get(self.stated.len() / 2).copied()
+    }
+
+    /// At the run's price per token so far.
+    fn price_of(&self, tokens: u64) -> Usd {
+        if self.tokens == 0 {
+            return Usd::ZERO;
+        }
+        Usd::of(self.paid.as_f64() * tokens as f64 / self.tokens as f64)
+    }
+}
+
+/// Tokens sent are known before the answer arrives.
+fn read_tokens(usage: &Usage) -> u64 {
+    usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(cost_usd: Option<f64>, tokens: u64) -> Usage {
+        Usage { cost_usd, input_tokens: tokens, ..Usage::default() }
+    }
+
+    fn spent(costs: &[f64]) -> RunCosts {
+        let mut spending = RunCosts::default();
+        for cost in costs {
+            spending.add(&usage(Some(*cost), 1000), &AttemptCost::default());
+        }
+        spending
+    }
+
+    #[test]
+    fn what_is_not_known_counts_as_the_larger_of_what_was_seen_and_the_median() {
+        for (before, ended, known, counted) in [
+            (&[][..], usage(Some(0.5), 0), CostCertainty::Whole, 0.5),
+            (&[9.0], usage(Some(0.5), 0), CostCertainty::Whole, 0.5),
+            (&[9.0], usage(Some(0.0), 0), CostCertainty::Whole, 0.0),
+            (&[], usage(None, 5000), CostCertainty::Part, 0.0),
+            (&[1.0, 2.0, 9.0], usage(None, 0), CostCertainty::Part, 2.0),
+            (&[1.0, 2.0, 9.0], usage(Some(5.0), 0), CostCertainty::Part, 5.0),
+            (&[1.0, 2.0, 9.0], usage(Some(0.5), 0), CostCertainty::Part, 2.0),
+            // 12 dollars for 3,000 tokens.
+            (&[1.0, 2.0, 9.0], usage(None, 2000), CostCertainty::Part, 8.0),
+            (&[1.0, 2.0, 9.0], usage(None, 100), CostCertainty::Part, 2.0),
+            // Attempts without cost say nothing about the others.
+            (&[0.0, 0.0, 0.0, 3.0], usage(None, 0), CostCertainty::Part, 3.0),
+            (&[1.0, 2.0, 9.0], usage(None, 0), CostCertainty::Nothing, 0.0),
+        ] {
+            let found = spent(before).count(&ended, known);
+            assert_eq!(found, Usd::of(counted), "{before:?} {ended:?} {known:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_assumed_is_spent_and_no_measure_for_the_next() {
+        let mut spending = spent(&[1.0]);
+        let bill = AttemptCost { counted: Some(Usd::dollars(7)), ..AttemptCost::default() };
+        spending.add(&usage(None, 0), &bill);
+        spending.add(&usage(Some(2.0), 0), &bill);
+        spending.lose(Usd::dollars(1));
+        assert_eq!((spending.spent, spending.unknown), (Usd::dollars(16), 3));
+        assert_eq!(spending.assumed(), Usd::dollars(1));
+    }
+
+    #[test]
+    fn a_journal_from_before_there_were_bills_counts_what_was_stated() {
+        let bill: AttemptCost = serde_json::from_str("{}").unwrap();
+        assert_eq!(bill.counted(&usage(Some(0.25), 0)), Usd::of(0.25));
+        assert_eq!(bill.counted(&usage(None, 0)), Usd::ZERO);
+    }
+
+    #[test]
+    fn who_pays_is_known_from_the_last_one_who_could_tell() {
+        let mut spending = RunCosts::default();
+        for (said, known) in
+            [(None, None), (Some(true), Some(true)), (None, Some(true)), (Some(false), Some(false))]
+        {
+            let bill = AttemptCost { subscription: said, ..AttemptCost::default() };
+            spending.add(&usage(None, 0), &bill);
+            assert_eq!(spending.subscription, known);
+        }
+    }
+}

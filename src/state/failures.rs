@@ -1,0 +1,136 @@
+//! Failed iterations in a row, over all stories.
+//!
+//! Faults of the service (`state::service`) count as neither failures nor successes.
+
+use std::time::Duration;
+
+use crate::model::event::{AttemptEnded, Event, Recorded};
+use crate::model::id::StoryId;
+use crate::model::outcome::Outcome;
+use crate::model::verdict::Verdict;
+
+/// A breakdown within this time came before any work.
+const AT_ONCE_MS: u64 = 10_000;
+/// This many equal ones stop the run.
+pub const AT_ONCE: u32 = 3;
+const LONGEST_BACK_OFF: Duration = Duration::from_mins(1);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FailureStreak {
+    /// Errors in a row, by story; the latest story is the last.
+    errors: Vec<(StoryId, u32)>,
+    /// Errors and iterations that did nothing, in a row.
+    failures: u32,
+    /// Agents in a row whose process failed, not their work.
+    pub breakdowns: u32,
+    /// The error of agents that break down at once, and how often in a row.
+    at_once: Option<(String, u32)>,
+    pub last_error: String,
+    last_at: i64,
+    /// The human skipped the wait after the last one.
+    cut_short: bool,
+}
+
+impl FailureStreak {
+    pub fn apply(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::AttemptEnded(end) => self.ended(end, recorded.at),
+            Event::ClaimRejected { story, error, .. }
+            | Event::CloseRefused { story, error, .. } => {
+                self.fail(story, error, recorded.at);
+            }
+            Event::StoryClosed(_) => *self = Self::default(),
+            Event::WaitCutShort => self.cut_short = true,
+            Event::BreakerOpened { .. } => self.breakdowns = 0,
+            _ => {}
+        }
+    }
+
+    /// A claim counts when it is decided.
+    fn ended(&mut self, end: &AttemptEnded, at: i64) {
+        match &end.verdict {
+            Verdict::Progress | Verdict::Escalated { .. } => *self = Self::default(),
+            Verdict::Done => {
+                self.breakdowns = 0;
+                self.at_once = None;
+            }
+            Verdict::Failed { error, fingerprint } => {
+                self.note_breakdown(end, fingerprint);
+                if end.did_nothing() {
+                    self.note_failure(error, at);
+                } else {
+                    self.fail(&end.story, error, at);
+                }
+            }
+            Verdict::NotTheStory { .. } | Verdict::PromptTooLong { .. } | Verdict::Interrupted => {}
+        }
+    }
+
+    /// An iteration failed.
+    fn fail(&mut self, story: &StoryId, error: &str, at: i64) {
+        self.note_failure(error, at);
+        let before = self.errors.iter().position(|(known, _)| known == story);
+        let count = before.map_or(0, |place| self.errors.remove(place).1);
+        self.errors.push((story.clone(), count + 1));
+    }
+
+    fn note_failure(&mut self, error: &str, at: i64) {
+        self.failures += 1;
+        self.last_at = at;
+        self.cut_short = false;
+        error.clone_into(&mut self.last_error);
+    }
+
+    fn note_breakdown(&mut self, end: &AttemptEnded, fingerprint: &str) {
+        if !is_breakdown(end) {
+            self.breakdowns = 0;
+            self.at_once = None;
+            return;
+        }
+        self.breakdowns += 1;
+        let before = match self.at_once.take() {
+            Some((same, count)) if same == fingerprint => count,
+            _ => 0,
+        };
+        if end.elapsed_ms < AT_ONCE_MS {
+            self.at_once = Some((fingerprint.to_owned(), before + 1));
+        }
+    }
+
+    /// Agents that break down the same way before any work: the next would too.
+    pub fn at_once(&self) -> Option<u32> {
+        self.at_once.as_ref().map(|(_, count)| *count).filter(|count| *count >= AT_ONCE)
+    }
+
+    /// Errors in a row, at most `max_per_story` of each story.
+    pub fn errors(&self, max_per_story: u32) -> u32 {
+        self.errors.iter().map(|(_, count)| (*count).min(max_per_story)).sum()
+    }
+
+    /// The story of the last error.
+    pub fn story(&self) -> Option<&StoryId> {
+        self.errors.last().map(|(story, _)| story)
+    }
+
+    /// When the next attempt may start: min(2^n, 60) `unit`s after the last failure.
+    pub fn back_off_until(&self, unit: Option<Duration>) -> Option<i64> {
+        let unit = unit.filter(|_| self.failures > 0 && !self.cut_short)?;
+        let factor = 2_u32.checked_pow(self.failures).unwrap_or(u32::MAX);
+        let rest = unit.saturating_mul(factor).min(LONGEST_BACK_OFF);
+        Some(self.last_at + i64::try_from(rest.as_millis()).unwrap_or_default())
+    }
+}
+
+/// The agent's process died, fell silent or never worked; says nothing about the story.
+fn is_breakdown(end: &AttemptEnded) -> bool {
+    match &end.outcome {
+        Outcome::NoResult { .. } | Outcome::KilledBySomeoneElse { .. } | Outcome::IdleTimeout => {
+            true
+        }
+        Outcome::AgentError { .. } => end.usage.turns == 0,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+//! The fold of one backlog's events. Each projection folds by itself.
+
+use std::collections::BTreeMap;
+
+use crate::model::event::{AttemptEnded, Event, Recorded, RunStarted};
+use crate::model::id::StoryId;
+use crate::model::policy::OnLimit;
+use crate::model::question::Answer;
+use crate::model::reason::AttemptReason;
+use crate::model::stop::StopReason;
+use crate::model::wait::{Wait, WaitFor};
+use crate::state::attempts::Attempts;
+use crate::state::breaker::{Breaker, Phase};
+use crate::state::costs::RunCosts;
+use crate::state::failures::FailureStreak;
+use crate::state::lanes::Lanes;
+use crate::state::marks::Marks;
+use crate::state::memory::Memory;
+use crate::state::recent::RecentOutcomes;
+use crate::state::service::Service;
+use crate::state::stories;
+use crate::state::story::{Question, Stage, StoryState};
+use crate::state::work_time::WorkTime;
+
+/// The current run's figures, and what is known of each story.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunState {
+    pub run: Option<RunStarted>,
+    pub attempts: Attempts,
+    pub lanes: Lanes,
+    pub stories: BTreeMap<StoryId, StoryState>,
+    /// Which stories pass or are skipped, whatever the file says.
+    pub marks: Marks,
+    pub service: Service,
+    pub failures: FailureStreak,
+    pub breaker: Breaker,
+    /// How recent iterations ended.
+    pub recent: RecentOutcomes,
+    pub work_time: WorkTime,
+    pub costs: RunCosts,
+    /// Recent outcomes, errors and successes.
+    pub memory: Memory,
+    /// As reported by the last agent.
+    pub agent_version: Option<String>,
+    pub model: Option<String>,
+    /// The baseline of the gates was taken.
+    pub has_baseline: bool,
+    pub aborted: bool,
+    pub ended: Option<StopReason>,
+    /// The previous process died without recording an end.
+    pub cut_off: bool,
+}
+
+impl RunState {
+    pub fn of<'e>(events: impl IntoIterator<Item = &'e Recorded>) -> Self {
+        let mut state = Self::default();
+        for recorded in events {
+            state.apply(recorded);
+        }
+        state
+    }
+
+    pub fn apply(&mut self, recorded: &Recorded) {
+        let event = &recorded.event;
+        self.apply_to_run(event);
+        let iteration = event.story().map_or(0, |story| self.iteration_of(story));
+        if let Event::AttemptEnded(end) = event {
+            self.end_attempt(end, recorded.at);
+        }
+        self.attempts.apply(event);
+        self.lanes.apply(event);
+        self.marks.apply(event);
+        self.work_time.apply(event);
+        self.memory.apply(event, iteration);
+        self.costs.apply(recorded);
+        self.failures.apply(recorded);
+        self.breaker.apply(event);
+        self.recent.apply(event);
+        self.service.apply(event);
+        stories::apply(&mut self.stories, event, iteration);
+    }
+
+    fn apply_to_run(&mut self, event: &Event) {
+        // The human's actions between runs say nothing about how the last process ended.
+        if !matches!(event, Event::StoryReopened { .. }) {
+            self.cut_off = match event {
+                Event::RunEnded { .. } => false,
+                // A third Ctrl-C ends the driver before its attempts are inspected.
+                Event::RunInterrupted { .. } => !self.attempts.is_idle(),
+                _ => true,
+            };
+        }
+        let skips_breaker = *event == Event::WaitCutShort && self.breaker.phase != Phase::Closed;
+        if event.is_human_action() || skips_breaker {
+            self.forgive();
+        }
+        match event {
+            Event::RunStarted(start) => self.start(start),
+            Event::RunContinued => self.ask_again(),
+            Event::BaselineTaken { .. } => self.has_baseline = true,
+            Event::QuestionAnswered { answer: Answer::Abort, .. } => self.aborted = true,
+            Event::RunEnded { reason } => self.ended = Some(reason.clone()),
+            _ => {}
+        }
+    }
+
+    /// A new run starts from zero, except for carried stories.
+    fn start(&mut self, start: &RunStarted) {
+        self.ask_again();
+        let mut before = std::mem::take(self);
+        for id in &start.carried {
+            if let Some(story) = before.stories.remove(id) {
+                self.stories.insert(id.clone(), story.carried_over());
+            }
+        }
+        self.lanes = before.lanes;
+        self.lanes.retain(|story| start.carried.contains(story));
+        let is_same =
+            |run: &RunStarted| run.project == start.project && run.description == start.description;
+        if before.run.as_ref().is_some_and(is_same) {
+            self.memory = before.memory;
+        }
+        self.run = Some(start.clone());
+        self.costs.subscription = before.costs.subscription;
+        self.cut_off = true;
+    }
+
+    /// Attempts of the previous process are over, and its questions are asked again.
+    fn ask_again(&mut self) {
+        self.aborted = false;
+        let cut_off: Vec<StoryId> =
+            self.attempts.iter().map(|flight| flight.start.story.clone()).collect();
+        for story in cut_off {
+            self.stories.entry(story).or_default().why = AttemptReason::Recovery;
+        }
+        for story in self.stories.values_mut() {
+            if let Stage::Asking { question, .. } = &mut story.stage {
+                question.parked = false;
+            }
+        }
+    }
+
+    /// Forgets failures: the problem may be fixed.
+    fn forgive(&mut self) {
+        self.breaker = Breaker::default();
+        self.failures = FailureStreak::default();
+        self.recent = RecentOutcomes::default();
+    }
+
+    fn end_attempt(&mut self, end: &AttemptEnded, at: i64) {
+        self.agent_version = end.agent_version.clone().or(self.agent_version.take());
+        self.model = end.model.clone().or(self.model.take());
+        let Some(flight) = self.attempts.get(&end.attempt).cloned() else { return };
+        let started = self.attempts.started;
+        if !self.service.ended(&flight, started, &end.verdict, at) {
+            self.attempts.refund(&flight.start);
+        }
+    }
+
+    /// Of its attempt in flight, else of its last one.
+    fn iteration_of(&self, story: &StoryId) -> u32 {
+        let known = self.stories.get(story).map_or(0, |known| known.iteration);
+        self.attempts.at(story).map_or(known, |flight| flight.start.iteration)
+    }
+
+    /// A run is open from its start to its recorded end.
+    pub fn is_open(&self) -> bool {
+        self.run.is_some() && self.ended.is_none()
+    }
+
+    pub fn story(&self, id: &StoryId) -> Option<&StoryState> {
+        self.stories.get(id)
+    }
+
+    pub fn is_parked(&self, id: &StoryId) -> bool {
+        self.story(id).is_some_and(StoryState::is_parked)
+    }
+
+    /// It has an open question, parked or not.
+    pub fn is_asking(&self, id: &StoryId) -> bool {
+        self.story(id).is_some_and(|known| known.question().is_some())
+    }
+
+    pub fn questions(&self) -> impl Iterator<Item = (&StoryId, &Question)> {
+        self.stories.iter().filter_map(|(id, story)| Some((id, story.question()?)))
+    }
+
+    /// What an open run waits for, without the short wait after a failure.
+    pub fn wait(&self, now: i64) -> Option<Wait> {
+        if !self.is_open() || !self.attempts.is_idle() {
+            return None;
+        }
+        self.service
+            .longest_wait(OnLimit::Wait, now)
+            .or_else(|| self.cool_down(now))
+            .or_else(|| self.throttled(now))
+    }
+
+    /// The pause that makes a budget last.
+    pub fn throttled(&self, now: i64) -> Option<Wait> {
+        let pause = self.costs.pause.as_ref().filter(|pause| pause.is_on(now))?;
+        Some(Wait { what: WaitFor::Budget, error: pause.describe(), until: pause.until })
+    }
+
+    /// The breaker's pause.
+    pub fn cool_down(&self, now: i64) -> Option<Wait> {
+        match &self.breaker.phase {
+            Phase::Open { why, until } if now < *until => {
+                Some(Wait { what: WaitFor::CoolDown, error: why.clone(), until: *until })
+            }
+            _ => None,
+        }
+    }
+
+    /// A lane's branch and tree are about to be rolled back.
+    pub fn is_rolling_back(&self) -> bool {
+        self.stories.values().any(|story| story.work.roll_back().is_some())
+    }
+
+    /// Refs of work that may still be needed.
+    pub fn kept_refs(&self) -> impl Iterator<Item = &String> {
+        self.stories.values().flat_map(StoryState::refs)
+    }
+
+    /// The reported cost of all attempts of this run.
+    pub fn cost_usd(&self) -> Option<f64> {
+        let costs = self.stories.values().filter_map(|story| story.totals.usage.cost_usd);
+        costs.reduce(|a, b| a + b)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! Faults of the service in a row, per agent.
+
+use std::collections::BTreeMap;
+
+use crate::model::event::Event;
+use crate::model::policy::OnLimit;
+use crate::model::service::ServiceFault;
+use crate::model::stop::StopReason;
+use crate::model::verdict::Verdict;
+use crate::model::wait::{Wait, WaitFor};
+use crate::state::attempts::InFlight;
+
+const SECOND: i64 = 1000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+
+/// A limit's end is believed if it is a minute to eight days ahead.
+const SHORTEST_LIMIT: i64 = MINUTE;
+const LONGEST_LIMIT: i64 = 8 * 24 * HOUR;
+/// For a limit without an end time.
+const UNSTATED_LIMIT: i64 = 15 * MINUTE;
+/// Spreads retries of many users.
+const JITTER: i64 = 30 * SECOND;
+/// Failures in a row that are retried soon and do not count as iterations.
+const SOON: u32 = 10;
+const LATER: i64 = 5 * MINUTE;
+const LONGEST_OUTAGE: i64 = 2 * HOUR;
+/// Agents in a row without any output.
+const MOST_SILENT: u32 = 3;
+
+/// The same fault in consecutive attempts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultStreak {
+    pub trouble: ServiceFault,
+    pub error: String,
+    pub count: u32,
+    pub first_at: i64,
+    pub last_at: i64,
+    /// The human skipped the wait after the last one.
+    pub cut_short: bool,
+    /// Attempts that the run had started at the last one.
+    wave: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// Try again.
+    Now,
+    /// Not before this moment (milliseconds since the epoch).
+    WaitUntil(i64),
+    Stop(StopReason),
+}
+
+/// Fault streaks by agent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Service(BTreeMap<String, FaultStreak>);
+
+impl Service {
+    /// Returns whether the attempt counts as an iteration. `started`: attempts of the run so far.
+    pub fn ended(&mut self, flight: &InFlight, started: u32, verdict: &Verdict, at: i64) -> bool {
+        let agent = &flight.start.agent;
+        match verdict {
+            Verdict::NotTheStory { trouble, error } => {
+                let before = self.0.remove(agent);
+                let streak = match before {
+                    Some(streak) if streak.is_same_wave(flight, trouble) => streak,
+                    before => FaultStreak::after(before, trouble, error, at),
+                };
+                let streak = FaultStreak { wave: started, ..streak };
+                let counts = streak.counts();
+                self.0.insert(agent.clone(), streak);
+                counts
+            }
+            Verdict::Interrupted => true,
+            _ => {
+                self.0.retain(|name, streak| name != agent || flight.number <= streak.wave);
+                !matches!(verdict, Verdict::PromptTooLong { .. })
+            }
+        }
+    }
+
+    pub fn apply(&mut self, event: &Event) {
+        if *event == Event::WaitCutShort {
+            self.0.values_mut().for_each(|streak| streak.cut_short = true);
+        }
+    }
+
+    /// An agent's current faults.
+    pub fn streak(&self, agent: &str) -> Option<&FaultStreak> {
+        self.0.get(agent)
+    }
+
+    pub fn longest_wait(&self, on_limit: OnLimit, now: i64) -> Option<Wait> {
+        let waits = self.0.values().filter_map(|streak| streak.wait(on_limit, now));
+        waits.max_by_key(|wait| wait.until)
+    }
+}
+
+impl FaultStreak {
+    /// The attempt began before the last fault was known, so it adds nothing.
+    fn is_same_wave(&self, flight: &InFlight, fault: &ServiceFault) -> bool {
+        flight.number <= self.wave && self.trouble.is_like(fault)
+    }
+
+    pub fn wait(&self, on_limit: OnLimit, now: i64) -> Option<Wait> {
+        let what = match self.trouble {
+            ServiceFault::Limit { .. } => WaitFor::Limit,
+            _ => WaitFor::Service,
+        };
+        match self.retry(on_limit, now) {
+            Retry::WaitUntil(until) => Some(Wait { what, error: self.error.clone(), until }),
+            Retry::Now | Retry::Stop(_) => None,
+        }
+    }
+
+    pub fn after(before: Option<Self>, trouble: &ServiceFault, error: &str, at: i64) -> Self {
+        let (count, first_at) = match before {
+            Some(row) if row.trouble.is_like(trouble) => (row.count, row.first_at),
+            _ => (0, at),
+        };
+        Self {
+            trouble: trouble.clone(),
+            error: error.to_owned(),
+            count: count + 1,
+            first_at,
+            last_at: at,
+            cut_short: false,
+            wave: 0,
+        }
+    }
+
+    /// A long outage uses up iterations.
+    pub fn counts(&self) -> bool {
+        self.trouble == ServiceFault::Outage && self.count > SOON
+    }
+
+    pub fn retry(&self, on_limit: OnLimit, now: i64) -> Retry {
+        if self.cut_short {
+            return Retry::Now;
+        }
+        let error = self.error.clone();
+        let until = match &self.trouble {
+            ServiceFault::Account => return Retry::Stop(StopReason::AccountTrouble { error }),
+            ServiceFault::Setup => return Retry::Stop(StopReason::AgentUnusable { error }),
+            ServiceFault::Limit { resets_at } if on_limit == OnLimit::Stop => {
+                return Retry::Stop(StopReason::UsageLimit { resets_at: *resets_at, error });
+            }
+            ServiceFault::Limit { resets_at } => self.limit_ends(*resets_at),
+            ServiceFault::Silence if self.count >= MOST_SILENT => {
+                return Retry::Stop(StopReason::ServiceDown { error });
+            }
+            ServiceFault::Outage if self.last_at - self.first_at > LONGEST_OUTAGE => {
+                return Retry::Stop(StopReason::ServiceDown { error });
+            }
+            ServiceFault::Outage if self.count > SOON => self.last_at + LATER,
+            ServiceFault::Outage | ServiceFault::Silence => self.last_at + back_off(self.count),
+        };
+        if now < until { Retry::WaitUntil(until) } else { Retry::Now }
+    }
+
+    fn limit_ends(&self, resets_at: Option<i64>) -> i64 {
+        let stated = resets_at.map(|seconds| seconds.saturating_mul(SECOND));
+        let ends = stated.unwrap_or(self.last_at + UNSTATED_LIMIT);
+        let believed = ends.clamp(self.last_at + SHORTEST_LIMIT, self.last_at + LONGEST_LIMIT);
+        believed + self.last_at.rem_euclid(JITTER)
+    }
+}
+
+/// min(2^n, 60) seconds.
+fn back_off(count: u32) -> i64 {
+    2_i64.checked_pow(count).map_or(60, |seconds| seconds.min(60)) * SECOND
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_800_000_000_000;
+
+    fn row(trouble: ServiceFault, times: u32, apart: i64) -> FaultStreak {
+        let mut row = None;
+        for n in 0..i64::from(times) {
+            row = Some(FaultStreak::after(row, &trouble, "e", NOW + n * apart));
+        }
+        row.unwrap()
+    }
+
+    fn wait(row: &FaultStreak) -> i64 {
+        match row.retry(OnLimit::Wait, row.last_at) {
+            Retry::WaitUntil(at) => at - row.last_at,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_outage_is_tried_again_soon_then_later_then_never() {
+        for (times, seconds) in [(1, 2), (2, 4), (5, 32), (6, 60), (10, 60), (11, 300), (20, 300)] {
+            let row = row(ServiceFault::Outage, times, SECOND);
+            assert_eq!(wait(&row), seconds * SECOND, "{times}");
+            assert_eq!(row.counts(), times > 10, "{times}");
+        }
+        let long = row(ServiceFault::Outage, 30, 5 * MINUTE);
+        let stop = Retry::Stop(StopReason::ServiceDown { error: "e".into() });
+        assert_eq!(long.retry(OnLimit::Wait, NOW), stop);
+        let just_not = row(ServiceFault::Outage, 25, 5 * MINUTE);
+        assert_eq!(wait(&just_not), 5 * MINUTE);
+    }
+
+    #[test]
+    fn a_wait_ends() {
+        let row = row(ServiceFault::Outage, 1, 0);
+        assert_eq!(row.retry(OnLimit::Wait, NOW + 2 * SECOND), Retry::Now);
+        assert!(matches!(row.retry(OnLimit::Wait, NOW + SECOND), Retry::WaitUntil(_)));
+    }
+
+    #[test]
+    fn a_limit_is_waited_for_as_far_as_it_can_be_believed() {
+        let jitter = NOW.rem_euclid(JITTER);
+        for (resets_in, waits) in [
+            (Some(5 * HOUR), 5 * HOUR),
+            (Some(-HOUR), MINUTE),
+            (Some(0), MINUTE),
+            (Some(9 * 24 * HOUR), 8 * 24 * HOUR),
+            (None, 15 * MINUTE),
+        ] {
+            let resets_at = resets_in.map(|time| (NOW + time) / SECOND);
+            let row = row(ServiceFault::Limit { resets_at }, 1, 0);
+            assert_eq!(wait(&row), waits + jitter, "{resets_in:?}");
+        }
+        let endless = row(ServiceFault::Limit { resets_at: Some(i64::MAX) }, 1, 0);
+        assert_eq!(wait(&endless), 8 * 24 * HOUR + jitter);
+    }
+
+    #[test]
+    fn a_human_can_want_to_stop_at_a_limit() {
+        let row = row(ServiceFault::Limit { resets_at: Some(7) }, 1, 0);
+        let stop = StopReason::UsageLimit { resets_at: Some(7), error: "e".into() };
+        assert_eq!(row.retry(OnLimit::Stop, NOW), Retry::Stop(stop));
+    }
+
+    #[test]
+    fn three_silent_agents_are_enough() {
+        assert_eq!(wait(&row(ServiceFault::Silence, 2, 0)), 4 * SECOND);
+        let stop = Retry::Stop(StopReason::ServiceDown { error: "e".into() });
+        assert_eq!(row(ServiceFault::Silence, 3, 0).retry(OnLimit::Wait, NOW), stop);
+    }
+
+    #[test]
+    fn what_no_waiting_mends_stops_at_once() {
+        let account = row(ServiceFault::Account, 1, 0).retry(OnLimit::Wait, NOW);
+        assert_eq!(account, Retry::Stop(StopReason::AccountTrouble { error: "e".into() }));
+        let setup = row(ServiceFault::Setup, 1, 0).retry(OnLimit::Wait, NOW);
+        assert_eq!(setup, Retry::Stop(StopReason::AgentUnusable { error: "e".into() }));
+    }
+
+    #[test]
+    fn another_trouble_begins_another_row() {
+        let silent = row(ServiceFault::Silence, 2, 0);
+        let outage = FaultStreak::after(Some(silent), &ServiceFault::Outage, "o", NOW);
+        assert_eq!((outage.count, outage.error.as_str()), (1, "o"));
+    }
+}

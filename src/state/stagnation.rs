@@ -1,0 +1,136 @@
+//! A story without progress: the counters, and the warning for the next agent.
+//!
+//! Stagnation belongs to one story. It becomes a question; other stories continue.
+
+use std::collections::VecDeque;
+
+use crate::model::event::AttemptEnded;
+use crate::model::footprint::Footprint;
+use crate::model::verdict::Verdict;
+use crate::text::similarity::ALIKE;
+
+/// Iterations in a row that change nothing: the next agent is warned, then the human is asked.
+const UNCHANGED_WARNING: u32 = 2;
+pub const UNCHANGED: u32 = 3;
+/// Repeated final texts in a row; the first is a warning.
+pub const ALIKE_IN_A_ROW: u32 = 2;
+/// Iterations in a row that touch only tests: a warning; the next is a question.
+pub const ONLY_TESTS_WARNING: u32 = 3;
+/// Two alternating errors: A-B-A-B.
+const SHORTEST_ALTERNATION: usize = 4;
+/// Final texts and errors kept per story.
+const TEXTS: usize = 5;
+const ERRORS: usize = 32;
+/// Shorter texts are too similar by chance.
+const TELLING: usize = 80;
+
+/// Counters since the human's last action.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stagnation {
+    /// Fingerprints of the errors since the last progress, oldest first.
+    errors: Vec<String>,
+    pub unchanged: u32,
+    pub alike: u32,
+    pub only_tests: u32,
+    /// The final texts of the last attempts.
+    pub said: VecDeque<String>,
+}
+
+impl Stagnation {
+    pub fn ended(&mut self, end: &AttemptEnded) {
+        if matches!(
+            end.verdict,
+            Verdict::Interrupted | Verdict::NotTheStory { .. } | Verdict::PromptTooLong { .. }
+        ) {
+            return;
+        }
+        let traces = &end.traces;
+        match traces.changed {
+            Some(true) => self.unchanged = 0,
+            Some(false) => self.unchanged += 1,
+            // A claim counts when it is decided.
+            None if end.verdict == Verdict::Done => {}
+            None => self.unchanged = 0,
+        }
+        match (traces.changed, traces.only_tests) {
+            (Some(true), true) => self.only_tests += 1,
+            (Some(true), false) => self.only_tests = 0,
+            _ => {}
+        }
+        self.hear(traces);
+        if matches!(end.verdict, Verdict::Progress | Verdict::Escalated { .. }) {
+            self.errors.clear();
+        }
+    }
+
+    /// A commit is progress, however similar the texts are; and short texts count only if nothing
+    /// changed.
+    fn hear(&mut self, traces: &Footprint) {
+        if traces.said.is_empty() {
+            return;
+        }
+        let tells = traces.changed == Some(false) || traces.said.chars().count() >= TELLING;
+        let is_loop = traces.likeness >= ALIKE && !traces.committed && tells;
+        self.alike = if is_loop { self.alike + 1 } else { 0 };
+        self.said.push_back(traces.said.clone());
+        if self.said.len() > TEXTS {
+            self.said.pop_front();
+        }
+    }
+
+    pub fn failed(&mut self, fingerprint: &str) {
+        self.errors.push(fingerprint.to_owned());
+        if self.errors.len() > ERRORS {
+            self.errors.remove(0);
+        }
+    }
+
+    /// A claim turned out to have no changes.
+    pub fn had_nothing_to_show(&mut self) {
+        self.unchanged += 1;
+    }
+
+    /// How often the last error occurred, in a row and in total.
+    pub fn repeated(&self) -> (u32, u32) {
+        let Some(last) = self.errors.last() else { return (0, 0) };
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let in_a_row = self.errors.iter().rev().take_while(|error| *error == last).count();
+        (count(in_a_row), count(self.errors.iter().filter(|error| *error == last).count()))
+    }
+
+    /// The last errors alternate between two, `often` times.
+    pub fn alternates(&self, often: u32) -> bool {
+        let often = usize::try_from(often.saturating_sub(1)).unwrap_or(usize::MAX);
+        let length = often.saturating_mul(2).max(SHORTEST_ALTERNATION);
+        let tail: Vec<&String> = self.errors.iter().rev().take(length).collect();
+        let (Some(a), Some(b)) = (tail.first(), tail.get(1)) else { return false };
+        let in_turn =
+            |(place, error): (usize, &&String)| error == if place % 2 == 0 { a } else { b };
+        tail.len() == length && a != b && tail.iter().enumerate().all(in_turn)
+    }
+
+    /// A warning for the next agent.
+    pub fn remark(&self) -> Option<String> {
+        if self.unchanged >= UNCHANGED_WARNING {
+            let times = self.unchanged;
+            return Some(format!(
+                "The last {times} iterations changed nothing: no file, no commit. Make a change \
+                 that advances the story, or escalate; after another one a human is asked."
+            ));
+        }
+        if self.alike > 0 {
+            return Some(
+                "The last attempt ended with the same text as an earlier one: that is a loop. Do \
+                 something else this time, or escalate; after another one a human is asked."
+                    .to_owned(),
+            );
+        }
+        (self.only_tests >= ONLY_TESTS_WARNING).then(|| {
+            let times = self.only_tests;
+            format!(
+                "The last {times} iterations touched only tests. Work on the code that they test, \
+                 or escalate; after another one a human is asked."
+            )
+        })
+    }
+}

@@ -1,0 +1,242 @@
+//! Applies events to stories.
+
+use std::collections::BTreeMap;
+
+use crate::model::event::{AttemptEnded, AttemptStarted, Event, NudgedBy};
+use crate::model::id::StoryId;
+use crate::model::question::Answer;
+use crate::model::reason::AttemptReason;
+use crate::model::signals::{Escalation, EscalationKind};
+use crate::model::verdict::Verdict;
+use crate::state::story::{Acceptance, Claim, Question, RollBack, Stage, StoryState, Work};
+
+pub type Stories = BTreeMap<StoryId, StoryState>;
+
+/// `iteration` is the number of the story's attempt in flight, or of its last one.
+pub fn apply(stories: &mut Stories, event: &Event, iteration: u32) {
+    if let Event::StoryReopened { story, .. } = event {
+        stories.remove(story);
+        return;
+    }
+    let Some(id) = event.story() else { return };
+    let story = stories.entry(id.clone()).or_default();
+    match event {
+        Event::AttemptStarted(start) => story.start(start),
+        Event::AttemptEnded(end) => story.end(end, iteration),
+        Event::AttemptLost { counted, .. } => story.pay(*counted),
+        _ if apply_to_claim(story, event) => {}
+        _ if apply_to_question(story, event) => {}
+        _ => apply_to_work(story, event),
+    }
+}
+
+fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
+    match event {
+        Event::ClaimChecked { items, .. } => {
+            if let Some(claim) = story.stage.claim_mut() {
+                claim.evidence.clone_from(items);
+            }
+        }
+        Event::ClaimRejected { error, fingerprint, unfounded, .. } => {
+            let evidence = story.stage.claim().map_or(&[][..], |claim| &claim.evidence);
+            let why = AttemptReason::after_rejection(evidence);
+            story.refuse(error, fingerprint, why);
+            if *unfounded {
+                story.unfounded += 1;
+                story.stagnation.had_nothing_to_show();
+            }
+        }
+        Event::ClosePlanned { attempt, .. } => {
+            let made = || Claim {
+                attempt: attempt.clone(),
+                iteration: story.iteration,
+                ..Claim::default()
+            };
+            let claim = story.stage.clone().take_claim().unwrap_or_else(made);
+            story.stage = Stage::Accepted { claim, by: Acceptance::Evidence };
+        }
+        Event::CloseRefused { error, unfit, .. } => {
+            story.refuse(error, error, AttemptReason::ClaimRejected);
+            story.unfit += u32::from(*unfit);
+        }
+        Event::SecondLookWanted { .. } => {
+            story.looked_again = true;
+            story.why = AttemptReason::SecondLook;
+            story.stage = Stage::Open;
+            // The claim may be right, so earlier failures no longer count.
+            story.last_error = None;
+            story.failed.clear();
+        }
+        Event::StoryClosed(closed) => {
+            story.settled(Stage::Closed { commit: closed.commit.clone() });
+        }
+        Event::StorySkipped { .. } => story.settled(Stage::Skipped),
+        Event::StageReached { stage, .. } => story.stages.push(stage.clone()),
+        _ => return false,
+    }
+    true
+}
+
+fn apply_to_question(story: &mut StoryState, event: &Event) -> bool {
+    match event {
+        Event::QuestionRaised { question, .. } => story.ask(question),
+        Event::QuestionAnswered { answer, .. } => story.answer(answer),
+        Event::StoryParked { .. } => {
+            if let Stage::Asking { question, .. } = &mut story.stage {
+                question.parked = true;
+            }
+        }
+        Event::Nudged { text, by, delivered, .. } => match by {
+            _ if *delivered => {}
+            NudgedBy::Human => story.guidance.push(text.clone()),
+            NudgedBy::Driver => story.reminder = Some(text.clone()),
+        },
+        _ => return false,
+    }
+    true
+}
+
+fn apply_to_work(story: &mut StoryState, event: &Event) {
+    match event {
+        Event::WorkSetAside { reference, .. } => {
+            story.work.leave(reference.as_ref());
+            story.kept_count += u32::from(reference.is_some());
+            if !matches!(story.stage, Stage::Asking { .. } | Stage::Skipping) {
+                story.stage = Stage::Open;
+            }
+        }
+        Event::WorkLetGo { .. } => {
+            story.work.leave(None);
+            if !matches!(story.stage, Stage::Asking { .. } | Stage::Skipping) {
+                story.stage = Stage::Open;
+            }
+        }
+        Event::AttemptKept { reference, changes, .. } => story.keep(reference, Some(changes)),
+        Event::ReturnPlanned { to, why, .. } => {
+            if let Some(work) = story.work.in_lane_mut() {
+                work.roll_back = Some(RollBack { to: to.clone(), why: *why });
+            }
+        }
+        Event::Returned { reference, .. } => story.rolled_back(reference.as_ref()),
+        Event::InstructionsPutBack { kept, .. } => {
+            story.kept_count += u32::from(kept.is_some());
+        }
+        Event::WorkBroughtBack { reference, conflicts, .. } => {
+            let conflicting = (!conflicts.is_empty()).then(|| reference.clone());
+            if conflicting.is_some() {
+                story.why = story.why.without_its_work();
+            }
+            if let Some(work) = story.work.in_lane_mut() {
+                work.unshelving = None;
+                work.conflicting = conflicting;
+            }
+        }
+        Event::BaseSet { base, lane, .. } => {
+            story.head.clone_from(&base.commit);
+            story.work.begin(*lane, base);
+        }
+        _ => {}
+    }
+}
+
+impl StoryState {
+    fn start(&mut self, start: &AttemptStarted) {
+        self.title.clone_from(&start.title);
+        self.iteration = start.iteration;
+        if self.base().is_none() {
+            self.head.clone_from(&start.base.commit);
+            self.work = Work::None;
+            self.work.begin(start.lane, &start.base);
+        }
+        self.totals.attempts += 1;
+        self.tries += 1;
+        self.criteria = self.criteria.take().or_else(|| start.criteria.clone());
+        self.reminder = None;
+        match &mut self.stage {
+            Stage::Asking { claim, .. } => *claim = None,
+            stage => *stage = Stage::Open,
+        }
+    }
+
+    fn end(&mut self, end: &AttemptEnded, iteration: u32) {
+        self.pay(end.bill.counted(&end.usage));
+        self.stagnation.ended(end);
+        if let Some(handoff) = &end.signals.handoff {
+            self.handoff = Some((iteration, handoff.clone()));
+        }
+        self.triggers.clone_from(&end.triggers);
+        self.context = end.context;
+        self.head.clone_from(&end.head);
+        self.totals.elapsed_ms += end.elapsed_ms;
+        self.totals.usage.add(&end.usage);
+        self.why = self.why.after(&end.verdict);
+        match &end.verdict {
+            Verdict::Interrupted | Verdict::NotTheStory { .. } => {
+                self.tries = self.tries.saturating_sub(1);
+            }
+            Verdict::PromptTooLong { error } => {
+                self.tries = self.tries.saturating_sub(1);
+                self.too_long += 1;
+                self.last_error = Some(error.clone());
+            }
+            Verdict::Failed { error, .. } if end.did_nothing() => self.fail(error),
+            Verdict::Failed { error, fingerprint } => {
+                self.fail(error);
+                self.stagnation.failed(fingerprint);
+            }
+            Verdict::Done => self.claimed(end, iteration),
+            Verdict::Progress | Verdict::Escalated { .. } => {
+                self.last_error = None;
+                self.too_long = 0;
+                self.failed.clear();
+            }
+        }
+    }
+
+    /// The human's decision during the attempt stands.
+    fn claimed(&mut self, end: &AttemptEnded, iteration: u32) {
+        self.too_long = 0;
+        let made = Claim {
+            attempt: end.attempt.clone(),
+            iteration,
+            evidence: Vec::new(),
+            concerns: end.concerns.clone(),
+        };
+        match &mut self.stage {
+            Stage::Asking { claim, .. } => *claim = Some(made),
+            Stage::Skipping => {}
+            stage => *stage = Stage::Claimed(made),
+        }
+    }
+
+    fn ask(&mut self, escalation: &Escalation) {
+        let claim = self.stage.take_claim();
+        let question = Question { escalation: escalation.clone(), parked: false };
+        self.stage = Stage::Asking { question, claim };
+    }
+
+    fn answer(&mut self, answer: &Answer) {
+        self.why = self.why.after_answer(answer);
+        // The question stays for the next run.
+        if *answer == Answer::Abort {
+            return;
+        }
+        let kind = self.question().map(|question| question.escalation.kind);
+        let claim = self.stage.take_claim();
+        match answer {
+            Answer::Accept => {
+                let as_it_is = kind == Some(EscalationKind::Commit);
+                if let Some(claim) = claim {
+                    self.stage = Stage::Accepted { claim, by: Acceptance::Human { as_it_is } };
+                }
+            }
+            Answer::Skip => self.stage = Stage::Skipping,
+            Answer::Option { number, text } => {
+                self.guidance.push(format!("Proceed with option {number}: {text}"));
+            }
+            Answer::Guidance { text } => self.guidance.push(text.clone()),
+            Answer::Retry | Answer::Abort => {}
+        }
+        self.forgive();
+    }
+}

@@ -1,0 +1,365 @@
+//! The state of one story.
+
+use crate::model::event::{Base, Cause};
+use crate::model::evidence::{Concern, Item};
+use crate::model::handoff::{ContextUsage, HandoffTrigger};
+use crate::model::lane::LaneId;
+use crate::model::money::Usd;
+use crate::model::reason::AttemptReason;
+use crate::model::signals::{Escalation, Handoff};
+use crate::model::usage::Usage;
+use crate::state::stagnation::Stagnation;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoryState {
+    /// Its title at the last attempt, to recognise the story in another backlog.
+    pub title: String,
+    /// The iteration number of its last attempt.
+    pub iteration: u32,
+    pub stage: Stage,
+    pub work: Work,
+    /// The branch tip as its last attempt left it.
+    pub head: Option<String>,
+    /// The human's guidance, oldest first.
+    pub guidance: Vec<String>,
+    pub stagnation: Stagnation,
+    /// Attempts since the human's last action.
+    pub tries: u32,
+    /// How often in a row the prompt was too long for the agent.
+    pub too_long: u32,
+    /// The last attempt's error, for the next one.
+    pub last_error: Option<String>,
+    /// A message that its last agent could not receive while it ran.
+    pub reminder: Option<String>,
+    /// Why the next attempt is made, or the one in flight was.
+    pub why: AttemptReason,
+    /// The last hand-off, and its iteration.
+    pub handoff: Option<(u32, Handoff)>,
+    /// Why the last agent should have handed over.
+    pub triggers: Vec<HandoffTrigger>,
+    /// How full the last agent's context was.
+    pub context: Option<ContextUsage>,
+    /// Stages that were reached.
+    pub stages: Vec<String>,
+    /// Its first claim was sent back for a second look.
+    pub looked_again: bool,
+    /// Claims without any change.
+    pub unfounded: u32,
+    /// How often its work could not be committed because of its content.
+    pub unfit: u32,
+    /// Its criteria when its work began.
+    pub criteria: Option<Vec<String>>,
+    /// Number of refs of its work.
+    pub kept_count: u32,
+    /// Failed attempts in a row, since the last success or action of the human.
+    pub failed: Vec<FailedAttempt>,
+    /// The failed attempts before each fresh start.
+    pub failed_before: Vec<FailedAttempt>,
+    /// What its attempts cost since the human's last action.
+    pub spent: Usd,
+    pub totals: StoryTotals,
+}
+
+/// A story's figures in this run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoryTotals {
+    pub attempts: u32,
+    pub elapsed_ms: u64,
+    pub usage: Usage,
+    pub cost: Usd,
+}
+
+/// What the story waits for. Whether an attempt runs is recorded in `state::attempts`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Stage {
+    /// The next attempt.
+    #[default]
+    Open,
+    /// The evidence for a claim.
+    Claimed(Claim),
+    /// The commit of an accepted claim.
+    Accepted {
+        claim: Claim,
+        by: Acceptance,
+    },
+    /// The human's answer, maybe about a claim.
+    Asking {
+        question: Question,
+        claim: Option<Claim>,
+    },
+    /// The commit of its skip mark.
+    Skipping,
+    Closed {
+        commit: String,
+    },
+    Skipped,
+}
+
+/// An agent's statement that the story is complete.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Claim {
+    pub attempt: String,
+    pub iteration: u32,
+    /// The gates' results.
+    pub evidence: Vec<Item>,
+    /// Changes that a human must see before it counts.
+    pub concerns: Vec<Concern>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acceptance {
+    Evidence,
+    /// `as_it_is`: committed despite objections to its content.
+    Human {
+        as_it_is: bool,
+    },
+}
+
+/// Where the story's unfinished work is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Work {
+    #[default]
+    None,
+    InLane(InLane),
+    /// At a ref, out of every lane.
+    Shelved(String),
+}
+
+/// Work in a lane, measured from its base.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InLane {
+    pub lane: LaneId,
+    pub base: Base,
+    /// The ref that is being unshelved.
+    pub unshelving: Option<String>,
+    /// A ref whose work conflicts with the tree.
+    pub conflicting: Option<String>,
+    /// Branch and tree are about to be rolled back.
+    pub roll_back: Option<RollBack>,
+}
+
+/// A failed attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FailedAttempt {
+    pub error: String,
+    /// The ref of its work, if there was any.
+    pub reference: Option<String>,
+    /// How much it changed.
+    pub changes: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RollBack {
+    pub to: Base,
+    pub why: Cause,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    pub escalation: Escalation,
+    /// No answer came in this run.
+    pub parked: bool,
+}
+
+impl Stage {
+    pub fn claim(&self) -> Option<&Claim> {
+        match self {
+            Self::Claimed(claim) | Self::Accepted { claim, .. } => Some(claim),
+            Self::Asking { claim, .. } => claim.as_ref(),
+            Self::Open | Self::Skipping | Self::Closed { .. } | Self::Skipped => None,
+        }
+    }
+
+    pub(super) fn claim_mut(&mut self) -> Option<&mut Claim> {
+        match self {
+            Self::Claimed(claim) | Self::Accepted { claim, .. } => Some(claim),
+            Self::Asking { claim, .. } => claim.as_mut(),
+            Self::Open | Self::Skipping | Self::Closed { .. } | Self::Skipped => None,
+        }
+    }
+
+    pub(super) fn take_claim(&mut self) -> Option<Claim> {
+        match std::mem::take(self) {
+            Self::Claimed(claim) | Self::Accepted { claim, .. } => Some(claim),
+            Self::Asking { claim, .. } => claim,
+            _ => None,
+        }
+    }
+
+    pub fn question(&self) -> Option<&Question> {
+        match self {
+            Self::Asking { question, .. } => Some(question),
+            _ => None,
+        }
+    }
+
+    pub fn is_settled(&self) -> bool {
+        matches!(self, Self::Closed { .. } | Self::Skipped)
+    }
+}
+
+impl Work {
+    pub fn in_lane(&self) -> Option<&InLane> {
+        match self {
+            Self::InLane(work) => Some(work),
+            Self::None | Self::Shelved(_) => None,
+        }
+    }
+
+    pub(super) fn in_lane_mut(&mut self) -> Option<&mut InLane> {
+        match self {
+            Self::InLane(work) => Some(work),
+            Self::None | Self::Shelved(_) => None,
+        }
+    }
+
+    pub fn base(&self) -> Option<&Base> {
+        self.in_lane().map(|work| &work.base)
+    }
+
+    pub fn roll_back(&self) -> Option<&RollBack> {
+        self.in_lane()?.roll_back.as_ref()
+    }
+
+    /// The ref of shelved work, or of work that is being unshelved.
+    pub fn shelved(&self) -> Option<&String> {
+        match self {
+            Self::Shelved(reference) => Some(reference),
+            Self::InLane(work) => work.unshelving.as_ref(),
+            Self::None => None,
+        }
+    }
+
+    pub fn conflicting(&self) -> Option<&String> {
+        self.in_lane()?.conflicting.as_ref()
+    }
+
+    /// Begins at a base. Shelved work is about to be unshelved.
+    pub(super) fn begin(&mut self, lane: LaneId, base: &Base) {
+        let unshelving = self.shelved().cloned();
+        let conflicting = self.conflicting().cloned();
+        let roll_back = self.roll_back().cloned();
+        let base = base.clone();
+        *self = Self::InLane(InLane { lane, base, unshelving, conflicting, roll_back });
+    }
+
+    /// Leaves its lane; work shelved earlier stays, unless there is a newer ref.
+    pub(super) fn leave(&mut self, reference: Option<&String>) {
+        let shelved = reference.or_else(|| self.shelved()).cloned();
+        *self = shelved.map_or(Self::None, Self::Shelved);
+    }
+}
+
+impl StoryState {
+    pub fn question(&self) -> Option<&Question> {
+        self.stage.question()
+    }
+
+    pub fn is_parked(&self) -> bool {
+        self.question().is_some_and(|question| question.parked)
+    }
+
+    pub fn base(&self) -> Option<&Base> {
+        self.work.base()
+    }
+
+    /// Its mark is decided, but not confirmed by a commit yet.
+    pub fn is_being_settled(&self) -> bool {
+        matches!(self.stage, Stage::Accepted { .. } | Stage::Skipping)
+    }
+
+    /// It has something that the next run needs.
+    pub fn is_worth_carrying(&self) -> bool {
+        let waits = matches!(self.stage, Stage::Asking { .. } | Stage::Skipping);
+        !self.stage.is_settled() && (waits || self.work != Work::None || !self.guidance.is_empty())
+    }
+
+    /// Failed attempts in a row.
+    pub fn failures(&self) -> u32 {
+        u32::try_from(self.failed.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Refs of its work that may still be needed.
+    pub fn refs(&self) -> impl Iterator<Item = &String> {
+        let failed = self.failed_before.iter().chain(&self.failed);
+        let failed = failed.filter_map(|failed| failed.reference.as_ref());
+        self.work.shelved().into_iter().chain(self.work.conflicting()).chain(failed)
+    }
+
+    pub(super) fn pay(&mut self, counted: Usd) {
+        self.spent += counted;
+        self.totals.cost += counted;
+    }
+
+    pub(super) fn fail(&mut self, error: &str) {
+        self.last_error = Some(error.to_owned());
+        self.failed.push(FailedAttempt { error: error.to_owned(), ..FailedAttempt::default() });
+    }
+
+    pub(super) fn keep(&mut self, reference: &str, changes: Option<&String>) {
+        self.kept_count += 1;
+        if let Some(last) = self.failed.last_mut() {
+            last.reference = Some(reference.to_owned());
+            last.changes = changes.cloned();
+        }
+    }
+
+    pub(super) fn rolled_back(&mut self, reference: Option<&String>) {
+        let Some(done) = self.work.in_lane_mut().and_then(|work| work.roll_back.take()) else {
+            return;
+        };
+        // Its work is no longer in the tree.
+        self.handoff = None;
+        if done.why == Cause::FreshStart {
+            self.kept_count += u32::from(reference.is_some());
+            self.failed_before.append(&mut self.failed);
+            self.stages.clear();
+            self.looked_again = false;
+            self.why = self.why.without_its_work();
+        } else if let Some(reference) = reference {
+            self.keep(reference, None);
+        }
+        self.head = done.to.commit;
+    }
+
+    /// The claim is rejected; the next attempt gets the error.
+    pub(super) fn refuse(&mut self, error: &str, fingerprint: &str, why: AttemptReason) {
+        self.why = why;
+        self.stage = Stage::Open;
+        self.fail(error);
+        self.stagnation.failed(fingerprint);
+    }
+
+    /// The human acted: counters start again.
+    pub(super) fn forgive(&mut self) {
+        self.criteria = None;
+        self.unfounded = 0;
+        self.unfit = 0;
+        self.stagnation = Stagnation::default();
+        self.failed.clear();
+        self.tries = 0;
+        self.too_long = 0;
+        self.spent = Usd::ZERO;
+    }
+
+    pub(super) fn settled(&mut self, stage: Stage) {
+        *self = Self {
+            stage,
+            title: std::mem::take(&mut self.title),
+            iteration: self.iteration,
+            totals: std::mem::take(&mut self.totals),
+            ..Self::default()
+        };
+    }
+
+    pub(super) fn carried_over(self) -> Self {
+        Self {
+            tries: 0,
+            too_long: 0,
+            stagnation: Stagnation::default(),
+            failed: Vec::new(),
+            totals: StoryTotals::default(),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The file during a run.
+
+use crate::model::backlog::Backlog;
+
+use super::*;
+
+const THREE: &str = r#"{"project": "p", "description": "d", "userStories": [
+  {"id": "A", "title": "t", "description": "", "criteria": ["c"], "passes": false},
+  {"skipped": null, "id": "B", "title": "ü", "description": "", "criteria": ["c"], "passes": true},
+  {"id": "C", "title": "t", "description": "", "criteria": ["c"],
+   "passes": false, "skipped": true}]}"#;
+
+fn tracked() -> (tempfile::TempDir, TrackedPrd, Backlog) {
+    let (folder, file) = folder_with(THREE.as_bytes());
+    age(file.path());
+    let (tracked, loaded) = TrackedPrd::open(file).unwrap();
+    (folder, tracked, loaded.backlog)
+}
+
+/// Waits until it is old enough for its stamp to be believed.
+fn age(path: &Path) {
+    while PrdFile::new(path).text().is_ok_and(|(_, stamp)| stamp.is_none()) {
+        std::thread::yield_now();
+    }
+}
+
+fn is_unchanged(tracked: &mut TrackedPrd) -> bool {
+    matches!(tracked.look(), PrdLook::Unchanged)
+}
+
+/// What is known without reading is what the file says.
+fn agrees(tracked: &TrackedPrd) {
+    let loaded = tracked.file.load().unwrap();
+    assert_eq!(loaded.text, tracked.text());
+    let marks = |backlog: &Backlog| -> Vec<(bool, bool)> {
+        backlog.stories.iter().map(|story| (story.passes, story.skipped)).collect()
+    };
+    assert_eq!(marks(&loaded.backlog), tracked.marks());
+}
+
+#[test]
+fn marks_follow_each_other_without_reading_the_file_again() {
+    let (_folder, mut tracked, _) = tracked();
+    for (story, mark) in [
+        ((0, "A"), Mark::Passes(true)),
+        ((2, "C"), Mark::Skipped(false)),
+        ((0, "A"), Mark::Skipped(true)),
+        ((1, "B"), Mark::Skipped(true)),
+        ((1, "B"), Mark::Passes(false)),
+        ((2, "C"), Mark::Passes(true)),
+        ((0, "A"), Mark::Passes(false)),
+    ] {
+        let expected = set_mark(tracked.text(), &id(story.1), mark).unwrap();
+        let marked = tracked.marked((story.0, &id(story.1)), mark).unwrap();
+        assert_eq!(marked.text(), expected);
+        tracked.write(marked).unwrap();
+        agrees(&tracked);
+        assert!(is_unchanged(&mut tracked), "its own version is known at once");
+    }
+}
+
+#[test]
+fn a_prepared_mark_is_the_same_and_leaves_no_other_file() {
+    let (folder, mut tracked, _) = tracked();
+    fs::set_permissions(tracked.file.path(), fs::Permissions::from_mode(0o640)).unwrap();
+    let (a, b) = (id("A"), id("B"));
+    tracked.prepare((0, &a), Mark::Passes(true)).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    let prepared = tracked.marked((0, &a), Mark::Passes(true)).unwrap();
+    #[cfg(target_os = "linux")]
+    assert!(prepared.is_on_disk());
+    tracked.write(prepared).unwrap();
+    assert_eq!(tracked.text(), set_mark(THREE, &a, Mark::Passes(true)).unwrap());
+    agrees(&tracked);
+    assert!(is_unchanged(&mut tracked));
+    assert_eq!(fs::metadata(tracked.file.path()).unwrap().mode() & 0o777, 0o640);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    // For another mark, or another text, it is of no use.
+    tracked.prepare((1, &b), Mark::Passes(false)).unwrap();
+    assert!(!tracked.marked((1, &b), Mark::Skipped(true)).unwrap().is_on_disk());
+    tracked.prepare((1, &b), Mark::Passes(false)).unwrap();
+    fs::write(tracked.file.path(), THREE.replace("ü", "new")).unwrap();
+    assert!(matches!(tracked.look(), PrdLook::Changed(_)));
+    let marked = tracked.marked((1, &b), Mark::Passes(false)).unwrap();
+    assert!(marked.text().contains("new") && !marked.is_on_disk());
+}
+
+#[test]
+fn every_mark_is_set_in_one_pass() {
+    let (_folder, mut tracked, backlog) = tracked();
+    for wanted in [(true, false), (false, true), (true, true), (false, false)] {
+        let (marked, touched) = tracked.with_marks(&backlog.stories, |_| wanted).unwrap();
+        assert!(!touched.is_empty());
+        tracked.write(marked).unwrap();
+        agrees(&tracked);
+        assert_eq!(tracked.marks(), [wanted; 3]);
+        assert_eq!(tracked.with_marks(&backlog.stories, |_| wanted).unwrap().1, []);
+    }
+}
+
+#[test]
+fn a_look_sees_every_change_and_reads_only_then() {
+    let (folder, mut tracked, _) = tracked();
+    assert!(is_unchanged(&mut tracked));
+    let path = tracked.file.path().to_owned();
+    // The same size, at the same moment as the version before it.
+    for text in [THREE.replace("\"t\"", "\"u\""), THREE.replace("\"t\"", "\"v\"")] {
+        fs::write(&path, &text).unwrap();
+        assert!(matches!(tracked.look(), PrdLook::Changed(_)), "{text}");
+        assert_eq!(tracked.text(), text);
+    }
+    let changes = tracked.changes();
+    fs::write(&path, "{").unwrap();
+    age(&path);
+    assert!(matches!(tracked.look(), PrdLook::Broken(_)));
+    assert!(is_unchanged(&mut tracked), "it is broken as before");
+    fs::write(&path, tracked.text()).unwrap();
+    assert!(matches!(tracked.look(), PrdLook::Known));
+    assert_eq!(tracked.changes(), changes);
+    fs::rename(&path, folder.path().join("away")).unwrap();
+    assert!(matches!(tracked.look(), PrdLook::Broken(LoadError::NotFound { .. })));
+}
+
+#[test]
+fn a_broken_file_that_is_written_is_good_again() {
+    let (_folder, mut tracked, _) = tracked();
+    fs::write(tracked.file.path(), "{").unwrap();
+    age(tracked.file.path());
+    assert!(matches!(tracked.look(), PrdLook::Broken(_)));
+    let marked = tracked.marked((0, &id("A")), Mark::Passes(true)).unwrap();
+    tracked.write(marked).unwrap();
+    assert!(matches!(tracked.look(), PrdLook::Known));
+}
+
+#[test]
+fn an_edit_right_after_its_own_write_is_seen() {
+    let (_folder, mut tracked, _) = tracked();
+    for round in 0..50 {
+        let mark = Mark::Passes(round % 2 == 0);
+        let marked = tracked.marked((0, &id("A")), mark).unwrap();
+        tracked.write(marked).unwrap();
+        let titles = if round % 2 == 0 { ("\"t\"", "\"u\"") } else { ("\"u\"", "\"t\"") };
+        let other = tracked.text().replace(titles.0, titles.1);
+        fs::write(tracked.file.path(), &other).unwrap();
+        assert!(matches!(tracked.look(), PrdLook::Changed(_)), "round {round}");
+    }
+}

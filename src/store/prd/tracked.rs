@@ -1,0 +1,216 @@
+//! PRD.json during a run: a look at the disk costs one `stat`, a mark a patch of the text.
+
+use std::fs;
+
+use crate::model::backlog::{Backlog, Story};
+use crate::model::id::StoryId;
+use crate::store::atomic;
+
+use super::edit::{EditError, Mark, StorySpans, TextEdit, apply};
+use super::error::{LoadError, WriteError};
+use super::stamp::Stamp;
+use super::{Loaded, PrdFile};
+
+/// What a look at the file found.
+#[derive(Debug)]
+pub enum PrdLook {
+    /// Nothing happened since the last look.
+    Unchanged,
+    /// The file was written, and its text is the known one.
+    Known,
+    /// The text is another one, and says this.
+    Changed(Loaded),
+    /// The file cannot be used as it is; the last good text stays.
+    Broken(LoadError),
+}
+
+/// `passes` and `skipped` of a story.
+type MarkPair = (bool, bool);
+
+/// The file and the last good text that it had.
+pub struct TrackedPrd {
+    pub(super) file: PrdFile,
+    text: String,
+    /// Made when first needed.
+    spans: Option<StorySpans>,
+    /// The marks in the text, story by story.
+    marks: Vec<MarkPair>,
+    /// Of the file at the last look; None: it has to be read again.
+    stamp: Option<Stamp>,
+    /// The last look found no usable text.
+    is_broken: bool,
+    /// How often the text became another one.
+    changes: u64,
+    prepared: Option<MarkedText>,
+}
+
+/// The text with marks set, to be written.
+pub struct MarkedText {
+    text: String,
+    edits: Vec<TextEdit>,
+    marks: Vec<(usize, Mark)>,
+    /// The version of the text that it was made from.
+    changes: u64,
+    on_disk: Option<atomic::Prepared>,
+}
+
+impl MarkedText {
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_on_disk(&self) -> bool {
+        self.on_disk.is_some()
+    }
+}
+
+impl TrackedPrd {
+    pub fn open(file: PrdFile) -> Result<(Self, Loaded), LoadError> {
+        let (text, stamp) = file.text()?;
+        let loaded = file.understand(text)?;
+        let (text, marks) = (loaded.text.clone(), marks_of(&loaded.backlog));
+        let tracked = Self {
+            file,
+            text,
+            spans: None,
+            marks,
+            stamp,
+            is_broken: false,
+            changes: 0,
+            prepared: None,
+        };
+        Ok((tracked, loaded))
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// `passes` and `skipped` of each story, as they are in the file.
+    pub fn marks(&self) -> &[MarkPair] {
+        &self.marks
+    }
+
+    /// Another number means another text.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Takes up what changed on the disk.
+    pub fn look(&mut self) -> PrdLook {
+        let now = fs::metadata(self.file.path()).ok().map(|found| Stamp::of(&found));
+        if now.is_some() && now == self.stamp {
+            return PrdLook::Unchanged;
+        }
+        let read = self.file.text();
+        self.stamp = read.as_ref().ok().and_then(|(_, stamp)| *stamp);
+        let found = match read {
+            Ok((text, _)) if text == self.text => PrdLook::Known,
+            Ok((text, _)) => match self.file.understand(text) {
+                Ok(loaded) => {
+                    self.take(loaded.text.clone());
+                    self.marks = marks_of(&loaded.backlog);
+                    PrdLook::Changed(loaded)
+                }
+                Err(error) => PrdLook::Broken(error),
+            },
+            Err(error) => PrdLook::Broken(error),
+        };
+        self.is_broken = matches!(found, PrdLook::Broken(_));
+        found
+    }
+
+    /// The text with a mark of a story set: its position in the backlog, and its id.
+    pub fn marked(
+        &mut self,
+        story: (usize, &StoryId),
+        mark: Mark,
+    ) -> Result<MarkedText, EditError> {
+        let (changes, marks) = (self.changes, vec![(story.0, mark)]);
+        let is_it = |made: &MarkedText| made.changes == changes && made.marks == marks;
+        if let Some(prepared) = self.prepared.take().filter(is_it) {
+            return Ok(prepared);
+        }
+        let edits = self.spans()?.edits(&self.text, story, &[mark]);
+        Ok(self.with(edits?, marks))
+    }
+
+    /// Makes the marked text ahead and puts it on the disk, so that writing it is a rename. It is
+    /// dropped when the text changes or another mark is asked for.
+    pub fn prepare(&mut self, story: (usize, &StoryId), mark: Mark) -> Result<(), EditError> {
+        let mut marked = self.marked(story, mark)?;
+        if marked.on_disk.is_none() {
+            marked.on_disk = atomic::prepare(self.file.path(), marked.text.as_bytes());
+        }
+        self.prepared = Some(marked);
+        Ok(())
+    }
+
+    /// The text with the wanted marks of every story, made in one pass, and the stories whose marks
+    /// are others now.
+    pub fn with_marks(
+        &mut self,
+        stories: &[Story],
+        wanted: impl Fn(&StoryId) -> MarkPair,
+    ) -> Result<(MarkedText, Vec<StoryId>), EditError> {
+        let spans = self.spans()?;
+        let (mut edits, mut marks, mut touched) = (Vec::new(), Vec::new(), Vec::new());
+        for (position, (story, found)) in stories.iter().zip(&self.marks).enumerate() {
+            let (passes, skipped) = wanted(&story.id);
+            if *found == (passes, skipped) {
+                continue;
+            }
+            let both = [Mark::Passes(passes), Mark::Skipped(skipped)];
+            edits.extend(spans.edits(&self.text, (position, &story.id), &both)?);
+            marks.extend(both.map(|mark| (position, mark)));
+            touched.push(story.id.clone());
+        }
+        Ok((self.with(edits, marks), touched))
+    }
+
+    /// Replaces the file's text at once: a reader sees the old or the new one, whole.
+    pub fn write(&mut self, marked: MarkedText) -> Result<(), WriteError> {
+        let MarkedText { text, edits, marks, changes, on_disk } = marked;
+        let path = self.file.path();
+        let renamed = on_disk.and_then(|prepared| prepared.replace(path).ok());
+        let written = renamed.map_or_else(|| atomic::replace(path, text.as_bytes()), Ok);
+        let written = written.map_err(|source| WriteError { path: path.to_owned(), source })?;
+        // The next look tells that a broken file is a good one again.
+        self.stamp = written.as_ref().filter(|_| !self.is_broken).map(Stamp::of);
+        let spans = self.spans.take().filter(|_| changes == self.changes);
+        self.take(text);
+        self.spans = spans.map(|spans| spans.after(&edits));
+        for (position, mark) in marks {
+            match (self.marks.get_mut(position), mark) {
+                (Some(marks), Mark::Passes(value)) => marks.0 = value,
+                (Some(marks), Mark::Skipped(value)) => marks.1 = value,
+                (None, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn with(&self, edits: Vec<TextEdit>, marks: Vec<(usize, Mark)>) -> MarkedText {
+        let text = apply(&self.text, &edits);
+        MarkedText { text, edits, marks, changes: self.changes, on_disk: None }
+    }
+
+    fn take(&mut self, text: String) {
+        self.text = text;
+        self.spans = None;
+        self.prepared = None;
+        self.changes += 1;
+    }
+
+    fn spans(&mut self) -> Result<StorySpans, EditError> {
+        match &mut self.spans {
+            Some(spans) => Ok(spans.clone()),
+            none => Ok(none.insert(StorySpans::of(&self.text)?).clone()),
+        }
+    }
+}
+
+fn marks_of(backlog: &Backlog) -> Vec<MarkPair> {
+    backlog.stories.iter().map(|story| (story.passes, story.skipped)).collect()
+}

@@ -1,0 +1,277 @@
+//! The journal: every fact of every run.
+
+use std::rc::Rc;
+
+use rusqlite::{Connection, params};
+
+use crate::model::event::{Event, Recorded, VERSION};
+use crate::store::error::{Problem, StoreError};
+
+use super::damage::{reading, sum, writing};
+use super::{Database, rows};
+
+/// Which events belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Scope {
+    /// The PRD's path in the repository.
+    pub backlog: String,
+    /// Which of the repository's work trees; empty for the main one.
+    pub work_tree: String,
+}
+
+/// Append, and read from a cursor: what a remote database could do too.
+pub trait Journal {
+    /// All of them or none, on the disk when it returns.
+    fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<(), StoreError>;
+
+    /// All of them or none, known to every reader and safe from a kill when it returns. Safe from
+    /// a power cut, and fit to be told, once `wait_durable` has returned.
+    fn append_soon(&mut self, run: &str, at: i64, events: &[Event]) -> Result<Ticket, StoreError> {
+        self.append(run, at, events).map(|()| Ticket(0))
+    }
+
+    /// What the ticket is for, and everything before it, is on the disk when it returns.
+    fn wait_durable(&self, _: Ticket) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The scope's events after `cursor`, oldest first, and the new cursor.
+    fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError>;
+}
+
+/// Stands for events that are on their way to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[must_use = "events are not safe from a power cut before `wait_durable`"]
+pub struct Ticket(i64);
+
+pub struct SqliteJournal {
+    database: Rc<Database>,
+    scope: Scope,
+}
+
+/// A run without an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRun {
+    pub run: String,
+    /// Milliseconds since the Unix epoch.
+    pub began: i64,
+}
+
+/// The runs of a work tree that have no end, whatever their backlog.
+pub fn open_runs(database: &Database, work_tree: &str) -> Result<Vec<OpenRun>, StoreError> {
+    let mut open = Vec::new();
+    for (began, last) in last_events(&database.connection, work_tree).map_err(reading)? {
+        if !matches!(last.event()?, Event::RunEnded { .. }) {
+            open.push(OpenRun { run: last.run, began });
+        }
+    }
+    Ok(open)
+}
+
+/// Each run with the time of its first event, and its last event.
+fn last_events(
+    connection: &Connection,
+    work_tree: &str,
+) -> rusqlite::Result<Vec<(i64, StoredEvent)>> {
+    let mut query = connection.prepare(
+        "SELECT seq, run, at, payload, sum, began FROM events JOIN (
+             SELECT MAX(seq) AS last, MIN(at) AS began FROM events WHERE work_tree = ?1 GROUP BY run
+         ) ON seq = last ORDER BY seq",
+    )?;
+    query.query_map([work_tree], |row| Ok((row.get(5)?, StoredEvent::of(row)?)))?.collect()
+}
+
+/// An event as it lies in the database.
+struct StoredEvent {
+    seq: i64,
+    run: String,
+    at: i64,
+    payload: String,
+    /// None: written by a ralph that did not know of it.
+    sum: Option<i64>,
+}
+
+impl StoredEvent {
+    fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            seq: row.get(0)?,
+            run: row.get(1)?,
+            at: row.get(2)?,
+            payload: row.get(3)?,
+            sum: row.get(4)?,
+        })
+    }
+
+    fn event(&self) -> Result<Event, StoreError> {
+        let changed = |written| written != sum_of(&self.run, self.at, &self.payload);
+        if self.sum.is_some_and(changed) {
+            return Err(Problem::Damaged(format!("event {} was changed", self.seq)).into());
+        }
+        Ok(serde_json::from_str(&self.payload).map_err(Problem::Payload)?)
+    }
+}
+
+fn sum_of(run: &str, at: i64, payload: &str) -> i64 {
+    sum(&[run, &at.to_string(), payload])
+}
+
+impl Journal for SqliteJournal {
+    fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<(), StoreError> {
+        if self.database.syncer.get().is_some() {
+            let ticket = self.append_soon(run, at, events)?;
+            return self.wait_durable(ticket);
+        }
+        let newest = self.write(run, at, events)?;
+        self.database.newest.note(newest);
+        Ok(())
+    }
+
+    fn append_soon(&mut self, run: &str, at: i64, events: &[Event]) -> Result<Ticket, StoreError> {
+        // Before the first event that it is responsible for.
+        let database = Rc::clone(&self.database);
+        let syncer = database.syncer()?;
+        let newest = self.write(run, at, events)?;
+        syncer.request(newest);
+        Ok(Ticket(newest))
+    }
+
+    fn wait_durable(&self, Ticket(newest): Ticket) -> Result<(), StoreError> {
+        let Some(syncer) = self.database.syncer.get() else { return Ok(()) };
+        Ok(syncer.wait(newest).map_err(Problem::Sync)?)
+    }
+
+    fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError> {
+        let rows = self.rows(cursor).map_err(reading)?;
+        let last = rows.last().map_or(cursor, |row| row.seq);
+        let parse = |row: &StoredEvent| Ok(Recorded { at: row.at, event: row.event()? });
+        Ok((rows.iter().map(parse).collect::<Result<_, StoreError>>()?, last))
+    }
+}
+
+impl SqliteJournal {
+    pub(in crate::store) fn new(database: Rc<Database>, backlog: &str, work_tree: &str) -> Self {
+        let scope = Scope { backlog: backlog.to_owned(), work_tree: work_tree.to_owned() };
+        Self { database, scope }
+    }
+
+    /// The number of the newest event.
+    fn write(&self, run: &str, at: i64, events: &[Event]) -> Result<i64, StoreError> {
+        let payloads: Result<Vec<String>, _> = events.iter().map(serde_json::to_string).collect();
+        let payloads = payloads.map_err(Problem::Payload)?;
+        Ok(self.commit(run, at, events, &payloads).map_err(writing)?)
+    }
+
+    fn commit(
+        &self,
+        run: &str,
+        at: i64,
+        events: &[Event],
+        payloads: &[String],
+    ) -> rusqlite::Result<i64> {
+        let Scope { backlog, work_tree } = &self.scope;
+        let transaction = self.database.begin()?;
+        let mut insert = transaction.prepare_cached(
+            "INSERT INTO events (backlog, work_tree, run, at, version, payload, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?;
+        for payload in payloads {
+            let sum = sum_of(run, at, payload);
+            insert.execute(params![backlog, work_tree, run, at, VERSION, payload, sum])?;
+        }
+        drop(insert);
+        // Before other tables get rows with numbers of their own.
+        let newest = transaction.last_insert_rowid();
+        for event in events {
+            rows::note(&transaction, &self.scope, run, at, event)?;
+        }
+        transaction.commit()?;
+        Ok(newest)
+    }
+
+    fn rows(&self, cursor: i64) -> rusqlite::Result<Vec<StoredEvent>> {
+        let mut query = self.database.connection.prepare_cached(
+            "SELECT seq, run, at, payload, sum FROM events
+             WHERE backlog = ?1 AND work_tree = ?2 AND seq > ?3 ORDER BY seq",
+        )?;
+        let scope = params![self.scope.backlog, self.scope.work_tree, cursor];
+        query.query_map(scope, StoredEvent::of)?.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Store, StorePlace};
+
+    fn store_in(folder: &tempfile::TempDir) -> Store {
+        Store::new(StorePlace::in_folder(folder.path()))
+    }
+
+    fn interrupted(signal: i32) -> Event {
+        Event::RunInterrupted { signal }
+    }
+
+    #[test]
+    fn what_was_appended_is_read_back_in_order_after_reopening() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = store_in(&folder).journal("PRD.json").unwrap();
+        journal.append("r", 7, &[interrupted(1), interrupted(2)]).unwrap();
+        drop(journal);
+        let journal = store_in(&folder).journal("PRD.json").unwrap();
+        let (events, cursor) = journal.read(0).unwrap();
+        assert_eq!(events, [1, 2].map(|signal| Recorded { at: 7, event: interrupted(signal) }));
+        assert_eq!(journal.read(cursor).unwrap(), (vec![], cursor));
+    }
+
+    #[test]
+    fn backlogs_do_not_see_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut one = store_in(&folder).journal("a.json").unwrap();
+        one.append("r", 1, &[interrupted(1)]).unwrap();
+        let other = store_in(&folder).journal("b.json").unwrap();
+        assert_eq!(other.read(0).unwrap().0, []);
+    }
+
+    #[test]
+    fn events_that_are_synced_later_are_read_at_once_and_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let newest = || crate::store::sqlite::newest(&folder.path().join("journal.db"));
+        let store = store_in(&folder);
+        let mut journal = store.journal("PRD.json").unwrap();
+        journal.append("r", 1, &[interrupted(1)]).unwrap();
+        let first = journal.append_soon("r", 2, &[interrupted(2), interrupted(3)]).unwrap();
+        let second = journal.append_soon("r", 3, &[interrupted(4)]).unwrap();
+        assert!(first < second);
+        assert_eq!(store_in(&folder).journal("PRD.json").unwrap().read(0).unwrap().0.len(), 4);
+        journal.wait_durable(second).unwrap();
+        assert_eq!(newest(), 4);
+        journal.append("r", 4, &[interrupted(5)]).unwrap();
+        assert_eq!(newest(), 5);
+        let _soon = journal.append_soon("r", 5, &[interrupted(6)]).unwrap();
+        drop((journal, store));
+        assert_eq!(newest(), 6);
+        store_in(&folder).check().unwrap();
+    }
+
+    #[test]
+    fn runs_without_an_end_are_told_whatever_their_backlog() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(store_in(&folder).open_runs().unwrap(), []);
+        assert!(!store_in(&folder).exists());
+        let ended = Event::RunEnded { reason: crate::model::stop::StopReason::AllDone };
+        let mut one = store_in(&folder).journal("one.json").unwrap();
+        one.append("done", 1, &[Event::RunContinued, ended]).unwrap();
+        one.append("open", 2, &[Event::RunContinued]).unwrap();
+        one.append("open", 3, &[interrupted(2)]).unwrap();
+        let mut two = store_in(&folder).journal("two.json").unwrap();
+        two.append("other", 4, &[Event::RunContinued]).unwrap();
+        let place = StorePlace::in_folder(folder.path());
+        let linked = Store::new(StorePlace { work_tree: "linked".to_owned(), ..place });
+        let mut three = linked.journal("one.json").unwrap();
+        three.append("linked", 5, &[Event::RunContinued]).unwrap();
+        let open = |run: &str, began| OpenRun { run: run.to_owned(), began };
+        let runs = store_in(&folder).open_runs().unwrap();
+        assert_eq!(runs, [open("open", 2), open("other", 4)]);
+        assert_eq!(linked.open_runs().unwrap(), [open("linked", 5)]);
+    }
+}

@@ -1,0 +1,9 @@
+//! Parsers for untrusted text: PRD.json, an agent's signals, secrets.
+//!
+//! Pure functions from text to values of [`crate::model`]; they decide nothing.
+
+pub mod backlog;
+pub mod redact;
+pub mod signals;
+pub mod similarity;
+pub mod test_paths;

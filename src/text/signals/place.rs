@@ -1,0 +1,176 @@
+//! Whether a line is prose, or code, quote or comment.
+//!
+//! Follows `CommonMark` for code fences, quotes, comments and indented code as far as one pass
+//! over lines can; in doubt a line is not prose.
+
+/// The prose of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Prose,
+    /// Part of the line is a comment; this is the rest.
+    BesideComment(String),
+    Hidden,
+}
+
+#[derive(Debug, Default)]
+pub(super) enum Place {
+    #[default]
+    Prose,
+    Fence(Fence),
+    Comment,
+}
+
+#[derive(Debug)]
+pub(super) struct Fence {
+    mark: char,
+    length: usize,
+    /// Opened after a list marker, so its end is indented too.
+    in_list: bool,
+}
+
+impl Place {
+    pub(super) fn is_prose(&self) -> bool {
+        matches!(self, Self::Prose)
+    }
+
+    /// Classifies the next line.
+    pub(super) fn enter(&mut self, line: &str) -> Standing {
+        match self {
+            Self::Fence(fence) => {
+                if fence.is_closed_by(line) {
+                    *self = Self::Prose;
+                }
+                Standing::Hidden
+            }
+            Self::Comment => self.enter_comment(line),
+            Self::Prose => self.enter_prose(line),
+        }
+    }
+
+    fn enter_prose(&mut self, line: &str) -> Standing {
+        let indented = is_indented(line);
+        let (content, in_list) = without_list_markers(line.trim_start());
+        if !indented && content.starts_with('>') {
+            return Standing::Hidden;
+        }
+        if !indented && let Some(fence) = Fence::opened_by(content, in_list) {
+            *self = Self::Fence(fence);
+            return Standing::Hidden;
+        }
+        let standing =
+            if line.contains("<!--") { self.enter_comment(line) } else { Standing::Prose };
+        if indented || (in_list && is_code_in_list(content)) { Standing::Hidden } else { standing }
+    }
+
+    fn enter_comment(&mut self, line: &str) -> Standing {
+        let mut visible = String::new();
+        let mut rest = line;
+        let mut inside = matches!(self, Self::Comment);
+        let mut touched = inside;
+        loop {
+            let next =
+                if inside { after_comment(rest) } else { before_comment(rest, &mut visible) };
+            let Some(after) = next else { break };
+            (rest, inside, touched) = (after, !inside, true);
+        }
+        *self = if inside { Self::Comment } else { Self::Prose };
+        if touched { Standing::BesideComment(visible) } else { Standing::Prose }
+    }
+}
+
+/// `rest` starts inside a comment.
+fn after_comment(rest: &str) -> Option<&str> {
+    // `<!-->` and `<!--->` are whole comments, hence the dashes of the opening count.
+    rest.split_once("-->").map(|(_, after)| after)
+}
+
+/// Moves the text up to the next comment to `visible`; what is left starts with its dashes.
+fn before_comment<'a>(rest: &'a str, visible: &mut String) -> Option<&'a str> {
+    let mut from = rest;
+    loop {
+        let at = from.find(['`', '<']);
+        let Some((plain, marked)) = at.and_then(|at| from.split_at_checked(at)) else {
+            visible.push_str(from);
+            return None;
+        };
+        visible.push_str(plain);
+        if marked.starts_with("<!--") {
+            return marked.strip_prefix("<!");
+        }
+        let (taken, after) = split_code_span(marked);
+        visible.push_str(taken);
+        from = after;
+    }
+}
+
+/// A code span, or the one run of marks that opens none.
+fn split_code_span(marked: &str) -> (&str, &str) {
+    let after = marked.trim_start_matches('`');
+    let ticks = marked.len() - after.len();
+    if ticks == 0 {
+        return marked.split_at_checked(1).unwrap_or((marked, ""));
+    }
+    let closing = runs_of_ticks(after).find(|run| run.len() == ticks);
+    let end = ticks + closing.map_or(0, |run| run.end);
+    marked.split_at_checked(end).unwrap_or((marked, ""))
+}
+
+fn runs_of_ticks(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + text.get(from..)?.find('`')?;
+        let run = text.get(start..)?;
+        from = start + run.len() - run.trim_start_matches('`').len();
+        Some(start..from)
+    })
+}
+
+impl Fence {
+    fn opened_by(content: &str, in_list: bool) -> Option<Self> {
+        let content = content.trim_start();
+        let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let info = content.trim_start_matches(mark);
+        let length = content.len() - info.len();
+        let opens = length >= 3 && !(mark == '`' && info.contains('`'));
+        opens.then_some(Self { mark, length, in_list })
+    }
+
+    fn is_closed_by(&self, line: &str) -> bool {
+        let content = line.trim();
+        let length = content.len() - content.trim_start_matches(self.mark).len();
+        let is_run = length == content.len() && length >= self.length;
+        is_run && (self.in_list || !is_indented(line))
+    }
+}
+
+/// Four columns of any white space, or a tab.
+fn is_indented(line: &str) -> bool {
+    let margin = line.chars().take_while(|c| c.is_whitespace()).take(4);
+    let width = margin.map(|c| if c == '\t' { 4 } else { 1 }).sum::<usize>();
+    width >= 4 && !line.trim().is_empty()
+}
+
+/// What is left starts with the space behind the last marker, if there was one.
+fn without_list_markers(text: &str) -> (&str, bool) {
+    let mut rest = text;
+    while let Some(less) = without_list_marker(rest.trim_start()) {
+        rest = less;
+    }
+    let in_list = rest.len() < text.len();
+    (if is_code_in_list(rest) { rest } else { rest.trim_start() }, in_list)
+}
+
+fn without_list_marker(text: &str) -> Option<&str> {
+    let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest = if numbered.len() < text.len() {
+        numbered.strip_prefix(['.', ')'])?
+    } else {
+        text.strip_prefix(['-', '*', '+'])?
+    };
+    rest.starts_with([' ', '\t']).then_some(rest)
+}
+
+/// Five spaces behind a marker: one is the marker's, four make it code.
+fn is_code_in_list(after_marker: &str) -> bool {
+    after_marker.starts_with("     ")
+}

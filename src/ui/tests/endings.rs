@@ -1,0 +1,208 @@
+//! Every reason to stop and every event, as people read them.
+
+use super::*;
+use crate::model::budget::{Budget, BudgetLevel};
+use crate::model::event::{Cause, NudgedBy, StuckEvent};
+use crate::model::money::Usd;
+
+/// One of each.
+fn reasons() -> Vec<StopReason> {
+    let error = || "no such file\nmore".to_owned();
+    let budget = |budget| {
+        let (spent, limit) = (Usd::of(25.3), Usd::of(25.0));
+        StopReason::BudgetUsedUp { budget, spent, limit }
+    };
+    vec![
+        StopReason::AllDone,
+        StopReason::StoryDone { story: id("US-001") },
+        StopReason::Once,
+        budget(Budget::Run),
+        budget(Budget::Day),
+        StopReason::MaxIterations { limit: 50 },
+        StopReason::BreakerOpen { why: "two stories made no progress".into(), error: error() },
+        StopReason::FailsAtOnce { times: 3, error: "exit code 7".into() },
+        StopReason::Failing { failed: 8, error: error() },
+        StopReason::ConsecutiveErrors { limit: 5, error: error() },
+        StopReason::MaxRunTime { limit_ms: 43_200_000, worked_ms: 43_260_000 },
+        StopReason::SlowIterations { limit_ms: 60_000, average_ms: 90_000, iterations: 4 },
+        StopReason::UsageLimit { resets_at: None, error: "usage limit reached".into() },
+        StopReason::ServiceDown { error: "529 overloaded".into() },
+        StopReason::AccountTrouble { error: "401 invalid API key".into() },
+        StopReason::AgentUnusable { error: "`claude` is not installed".into() },
+        StopReason::DiskLow { free: 90_000_000, floor: 1_000_000_000, place: "/x".into() },
+        StopReason::NothingToSelect {
+            blocked: vec![Blocked { story: id("US-001"), because: Because::Parked }],
+        },
+        StopReason::Aborted,
+    ]
+}
+
+#[test]
+fn every_reason_has_a_word_an_exit_code_a_heading_and_a_remedy() {
+    let all = reasons().into_iter().map(|reason| {
+        let (word, code) = (reason.word(), reason.exit_code());
+        let stored = serde_json::to_value(&reason).unwrap();
+        assert_eq!(stored["reason"], word, "programs and the journal use one word");
+        format!("{word} ({code})\n{}", ending(reason, Event::RunContinued))
+    });
+    let lines: Vec<String> = all.collect();
+    let text: Vec<&str> = lines.iter().flat_map(|one| one.lines()).collect();
+    let text: Vec<&str> = text.into_iter().filter(|line| !line.contains("Final: ")).collect();
+    insta::assert_snapshot!(text.join("\n"), @r"
+    all_done (0)
+    ━━━ All tasks complete ━━━
+    story_done (0)
+    ━━━ US-001 complete ━━━
+    once (3)
+    ━━━ One iteration done ━━━
+    Run `ralph run` to continue.
+    budget_used_up (3)
+    ━━━ Budget used up ━━━
+    Stopped: $25.30 of $25.00 spent in this run, 3 stories left; raise it with --budget USD (`budget.per_run` in ralph.toml)
+    `ralph run` starts a new run with a new budget.
+    budget_used_up (3)
+    ━━━ Budget used up ━━━
+    Stopped: $25.30 of $25.00 spent in this repository today, 3 stories left; raise it with --budget-day USD (`budget.per_day` in ralph.toml)
+    Run `ralph run` again tomorrow.
+    max_iterations (3)
+    ━━━ Out of iterations ━━━
+    Stopped: 50 iterations used, 3 stories left
+    Raise the limit with --max-iterations N.
+    breaker_open (3)
+    ━━━ Circuit breaker tripped ━━━
+    Stopped: two stories made no progress, and after the pause: no such file
+    See the errors in `ralph log` and `.ralph/runs/`; `ralph run` starts afresh. Set the pause with `cool_down` in ralph.toml (RALPH_COOL_DOWN, `none` to disable).
+    fails_at_once (3)
+    ━━━ The agent fails immediately ━━━
+    Stopped: 3 agents in a row failed the same way within 10 seconds: exit code 7
+    Start the agent by hand to see what it reports.
+    failing (3)
+    ━━━ Most iterations fail ━━━
+    Stopped: 8 of the last 10 iterations failed, the last: no such file
+    Raise the limit with --max-failing N.
+    consecutive_errors (3)
+    ━━━ Too many errors in a row ━━━
+    Stopped: 5 errors in a row, the last: no such file
+    Raise the limit with --max-consecutive-errors N.
+    max_run_time (3)
+    ━━━ Out of time ━━━
+    Stopped: 12h01m of 12h00m used, 3 stories left
+    Raise the limit with --max-run-time TIME.
+    slow_iterations (3)
+    ━━━ Iterations take too long ━━━
+    Stopped: iterations took 1m30s on average over 4 (limit 1m00s)
+    Raise the limit with --max-average-iteration TIME.
+    usage_limit (3)
+    ━━━ Usage limit ━━━
+    Stopped: usage limit reached
+    Use `--on-limit wait` to wait for the reset automatically.
+    service_down (4)
+    ━━━ Service unavailable ━━━
+    Stopped: 529 overloaded
+    Check your connection and the service's status page.
+    account_trouble (4)
+    ━━━ Login or billing problem ━━━
+    Stopped: 401 invalid API key
+    Run `claude` and `/login`, or fix the API key or the billing.
+    agent_unusable (1)
+    ━━━ The agent cannot be used ━━━
+    Stopped: `claude` is not installed
+    Fix `[agent]` in ralph.toml (`model`, `program`).
+    disk_low (4)
+    ━━━ Disk nearly full ━━━
+    Stopped: only 90 MB free on /x (minimum 1 GB)
+    Free some space, or lower `min_free_disk` in ralph.toml.
+    nothing_to_select (4)
+    ━━━ A human is needed ━━━
+    US-001 is parked with an open question
+    No story can start until you change the backlog: undo a skip, or remove a dependency.
+    aborted (5)
+    ━━━ Aborted ━━━
+    Run `ralph run` to continue where this run stopped.
+    ");
+}
+
+#[test]
+fn every_event_reads_well() {
+    let story = || id("US-001");
+    let reference = || "refs/ralph/attempts/US-001/1".to_owned();
+    let returned = |why| Event::ReturnPlanned {
+        story: story(),
+        why,
+        to: Base { commit: None, tree: "t".into() },
+    };
+    let nudged = |by, delivered| Event::Nudged { story: story(), text: "x".into(), by, delivered };
+    let stuck = |step| Event::Stuck { story: story(), step };
+    let near = |budget, binding| Event::BudgetNear {
+        level: BudgetLevel { budget, spent: Usd::of(20.0), limit: Usd::of(25.0), binding },
+    };
+    let events = [
+        near(Budget::Run, true),
+        near(Budget::Run, false),
+        near(Budget::Story(story()), true),
+        Event::StoryParked { story: story() },
+        Event::AttemptKept { story: story(), reference: reference(), changes: String::new() },
+        returned(Cause::FreshStart),
+        returned(Cause::Elsewhere),
+        returned(Cause::Rewritten),
+        Event::FilesPutBack {
+            story: story(),
+            paths: vec!["a.txt".into(), "b.txt".into()],
+            snapshot: Some("refs/ralph/snapshots/1".into()),
+        },
+        Event::SetupPutBack {
+            story: story(),
+            names: vec!["core.hooksPath".into()],
+            kept: ".git/ralph/setup".into(),
+        },
+        Event::InstructionsPutBack { story: story(), path: "PROMPT.md".into(), kept: None },
+        nudged(NudgedBy::Driver, true),
+        nudged(NudgedBy::Human, true),
+        nudged(NudgedBy::Human, false),
+        stuck(StuckEvent::Asked { minutes: 30 }),
+        stuck(StuckEvent::Recovered),
+        stuck(StuckEvent::MoreTime),
+        stuck(StuckEvent::Ended { minutes: 45 }),
+        Event::StageReached { story: story(), stage: "design".into() },
+        Event::SecondLookWanted { story: story() },
+        Event::WorkBroughtBack { story: story(), reference: reference(), conflicts: vec![] },
+        answered("US-001", Answer::Guidance { text: "x".into() }),
+        answered("US-001", Answer::Accept),
+        answered("US-001", Answer::Retry),
+        Event::WaitCutShort,
+        Event::BreakerOpened {
+            why: "five agents broke down".into(),
+            until: 8 * 3_600_000 + 1_000_000,
+        },
+        Event::RunInterrupted { signal: 2 },
+    ];
+    insta::assert_snapshot!(shown(None, &events), @r"
+    [10:00:00] $20.00 of $25.00 spent in this run; the run stops at $25.00 (change it with --budget)
+    [10:00:10] $20.00 of $25.00 spent in this run; a subscription pays, so the run does not stop at $25.00 (change it with --budget)
+    [10:00:20] $20.00 of $25.00 spent on US-001; you are asked at $25.00 (change it with --budget-story)
+    [10:00:30] ⏸ US-001 parked: waiting for your answer
+    [10:00:40] work on US-001 kept at refs/ralph/attempts/US-001/1
+    [10:00:50] US-001 starts over: the work tree is reset to where the story began
+    [10:01:00] the agent left the branch while working on US-001; restored the branch and the work tree
+    [10:01:10] the agent rewrote older commits while working on US-001; restored the branch and the work tree
+    [10:01:20] restored uncommitted files that the agent deleted or changed: a.txt, b.txt · refs/ralph/snapshots/1
+    [10:01:30] restored git settings that the agent changed: core.hooksPath · the agent's version: .git/ralph/setup
+    [10:01:40] restored PROMPT.md, which the agent changed
+    [10:01:50] US-001 is not making progress: reminded its agent of the story
+    [10:02:00] message delivered to the agent
+    [10:02:10] this agent takes no messages; the next one gets it
+    [10:02:20] US-001 has made no progress for a long time (30 min into the attempt)
+    [10:02:30] US-001 is making progress again
+    [10:02:40] US-001 gets more time
+    [10:02:50] stopped the agent of US-001 after 45 min; its work stays
+    [10:03:00] ✓ US-001 reached the stage design
+    [10:03:10] US-001 is claimed complete; checking it a second time
+    [10:03:20] restored the work on US-001
+    [10:03:30] US-001 continues with your guidance
+    [10:03:40] you accepted US-001
+    [10:03:50] retrying US-001
+    [10:04:00] Wait skipped; retrying now
+    [10:04:10] ⏸ five agents broke down: pausing for 12m30s, then trying one iteration
+    [10:04:20] Interrupted. Run `ralph run` to continue.
+    ");
+}

@@ -1,0 +1,344 @@
+//! Open questions on a terminal, as people see them.
+
+use std::num::NonZeroU16;
+use std::sync::{Arc, Mutex};
+
+use vt100::Parser;
+
+use super::*;
+use crate::ui::look::{Line, Text};
+use crate::ui::menu::{Menu, MenuBody};
+
+/// A terminal whose window can change.
+struct Terminal {
+    emulator: Emulator,
+    window: Arc<Mutex<(usize, usize)>>,
+    screen: Screen,
+}
+
+#[derive(Clone)]
+struct Emulator(Arc<Mutex<Parser>>);
+
+impl Write for Emulator {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        // The terminal's own driver begins a new line at its start.
+        let text = String::from_utf8_lossy(bytes).replace('\n', "\r\n");
+        self.0.lock().unwrap().process(text.as_bytes());
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn cells(count: usize) -> NonZeroU16 {
+    u16::try_from(count).unwrap().try_into().unwrap()
+}
+
+impl Terminal {
+    fn new(rows: usize, columns: usize) -> Self {
+        let emulator =
+            Emulator(Arc::new(Mutex::new(Parser::new(cells(rows), cells(columns), 100))));
+        let window = Arc::new(Mutex::new((rows, columns)));
+        let seen = Arc::clone(&window);
+        let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
+        let window_size = Box::new(move || Some(*seen.lock().unwrap()));
+        let printer = Printer::to(Box::new(emulator.clone()), look, window_size);
+        Self { emulator, window, screen: Screen::new(printer, true, clock()) }
+    }
+
+    /// With a question about a database.
+    fn asking(rows: usize, columns: usize) -> Self {
+        let mut terminal = Self::new(rows, columns);
+        let note = "Waiting 10 minutes for an answer; then the story is parked.";
+        let question = escalation("which database?");
+        terminal.screen.open_menu(Menu::new("US-001 Store users".into(), question, note.into()));
+        terminal.choose(0);
+        terminal
+    }
+
+    fn choose(&mut self, selected: usize) {
+        let labels = ["[1] Use SQLite", "[2] Start a server in a container and use that"];
+        let always =
+            ["[c] write guidance", "[s] skip this story", "[r] retry", "[a] abort the run"];
+        let labels = labels.into_iter().chain(always).map(str::to_owned).collect();
+        self.screen.change_menu(MenuBody::Choices { labels, selected });
+    }
+
+    fn type_in(&mut self, lines: &[&str]) {
+        let lines = lines.iter().map(|&line| line.to_owned()).collect();
+        let help = "Finish with an empty line; Esc goes back; `e` + Enter opens vi.".to_owned();
+        self.screen.change_menu(MenuBody::Typing { help, lines });
+    }
+
+    fn tell(&mut self, text: &str) {
+        self.screen.fact(vec![Text::at(0).plain(text).into()]);
+    }
+
+    fn resize(&mut self, rows: usize, columns: usize) {
+        *self.window.lock().unwrap() = (rows, columns);
+        let mut parser = self.emulator.0.lock().unwrap();
+        parser.screen_mut().set_size(cells(rows), cells(columns));
+    }
+
+    fn text(&self) -> String {
+        self.emulator.0.lock().unwrap().screen().contents()
+    }
+
+    /// Row and column, and whether it can be seen.
+    fn cursor(&self) -> ((u16, u16), bool) {
+        let parser = self.emulator.0.lock().unwrap();
+        (parser.screen().cursor_position(), !parser.screen().hide_cursor())
+    }
+}
+
+#[test]
+fn a_question_at_80_columns() {
+    let mut terminal = Terminal::asking(24, 80);
+    terminal.screen.count_questions(1);
+    insta::assert_snapshot!(terminal.text(), @r"
+    ┌─ US-001 Store users ─────────────────────────────────────────────────────────┐
+    │ Deviation: which database?                                                   │
+    │                                                                              │
+    │ The story wants PostgreSQL, but there is no server.                          │
+    │                                                                              │
+    │ [1] Use SQLite                                                               │
+    │ [2] Start a server in a container and use that                               │
+    │                                                                              │
+    │ Which one?                                                                   │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    Waiting 10 minutes for an answer; then the story is parked.
+    ❯ [1] Use SQLite
+      [2] Start a server in a container and use that
+      [c] write guidance
+      [s] skip this story
+      [r] retry
+      [a] abort the run
+    ");
+}
+
+#[test]
+fn one_of_three_questions() {
+    let mut terminal = Terminal::asking(24, 80);
+    terminal.screen.count_questions(3);
+    terminal.choose(2);
+    insta::assert_snapshot!(terminal.text(), @r"
+    ┌─ 1 of 3 · US-001 Store users ────────────────────────────────────────────────┐
+    │ Deviation: which database?                                                   │
+    │                                                                              │
+    │ The story wants PostgreSQL, but there is no server.                          │
+    │                                                                              │
+    │ [1] Use SQLite                                                               │
+    │ [2] Start a server in a container and use that                               │
+    │                                                                              │
+    │ Which one?                                                                   │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    Waiting 10 minutes for an answer; then the story is parked.
+      [1] Use SQLite
+      [2] Start a server in a container and use that
+    ❯ [c] write guidance
+      [s] skip this story
+      [r] retry
+      [a] abort the run
+    ");
+    terminal.screen.count_questions(1);
+    assert!(!terminal.text().contains(" of "), "{}", terminal.text());
+}
+
+#[test]
+fn a_question_in_a_low_window_scrolls_by_and_leaves_a_short_menu() {
+    let mut terminal = Terminal::asking(12, 40);
+    terminal.screen.count_questions(2);
+    terminal.choose(4);
+    insta::assert_snapshot!(terminal.text(), @r"
+    │     and use that                     │
+    │                                      │
+    │ Which one?                           │
+    └──────────────────────────────────────┘
+    1 of 2 · US-001 Store users
+    Deviation: which database?
+      [1] Use SQLite
+      [2] Start a server in a container an…
+      [c] write guidance
+      [s] skip this story
+    ❯ [r] retry
+      [a] abort the run
+    ");
+}
+
+#[test]
+fn other_stories_scroll_by_above_an_open_menu() {
+    let mut terminal = Terminal::asking(24, 80);
+    terminal.choose(1);
+    let before = terminal.text();
+    terminal.tell("✓ US-002 complete · 12s");
+    terminal.screen.print(&[Text::new().plain("warning: something else").into()]);
+    insta::assert_snapshot!(terminal.text(), @r"
+    [00:00:00] ✓ US-002 complete · 12s
+    warning: something else
+
+    ┌─ US-001 Store users ─────────────────────────────────────────────────────────┐
+    │ Deviation: which database?                                                   │
+    │                                                                              │
+    │ The story wants PostgreSQL, but there is no server.                          │
+    │                                                                              │
+    │ [1] Use SQLite                                                               │
+    │ [2] Start a server in a container and use that                               │
+    │                                                                              │
+    │ Which one?                                                                   │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    Waiting 10 minutes for an answer; then the story is parked.
+      [1] Use SQLite
+    ❯ [2] Start a server in a container and use that
+      [c] write guidance
+      [s] skip this story
+      [r] retry
+      [a] abort the run
+    ");
+    assert!(terminal.text().ends_with(before.trim_start()), "the menu is whole");
+    for number in 0..100 {
+        terminal.tell(&format!("line {number}"));
+    }
+    assert!(terminal.text().ends_with(before.trim_start()), "{}", terminal.text());
+}
+
+#[test]
+fn an_agent_that_starts_elsewhere_leaves_the_menu_alone() {
+    let mut terminal = Terminal::asking(24, 80);
+    let before = terminal.text();
+    let running = Line::Running { at: 0, agent: "claude".into(), to_go: None, health: None };
+    terminal.screen.fact(vec![running]);
+    terminal.screen.doing("Bash cargo test");
+    assert!(!terminal.screen.moves());
+    terminal.screen.tick();
+    assert_eq!(terminal.text(), before);
+    terminal.screen.close_menu(&[Text::new().plain("› [1] Use SQLite").into()]);
+    terminal.screen.tick();
+    insta::assert_snapshot!(terminal.text(), @r"
+    ┌─ US-001 Store users ─────────────────────────────────────────────────────────┐
+    │ Deviation: which database?                                                   │
+    │                                                                              │
+    │ The story wants PostgreSQL, but there is no server.                          │
+    │                                                                              │
+    │ [1] Use SQLite                                                               │
+    │ [2] Start a server in a container and use that                               │
+    │                                                                              │
+    │ Which one?                                                                   │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    › [1] Use SQLite
+    ⠋ Running claude · 0s · Bash cargo test
+    ");
+    assert!(terminal.cursor().1, "the cursor is back");
+}
+
+#[test]
+fn what_is_typed_stays_while_others_go_on() {
+    let mut terminal = Terminal::asking(24, 80);
+    terminal.type_in(&["Use what is there: ü 漢字", "and mind the"]);
+    let cursor = terminal.cursor();
+    terminal.tell("✓ US-002 complete · 12s");
+    insta::assert_snapshot!(terminal.text(), @r"
+    [00:00:00] ✓ US-002 complete · 12s
+
+    ┌─ US-001 Store users ─────────────────────────────────────────────────────────┐
+    │ Deviation: which database?                                                   │
+    │                                                                              │
+    │ The story wants PostgreSQL, but there is no server.                          │
+    │                                                                              │
+    │ [1] Use SQLite                                                               │
+    │ [2] Start a server in a container and use that                               │
+    │                                                                              │
+    │ Which one?                                                                   │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    Waiting 10 minutes for an answer; then the story is parked.
+    Finish with an empty line; Esc goes back; `e` + Enter opens vi.
+    > Use what is there: ü 漢字
+    > and mind the
+    ");
+    let ((row, column), shown) = terminal.cursor();
+    assert_eq!(((row, column), shown), ((cursor.0.0 + 1, cursor.0.1), true));
+}
+
+#[test]
+fn long_guidance_keeps_its_end_in_view() {
+    let mut terminal = Terminal::asking(12, 40);
+    let long = "a line that is longer than the window is wide, so that it wraps";
+    terminal.type_in(&["first", "second", long, long, "the end"]);
+    insta::assert_snapshot!(terminal.text(), @r"
+    └──────────────────────────────────────┘
+    US-001 Store users
+    Deviation: which database?
+    Finish with an empty line; Esc goes
+    back; `e` + Enter opens vi.
+    > first
+    > second
+    > a line that is longer than the window 
+    is wide, so that it wraps
+    > a line that is longer than the window 
+    is wide, so that it wraps
+    > the end
+    ");
+}
+
+#[test]
+fn a_window_that_changes_in_the_middle() {
+    let mut terminal = Terminal::asking(24, 80);
+    terminal.tell("✓ US-002 complete · 12s");
+    terminal.resize(12, 40);
+    terminal.choose(1);
+    terminal.tell("✓ US-003 complete · 15s");
+    insta::assert_snapshot!(terminal.text(), @r"
+    │                                      │
+    │ Which one?                           │
+    └──────────────────────────────────────┘
+    [00:00:00] ✓ US-003 complete · 15s
+    US-001 Store users
+    Deviation: which database?
+      [1] Use SQLite
+    ❯ [2] Start a server in a container an…
+      [c] write guidance
+      [s] skip this story
+      [r] retry
+      [a] abort the run
+    ");
+    terminal.resize(30, 160);
+    terminal.choose(1);
+    let text = terminal.text();
+    assert!(text.ends_with("[a] abort the run") && text.contains("❯ [2]"), "{text}");
+}
+
+#[test]
+fn an_answered_question_stays_in_the_scrollback() {
+    let mut terminal = Terminal::asking(24, 80);
+    terminal.screen.close_menu(&[Text::new().plain("› [1] Use SQLite").into()]);
+    terminal.tell("✓ US-001 complete · 12s");
+    insta::assert_snapshot!(terminal.text(), @r"
+    ┌─ US-001 Store users ─────────────────────────────────────────────────────────┐
+    │ Deviation: which database?                                                   │
+    │                                                                              │
+    │ The story wants PostgreSQL, but there is no server.                          │
+    │                                                                              │
+    │ [1] Use SQLite                                                               │
+    │ [2] Start a server in a container and use that                               │
+    │                                                                              │
+    │ Which one?                                                                   │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    › [1] Use SQLite
+    [00:00:00] ✓ US-001 complete · 12s
+    ");
+}
+
+#[test]
+fn many_options_fit_into_a_low_window() {
+    let mut terminal = Terminal::asking(6, 18);
+    let labels = (1..=16).map(|number| format!("[ ] option {number}\x1b[2J")).collect();
+    terminal.screen.change_menu(MenuBody::Choices { labels, selected: 11 });
+    insta::assert_snapshot!(terminal.text(), @r"
+    ─┘
+    US-001 Store use…
+    Deviation: which…
+      [ ] option 11\…
+    ❯ [ ] option 12\…
+      [ ] option 13\…
+    ");
+}

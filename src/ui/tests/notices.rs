@@ -1,0 +1,221 @@
+//! Every notice as people read it.
+
+use std::path::PathBuf;
+
+use super::*;
+use crate::model::money::Usd;
+use crate::ports::{
+    AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Resumed, SetupNotice, TreeNotice,
+};
+use crate::ui::notices;
+
+fn read(all: impl IntoIterator<Item = Notice>) -> String {
+    let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
+    let lines: Vec<String> = all
+        .into_iter()
+        .flat_map(|notice| notices::lines(&notice))
+        .flat_map(|line| look.render(&line))
+        .collect();
+    lines.join("\n")
+}
+
+fn paths(count: usize) -> Vec<PathBuf> {
+    (1..=count).map(|number| PathBuf::from(format!("src/{number}.rs"))).collect()
+}
+
+fn names(count: usize) -> Vec<String> {
+    (1..=count).map(|number| format!("sleep {number}")).collect()
+}
+
+#[test]
+fn about_the_backlog() {
+    let story = || id("US-001");
+    insta::assert_snapshot!(read([
+        Notice::BacklogBroken { problem: "line 3: expected `,`\nfix it".into() },
+        Notice::BacklogUsableAgain,
+        Notice::BacklogNotCommitted { path: "PRD.json".into(), why: "git ignores it".into() },
+        Notice::FalsePromise { remaining: 1 },
+        Notice::FalsePromise { remaining: 2 },
+        Notice::OtherClaims { ids: vec!["US-002".into(), "US-009".into()] },
+        Notice::MarksPutBack { ids: vec![id("US-002"), id("US-003")] },
+        Notice::Backlog(BacklogNotice::Doubt { message: "US-002 has no criteria".into() }),
+        Notice::Backlog(BacklogNotice::Disappeared { ids: vec![id("US-002"), id("US-003")] }),
+        Notice::Backlog(BacklogNotice::CompletedButGone { story: story() }),
+        Notice::Backlog(BacklogNotice::Replaced { story: story() }),
+        Notice::Backlog(BacklogNotice::Disowned { story: story() }),
+        Notice::Backlog(BacklogNotice::MarkUnconfirmed { story: story() }),
+    ]), @r"
+    warning: the backlog is invalid; using its last valid version
+      line 3: expected `,`
+      fix it
+    the backlog is valid again
+    warning: PRD.json is updated but not committed: git ignores it
+    warning: the agent claimed that the whole backlog is done, but 1 story is left
+    warning: the agent claimed that the whole backlog is done, but 2 stories are left
+    warning: the agent also claimed US-002, US-009; only the current story counts
+    warning: restored the marks of US-002, US-003, which changed during the attempt; if one of them is correct, set it after the run with `ralph mark US-002 pass`
+    warning: US-002 has no criteria
+    warning: US-002, US-003 disappeared from the backlog during the attempt
+    warning: US-001 was completed but is no longer in the backlog
+    warning: US-001 is a different story now; the earlier work is kept
+    warning: US-001 was marked as passing by hand; its uncommitted work stays in the work tree and ralph does not commit it
+    warning: cleared the mark of US-001, because no commit confirms it; if it is correct, stop the run and use `ralph mark US-001 pass`
+    ");
+}
+
+#[test]
+fn about_the_agent() {
+    let (cost, limit) = (Usd::of(2.5), Usd::of(2.0));
+    insta::assert_snapshot!(read([
+        AgentNotice::ToolDenied { rule: "Bash(git push:*)".into(), times: 1 },
+        AgentNotice::ToolDenied { rule: "WebFetch".into(), times: 3 },
+        AgentNotice::LogIncomplete { problem: "No space left on device".into() },
+        AgentNotice::LeftoversEnded { names: names(2) },
+        AgentNotice::EarlierRunEnded { names: names(7) },
+        AgentNotice::ProcessesKept { names: names(1) },
+        AgentNotice::EndedForRunTime,
+        AgentNotice::EndedForDisk,
+        AgentNotice::EndedForAbort,
+        AgentNotice::Scratchpad { problem: "cannot read .ralph/scratchpad.md".into() },
+        AgentNotice::UnknownRequest,
+        AgentNotice::OverIterationBudget { cost, limit },
+    ].map(Notice::Agent)), @r#"
+    warning: the agent was denied `Bash(git push:*)` (once); to allow it, add "Bash(git push:*)" to `allowed_tools` in ralph.toml
+    warning: the agent was denied `WebFetch` (3 times); to allow it, add "WebFetch" to `allowed_tools` in ralph.toml
+    warning: the agent's log is incomplete: No space left on device
+    ended processes that the agent left running: sleep 1, sleep 2
+    warning: ended processes that an earlier run left running: sleep 1, sleep 2, sleep 3, sleep 4, sleep 5 and 2 more
+    left running (`keep_processes` in ralph.toml): sleep 1
+    warning: the run reached its time limit; the agent is stopped, its work stays in the tree
+    warning: the disk is nearly full; the agent is stopped, its work stays in the tree
+    warning: you aborted the run; the agent is stopped, its work stays in the tree
+    warning: cannot read .ralph/scratchpad.md
+    warning: a newer version of ralph sent a request that this version does not support
+    warning: the iteration cost $2.50 (`--budget-iteration` is $2.00)
+    "#);
+}
+
+#[test]
+fn about_the_work_tree() {
+    let not_committed = |why| TreeNotice::NotCommitted { path: "a/b".into(), why };
+    insta::assert_snapshot!(read([
+        not_committed(NotCommitted::Repository),
+        not_committed(NotCommitted::Name { files: 1 }),
+        not_committed(NotCommitted::Name { files: 12 }),
+        not_committed(NotCommitted::Users),
+        not_committed(NotCommitted::Filter),
+        TreeNotice::LockRemoved { path: ".git/index.lock".into() },
+        TreeNotice::AgentLockRemoved { path: ".git/index.lock".into() },
+        TreeNotice::CleanUpFailed { problem: "cannot read .git".into() },
+        TreeNotice::CommitsTakenFrom { branch: "wip".into() },
+        TreeNotice::StashRestored { message: "WIP on main".into() },
+        TreeNotice::CannotRestore { paths: paths(7), kept: "refs/ralph/snapshots/1".into() },
+        TreeNotice::InstructionsNotRestored { path: "PROMPT.md".into(), problem: "denied".into() },
+        TreeNotice::InstructionsDiffer { path: "PROMPT.md".into() },
+        TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: true },
+        TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: false },
+        TreeNotice::NotPruned { problem: "a ref is locked".into() },
+    ].map(Notice::Tree)), @r"
+    warning: a/b was not committed: it is a repository of its own
+    warning: a/b was not committed: it matches `never_commit` (see ralph.toml)
+    warning: a/b was not committed (12 files): it matches `never_commit` (see ralph.toml)
+    warning: a/b was not committed: it was yours and untracked before the story, and the agent changed it
+    warning: a/b was not committed: it needs a git filter; commit it with git
+    removed `.git/index.lock`, left behind by a killed process
+    removed `.git/index.lock`, left behind by the agent's git
+    warning: cannot read .git
+    the agent committed on `wip`; its commits are now on the run's branch
+    warning: restored a stash that the agent dropped: WIP on main
+    warning: cannot restore src/1.rs, src/2.rs, src/3.rs, src/4.rs, src/5.rs and 2 more: something else is in the way; a copy is kept at refs/ralph/snapshots/1
+    warning: cannot restore PROMPT.md, which the attempt changed: denied
+    warning: PROMPT.md changed since the interrupted attempt began; if you did not change it, get it back with `ralph log` and `ralph restore`
+    earlier work on US-001 is kept at `refs/x` and will be restored
+    earlier work on US-001 is kept at `refs/x`
+    warning: cannot remove old snapshots: a ref is locked
+    ");
+}
+
+#[test]
+fn before_a_run() {
+    let branch = || "feature".to_owned();
+    let hook = PathBuf::from(".git/hooks/pre-commit");
+    insta::assert_snapshot!(read([
+        SetupNotice::Untracked { paths: paths(2) },
+        SetupNotice::UncommittedEdits { paths: paths(7) },
+        SetupNotice::Hooks { paths: vec![hook.clone()], pre_commit: Some(hook) },
+        SetupNotice::Hooks { paths: vec![".git/hooks/post-commit".into()], pre_commit: None },
+        SetupNotice::Attributes { names: vec!["filter=lfs".into()] },
+        SetupNotice::SparseCheckout,
+        SetupNotice::Submodules { paths: vec!["lib".into()] },
+        SetupNotice::CommitsSigned,
+        SetupNotice::BranchCreated { branch: branch() },
+        SetupNotice::BranchSwitched { branch: branch() },
+        SetupNotice::BranchCurrent { branch: branch() },
+        SetupNotice::OnMainBranch { branch: "main".into() },
+    ].map(Notice::Setup)), @r#"
+    untracked files, kept and never committed: src/1.rs, src/2.rs
+    uncommitted edits, kept and not committed: src/1.rs, src/2.rs, src/3.rs, src/4.rs, src/5.rs and 2 more
+    hooks that ralph's commits skip: .git/hooks/pre-commit; to run it as a gate, add `verify = [".git/hooks/pre-commit"]` to ralph.toml
+    hooks that ralph's commits skip: .git/hooks/post-commit
+    git attributes that ralph cannot apply: filter=lfs; a story that changes such a file is not closed automatically
+    sparse checkout: excluded files stay as committed
+    submodules: lib; ralph commits which commit they are at, not changes inside them
+    commits will be signed
+    created branch `feature` from HEAD
+    switched to branch `feature`
+    on branch `feature`
+    committing to `main`; use `--branch NAME` for a separate branch
+    "#);
+}
+
+#[test]
+fn about_the_configuration() {
+    let (mode, meaning) = ("acceptEdits".to_owned(), "edit files here".to_owned());
+    insta::assert_snapshot!(read([
+        ConfigNotice::JournalDamaged { kept: "journal.db.corrupt-1".into() },
+        ConfigNotice::AgentCommand { command: "my-agent --fast".into() },
+        ConfigNotice::PermissionsRemembered { mode: mode.clone() },
+        ConfigNotice::PermissionsAssumed { mode, meaning },
+        ConfigNotice::PermissionsDoubt { message: "not in a sandbox".into() },
+        ConfigNotice::NoGates,
+        ConfigNotice::GatesNotRun,
+        ConfigNotice::UserCostsNotKept { problem: "the disk is full".into() },
+        ConfigNotice::BudgetsBetweenIterations { agent: "my-agent".into() },
+    ].map(Notice::Config)), @r"
+    warning: the journal was damaged and is kept as `journal.db.corrupt-1`; rebuilding it from the backlog, the refs and the commits
+    agent: `my-agent --fast`
+    agent permissions: acceptEdits, as you chose before; change it with `permission_mode` in ralph.toml
+    agent permissions: acceptEdits (edit files here), because nobody could be asked; allow more with `allowed_tools` or `permission_mode` in ralph.toml
+    warning: not in a sandbox
+    no gates are configured: a claim is checked by its diff only
+    gates are not run in a dry run
+    warning: cannot record what you spend across repositories: the disk is full
+    budgets are checked between iterations only, because `my-agent` has no cost limit of its own
+    ");
+}
+
+#[test]
+fn what_an_interrupted_run_left() {
+    let story = || id("US-001");
+    insta::assert_snapshot!(read([
+        Resumed::After { died: true, attempt: Some((3, story())) },
+        Resumed::After { died: false, attempt: None },
+        Resumed::Accepted(story()),
+        Resumed::ToSkip(story()),
+        Resumed::Question(story()),
+        Resumed::Claimed(story()),
+        Resumed::InTree(story()),
+        Resumed::Shelved { story: story(), reference: "refs/ralph/attempts/US-001/1".into() },
+        Resumed::More { count: 4 },
+    ].map(Notice::Resumed)), @r"
+    the last process died in iteration 3, on US-001
+    the last process was interrupted while no agent was running
+    US-001 was accepted: checking for its commit, and creating it if needed
+    US-001 will be skipped first
+    US-001 has an open question: asking it again
+    US-001 was claimed to be done: checking the claim
+    unfinished work on US-001 is in the work tree: its next attempt continues it
+    work on US-001 is kept at `refs/ralph/attempts/US-001/1`: its next attempt restores it
+    and 4 more; see `ralph status`
+    ");
+}

@@ -1,0 +1,127 @@
+//! A story's base: the commit and the work tree that its work is measured from.
+
+use std::path::PathBuf;
+
+use git2::{Oid, Tree};
+
+use crate::model::event::Base;
+
+use super::error::{Doing, GitError};
+use super::merge::{ThreeWay, with_changes};
+use super::tree::between;
+use super::{WorkTree, branch};
+
+/// Keeps a base from `git gc`; each work tree has its own.
+const HELD_BASE: &str = "refs/worktree/ralph/base";
+
+/// How the work tree differs from an earlier state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// The branch is at another commit.
+    pub committed: bool,
+    pub paths: Vec<PathBuf>,
+}
+
+impl Difference {
+    pub fn is_empty(&self) -> bool {
+        !self.committed && self.paths.is_empty()
+    }
+}
+
+impl WorkTree {
+    /// Where the repository stands now.
+    pub fn base(&self) -> Result<Base, GitError> {
+        let scan = self.scan()?;
+        Ok(Base { commit: scan.head.map(|id| id.to_string()), tree: scan.tree.to_string() })
+    }
+
+    /// Did anything change since the base, in the tree or by commits?
+    pub fn changed_since(&self, base: &Base) -> Result<bool, GitError> {
+        Ok(self.base()? != *base)
+    }
+
+    /// What changed since the base, in the tree and by commits.
+    pub fn difference_since(&self, base: &Base) -> Result<Difference, GitError> {
+        let now = self.base()?;
+        let changes =
+            between(&self.repo, Some(&self.tree(&base.tree)?), Some(&self.tree(&now.tree)?))?;
+        let paths = changes.into_iter().map(|change| change.path).collect();
+        Ok(Difference { committed: now.commit != base.commit, paths })
+    }
+
+    /// Protects the base from a `git gc --prune=now` of an agent, until the next is held.
+    pub fn hold(&self, base: &Base) -> Result<(), GitError> {
+        if self.is_committed(base)? {
+            return Ok(());
+        }
+        let commit = self.commit_of_base(base, "ralph: the work tree before the story")?;
+        self.locking(&self.ref_lock(HELD_BASE), || {
+            let held = self.repo.reference(HELD_BASE, commit, true, "ralph");
+            held.map(drop).doing("hold the story's base")
+        })
+    }
+
+    /// With nothing uncommitted, the branch itself protects it.
+    pub(super) fn is_committed(&self, base: &Base) -> Result<bool, GitError> {
+        let commit = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
+        Ok(commit.is_some_and(|commit| commit.tree_id().to_string() == base.tree))
+    }
+
+    /// A commit of what was in the work tree, on top of what was committed.
+    pub(super) fn commit_of_base(&self, base: &Base, message: &str) -> Result<Oid, GitError> {
+        let tree = self.tree(&base.tree)?;
+        let parent = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
+        self.new_commit(&tree, parent.as_slice(), message)
+    }
+
+    pub(super) fn tree(&self, id: &str) -> Result<Tree<'_>, GitError> {
+        let tree = Oid::from_str(id).and_then(|id| self.repo.find_tree(id));
+        tree.doing("find the story's base")
+    }
+
+    pub(super) fn commit_named(&self, id: &str) -> Result<git2::Commit<'_>, GitError> {
+        let commit = Oid::from_str(id).and_then(|id| self.repo.find_commit(id));
+        commit.doing("find the base's commit")
+    }
+
+    /// What was committed when the story began; None on a branch without commits.
+    pub(super) fn committed_at(&self, base: &Base) -> Result<Option<Tree<'_>>, GitError> {
+        self.tree_at(commit_id(base)?)
+    }
+
+    pub(super) fn tree_at(&self, commit: Option<Oid>) -> Result<Option<Tree<'_>>, GitError> {
+        let Some(id) = commit else { return Ok(None) };
+        let tree = self.repo.find_commit(id).and_then(|c| self.repo.find_tree(c.tree_id()));
+        tree.map(Some).doing("read a commit's tree")
+    }
+
+    pub(super) fn tree_or_empty(&self, commit: Option<Oid>) -> Result<Tree<'_>, GitError> {
+        if let Some(tree) = self.tree_at(commit)? {
+            return Ok(tree);
+        }
+        let empty = self.repo.treebuilder(None).and_then(|builder| builder.write());
+        empty.and_then(|id| self.repo.find_tree(id)).doing("write an empty tree")
+    }
+
+    /// The base on top of the branch as it is now. What was committed between `from` (the branch
+    /// tip that the story's last attempt left) and now is the human's, so it becomes a part of the
+    /// base; the agent's own commits below `from` and what is uncommitted stay the story's work.
+    pub fn move_base(&self, base: &Base, from: Option<&str>) -> Result<Base, GitError> {
+        let commit = branch::tip(&self.repo)?.commit;
+        let before =
+            self.tree_or_empty(from.map(Oid::from_str).transpose().doing("read the base")?)?;
+        let after = self.tree_or_empty(commit)?;
+        let known = self.tree(&base.tree)?;
+        // Where both changed a line, what was committed by hand is what the tree starts from.
+        let sides = ThreeWay { base: &before, ours: &known, theirs: &after, prefers_theirs: true };
+        let tree = match sides.merge(&self.repo, &[])? {
+            Err(_) => after.id(),
+            Ok(changes) => with_changes(&self.repo, &known, &changes)?.id(),
+        };
+        Ok(Base { commit: commit.map(|id| id.to_string()), tree: tree.to_string() })
+    }
+}
+
+pub(super) fn commit_id(base: &Base) -> Result<Option<Oid>, GitError> {
+    base.commit.as_deref().map(Oid::from_str).transpose().doing("read the base")
+}

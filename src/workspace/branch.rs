@@ -1,0 +1,219 @@
+//! Where HEAD and the run's branch are, and switching to another branch.
+
+use std::fs;
+use std::path::PathBuf;
+
+use git2::build::CheckoutBuilder;
+use git2::{Branch, CheckoutNotificationType, Commit, ErrorCode, Oid, Reference, Repository};
+
+use crate::model::event::{Base, BranchLoss};
+
+use super::WorkTree;
+use super::base::commit_id;
+use super::error::{Doing, GitError, if_found};
+
+/// What HEAD names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Head {
+    Branch {
+        name: String,
+        /// The branch has no commit yet.
+        unborn: bool,
+    },
+    Detached,
+}
+
+/// Where HEAD is, compared with where the run works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    Home,
+    /// On a branch of its own that has all of the run's: that can simply be moved forward.
+    Ahead {
+        on: String,
+    },
+    /// What the story began with is not in HEAD's history any more.
+    Strayed(BranchLoss),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switched {
+    /// The branch is new and starts at HEAD.
+    Created,
+    Existing,
+    AlreadyThere,
+}
+
+/// HEAD, resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tip {
+    /// The full name of the branch; None with a detached HEAD.
+    pub reference: Option<String>,
+    pub commit: Option<Oid>,
+}
+
+pub(super) fn tip(repo: &Repository) -> Result<Tip, GitError> {
+    let head = repo.find_reference("HEAD").doing("read HEAD")?;
+    let Some(name) = head.symbolic_target_bytes() else {
+        return Ok(Tip { reference: None, commit: head.target() });
+    };
+    let name = std::str::from_utf8(name).map_err(|_| GitError::BranchNotUtf8)?;
+    let commit = if_found(repo.refname_to_id(name)).doing("read the branch")?;
+    Ok(Tip { reference: Some(name.to_owned()), commit })
+}
+
+pub(super) fn short(reference: &str) -> &str {
+    reference.strip_prefix("refs/heads/").unwrap_or(reference)
+}
+
+impl WorkTree {
+    pub fn branch(&self) -> Result<Head, GitError> {
+        let tip = tip(&self.repo)?;
+        Ok(match tip.reference {
+            None => Head::Detached,
+            Some(name) => {
+                Head::Branch { name: short(&name).to_owned(), unborn: tip.commit.is_none() }
+            }
+        })
+    }
+
+    /// The commit that HEAD names; None on a branch without commits.
+    pub fn head_commit(&self) -> Result<Option<String>, GitError> {
+        Ok(tip(&self.repo)?.commit.map(|id| id.to_string()))
+    }
+
+    /// Where the run's branch is, even if an agent has left it for another.
+    pub(super) fn branch_commit(&self, head: &Tip) -> Result<Option<Oid>, GitError> {
+        match &self.home {
+            Some(name) if head.reference.as_ref() != Some(name) => {
+                if_found(self.repo.refname_to_id(name)).doing("read the run's branch")
+            }
+            _ => Ok(head.commit),
+        }
+    }
+
+    pub fn whereabouts(&self, base: &Base) -> Result<Whereabouts, GitError> {
+        let head = tip(&self.repo)?;
+        let at_home = head.reference == self.home;
+        let on = head.reference.as_deref().map_or("a detached HEAD", short).to_owned();
+        if !self.contains(head.commit, commit_id(base)?)? {
+            let stray = if at_home { BranchLoss::Rewritten } else { BranchLoss::Elsewhere };
+            return Ok(Whereabouts::Strayed(stray));
+        }
+        if at_home {
+            return Ok(Whereabouts::Home);
+        }
+        let home = self.branch_commit(&head)?;
+        Ok(match self.require_forward(&head, home) {
+            Ok(()) => Whereabouts::Ahead { on },
+            Err(_) => Whereabouts::Strayed(BranchLoss::Elsewhere),
+        })
+    }
+
+    /// The history of a commit has another one in it; every history has "none".
+    pub(super) fn contains(&self, tip: Option<Oid>, wanted: Option<Oid>) -> Result<bool, GitError> {
+        match (tip, wanted) {
+            (_, None) => Ok(true),
+            (None, Some(_)) => Ok(false),
+            (Some(tip), Some(wanted)) if tip == wanted => Ok(true),
+            (Some(tip), Some(wanted)) => {
+                self.repo.graph_descendant_of(tip, wanted).doing("compare the branches")
+            }
+        }
+    }
+
+    /// Makes a branch at HEAD, or switches to the one of that name if nothing
+    /// uncommitted would be overwritten.
+    pub fn switch_to(&mut self, name: &str) -> Result<Switched, GitError> {
+        if !Branch::name_is_valid(name).unwrap_or(false) {
+            return Err(GitError::BadBranchName(name.to_owned()));
+        }
+        let reference = format!("refs/heads/{name}");
+        let head = tip(&self.repo)?;
+        if head.reference.as_ref() == Some(&reference) {
+            return Ok(Switched::AlreadyThere);
+        }
+        let existing = if_found(self.repo.find_reference(&reference)).doing("find the branch")?;
+        let switched = match existing {
+            Some(branch) => {
+                self.check_out_branch(name, &branch.peel_to_commit().doing("read the branch")?)?
+            }
+            None => self.make_branch(name, head.commit)?,
+        };
+        self.set_head(&reference)?;
+        self.home = Some(reference);
+        Ok(switched)
+    }
+
+    /// Without any commit there is nothing to make: HEAD alone names the branch.
+    fn make_branch(&self, name: &str, at: Option<git2::Oid>) -> Result<Switched, GitError> {
+        if let Some(id) = at {
+            let commit = self.repo.find_commit(id).doing("read HEAD's commit")?;
+            self.locking(&self.ref_lock(&format!("refs/heads/{name}")), || {
+                self.repo.branch(name, &commit, false).map(drop).doing("make the branch")
+            })?;
+        }
+        Ok(Switched::Created)
+    }
+
+    fn check_out_branch(&self, name: &str, commit: &Commit<'_>) -> Result<Switched, GitError> {
+        if self.is_checked_out_elsewhere(name) {
+            return Err(GitError::CheckedOutElsewhere { branch: name.to_owned() });
+        }
+        self.fresh_index()?;
+        self.index_is_altered.set(true);
+        let mut paths = Vec::new();
+        let result = self.locking(&self.git_dir.join("index.lock"), || {
+            paths.clear();
+            self.safe_checkout(commit, &mut paths).doing("check the branch out")
+        });
+        match result {
+            Err(GitError::Git { source, .. }) if source.code() == ErrorCode::Conflict => {
+                Err(GitError::WouldOverwrite { branch: name.to_owned(), paths })
+            }
+            other => other.map(|()| Switched::Existing),
+        }
+    }
+
+    fn safe_checkout(
+        &self,
+        commit: &Commit<'_>,
+        conflicts: &mut Vec<String>,
+    ) -> Result<(), git2::Error> {
+        let mut options = CheckoutBuilder::new();
+        options.safe().overwrite_ignored(false);
+        options.notify_on(CheckoutNotificationType::CONFLICT);
+        options.notify(|_, path, _, _, _| {
+            conflicts.extend(path.map(|path| path.display().to_string()));
+            true
+        });
+        self.repo.checkout_tree(commit.as_object(), Some(&mut options))
+    }
+
+    fn is_checked_out_elsewhere(&self, name: &str) -> bool {
+        let linked = fs::read_dir(self.common_dir.join("worktrees"));
+        let linked = linked.into_iter().flatten().flatten().map(|folder| folder.path());
+        let folders = linked.chain([self.common_dir.clone()]);
+        let others = folders.filter(|folder| *folder != self.git_dir);
+        let head = |folder: PathBuf| fs::read_to_string(folder.join("HEAD")).ok();
+        let wanted = format!("ref: refs/heads/{name}");
+        others.filter_map(head).any(|text| text.trim_end() == wanted)
+    }
+
+    /// Not waited for: what stays can be deleted the next time.
+    pub(super) fn delete_ref(&self, mut found: Reference<'_>) -> Result<(), GitError> {
+        let name = found.name().map(|name| self.ref_lock(name)).doing("read a ref's name")?;
+        let packed = self.ref_lock("packed-refs");
+        self.noting(&[&name, &packed], || found.delete().doing("delete a ref"))
+    }
+
+    pub(super) fn set_head(&self, name: &str) -> Result<(), GitError> {
+        self.locking(&self.ref_lock("HEAD"), || self.repo.set_head(name).doing("switch the branch"))
+    }
+
+    /// The file that git locks the reference with.
+    pub(super) fn ref_lock(&self, name: &str) -> PathBuf {
+        let is_own = name == "HEAD" || name.starts_with("refs/worktree/");
+        let folder = if is_own { &self.git_dir } else { &self.common_dir };
+        folder.join(format!("{name}.lock"))
+    }
+}

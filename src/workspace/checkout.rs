@@ -1,0 +1,181 @@
+//! Writing files of a tree to disk.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use git2::build::CheckoutBuilder;
+use git2::{Index, Repository, Tree};
+
+use super::error::{Doing, GitError, file_error};
+use super::tree::{TreeChange, TreeEntry};
+use super::{OWN_GIT_FOLDER, WorkTree};
+
+/// In the work tree's own git folder: where a file is written before it gets its place.
+const HALF_DONE: &str = "half-done";
+
+impl WorkTree {
+    /// Makes the files on disk what the changes' new side says; `tree` has it.
+    pub(super) fn write_files(
+        &self,
+        tree: &Tree<'_>,
+        changes: &[TreeChange],
+    ) -> Result<(), GitError> {
+        for change in changes.iter().filter(|change| must_go(change)) {
+            self.delete_file(&change.path)?;
+        }
+        let written = changes.iter().filter(|c| c.new.is_some_and(|e| !e.is_nested_repository()));
+        let paths = written.map(|change| change.path.as_path());
+        // Attributes decide how the other files are written.
+        let (rules, others): (Vec<_>, Vec<_>) = paths.partition(|path| is_rules(path));
+        self.check_out(tree, &rules, &self.root)?;
+        self.check_out(tree, &others, &self.root)
+    }
+
+    /// Ignore rules first: what the base ignored was not the agent's to make
+    /// known, and must not be deleted because of it.
+    pub(super) fn restore_files(
+        &self,
+        tree: &Tree<'_>,
+        changes: Vec<TreeChange>,
+    ) -> Result<(), GitError> {
+        let (rules, others): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| is_rules(&change.path));
+        self.write_files(tree, &rules)?;
+        let mut wanted = Vec::new();
+        for change in others {
+            let added = change.new.is_none();
+            if !(added && self.is_ignored(&change.path)?) {
+                wanted.push(change);
+            }
+        }
+        self.write_files(tree, &wanted)
+    }
+
+    pub(super) fn require_writable(&self, changes: &[TreeChange]) -> Result<(), GitError> {
+        let written = changes.iter().filter(|change| change.new.is_some());
+        written.map(|change| &change.path).try_for_each(|path| self.require_plain(path))
+    }
+
+    /// An ignored file is in no snapshot: overwriting it would lose it.
+    pub(super) fn is_in_the_way(&self, change: &TreeChange) -> bool {
+        let file = self.root.join(&change.path);
+        let there = || file.symlink_metadata().is_ok_and(|found| !found.is_dir());
+        change.old.is_none() && there()
+    }
+
+    /// The same, and whoever is killed meanwhile leaves each file as it was or as it is to be, never
+    /// half of it: nobody could tell that from an edit.
+    pub(super) fn replace_files(
+        &self,
+        tree: &Tree<'_>,
+        changes: &[TreeChange],
+    ) -> Result<(), GitError> {
+        let (written, gone): (Vec<_>, Vec<_>) = changes.iter().partition(|c| c.new.is_some());
+        gone.into_iter().try_for_each(|change| self.delete_file(&change.path))?;
+        let (rules, others): (Vec<_>, Vec<_>) =
+            written.into_iter().partition(|c| is_rules(&c.path));
+        for change in rules.into_iter().chain(others) {
+            self.replace_file(tree, &change.path)?;
+        }
+        Ok(())
+    }
+
+    fn replace_file(&self, tree: &Tree<'_>, path: &Path) -> Result<(), GitError> {
+        let folder = self.git_dir.join(OWN_GIT_FOLDER).join(HALF_DONE);
+        let file = self.root.join(path);
+        let prepare = || {
+            clear(&folder)?;
+            fs::create_dir_all(&folder)?;
+            file.parent().map_or(Ok(()), fs::create_dir_all)
+        };
+        prepare().map_err(file_error("write", &file))?;
+        self.check_out(tree, &[path], &folder)?;
+        match fs::rename(folder.join(path), &file) {
+            // The repository is on another disk than its files.
+            Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+                self.check_out(tree, &[path], &self.root)?;
+            }
+            renamed => renamed.map_err(file_error("write", &file))?,
+        }
+        clear(&folder).map_err(file_error("delete", &folder))
+    }
+
+    /// Through libgit2's checkout, which knows line endings, links and modes.
+    fn check_out(&self, tree: &Tree<'_>, paths: &[&Path], into: &Path) -> Result<(), GitError> {
+        // Without any path, libgit2 would check out all of them.
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let mut options = CheckoutBuilder::new();
+        options.force().recreate_missing(true).update_index(false).disable_pathspec_match(true);
+        if into != self.root {
+            options.target_dir(into);
+        }
+        for path in paths {
+            options.path(*path);
+        }
+        let repo = self.without_index().doing("open the repository again")?;
+        let tree = repo.find_object(tree.id(), None).doing("read a tree")?;
+        repo.checkout_tree(&tree, Some(&mut options)).doing("write files back")
+    }
+
+    /// A checkout compares with HEAD and the index, and leaves out a file whose
+    /// kind HEAD has otherwise. Where there is no index, it writes every path.
+    fn without_index(&self) -> Result<Repository, git2::Error> {
+        let repo = Repository::open(&self.root)?;
+        let mut none = Index::open(&self.git_dir.join("ralph-has-no-index"))?;
+        repo.set_index(&mut none)?;
+        Ok(repo)
+    }
+
+    fn delete_file(&self, path: &Path) -> Result<(), GitError> {
+        let file = self.root.join(path);
+        match remove_unless_folder(&file) {
+            Err(error) if !is_absence(&error) => Err(error).map_err(file_error("delete", &file)),
+            _ => {
+                self.prune_folders(path);
+                Ok(())
+            }
+        }
+    }
+
+    /// Git knows no empty folders, so neither must a restored tree.
+    fn prune_folders(&self, path: &Path) {
+        let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        for folder in folders {
+            if fs::remove_dir(self.root.join(folder)).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+fn clear(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Files that say how git treats the others.
+fn is_rules(path: &Path) -> bool {
+    path.ends_with(".gitignore") || path.ends_with(".gitattributes")
+}
+
+/// A nested repository is not ours to delete. A file whose kind changes is
+/// deleted first, so that nothing is written through a link.
+fn must_go(change: &TreeChange) -> bool {
+    let Some(old) = change.old.filter(|old| !old.is_nested_repository()) else {
+        return false;
+    };
+    !change.new.is_some_and(|new: TreeEntry| new.is_like(old))
+}
+
+fn remove_unless_folder(file: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(file)?.is_dir() { Ok(()) } else { fs::remove_file(file) }
+}
+
+pub(super) fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}

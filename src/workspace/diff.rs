@@ -1,0 +1,246 @@
+//! Differences between states of the work tree, for people and for `git apply`.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use git2::{
+    DiffFormat, DiffLineType, DiffOptions, Patch, Pathspec, PathspecFlags, Repository, Tree,
+};
+
+use crate::model::event::Base;
+use crate::model::handoff::{Changes, FileChange};
+
+use super::WorkTree;
+use super::closing::ClosedStory;
+use super::error::{Doing, GitError};
+use super::kept::{SnapshotRef, understand};
+use super::tree::{between, entry_at, path_of};
+
+const READ_KEPT: &str = "read what is kept";
+
+/// How much changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiffStat {
+    pub files: usize,
+    pub insertions: usize,
+    pub deletions: usize,
+}
+
+impl fmt::Display for DiffStat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files = if self.files == 1 { "file" } else { "files" };
+        write!(f, "{} {files}, +{} -{}", self.files, self.insertions, self.deletions)
+    }
+}
+
+/// How much of a difference is shown, in bytes.
+const LONGEST_DIFF: usize = 16 * 1024;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Altered {
+    pub path: PathBuf,
+    /// As a unified diff, for people.
+    pub diff: String,
+}
+
+/// Files that are named.
+const MOST_FILES: usize = 20;
+/// In bytes: lines of larger files are not counted.
+const LARGEST_FILE: i64 = 10_000_000;
+
+impl WorkTree {
+    /// From a story's base to the work tree as it is now, as a unified diff.
+    pub fn diff_since(&self, base: &Base) -> Result<Vec<u8>, GitError> {
+        let now = self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")?;
+        patch(&self.repo, Some(&self.tree(&base.tree)?), &now)
+    }
+
+    /// What a closed story changed, its agent's own commits included.
+    pub fn diff_of_closing(&self, closing: &ClosedStory) -> Result<Vec<u8>, GitError> {
+        let (before, after) = self.sides_of(closing)?;
+        patch(&self.repo, before.as_ref(), &after)
+    }
+
+    pub(super) fn sides_of(
+        &self,
+        closing: &ClosedStory,
+    ) -> Result<(Option<Tree<'_>>, Tree<'_>), GitError> {
+        let tree = |id: &str| self.commit_named(id)?.tree().doing("read a commit's tree");
+        let before = closing.base.as_deref().map(tree).transpose()?;
+        Ok((before, tree(&closing.commit)?))
+    }
+
+    /// How many files differ from what it is based on: an attempt's work from the story's base, any
+    /// other state from the commit it stood on.
+    pub fn files_of(&self, kept: &SnapshotRef) -> Result<usize, GitError> {
+        let (before, after) = self.sides(kept)?;
+        Ok(between(&self.repo, before.as_ref(), Some(&after))?.len())
+    }
+
+    /// As a unified diff.
+    pub fn diff_of(&self, kept: &SnapshotRef) -> Result<Vec<u8>, GitError> {
+        let (before, after) = self.sides(kept)?;
+        patch(&self.repo, before.as_ref(), &after)
+    }
+
+    pub(super) fn tree_of_kept(&self, kept: &SnapshotRef) -> Result<Tree<'_>, GitError> {
+        Ok(self.sides(kept)?.1)
+    }
+
+    pub(super) fn sides(
+        &self,
+        kept: &SnapshotRef,
+    ) -> Result<(Option<Tree<'_>>, Tree<'_>), GitError> {
+        let commit = self.commit_named(&kept.commit)?;
+        let last = commit.parents().next_back();
+        let before = last.map(|parent| parent.tree()).transpose().doing(READ_KEPT)?;
+        Ok((before, commit.tree().doing(READ_KEPT)?))
+    }
+
+    /// From one state of the work tree to another.
+    pub fn summary(&self, from: &Base, to: &Base) -> Result<Changes, GitError> {
+        if from.tree == to.tree {
+            return Ok(Changes::default());
+        }
+        self.summary_between(Some(&self.tree(&from.tree)?), &self.tree(&to.tree)?)
+    }
+
+    /// Of work that is kept at a ref.
+    pub fn summary_of(&self, reference: &str) -> Result<Changes, GitError> {
+        let found = self.repo.find_reference(reference).and_then(|r| r.peel_to_commit()).ok();
+        let kept = found.and_then(|commit| understand(reference.to_owned(), &commit));
+        let Some(kept) = kept else { return Ok(Changes::default()) };
+        let (old, new) = self.sides(&kept)?;
+        self.summary_between(old.as_ref(), &new)
+    }
+
+    fn summary_between(&self, old: Option<&Tree<'_>>, new: &Tree<'_>) -> Result<Changes, GitError> {
+        let mut options = DiffOptions::new();
+        options.max_size(LARGEST_FILE);
+        let diff = self.repo.diff_tree_to_tree(old, Some(new), Some(&mut options));
+        let diff = diff.doing("compare trees")?;
+        let mut files = Vec::new();
+        for (at, delta) in diff.deltas().enumerate().take(MOST_FILES) {
+            let file = delta.new_file().path_bytes().or_else(|| delta.old_file().path_bytes());
+            let path = path_of(file.unwrap_or_default()).to_string_lossy().into_owned();
+            let patch = Patch::from_diff(&diff, at).doing("compare a file")?;
+            let stats = patch.map(|patch| patch.line_stats()).transpose().doing("count lines")?;
+            let (_, added, removed) = stats.unwrap_or_default();
+            files.push(FileChange { path, added, removed });
+        }
+        Ok(Changes { files, more: diff.deltas().len().saturating_sub(MOST_FILES) })
+    }
+
+    /// Of the named files, those that were there at the base and are not as they were; of what
+    /// the patterns match, whatever differs.
+    pub fn altered(
+        &self,
+        base: &Base,
+        named: &[PathBuf],
+        patterns: &[String],
+    ) -> Result<Vec<Altered>, GitError> {
+        let tree = self.tree(&base.tree)?;
+        let mut paths = named.to_vec();
+        paths.extend(self.matching(&tree, patterns)?);
+        paths.sort();
+        paths.dedup();
+        let mut altered = Vec::new();
+        for path in paths {
+            let is_named = named.contains(&path);
+            let old = self.content(&tree, &path)?;
+            let new = fs::read(self.root.join(&path)).ok();
+            if (is_named && old.is_none()) || same(old.as_deref(), new.as_deref()) {
+                continue;
+            }
+            let diff = unified(&path, old.as_deref(), new.as_deref())?;
+            altered.push(Altered { path, diff });
+        }
+        Ok(altered)
+    }
+
+    /// A file as the story's base has it committed, when the branch has it otherwise now.
+    pub fn committed_before(&self, base: &Base, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+        let Some(commit) = base.commit.as_deref() else { return Ok(None) };
+        let before = self.commit_named(commit)?.tree().doing("read a commit's tree")?;
+        let Some(now) = self.head_commit()? else { return Ok(None) };
+        let now = self.commit_named(&now)?.tree().doing("read a commit's tree")?;
+        if entry_at(Some(&before), path)? == entry_at(Some(&now), path)? {
+            return Ok(None);
+        }
+        self.content(&before, path)
+    }
+
+    fn matching(&self, base: &Tree<'_>, patterns: &[String]) -> Result<Vec<PathBuf>, GitError> {
+        if patterns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let wanted = Pathspec::new(patterns).doing("read the patterns of `protect`")?;
+        let now = self.tree(&self.snapshot()?)?;
+        let changes = between(&self.repo, Some(base), Some(&now))?;
+        let is_wanted = |path: &PathBuf| wanted.matches_path(path, PathspecFlags::DEFAULT);
+        Ok(changes.into_iter().map(|change| change.path).filter(is_wanted).collect())
+    }
+
+    fn content(&self, tree: &Tree<'_>, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+        let Some(entry) = entry_at(Some(tree), path)? else { return Ok(None) };
+        if entry.is_nested_repository() {
+            return Ok(None);
+        }
+        let blob = self.repo.find_blob(entry.id).doing("read a file of the base")?;
+        Ok(Some(blob.content().to_vec()))
+    }
+}
+
+pub(super) fn stat(
+    repo: &Repository,
+    old: Option<&Tree<'_>>,
+    new: &Tree<'_>,
+) -> Result<DiffStat, GitError> {
+    let diff = repo.diff_tree_to_tree(old, Some(new), None).and_then(|diff| diff.stats());
+    let stats = diff.doing("compare trees")?;
+    let (insertions, deletions) = (stats.insertions(), stats.deletions());
+    Ok(DiffStat { files: stats.files_changed(), insertions, deletions })
+}
+
+pub(super) fn patch(
+    repo: &Repository,
+    old: Option<&Tree<'_>>,
+    new: &Tree<'_>,
+) -> Result<Vec<u8>, GitError> {
+    let diff = repo.diff_tree_to_tree(old, Some(new), None).doing("compare trees")?;
+    let mut text = Vec::new();
+    let written = diff.print(DiffFormat::Patch, |_, _, line| {
+        match line.origin_value() {
+            DiffLineType::Context => text.push(b' '),
+            DiffLineType::Addition => text.push(b'+'),
+            DiffLineType::Deletion => text.push(b'-'),
+            _ => {}
+        }
+        text.extend_from_slice(line.content());
+        true
+    });
+    written.doing("write the difference")?;
+    Ok(text)
+}
+
+/// As `git hash-object` makes it.
+pub fn hash(bytes: &[u8]) -> Option<String> {
+    let id = git2::Oid::hash_object(git2::ObjectType::Blob, bytes).ok()?;
+    Some(id.to_string())
+}
+
+/// Line endings may be git's doing.
+fn same(old: Option<&[u8]>, new: Option<&[u8]>) -> bool {
+    let plain = |bytes: &[u8]| bytes.iter().copied().filter(|byte| *byte != b'\r').collect();
+    old == new || old.map(plain) == new.map::<Vec<u8>, _>(plain)
+}
+
+fn unified(path: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<String, GitError> {
+    let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+    let patch = Patch::from_buffers(old, Some(path), new, Some(path), None);
+    let mut patch = patch.doing("compare a file")?;
+    let text = patch.to_buf().doing("compare a file")?;
+    let shown = text.get(..text.len().min(LONGEST_DIFF)).unwrap_or_default();
+    Ok(String::from_utf8_lossy(shown).into_owned())
+}

@@ -1,0 +1,165 @@
+//! What can go wrong with the repository, and what to do about it.
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::discriminant;
+use std::path::{Path, PathBuf};
+
+use crate::decide::staging::Objection;
+
+/// More of one kind would only make the message longer.
+const MOST_OF_A_KIND: usize = 5;
+
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("{} is not inside a git repository: run `git init` there, or start inside one", .0.display())]
+    NotARepository(PathBuf),
+    #[error("{} is a bare repository, without files to work on: use a clone or a `git worktree` of it", .0.display())]
+    Bare(PathBuf),
+    #[error("{} belongs to another user: run `git config --global --add safe.directory {}` if you trust it", .0.display(), .0.display())]
+    NotOwned(PathBuf),
+    #[error(
+        "the repository at {} uses a format that ralph cannot read ({reason}): it supports SHA-1 \
+         objects, loose or packed refs and a full index (`git sparse-checkout reapply --no-sparse-index`, \
+         `git update-index --no-split-index`)", .path.display()
+    )]
+    Format { path: PathBuf, reason: String },
+    #[error(
+        "a {what} is in progress: finish it or abort it with `git {what} --abort`, then run again"
+    )]
+    InProgress { what: &'static str },
+    #[error("nothing changed since the story began")]
+    NothingChanged,
+    #[error("unmerged files ({}): resolve them and `git add` them, then run again", .0.join(", "))]
+    Unmerged(Vec<String>),
+    #[error(
+        "no git identity is configured: run `git config user.name \"Your Name\"` and \
+         `git config user.email you@example.com`"
+    )]
+    NoIdentity,
+    #[error(
+        "`{0}` is not a valid branch name: see `git help check-ref-format`, or choose letters, digits, `-` and `/`"
+    )]
+    BadBranchName(String),
+    #[error("a branch whose name is not UTF-8 cannot be used: rename it with `git branch -m NAME`")]
+    BranchNotUtf8,
+    #[error("switching to `{branch}` would overwrite changes in {}: commit or stash them first", .paths.join(", "))]
+    WouldOverwrite { branch: String, paths: Vec<String> },
+    #[error("`{branch}` is checked out in another work tree: use another branch, or run there")]
+    CheckedOutElsewhere { branch: String },
+    #[error("{} is held by another git process: wait for it, or delete the file if none is running", .0.display())]
+    Locked(PathBuf),
+    #[error(
+        "`{0}` moved while ralph was working, so nothing was committed: run again to build on the new commits"
+    )]
+    HeadMoved(String),
+    #[error(
+        "HEAD is at `{found}` instead of `{expected}` and does not contain it: merge or `git switch` back, then run again"
+    )]
+    BranchChanged { expected: String, found: String },
+    #[error(
+        "{path} goes through the external filter `{filter}`, which cannot be applied here: commit it \
+         with git yourself, or take the attribute off it in .gitattributes"
+    )]
+    ForeignFilter { path: String, filter: String },
+    #[error("{}", joined(.0))]
+    Unfit(Vec<Objection>),
+    #[error(
+        "`{program}` could not sign a commit (commit.gpgsign is set): {problem}; {remedy}, or turn \
+         signing off here: `git config commit.gpgsign false`"
+    )]
+    CannotSign { program: String, problem: String, remedy: &'static str },
+    #[error(
+        "`{0}` already exists and holds other work: delete it with `git update-ref -d {0}` if it is not needed"
+    )]
+    AlreadyKept(String),
+    #[error("`{0}` is not shelved work: list that with `git for-each-ref refs/ralph/attempts`")]
+    NotSetAside(String),
+    #[error("no snapshot has the number {number}{}", did_you_mean(.nearest.map(|n| n.to_string()).as_ref()))]
+    NoSuchNumber { number: u64, nearest: Option<u64> },
+    #[error(
+        "`{path}` is neither in snapshot {number} nor in the work tree{}", did_you_mean(.nearest.as_ref())
+    )]
+    NotInKept { number: u64, path: String, nearest: Option<String> },
+    #[error(
+        "this would overwrite files that git ignores ({}): move them away, then try again",
+        .0.join(", ")
+    )]
+    IgnoredInTheWay(Vec<String>),
+    #[error(
+        "later commits changed the same files ({}), so nothing was undone: undo those first, or revert by hand",
+        .0.join(", ")
+    )]
+    UndoConflicts(Vec<String>),
+    #[error("the branch changed in the same places ({})", .0.join(", "))]
+    Conflicts(Vec<String>),
+    #[error("this would overwrite uncommitted changes ({}): commit or stash them, then try again", .0.join(", "))]
+    UncommittedInTheWay(Vec<String>),
+    #[error("the branch has no commits, so there is nothing to undo")]
+    NothingToUndo,
+    #[error("could not {doing} {}: {source}; check its permissions and the disk's space, then run again", .path.display())]
+    File { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("git could not {doing}: {}; look with `git status` and `git fsck`, then run again", .source.message())]
+    Git { doing: &'static str, source: git2::Error },
+}
+
+impl GitError {
+    /// The work tree is in a state that an agent brought about and can mend.
+    pub fn is_the_agents_doing(&self) -> bool {
+        matches!(self, Self::InProgress { .. } | Self::Unmerged(_) | Self::BranchChanged { .. })
+    }
+
+    /// It has to do with what the user left uncommitted.
+    pub fn is_beyond_the_agent(&self) -> bool {
+        let is_over = |one: &Objection| matches!(one, Objection::OverAnEdit { .. });
+        matches!(self, Self::Unfit(objections) if objections.iter().any(is_over))
+    }
+
+    /// What would be committed is at fault: an agent can mend it, and a human can want it so.
+    pub fn is_about_content(&self) -> bool {
+        matches!(self, Self::Unfit(_) | Self::ForeignFilter { .. })
+    }
+}
+
+fn joined(objections: &[Objection]) -> String {
+    let mut kinds = HashMap::new();
+    let is_said = |one: &&Objection| {
+        let count: &mut usize = kinds.entry(discriminant(*one)).or_default();
+        *count += 1;
+        *count <= MOST_OF_A_KIND
+    };
+    let said: Vec<String> = objections.iter().filter(is_said).map(ToString::to_string).collect();
+    let more = objections.len().saturating_sub(said.len());
+    let more = if more > 0 { format!("; and {more} more like these") } else { String::new() };
+    said.join("; ") + &more
+}
+
+fn did_you_mean(nearest: Option<&String>) -> String {
+    let hint = |name: &String| format!("; did you mean `{name}`?");
+    let list = "; run `ralph log` to list the snapshots";
+    nearest.map_or_else(|| list.to_owned(), |name| format!("{}{list}", hint(name)))
+}
+
+/// Says what was being done when libgit2 failed.
+pub(super) trait Doing<T> {
+    fn doing(self, doing: &'static str) -> Result<T, GitError>;
+}
+
+impl<T> Doing<T> for Result<T, git2::Error> {
+    fn doing(self, doing: &'static str) -> Result<T, GitError> {
+        self.map_err(|source| GitError::Git { doing, source })
+    }
+}
+
+/// Turns "there is none" into None.
+pub(super) fn if_found<T>(result: Result<T, git2::Error>) -> Result<Option<T>, git2::Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn file_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GitError {
+    move |source| GitError::File { doing, path: path.to_owned(), source }
+}

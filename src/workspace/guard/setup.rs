@@ -1,0 +1,229 @@
+//! What tells git how to behave in this repository: its configuration, hooks and rules.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, Metadata, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::workspace::checkout::is_absence;
+use crate::workspace::error::{GitError, file_error};
+use crate::workspace::{OWN_GIT_FOLDER, WorkTree};
+
+const SHARED: [&str; 3] = ["config", "info/attributes", "info/exclude"];
+/// Of this work tree alone.
+const OWN: &str = "config.worktree";
+const HOOKS: &str = "hooks";
+/// Git's examples; it runs none of them.
+const EXAMPLE: &str = ".sample";
+/// What is larger is compared by its size.
+const LARGEST: u64 = 16 << 20;
+/// How it was before the last attempt, for a driver that comes after a crash.
+const HELD: &str = "setup.json";
+/// What attempts made of it.
+const CHANGED: &str = "changed";
+
+/// Files of the git folder by their names in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitSetup(BTreeMap<String, Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Part {
+    File { bytes: Vec<u8>, mode: u32 },
+    Link(PathBuf),
+    Large { size: u64 },
+}
+
+impl GitSetup {
+    /// What is not the same in the other, by name.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let names = self.0.keys().chain(other.0.keys());
+        let mut other_parts: Vec<String> =
+            names.filter(|name| self.0.get(*name) != other.0.get(*name)).cloned().collect();
+        other_parts.sort();
+        other_parts.dedup();
+        other_parts
+    }
+}
+
+impl WorkTree {
+    /// As it is now.
+    pub fn setup(&self) -> Result<GitSetup, GitError> {
+        let mut setup = GitSetup::default();
+        for name in SHARED.into_iter().chain([OWN]) {
+            self.note_part(name, &mut setup)?;
+        }
+        self.note_hooks(HOOKS, &mut setup)?;
+        Ok(setup)
+    }
+
+    /// As it is now, remembered for whoever comes after a crash.
+    pub fn hold_setup(&self) -> Result<GitSetup, GitError> {
+        let setup = self.setup()?;
+        let path = self.git_dir.join(OWN_GIT_FOLDER).join(HELD);
+        let text = serde_json::to_vec(&setup).unwrap_or_default();
+        if fs::read(&path).ok().as_ref() != Some(&text) {
+            self.write_whole(&path, &text, 0o600).map_err(file_error("write", &path))?;
+        }
+        Ok(setup)
+    }
+
+    /// As it was right before the last attempt; None when nobody can tell.
+    pub fn held_setup(&self) -> Option<GitSetup> {
+        let text = fs::read(self.git_dir.join(OWN_GIT_FOLDER).join(HELD)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// The folder that gets what an attempt made of it.
+    pub fn changed_setup(&self, attempt: &str) -> PathBuf {
+        self.git_dir.join(OWN_GIT_FOLDER).join(CHANGED).join(attempt)
+    }
+
+    /// Makes these parts what they were. What stands there now is kept.
+    pub fn put_back_setup(
+        &self,
+        before: &GitSetup,
+        names: &[String],
+        attempt: &str,
+    ) -> Result<(), GitError> {
+        let folder = self.changed_setup(attempt);
+        // First what must go: something else may have to stand in its place.
+        let (gone, others): (Vec<&String>, Vec<&String>) =
+            names.iter().partition(|name| !before.0.contains_key(*name));
+        for name in gone.into_iter().chain(others) {
+            let path = self.part(name);
+            let done = Self::keep_part(&path, &folder.join(name))
+                .and_then(|()| self.restore_part(&path, before.0.get(name)));
+            done.map_err(file_error("put back", &path))?;
+        }
+        Ok(())
+    }
+
+    fn part(&self, name: &str) -> PathBuf {
+        if name == OWN { self.git_dir.join(name) } else { self.common_dir.join(name) }
+    }
+
+    fn note_part(&self, name: &str, setup: &mut GitSetup) -> Result<(), GitError> {
+        let path = self.part(name);
+        match part_at(&path) {
+            Ok(part) => {
+                setup.0.extend(part.map(|part| (name.to_owned(), part)));
+                Ok(())
+            }
+            Err(error) if is_absence(&error) => Ok(()),
+            Err(error) => Err(error).map_err(file_error("read", &path)),
+        }
+    }
+
+    fn note_hooks(&self, folder: &str, setup: &mut GitSetup) -> Result<(), GitError> {
+        let path = self.part(folder);
+        if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+            return self.note_part(folder, setup);
+        }
+        for entry in fs::read_dir(&path).map_err(file_error("list", &path))? {
+            let entry = entry.map_err(file_error("list", &path))?;
+            // Git knows no hook by another kind of name.
+            let Some(name) = entry.file_name().to_str().map(|name| format!("{folder}/{name}"))
+            else {
+                continue;
+            };
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.note_hooks(&name, setup)?;
+            } else if !name.ends_with(EXAMPLE) {
+                self.note_part(&name, setup)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A file that is going to be replaced has a second name then, so that it is never missing.
+    fn keep_part(path: &Path, kept: &Path) -> io::Result<()> {
+        let found = match fs::symlink_metadata(path) {
+            Ok(found) => found,
+            Err(error) if is_absence(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        private_parent(kept)?;
+        let kept = free(kept);
+        if found.is_file() { fs::hard_link(path, kept) } else { fs::rename(path, kept) }
+    }
+
+    fn restore_part(&self, path: &Path, part: Option<&Part>) -> io::Result<()> {
+        match part {
+            Some(Part::File { bytes, mode }) => {
+                if let Some(folder) = path.parent() {
+                    fs::create_dir_all(folder)?;
+                }
+                self.write_whole(path, bytes, *mode)
+            }
+            Some(Part::Link(target)) => {
+                remove_if_there(path)?;
+                symlink(target, path)
+            }
+            // Its content was not looked at: it stays as it is.
+            Some(Part::Large { .. }) => Ok(()),
+            None => remove_if_there(path),
+        }
+    }
+
+    /// Whole or not at all, also when the power goes.
+    pub(super) fn write_whole(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+        let new = self.git_dir.join(OWN_GIT_FOLDER).join("new");
+        private_parent(&new)?;
+        remove_if_there(&new)?;
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(bytes)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        file.sync_all()?;
+        match fs::rename(&new, path) {
+            // The repository is on another disk than its files.
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                remove_if_there(path)?;
+                let mut file =
+                    File::options().write(true).create_new(true).mode(mode).open(path)?;
+                file.write_all(bytes)
+            }
+            renamed => renamed,
+        }
+    }
+}
+
+fn part_at(path: &Path) -> io::Result<Option<Part>> {
+    let found = fs::symlink_metadata(path)?;
+    if found.is_symlink() {
+        return Ok(Some(Part::Link(fs::read_link(path)?)));
+    }
+    if !found.is_file() {
+        return Ok(None);
+    }
+    if found.len() > LARGEST {
+        return Ok(Some(Part::Large { size: found.len() }));
+    }
+    Ok(Some(Part::File { bytes: fs::read(path)?, mode: mode(&found) }))
+}
+
+fn mode(found: &Metadata) -> u32 {
+    found.permissions().mode() & 0o777
+}
+
+/// A process that was killed may have kept something under the first name.
+fn free(path: &Path) -> PathBuf {
+    let numbered = (1..).map(|number| path.with_added_extension(number.to_string()));
+    let mut names = std::iter::once(path.to_owned()).chain(numbered);
+    let is_free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
+    names.find(is_free).unwrap_or_default()
+}
+
+fn private_parent(path: &Path) -> io::Result<()> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if is_absence(&error) => Ok(()),
+        removed => removed,
+    }
+}

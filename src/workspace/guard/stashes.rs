@@ -1,0 +1,77 @@
+//! The user's stashes: they hang on a log that `git stash drop` shortens.
+
+use git2::Oid;
+
+use crate::workspace::WorkTree;
+use crate::workspace::error::{Doing, GitError, if_found};
+
+const STASH: &str = "refs/stash";
+const HELD: &str = "refs/ralph/stashes";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stash {
+    id: Oid,
+    /// What `git stash list` says of it.
+    pub message: String,
+}
+
+impl WorkTree {
+    /// All there are, newest first, protected from `git gc` from here on.
+    pub fn hold_stashes(&self) -> Result<Vec<Stash>, GitError> {
+        let stashes = self.stashes()?;
+        for stash in &stashes {
+            let name = format!("{HELD}/{}", stash.id);
+            self.locking(&self.ref_lock(&name), || {
+                let held = self.repo.reference(&name, stash.id, true, "ralph");
+                held.map(drop).doing("hold the stashes")
+            })?;
+        }
+        Ok(stashes)
+    }
+
+    pub(super) fn dropped_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>, GitError> {
+        if before.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.stashes()?;
+        Ok(before.iter().filter(|stash| !now.contains(stash)).cloned().collect())
+    }
+
+    /// Those that are gone become the newest again; returns them.
+    pub fn put_back_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>, GitError> {
+        let gone = self.dropped_stashes(before)?;
+        for stash in gone.iter().rev() {
+            self.repo.reference_ensure_log(STASH).doing("restore a stash")?;
+            self.locking(&self.ref_lock(STASH), || {
+                let stored = self.repo.reference(STASH, stash.id, true, &stash.message);
+                stored.map(drop).doing("restore a stash")
+            })?;
+        }
+        Ok(gone)
+    }
+
+    /// What a human dropped need not be held any more.
+    pub(in crate::workspace) fn let_stashes_go(&self) -> Result<(), GitError> {
+        let held = self.repo.references_glob(&format!("{HELD}/*")).doing("list the stashes")?;
+        let known = self.stashes()?;
+        for held in held.flatten() {
+            if !known.iter().any(|stash| Some(stash.id) == held.target()) {
+                // What stays is looked at again at the next run.
+                let _ = self.delete_ref(held);
+            }
+        }
+        Ok(())
+    }
+
+    fn stashes(&self) -> Result<Vec<Stash>, GitError> {
+        if if_found(self.repo.refname_to_id(STASH)).doing("look for stashes")?.is_none() {
+            return Ok(Vec::new());
+        }
+        let log = self.repo.reflog(STASH).doing("list the stashes")?;
+        let stash = |entry: git2::ReflogEntry<'_>| Stash {
+            id: entry.id_new(),
+            message: String::from_utf8_lossy(entry.message_bytes().unwrap_or_default()).into(),
+        };
+        Ok(log.iter().map(stash).collect())
+    }
+}

@@ -1,0 +1,98 @@
+//! The user's own files: what was uncommitted before a story began.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::model::event::Base;
+
+use crate::workspace::WorkTree;
+use crate::workspace::checkout::is_absence;
+use crate::workspace::error::{Doing, GitError};
+use crate::workspace::tree::{TreeChange, TreeEntry, between, entry_at};
+
+/// What an attempt did to files that were uncommitted before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Deleted or reset to what is committed: can be put back.
+    pub lost: Vec<PathBuf>,
+    /// Lost too, and something that is not a file stands in their place.
+    pub blocked: Vec<PathBuf>,
+}
+
+impl WorkTree {
+    /// Files that were uncommitted at the story's base and are gone since right before the
+    /// attempt. Edited ones are not: they are what the agent was meant to work on.
+    pub fn losses(&self, base: &Base, before: &Base) -> Result<Losses, GitError> {
+        let mut losses = Losses::default();
+        if self.is_committed(base)? {
+            return Ok(losses);
+        }
+        let before = self.tree(&before.tree)?;
+        for change in self.uncommitted_at(base)? {
+            let wanted = entry_at(Some(&before), &change.path)?;
+            if wanted == change.old {
+                continue;
+            }
+            match self.on_disk(&change.path)? {
+                OnDisk::Other if wanted.is_some() => losses.blocked.push(change.path),
+                OnDisk::Entry(now) if now != wanted && (now.is_none() || now == change.old) => {
+                    losses.lost.push(change.path);
+                }
+                _ => {}
+            }
+        }
+        Ok(losses)
+    }
+
+    /// Makes these files what they were right before the attempt.
+    pub fn put_back(&self, before: &Base, paths: &[PathBuf]) -> Result<(), GitError> {
+        let tree = self.tree(&before.tree)?;
+        let mut changes = Vec::new();
+        for path in paths {
+            let OnDisk::Entry(old) = self.on_disk(path)? else { continue };
+            let new = entry_at(Some(&tree), path)?;
+            changes.push(TreeChange { path: path.clone(), old, new });
+        }
+        self.require_writable(&changes)?;
+        self.replace_files(&tree, &changes)
+    }
+
+    fn uncommitted_at(&self, base: &Base) -> Result<Vec<TreeChange>, GitError> {
+        let committed = self.committed_at(base)?;
+        between(&self.repo, committed.as_ref(), Some(&self.tree(&base.tree)?))
+    }
+
+    fn on_disk(&self, path: &Path) -> Result<OnDisk, GitError> {
+        if !self.can_hold(path) {
+            return Ok(OnDisk::Other);
+        }
+        match fs::symlink_metadata(self.root.join(path)) {
+            Err(error) if is_absence(&error) => return Ok(OnDisk::Entry(None)),
+            Err(_) => return Ok(OnDisk::Other),
+            Ok(found) if !found.is_file() && !found.is_symlink() => return Ok(OnDisk::Other),
+            Ok(_) => {}
+        }
+        let mut index = self.fresh_index()?;
+        self.index_is_altered.set(true);
+        index.add_path(path).doing("read a file of yours")?;
+        let entry = index.get_path(path, 0);
+        Ok(OnDisk::Entry(entry.map(|entry| TreeEntry::from(&entry))))
+    }
+
+    /// Every folder on the way is a folder or not there: nothing is written through a link.
+    fn can_hold(&self, path: &Path) -> bool {
+        let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        folders.into_iter().all(|folder| match fs::symlink_metadata(self.root.join(folder)) {
+            Ok(found) => found.is_dir(),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        })
+    }
+}
+
+/// What stands at a path.
+enum OnDisk {
+    /// A file, a link, or nothing.
+    Entry(Option<TreeEntry>),
+    Other,
+}

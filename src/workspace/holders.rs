@@ -1,0 +1,115 @@
+//! Whether another process may be at work on a repository.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// A process for good: its number may be somebody else's after its end, and its start, counted
+/// from the system's, may be somebody else's after the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Writer {
+    pub pid: u32,
+    pub started: u64,
+    pub boot: String,
+}
+
+impl Writer {
+    pub fn this_process() -> &'static Self {
+        static THIS: OnceLock<Writer> = OnceLock::new();
+        THIS.get_or_init(|| {
+            let pid = std::process::id();
+            let started = system::started(pid).unwrap_or_default();
+            Self { pid, started, boot: system::boot() }
+        })
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.boot == system::boot() && system::started(self.pid) == Some(self.started)
+    }
+
+    /// What `to_string` made.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '-');
+        let (pid, started) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some(Self { pid, started, boot: parts.next()?.to_owned() })
+    }
+}
+
+impl fmt::Display for Writer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}-{}-{}", self.pid, self.started, self.boot)
+    }
+}
+
+/// A living git process in one of the folders, or any that has the file open.
+pub(super) fn somebody_works_in(folders: &[&Path], file: &Path) -> bool {
+    system::somebody_works_in(folders, file)
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::fs;
+    use std::io::ErrorKind;
+    use std::path::Path;
+
+    /// None when there is no such process, or a dead one that nobody has looked at yet.
+    pub fn started(pid: u32) -> Option<u64> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        // The name stands in parentheses and may itself hold any character, `)` included.
+        let (_, after) = stat.rsplit_once(')')?;
+        let mut fields = after.split_ascii_whitespace();
+        let is_dead = matches!(fields.next()?, "Z" | "X");
+        fields.nth(18)?.parse().ok().filter(|_| !is_dead)
+    }
+
+    pub fn boot() -> String {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        id.trim().to_owned()
+    }
+
+    pub fn somebody_works_in(folders: &[&Path], file: &Path) -> bool {
+        let Ok(processes) = fs::read_dir("/proc") else { return true };
+        let is_process = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            name.iter().all(u8::is_ascii_digit) && name != std::process::id().to_string().as_bytes()
+        };
+        let processes = processes.flatten().map(|entry| entry.path());
+        processes.into_iter().filter(|path| is_process(path)).any(|process| {
+            let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+            let is_git = name.trim_end() == "git" || name.starts_with("git-");
+            // Somebody else's process does not say where it is: it may be here. A dead one is
+            // nowhere.
+            let is_here = || match fs::read_link(process.join("cwd")) {
+                Ok(place) => folders.iter().any(|folder| place.starts_with(folder)),
+                Err(error) => error.kind() == ErrorKind::PermissionDenied,
+            };
+            let opened = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+            let mut opened = opened.filter_map(|entry| fs::read_link(entry.path()).ok());
+            (is_git && is_here()) || opened.any(|path| path == file)
+        })
+    }
+}
+
+/// Without `/proc` a living process of the same number counts as the same one, and there is no way
+/// to look for others without running a program: the other proofs have to do.
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::path::Path;
+
+    use rustix::process::{Pid, test_kill_process};
+
+    pub fn started(pid: u32) -> Option<u64> {
+        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+        let gone = test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+        (!gone).then_some(0)
+    }
+
+    pub fn boot() -> String {
+        String::new()
+    }
+
+    pub fn somebody_works_in(_folders: &[&Path], _file: &Path) -> bool {
+        false
+    }
+}

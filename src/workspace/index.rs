@@ -1,0 +1,122 @@
+//! Changing the index for some paths and leaving all others alone.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use git2::{Index, IndexEntry, IndexTime};
+
+use super::WorkTree;
+
+use super::error::{Doing, GitError, if_found};
+use super::tree::{TreeEntry, bytes_of};
+
+/// What the index is to say about one path; None: nothing.
+pub(super) type Staged = (PathBuf, Option<IndexEntry>);
+
+/// An index entry that makes git look at the file again before it trusts it.
+pub(super) fn unstatted(path: &Path, entry: TreeEntry) -> IndexEntry {
+    let never = IndexTime::new(0, 0);
+    IndexEntry {
+        ctime: never,
+        mtime: never,
+        dev: 0,
+        ino: 0,
+        mode: entry.mode,
+        uid: 0,
+        gid: 0,
+        file_size: 0,
+        id: entry.id,
+        flags: 0,
+        flags_extended: 0,
+        path: bytes_of(path).to_owned(),
+    }
+}
+
+/// The same with what the file looks like on disk, so that its content need not be read.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the index keeps 32 bits of each"
+)]
+pub(super) fn statted(entry: IndexEntry, found: &Metadata) -> IndexEntry {
+    IndexEntry {
+        mtime: IndexTime::new(found.mtime() as i32, found.mtime_nsec() as u32),
+        ctime: IndexTime::new(found.ctime() as i32, found.ctime_nsec() as u32),
+        ino: found.ino() as u32,
+        uid: found.uid(),
+        gid: found.gid(),
+        file_size: found.len() as u32,
+        ..entry
+    }
+}
+
+impl WorkTree {
+    /// The index as it is on disk. The handle is shared in the repository: what a scan changes in
+    /// memory is undone, or read again here. Without `force` libgit2 compares the checksums.
+    pub(super) fn fresh_index(&self) -> Result<Index, GitError> {
+        let mut index = self.repo.index().doing("open the index")?;
+        let is_missing = || !self.git_dir.join("index").exists();
+        index.read(self.index_is_altered.get() || is_missing()).doing("read the index")?;
+        self.index_is_altered.set(false);
+        Ok(index)
+    }
+
+    pub(super) fn update_index(&self, staged: &[Staged]) -> Result<(), GitError> {
+        if staged.is_empty() {
+            return Ok(());
+        }
+        self.locking(&self.git_dir.join("index.lock"), || {
+            let mut index = self.fresh_index()?;
+            self.index_is_altered.set(true);
+            stage(&mut index, staged).doing("change the index")?;
+            index.write().doing("write the index")?;
+            self.index_is_altered.set(false);
+            Ok(())
+        })
+    }
+}
+
+/// Removals first: a file can take the place of a folder, and the reverse.
+fn stage(index: &mut Index, staged: &[Staged]) -> Result<(), git2::Error> {
+    let unmerged = index.has_conflicts();
+    for (path, entry) in staged {
+        if unmerged {
+            if_found(index.conflict_remove(path))?;
+        }
+        if entry.is_none() {
+            index.remove_path(path)?;
+        }
+    }
+    staged.iter().filter_map(|(_, entry)| entry.as_ref()).try_for_each(|entry| index.add(entry))
+}
+
+/// Entries of the index in memory before a scan changes them.
+pub(super) struct Entries {
+    before: Vec<Staged>,
+    /// The second in which the index was written.
+    written: i64,
+}
+
+impl WorkTree {
+    pub(super) fn entries(&self, index: &Index, paths: impl Iterator<Item = PathBuf>) -> Entries {
+        let before = paths.map(|path| (path.clone(), index.get_path(&path, 0))).collect();
+        let found = self.git_dir.join("index").metadata();
+        Entries { before, written: found.map_or(0, |found| found.mtime()) }
+    }
+}
+
+impl Entries {
+    /// All of these paths differ from the work tree. For an entry as young as the index itself only
+    /// its content shows that, and libgit2 takes what is added for checked: so its size goes.
+    pub fn restore(mut self, index: &mut Index) -> Result<(), git2::Error> {
+        for (_, entry) in &mut self.before {
+            if let Some(entry) =
+                entry.as_mut().filter(|entry| i64::from(entry.mtime.seconds()) >= self.written)
+            {
+                entry.file_size = 0;
+            }
+        }
+        stage(index, &self.before)
+    }
+}

@@ -1,0 +1,189 @@
+//! Keeping a state of the work tree at a ref, under a number that people can type.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use git2::{Commit, ErrorCode, Oid, Tree};
+
+use crate::model::event::Base;
+use crate::model::id::StoryId;
+use crate::model::text::visible_line;
+
+use super::error::{Doing, GitError, file_error, if_found};
+use super::kept::{SnapshotKind, SnapshotRef, understand};
+use super::locks::is_lock;
+use super::{OWN_GIT_FOLDER, WorkTree};
+
+/// Has the newest number, so that the next is known without a look at all that is kept.
+const NUMBERS: &str = "numbers";
+
+/// The run that a work tree serves; what is kept names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ServedRun {
+    pub run: String,
+    /// The backlog's path in the repository.
+    pub backlog: String,
+}
+
+/// What a kept state says about itself, beside the run.
+pub(super) struct SnapshotNote<'a> {
+    pub kind: SnapshotKind,
+    /// The first line, and more if there is more to say.
+    pub text: &'a str,
+    pub story: Option<&'a StoryId>,
+    pub iteration: Option<u32>,
+}
+
+impl WorkTree {
+    /// From here on, what is kept belongs to this run.
+    pub fn serve(&mut self, run: &str, backlog: &str) {
+        self.service = Some(ServedRun { run: run.to_owned(), backlog: visible_line(backlog) });
+    }
+
+    /// Keeps what the tree was right before an attempt. `n` is where to look for a free name.
+    pub fn keep_snapshot(
+        &self,
+        n: u32,
+        story: &StoryId,
+        iteration: u32,
+        before: &Base,
+    ) -> Result<SnapshotRef, GitError> {
+        let run = self.service.as_ref().map_or("none", |service| service.run.as_str());
+        let folder = format!("refs/ralph/snapshots/{run}");
+        let text = format!("ralph: the work tree before {story}, iteration {iteration}");
+        let (story, iteration) = (Some(story), Some(iteration));
+        let note = SnapshotNote { kind: SnapshotKind::Snapshot, text: &text, story, iteration };
+        self.under_free_name(&folder, n, |name| self.keep_base(before, &note, |_| name.to_owned()))
+    }
+
+    /// Keeps the work tree as it is now.
+    pub fn checkpoint(&self, text: &str) -> Result<SnapshotRef, GitError> {
+        let note =
+            SnapshotNote { kind: SnapshotKind::Checkpoint, text, story: None, iteration: None };
+        self.keep_base(&self.base()?, &note, |number| format!("refs/ralph/checkpoints/{number}"))
+    }
+
+    fn keep_base(
+        &self,
+        base: &Base,
+        note: &SnapshotNote<'_>,
+        name: impl Fn(u64) -> String,
+    ) -> Result<SnapshotRef, GitError> {
+        let parent = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
+        self.keep_commit(&self.tree(&base.tree)?, parent.as_slice(), note, name)
+    }
+
+    /// Keeps something at the first of `<folder>/<n>`, `<folder>/<n + 1>` … that is not taken.
+    pub(super) fn under_free_name(
+        &self,
+        folder: &str,
+        mut n: u32,
+        keep: impl Fn(&str) -> Result<SnapshotRef, GitError>,
+    ) -> Result<SnapshotRef, GitError> {
+        loop {
+            let name = format!("{folder}/{n}");
+            let taken = if_found(self.repo.refname_to_id(&name)).doing("look for kept work")?;
+            match taken.map_or_else(|| keep(&name), |_| Err(GitError::AlreadyKept(name.clone()))) {
+                Err(GitError::AlreadyKept(_)) => n = n.saturating_add(1),
+                kept => return kept,
+            }
+        }
+    }
+
+    /// The last parent is what the state is compared with.
+    pub(super) fn keep_commit(
+        &self,
+        tree: &Tree<'_>,
+        parents: &[Commit<'_>],
+        note: &SnapshotNote<'_>,
+        name: impl Fn(u64) -> String,
+    ) -> Result<SnapshotRef, GitError> {
+        let (number, commit) = self.numbered(tree, parents, note)?;
+        let reference = name(number);
+        // A killed process may have left a lock that cannot be proven to be its own.
+        let made = self.noting(&[&self.ref_lock(&reference)], || {
+            let made = self.repo.reference(&reference, commit, false, "ralph");
+            made.map(drop).doing("keep the work tree at a ref")
+        });
+        match made {
+            Err(error) if is_lock(&error) || is_taken(&error) => {
+                Err(GitError::AlreadyKept(reference))
+            }
+            made => made.and_then(|()| {
+                let commit = self.repo.find_commit(commit).doing("read what was kept")?;
+                let kept = understand(reference, &commit);
+                self.add_to_catalog(kept.as_slice());
+                kept.ok_or(GitError::NoSuchNumber { number, nearest: None })
+            }),
+        }
+    }
+
+    /// A commit with the next number, which is nobody else's from then on.
+    fn numbered(
+        &self,
+        tree: &Tree<'_>,
+        parents: &[Commit<'_>],
+        note: &SnapshotNote<'_>,
+    ) -> Result<(u64, Oid), GitError> {
+        let path = self.common_dir.join(OWN_GIT_FOLDER).join(NUMBERS);
+        let mut turn = turn(&path).map_err(file_error("lock", &path))?;
+        let number = self.last_number(&mut turn)? + 1;
+        let commit = self.new_commit(tree, parents, &self.message(note, number))?;
+        let noted = turn.set_len(0).and_then(|()| writeln!(turn, "{number}"));
+        noted.map_err(file_error("write", &path))?;
+        Ok((number, commit))
+    }
+
+    /// As the file says. What is kept is looked at once too: a power cut may have taken the file's
+    /// last bytes and left the refs.
+    fn last_number(&self, turn: &mut File) -> Result<u64, GitError> {
+        let mut text = String::new();
+        let read = turn.read_to_string(&mut text).ok();
+        let noted = read.and_then(|_| text.trim().parse::<u64>().ok());
+        if self.highest.get().is_none() || noted.is_none() {
+            self.kept()?;
+        }
+        Ok(noted.unwrap_or_default().max(self.highest.get().unwrap_or_default()))
+    }
+
+    fn message(&self, note: &SnapshotNote<'_>, number: u64) -> String {
+        let service = self.service.as_ref();
+        let linked = self.linked_name();
+        let trailers = [
+            ("Kept", Some(note.kind.word().to_owned())),
+            ("Number", Some(number.to_string())),
+            ("Run", service.map(|service| service.run.clone())),
+            ("Backlog", service.map(|service| service.backlog.clone())),
+            ("Work-Tree", linked),
+            ("Story", note.story.map(ToString::to_string)),
+            ("Iteration", note.iteration.map(|iteration| iteration.to_string())),
+        ];
+        let lines = trailers
+            .into_iter()
+            .filter_map(|(key, value)| value.map(|value| format!("Ralph-{key}: {value}\n")));
+        format!("{}\n\n{}", note.text.trim(), lines.collect::<String>())
+    }
+
+    /// A linked work tree's name; None in the main one.
+    pub(super) fn linked_name(&self) -> Option<String> {
+        let name = self.git_dir.file_name().filter(|_| self.git_dir != self.common_dir);
+        name.map(|name| visible_line(&name.to_string_lossy()))
+    }
+}
+
+fn is_taken(error: &GitError) -> bool {
+    matches!(error, GitError::Git { source, .. } if source.code() == ErrorCode::Exists)
+}
+
+/// One process at a time gives numbers; the system ends the turn of one that dies.
+fn turn(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let file = File::options().create(true).read(true).append(true).mode(0o600).open(path)?;
+    file.lock()?;
+    Ok(file)
+}

@@ -1,0 +1,134 @@
+//! Finding the repository, and refusing one that cannot be worked in; making one to try things out.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use git2::{ErrorClass, ErrorCode, Index, Repository, RepositoryInitOptions, RepositoryState};
+
+use super::error::{Doing, GitError, file_error};
+use super::merge::unmerged;
+use super::scan::{differences, stage_all};
+use super::sign::Signer;
+use super::{WorkTree, branch};
+
+/// How long somebody else may hold a lock before an operation gives up.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+impl WorkTree {
+    /// Finds the repository from a folder upward and makes sure that it can be
+    /// worked in. A branch without commits is fine.
+    pub fn open(start: &Path) -> Result<Self, GitError> {
+        let tree = Self::look(start)?;
+        tree.settled_index()?;
+        tree.require_identity()?;
+        Ok(tree)
+    }
+
+    /// As `open`, for those who commit nothing: any state of the repository will do.
+    pub fn look(start: &Path) -> Result<Self, GitError> {
+        // Else libgit2 looks up each object that a new tree names. Ours were just written, or come
+        // from the index or another tree; those that are only remembered are looked up.
+        git2::opts::strict_object_creation(false);
+        // Git itself does not compute the hash of what it reads either.
+        git2::opts::strict_hash_verification(false);
+        let repo = Repository::discover(start).map_err(|error| refusal(start, error))?;
+        let folder = repo.workdir().ok_or_else(|| GitError::Bare(repo.path().to_owned()))?;
+        Ok(Self {
+            root: canonical(folder)?,
+            git_dir: canonical(repo.path())?,
+            common_dir: canonical(repo.commondir())?,
+            home: branch::tip(&repo)?.reference,
+            signer: Signer::of(&repo)?,
+            service: None,
+            highest: Cell::new(None),
+            index_is_altered: Cell::new(true),
+            lock_patience: LOCK_PATIENCE,
+            repo,
+        })
+    }
+
+    /// The index, unless a merge, rebase or the like is in progress: a commit
+    /// now would record half of it, conflict markers included.
+    pub(super) fn settled_index(&self) -> Result<Index, GitError> {
+        if let Some(what) = operation(self.repo.state()) {
+            return Err(GitError::InProgress { what });
+        }
+        let index = self.fresh_index().map_err(|error| match error {
+            GitError::Git { source, .. } => self.unreadable(&source),
+            other => other,
+        })?;
+        match unmerged(&index)? {
+            paths if paths.is_empty() => Ok(index),
+            paths => Err(GitError::Unmerged(paths)),
+        }
+    }
+
+    fn unreadable(&self, error: &git2::Error) -> GitError {
+        GitError::Format { path: self.root.clone(), reason: error.message().to_owned() }
+    }
+
+    /// Git knows who commits.
+    pub fn require_identity(&self) -> Result<(), GitError> {
+        match self.repo.committer_from_env().and(self.repo.author_from_env()) {
+            Ok(_) => Ok(()),
+            Err(error) if error.code() == ErrorCode::NotFound => Err(GitError::NoIdentity),
+            Err(error) => Err(error).doing("read who commits"),
+        }
+    }
+}
+
+fn refusal(start: &Path, error: git2::Error) -> GitError {
+    let path = start.to_owned();
+    match (error.code(), error.class()) {
+        (ErrorCode::Owner, _) => GitError::NotOwned(path),
+        (ErrorCode::NotFound, ErrorClass::Repository) => GitError::NotARepository(path),
+        _ => GitError::Format { path, reason: error.message().to_owned() },
+    }
+}
+
+/// What git calls the operation, as in `git WHAT --abort`.
+fn operation(state: RepositoryState) -> Option<&'static str> {
+    use RepositoryState as State;
+    match state {
+        State::Clean => None,
+        State::Merge => Some("merge"),
+        State::Revert | State::RevertSequence => Some("revert"),
+        State::CherryPick | State::CherryPickSequence => Some("cherry-pick"),
+        State::Bisect => Some("bisect"),
+        State::Rebase | State::RebaseInteractive | State::RebaseMerge => Some("rebase"),
+        State::ApplyMailbox | State::ApplyMailboxOrRebase => Some("am"),
+    }
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, GitError> {
+    path.canonicalize().map_err(file_error("find", path))
+}
+
+/// `git init` with an identity of its own and one commit of what is in the folder.
+pub fn init_scratch(folder: &Path) -> Result<WorkTree, GitError> {
+    let mut options = RepositoryInitOptions::new();
+    options.initial_head("main").external_template(false).no_reinit(true);
+    let repo = Repository::init_opts(folder, &options).doing("make a scratch repository")?;
+    identify(&repo).doing("set who commits in the scratch repository")?;
+    commit_all(&repo).doing("commit the scratch files")?;
+    WorkTree::open(folder)
+}
+
+fn identify(repo: &Repository) -> Result<(), git2::Error> {
+    let mut config = repo.config()?.open_level(git2::ConfigLevel::Local)?;
+    config.set_bool("commit.gpgsign", false)?;
+    config.set_str("user.name", "ralph")?;
+    config.set_str("user.email", "ralph@localhost")
+}
+
+fn commit_all(repo: &Repository) -> Result<(), git2::Error> {
+    let mut index = repo.index()?;
+    let found = differences(repo, &index)?;
+    stage_all(&found, &mut index, &mut |_| false)?;
+    index.write()?;
+    let tree = repo.find_tree(index.write_tree()?)?;
+    let me = repo.signature()?;
+    repo.commit(Some("HEAD"), &me, &me, "The files as they were\n", &tree, &[])?;
+    Ok(())
+}

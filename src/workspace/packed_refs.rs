@@ -1,0 +1,158 @@
+//! Many refs in git's one file for them, instead of a file each.
+//!
+//! libgit2 writes that file anew for every ref that it deletes, and packs branches and tags too.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use git2::Oid;
+
+use super::WorkTree;
+use super::error::{GitError, file_error};
+
+const FILE: &str = "packed-refs";
+const SORTED: &[u8] = b"sorted";
+/// Fewer loose refs are not worth a new file.
+const WORTH_IT: usize = 64;
+
+/// A ref's line, and the one that follows an annotated tag.
+type Lines = Vec<u8>;
+
+impl WorkTree {
+    /// Packs the refs below these folders and deletes some refs, if they are still what they were;
+    /// returns the deleted ones. Refs that are locked or that changed stay as they are.
+    pub(super) fn pack_refs<'a>(
+        &self,
+        folders: &[&str],
+        gone: &[(&'a str, &str)],
+    ) -> Result<HashSet<&'a str>, GitError> {
+        let mut loose = Vec::new();
+        for folder in folders {
+            self.find_loose(Path::new(folder), &mut loose);
+        }
+        if gone.is_empty() && loose.len() < WORTH_IT {
+            return Ok(HashSet::new());
+        }
+        let file = self.common_dir.join(FILE);
+        let lock = self.ref_lock(FILE);
+        let (loose, deleted) = self.noting(&[&lock], || {
+            // Whoever deletes a ref takes this lock, so none of them comes back by accident.
+            let held = File::create_new(&lock).map_err(file_error("lock", &file))?;
+            let read = |name: &String| read_ref(&self.common_dir.join(name));
+            let loose = loose.iter().filter_map(|name| Some((name.as_str(), read(name)?)));
+            let loose: BTreeMap<&str, Oid> = loose.collect();
+            let done = repacked(&file, &loose, gone).and_then(|(bytes, deleted)| {
+                replace(&file, &lock, held, &bytes)?;
+                Ok(deleted)
+            });
+            let done = done.inspect_err(|_| drop(fs::remove_file(&lock)));
+            Ok((loose, done.map_err(file_error("write", &file))?))
+        })?;
+        self.delete_loose(&loose)?;
+        Ok(deleted)
+    }
+
+    fn find_loose(&self, folder: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(self.common_dir.join(folder)).into_iter().flatten().flatten() {
+            let path = folder.join(entry.file_name());
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.find_loose(&path, found);
+            } else if let Some(name) = path.to_str().filter(|name| !self.ref_lock(name).exists()) {
+                found.push(name.to_owned());
+            }
+        }
+    }
+
+    /// What is packed, or deleted there, needs no file of its own.
+    fn delete_loose(&self, loose: &BTreeMap<&str, Oid>) -> Result<(), GitError> {
+        let locks: Vec<PathBuf> = loose.keys().map(|name| self.ref_lock(name)).collect();
+        let locks: Vec<&Path> = locks.iter().map(PathBuf::as_path).collect();
+        self.noting(&locks, || {
+            let mut folders = BTreeSet::new();
+            for (name, lock) in loose.keys().zip(&locks) {
+                let file = self.common_dir.join(name);
+                if File::create_new(lock).is_err() {
+                    continue;
+                }
+                if read_ref(&file) == loose.get(name).copied() {
+                    let _ = fs::remove_file(&file);
+                }
+                fs::remove_file(lock).map_err(file_error("delete", lock))?;
+                folders.extend(file.parent().map(Path::to_owned));
+            }
+            // A folder that is not empty stays.
+            folders.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+            Ok(())
+        })
+    }
+}
+
+/// The new file, and what is not in it any more.
+fn repacked<'a>(
+    file: &Path,
+    loose: &BTreeMap<&str, Oid>,
+    gone: &[(&'a str, &str)],
+) -> io::Result<(Vec<u8>, HashSet<&'a str>)> {
+    let text = match fs::read(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        text => text?,
+    };
+    let (mut bytes, mut refs) = parse(&text);
+    for (name, id) in loose {
+        refs.insert(name.as_bytes().to_owned(), format!("{id} {name}\n").into_bytes());
+    }
+    let mut deleted = HashSet::new();
+    for (name, id) in gone {
+        let line = format!("{id} {name}\n").into_bytes();
+        if refs.get(name.as_bytes()) == Some(&line) && refs.remove(name.as_bytes()).is_some() {
+            deleted.insert(*name);
+        }
+    }
+    bytes.extend(refs.into_values().flatten());
+    Ok((bytes, deleted))
+}
+
+fn read_ref(file: &Path) -> Option<Oid> {
+    let text = fs::read_to_string(file).ok()?;
+    Oid::from_str(text.strip_suffix('\n')?).ok()
+}
+
+fn parse(text: &[u8]) -> (Vec<u8>, BTreeMap<Vec<u8>, Lines>) {
+    // Of the refs in a file without a header nobody knows whether they are tags.
+    let traits = if text.is_empty() { " peeled fully-peeled" } else { "" };
+    let mut header = format!("# pack-refs with:{traits} sorted \n").into_bytes();
+    let mut refs: BTreeMap<Vec<u8>, Lines> = BTreeMap::new();
+    let mut last = Vec::new();
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        match line.first() {
+            Some(b'#') => header = with_sorted(line),
+            Some(b'^') => refs.entry(last.clone()).or_default().extend(line),
+            _ => {
+                let name = line.splitn(2, |byte| *byte == b' ').nth(1).unwrap_or_default();
+                last = name.trim_ascii_end().to_owned();
+                refs.insert(last.clone(), line.to_owned());
+            }
+        }
+    }
+    (header, refs)
+}
+
+/// What git said about the refs that are there stays true for those that come: they need no peeling.
+fn with_sorted(header: &[u8]) -> Vec<u8> {
+    let header = header.trim_ascii_end();
+    let is_sorted = header.split(|byte| *byte == b' ').any(|word| word == SORTED);
+    let words = if is_sorted { vec![header] } else { vec![header, SORTED] };
+    [words.join(&b' '), b" \n".to_vec()].concat()
+}
+
+/// On the disk before any loose ref goes, else a power cut could take both.
+fn replace(file: &Path, lock: &Path, mut new: File, bytes: &[u8]) -> io::Result<()> {
+    if let Ok(old) = fs::metadata(file) {
+        new.set_permissions(old.permissions())?;
+    }
+    new.write_all(bytes)?;
+    new.sync_all()?;
+    fs::rename(lock, file)
+}

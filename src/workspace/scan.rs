@@ -1,0 +1,149 @@
+//! The work tree as a git tree, without touching index, HEAD or files.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Oid, Repository};
+
+use super::error::{Doing, GitError};
+use super::tree::{TreeEntry, bytes_of, changes_in, edited, path_of};
+use super::{OWN_FOLDER, WorkTree, branch};
+
+/// Git's bit for files that a sparse checkout leaves out of the work tree.
+const SKIP_WORKTREE: u16 = 1 << 14;
+/// Older index formats cannot hold that bit.
+const FIRST_VERSION_WITH_BITS: u32 = 3;
+/// To undo more changes than these would take longer than to read the index again.
+const FEW: usize = 1000;
+
+impl WorkTree {
+    /// Tracked and untracked (not ignored) files as a tree.
+    pub fn snapshot(&self) -> Result<String, GitError> {
+        Ok(self.scan()?.tree.to_string())
+    }
+
+    /// The work tree as it is now, at the cost of a status.
+    pub(super) fn scan(&self) -> Result<Scan, GitError> {
+        let mut index = self.fresh_index()?;
+        let mut cache = self.stat_cache();
+        let differences = differences(&self.repo, &index).doing(READ_FILES)?;
+        let before = self.entries(&index, differences.iter().map(|(path, _)| path.clone()));
+        let is_simple = differences.len() < FEW
+            && !index.has_conflicts()
+            && !is_sparse(&index)
+            && !has_own_folder(&index);
+        self.index_is_altered.set(true);
+        let nested = stage_all(&differences, &mut index, &mut |path| cache.knows(path));
+        let nested = nested.doing(READ_FILES)?;
+        let odb = self.repo.odb().doing("open the repository's objects")?;
+        cache.verify(&odb, &mut index).doing(READ_FILES)?;
+        let head = branch::tip(&self.repo)?.commit;
+        let tree = self.tree_of_index(head, &index, &cache.unchanged)?;
+        cache.remember(self, &index);
+        let mut found: BTreeMap<_, _> = differences
+            .into_iter()
+            .map(|(path, _)| (path.clone(), index.get_path(&path, 0)))
+            .collect();
+        found.extend(cache.unchanged.into_iter().map(|(path, entry)| (path, Some(entry))));
+        if is_simple {
+            before.restore(&mut index).doing("restore the index")?;
+            self.index_is_altered.set(false);
+        }
+        Ok(Scan { tree, head, nested, found })
+    }
+
+    /// From what differs from HEAD: libgit2's own way asks the repository for each of the objects.
+    fn tree_of_index(
+        &self,
+        head: Option<Oid>,
+        index: &Index,
+        known: &BTreeMap<PathBuf, IndexEntry>,
+    ) -> Result<Oid, GitError> {
+        let head = self.tree_at(head)?;
+        let diff = self.repo.diff_tree_to_index(head.as_ref(), Some(index), None);
+        let changes = changes_in(&diff.doing("compare the index with HEAD")?);
+        let changes = changes.iter().map(|change| (&change.path, change.new));
+        let known = known.iter().map(|(path, entry)| (path, Some(TreeEntry::from(entry))));
+        let edits: BTreeMap<&PathBuf, Option<TreeEntry>> = changes.chain(known).collect();
+        let edits: Vec<_> = edits.into_iter().map(|(path, new)| (bytes_of(path), new)).collect();
+        edited(&self.repo, head.as_ref(), &edits)
+    }
+}
+
+/// What a scan of the work tree found.
+pub(super) struct Scan {
+    pub tree: Oid,
+    /// The commit that HEAD names.
+    pub head: Option<Oid>,
+    /// Repositories inside the work tree, which cannot be a part of it.
+    pub nested: Vec<PathBuf>,
+    /// Files that differ from the index, with the entries that they would have in it.
+    found: BTreeMap<PathBuf, Option<IndexEntry>>,
+}
+
+impl Scan {
+    /// What the index would say about a path if everything was staged; to be asked once.
+    pub fn take_entry(&mut self, index: &Index, path: &Path) -> Option<IndexEntry> {
+        self.found.remove(path).unwrap_or_else(|| index.get_path(path, 0))
+    }
+}
+
+const READ_FILES: &str = "read the work tree (is every file readable?)";
+
+/// Brings the index in memory to what is in the work tree, except for the files that `is_known`
+/// takes care of; returns the nested repositories that were left out.
+pub(super) fn stage_all(
+    differences: &[(PathBuf, bool)],
+    index: &mut Index,
+    is_known: &mut dyn FnMut(&Path) -> bool,
+) -> Result<Vec<PathBuf>, git2::Error> {
+    index.remove_dir(Path::new(OWN_FOLDER), 0)?;
+    let sparse = left_out_by_sparse_checkout(index);
+    let mut left_out = Vec::new();
+    for (path, exists) in differences {
+        // libgit2 marks nested repositories with a slash, and cannot add them.
+        if bytes_of(path).ends_with(b"/") {
+            left_out.push(path.clone());
+            continue;
+        }
+        let is_ours = !path.starts_with(OWN_FOLDER) && !sparse.contains(path);
+        if is_ours && !exists {
+            index.remove_path(path)?;
+        } else if is_ours && !is_known(path) {
+            index.add_path(path)?;
+        }
+    }
+    Ok(left_out)
+}
+
+/// Paths where index and work tree differ, and whether the work tree has them. What libgit2's own
+/// `add_all` does before it adds, without a look at the attributes of each.
+pub(super) fn differences(
+    repo: &Repository,
+    index: &Index,
+) -> Result<Vec<(PathBuf, bool)>, git2::Error> {
+    let mut options = DiffOptions::new();
+    options.include_untracked(true).recurse_untracked_dirs(true).include_typechange(true);
+    let diff = repo.diff_index_to_workdir(Some(index), Some(&mut options))?;
+    let path = |delta: DiffDelta<'_>| {
+        let path = delta.old_file().path_bytes().map(path_of);
+        path.map(|path| (path, delta.new_file().exists()))
+    };
+    Ok(diff.deltas().filter_map(path).collect())
+}
+
+fn is_sparse(index: &Index) -> bool {
+    index.version() >= FIRST_VERSION_WITH_BITS && !left_out_by_sparse_checkout(index).is_empty()
+}
+
+fn has_own_folder(index: &Index) -> bool {
+    index.find_prefix(format!("{OWN_FOLDER}/")).is_ok()
+}
+
+pub(super) fn left_out_by_sparse_checkout(index: &Index) -> HashSet<PathBuf> {
+    if index.version() < FIRST_VERSION_WITH_BITS {
+        return HashSet::new();
+    }
+    let left_out = index.iter().filter(|entry| entry.flags_extended & SKIP_WORKTREE != 0);
+    left_out.map(|entry| path_of(&entry.path)).collect()
+}

@@ -1,0 +1,249 @@
+//! Leaving a story unfinished: its work is kept at a ref and the tree goes back; later the work is
+//! merged into the tree again.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use git2::{Commit, Oid, RepositoryState, Tree};
+
+use crate::model::event::Base;
+use crate::model::id::StoryId;
+
+use super::base::commit_id;
+use super::branch::Tip;
+use super::diff::{DiffStat, stat};
+use super::error::{Doing, GitError, if_found};
+use super::index::{Staged, unstatted};
+use super::keep::SnapshotNote;
+use super::kept::{SnapshotKind, SnapshotRef, kind_of};
+use super::merge::{ThreeWay, with_changes};
+use super::tree::{TreeChange, TreeEntry, between, entry_at, path_of};
+use super::{WorkTree, branch};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BroughtBack {
+    /// The work is in the tree, beside what changed meanwhile.
+    Clean,
+    /// Nothing was touched: these paths changed on both sides.
+    Conflicts(Vec<String>),
+}
+
+/// Everything the way back needs.
+struct WayBack<'a> {
+    base_tree: Tree<'a>,
+    /// What the base had committed; None on a branch without commits.
+    committed: Option<Tree<'a>>,
+    /// From the tree now to the base's tree.
+    changes: Vec<TreeChange>,
+    /// What the agent committed.
+    commits: Vec<TreeChange>,
+}
+
+impl WorkTree {
+    /// Keeps everything since the base, the agent's own commits included, as a
+    /// commit at `refs/ralph/attempts/<story>/<n>`; then branch, index and files
+    /// go back to the base. Files in `except` stay as they are. None if nothing
+    /// changed.
+    ///
+    /// An interrupted call can be repeated: what is kept is never overwritten.
+    pub fn set_aside(
+        &self,
+        story: &StoryId,
+        n: u32,
+        base: &Base,
+        except: &[PathBuf],
+    ) -> Result<Option<String>, GitError> {
+        let head = branch::tip(&self.repo)?;
+        let home = self.branch_commit(&head)?;
+        let now = self.scan()?.tree;
+        let way = self.way_back(base, &head, now)?;
+        let changes = without(&way.changes, except);
+        let kept = self.kept_at(story, n)?;
+        if kept.is_none() && changes.is_empty() && self.is_settled_at(base, &head) {
+            return Ok(None);
+        }
+        self.require_writable(&changes)?;
+        let reference = match kept {
+            Some(kept) => self.require_same(kept, base, &changes)?,
+            None => {
+                let text = format!("ralph: work on {story} set aside ({n})");
+                let (story_named, kind) = (Some(story), SnapshotKind::SetAside);
+                let note = SnapshotNote { kind, text: &text, story: story_named, iteration: None };
+                self.keep(&note, reference_name(story, n), base, &head, now)?.reference
+            }
+        };
+        self.update_index(&self.index_of_base(&way)?)?;
+        self.restore_files(&way.base_tree, changes)?;
+        self.move_branch(home, commit_id(base)?, &format!("reset: ralph set {story} aside"))?;
+        self.repo.cleanup_state().doing("end what was in progress")?;
+        Ok(Some(reference))
+    }
+
+    fn way_back(&self, base: &Base, head: &Tip, now: Oid) -> Result<WayBack<'_>, GitError> {
+        let base_tree = self.tree(&base.tree)?;
+        let now = self.repo.find_tree(now).doing("read the snapshot")?;
+        let (committed, tip) = (self.committed_at(base)?, self.tree_at(head.commit)?);
+        Ok(WayBack {
+            changes: between(&self.repo, Some(&now), Some(&base_tree))?,
+            commits: between(&self.repo, committed.as_ref(), tip.as_ref())?,
+            base_tree,
+            committed,
+        })
+    }
+
+    fn is_settled_at(&self, base: &Base, head: &Tip) -> bool {
+        head.reference == self.home
+            && head.commit.map(|id| id.to_string()) == base.commit
+            && self.repo.state() == RepositoryState::Clean
+    }
+
+    /// What an earlier call kept that was interrupted; a failed attempt's work is something else.
+    fn kept_at(&self, story: &StoryId, n: u32) -> Result<Option<(String, Commit<'_>)>, GitError> {
+        let name = reference_name(story, n);
+        let found = if_found(self.repo.find_reference(&name)).doing("look for kept work")?;
+        let commit = found.map(|r| r.peel_to_commit()).transpose().doing("read kept work")?;
+        match commit {
+            Some(commit) if kind_of(&commit) != Some(SnapshotKind::SetAside) => {
+                Err(GitError::AlreadyKept(name))
+            }
+            commit => Ok(commit.map(|commit| (name, commit))),
+        }
+    }
+
+    /// The ref is there because an earlier call was interrupted: the rest of it
+    /// can be done if all that would be overwritten is in the ref.
+    fn require_same(
+        &self,
+        (name, commit): (String, Commit<'_>),
+        base: &Base,
+        changes: &[TreeChange],
+    ) -> Result<String, GitError> {
+        let kept = self.repo.find_tree(commit.tree_id()).doing("read kept work")?;
+        let mut same = base_of(&commit)?.tree_id().to_string() == base.tree;
+        for change in changes.iter().filter(|change| change.old.is_some()) {
+            same &= entry_at(Some(&kept), &change.path)? == change.old;
+        }
+        if same { Ok(name) } else { Err(GitError::AlreadyKept(name)) }
+    }
+
+    /// Keeps what a failed attempt left, its own commits included, at the first free number from
+    /// `n` on. The tree stays as it is. None if nothing changed since the base.
+    pub fn keep_attempt(
+        &self,
+        story: &StoryId,
+        n: u32,
+        iteration: u32,
+        base: &Base,
+    ) -> Result<Option<(SnapshotRef, DiffStat)>, GitError> {
+        let head = branch::tip(&self.repo)?;
+        let now = self.scan()?.tree;
+        if now.to_string() == base.tree && self.is_settled_at(base, &head) {
+            return Ok(None);
+        }
+        let folder = folder_name(story);
+        let text = format!("ralph: a failed attempt at {story}, iteration {iteration}");
+        let (story, iteration) = (Some(story), Some(iteration));
+        let note = SnapshotNote { kind: SnapshotKind::Attempt, text: &text, story, iteration };
+        let keep = |name: &str| self.keep(&note, name.to_owned(), base, &head, now);
+        let kept = self.under_free_name(&folder, n, keep)?;
+        let (before, after) = (self.tree(&base.tree)?, self.tree(&now.to_string())?);
+        Ok(Some((kept, stat(&self.repo, Some(&before), &after)?)))
+    }
+
+    /// The last parent is a commit of the base's tree, so that neither it nor what the agent
+    /// committed, here or on the run's branch, can be collected as garbage.
+    fn keep(
+        &self,
+        note: &SnapshotNote<'_>,
+        name: String,
+        base: &Base,
+        head: &Tip,
+        now: Oid,
+    ) -> Result<SnapshotRef, GitError> {
+        let story = note.story.map(ToString::to_string).unwrap_or_default();
+        let before = self.commit_of_base(base, &format!("ralph: the work tree before {story}"))?;
+        let home = self.branch_commit(head)?.filter(|id| Some(*id) != head.commit);
+        let parents = head.commit.into_iter().chain(home).chain([before]);
+        let parents: Result<Vec<_>, _> = parents.map(|id| self.repo.find_commit(id)).collect();
+        let tree = self.repo.find_tree(now).doing("read the snapshot")?;
+        self.keep_commit(&tree, &parents.doing("read HEAD's commit")?, note, |_| name.clone())
+    }
+
+    /// The base's entries for what the agent changed, staged or committed.
+    /// What the user had staged and nobody staged anew stays staged.
+    fn index_of_base(&self, way: &WayBack<'_>) -> Result<Vec<Staged>, GitError> {
+        let index = self.fresh_index()?;
+        let committed: BTreeSet<&PathBuf> = way.commits.iter().map(|c| &c.path).collect();
+        let mut paths: BTreeSet<PathBuf> = committed.iter().map(|path| (*path).clone()).collect();
+        let changed = way.changes.iter().filter(|change| {
+            let staged = index.get_path(&change.path, 0);
+            let staged = staged.map(|entry| TreeEntry::from(&entry));
+            staged.is_none() || staged != change.new
+        });
+        paths.extend(changed.map(|change| change.path.clone()));
+        paths.extend(unmerged_paths(&index)?);
+        let entry = |path: &Path| entry_at(way.committed.as_ref(), path);
+        let staged = |path: PathBuf| Ok((path.clone(), entry(&path)?.map(|e| unstatted(&path, e))));
+        paths.into_iter().map(staged).collect()
+    }
+
+    /// Merges kept work into the files, not into index or HEAD. Files in
+    /// `except` stay as they are. The ref stays too.
+    pub fn bring_back(&self, reference: &str, except: &[PathBuf]) -> Result<BroughtBack, GitError> {
+        let kept = self.kept_work(reference)?;
+        let base = base_of(&kept)?.tree().doing("read what kept work is based on")?;
+        let now = self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")?;
+        let theirs = kept.tree().doing("read kept work")?;
+        let sides = ThreeWay { base: &base, ours: &now, theirs: &theirs, prefers_theirs: false };
+        match sides.merge(&self.repo, except)? {
+            Err(paths) => Ok(BroughtBack::Conflicts(paths)),
+            Ok(changes) => self.write_merged(&now, &changes),
+        }
+    }
+
+    fn kept_work(&self, reference: &str) -> Result<Commit<'_>, GitError> {
+        let found = self.repo.find_reference(reference).and_then(|r| r.peel_to_commit());
+        let kept = found.map_err(|_| GitError::NotSetAside(reference.to_owned()))?;
+        let based = kept.parent_count() > 0;
+        based.then_some(kept).ok_or_else(|| GitError::NotSetAside(reference.to_owned()))
+    }
+
+    fn write_merged(
+        &self,
+        now: &Tree<'_>,
+        changes: &[TreeChange],
+    ) -> Result<BroughtBack, GitError> {
+        let in_the_way: Vec<_> = changes.iter().filter(|c| self.is_in_the_way(c)).collect();
+        if !in_the_way.is_empty() {
+            let paths = in_the_way.iter().map(|change| change.path.display().to_string());
+            return Ok(BroughtBack::Conflicts(paths.collect()));
+        }
+        self.require_writable(changes)?;
+        self.write_files(&with_changes(&self.repo, now, changes)?, changes)?;
+        Ok(BroughtBack::Clean)
+    }
+}
+
+/// The commit of the work tree that kept work started from.
+pub(super) fn base_of<'a>(kept: &Commit<'a>) -> Result<Commit<'a>, GitError> {
+    let last = kept.parent_count().saturating_sub(1);
+    kept.parent(last).doing("read what kept work is based on")
+}
+
+pub(super) fn without(changes: &[TreeChange], except: &[PathBuf]) -> Vec<TreeChange> {
+    changes.iter().filter(|change| !except.contains(&change.path)).cloned().collect()
+}
+
+fn folder_name(story: &StoryId) -> String {
+    format!("refs/ralph/attempts/{story}")
+}
+
+fn reference_name(story: &StoryId, n: u32) -> String {
+    format!("{}/{n}", folder_name(story))
+}
+
+fn unmerged_paths(index: &git2::Index) -> Result<Vec<PathBuf>, GitError> {
+    let conflicts = index.conflicts().doing("read the unmerged files")?;
+    let sides = conflicts.flatten().flat_map(|c| [c.our, c.their, c.ancestor]);
+    Ok(sides.flatten().map(|entry| path_of(&entry.path)).collect())
+}

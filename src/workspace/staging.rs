@@ -1,0 +1,183 @@
+//! What stays out of a commit, and what must not be in one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use git2::{IndexEntry, Oid, Tree};
+
+use crate::decide::staging::{Content, Objection, Rules, added_lines};
+use crate::model::event::Base;
+use crate::text::redact;
+
+use super::WorkTree;
+use super::error::{Doing, GitError, if_found};
+use super::tree::{TreeChange, TreeEntry, entry_at};
+
+/// Something in the work tree that changed and was not committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub path: PathBuf,
+    /// How many files that is.
+    pub files: usize,
+    pub why: WhyLeftOut,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyLeftOut {
+    /// A repository of its own.
+    Repository,
+    /// Private or litter, by its name.
+    Name,
+    /// The user's, and untracked when the story began.
+    Users,
+    /// Git would pass it through a program.
+    Filter,
+}
+
+#[derive(Clone, Copy)]
+pub struct Staging<'a> {
+    pub rules: &'a Rules,
+    pub secrets: &'a Arc<redact::Rules>,
+}
+
+/// What a story adds to a branch: collected where its agent worked, committed by `integrate`.
+#[derive(Default)]
+pub struct Contribution {
+    /// The work tree that it was made in.
+    pub(super) root: PathBuf,
+    /// The commit that the story began at.
+    pub(super) began: Option<Oid>,
+    /// The commit that its changes are on top of: the agent may have committed by itself.
+    pub(super) on: Option<Oid>,
+    pub(super) paths: BTreeMap<PathBuf, Option<IndexEntry>>,
+    /// Where the index is to say something else than the commit.
+    pub(super) staged: BTreeMap<PathBuf, Option<IndexEntry>>,
+    /// Changed files that are not the story's.
+    pub(super) excluded: BTreeMap<PathBuf, Option<IndexEntry>>,
+    pub(super) left_out: Vec<LeftOut>,
+    /// What speaks against committing it.
+    pub(super) objections: Vec<Objection>,
+    /// The snapshot that the paths came from.
+    pub(super) work_tree: Option<Oid>,
+}
+
+impl LeftOut {
+    pub(super) fn repository(path: PathBuf) -> Self {
+        Self { path, files: 1, why: WhyLeftOut::Repository }
+    }
+
+    pub(super) fn users(path: PathBuf) -> Self {
+        Self { path, files: 1, why: WhyLeftOut::Users }
+    }
+}
+
+impl WorkTree {
+    /// Takes out what the story can do without. A file that an agent staged and that is never
+    /// committed is not left in the index for the next commit by hand.
+    pub(super) fn leave_out(
+        &self,
+        all: &mut Contribution,
+        base: &Base,
+        staging: Option<Staging<'_>>,
+        as_it_is: bool,
+    ) -> Result<(), GitError> {
+        if let Some(staging) = staging {
+            let mut never = BTreeMap::<PathBuf, usize>::new();
+            let committed = self.committed_at(base)?;
+            for path in new_files(all) {
+                let Some(of) = never_committed(staging, committed.as_ref(), &path)? else {
+                    continue;
+                };
+                *never.entry(of).or_default() += 1;
+                all.paths.remove(&path);
+                all.staged.insert(path, None);
+            }
+            let why = WhyLeftOut::Name;
+            all.left_out.extend(never.into_iter().map(|(path, files)| LeftOut {
+                path,
+                files,
+                why,
+            }));
+        }
+        for path in new_files(all) {
+            match self.require_plain(&path) {
+                Err(GitError::ForeignFilter { .. }) if as_it_is => {
+                    all.paths.remove(&path);
+                    all.left_out.push(LeftOut { path, files: 1, why: WhyLeftOut::Filter });
+                }
+                Err(GitError::ForeignFilter { filter, .. }) => {
+                    all.objections.push(Objection::Filtered { path, filter });
+                }
+                plain => plain?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn objections(
+        &self,
+        staging: Staging<'_>,
+        committed: Option<&Tree<'_>>,
+        changes: Vec<TreeChange>,
+    ) -> Result<Vec<Objection>, GitError> {
+        let mut contents = Vec::new();
+        for change in changes {
+            contents.extend(self.weighed(staging, committed, change)?);
+        }
+        Ok(staging.rules.objections(&contents))
+    }
+
+    fn weighed(
+        &self,
+        staging: Staging<'_>,
+        committed: Option<&Tree<'_>>,
+        change: TreeChange,
+    ) -> Result<Option<Content>, GitError> {
+        let Some(new) = change.new.filter(|new| !new.is_nested_repository()) else {
+            return Ok(None);
+        };
+        let odb = self.repo.odb().doing("open the objects")?;
+        let (size, _) = odb.read_header(new.id).doing("read a file's size")?;
+        let size = u64::try_from(size).unwrap_or(u64::MAX);
+        let is_new = change.old.is_none();
+        let is_private = is_new && never_committed(staging, committed, &change.path)?.is_some();
+        let is_too_large = staging.rules.max_file_size.is_some_and(|limit| size > limit);
+        let secret = if is_too_large { None } else { self.secret(staging, &change)? };
+        Ok(Some(Content { path: change.path, size, is_new, is_private, secret }))
+    }
+
+    fn secret(
+        &self,
+        staging: Staging<'_>,
+        change: &TreeChange,
+    ) -> Result<Option<String>, GitError> {
+        let read = |entry: Option<TreeEntry>| {
+            let plain = entry.filter(|entry| !entry.is_nested_repository());
+            let blob = plain.map(|entry| self.repo.find_blob(entry.id)).transpose();
+            Ok(blob.doing("read a file's content")?.map(|blob| blob.content().to_vec()))
+        };
+        let (before, now) = (read(change.old)?, read(change.new)?);
+        let added = added_lines(&before.unwrap_or_default(), &now.unwrap_or_default());
+        Ok(staging.secrets.kind_in(&added))
+    }
+}
+
+fn new_files(all: &Contribution) -> Vec<PathBuf> {
+    let new = all.paths.iter().filter(|(_, entry)| entry.is_some());
+    new.map(|(path, _)| path.clone()).collect()
+}
+
+/// The file or folder that is never committed. What is committed already is nobody's litter:
+/// neither a file nor what is beside it in such a folder.
+fn never_committed(
+    staging: Staging<'_>,
+    committed: Option<&Tree<'_>>,
+    path: &Path,
+) -> Result<Option<PathBuf>, GitError> {
+    let Some(of) = staging.rules.never(path) else { return Ok(None) };
+    let Some(tree) = committed else { return Ok(Some(of)) };
+    let known = if_found(tree.get_path(&of)).doing("look into a tree")?.is_some();
+    let is_known = known || entry_at(committed, path)?.is_some();
+    Ok((!is_known).then_some(of))
+}

@@ -1,0 +1,118 @@
+use std::fs;
+use std::path::PathBuf;
+
+use crate::model::event::BranchLoss;
+use crate::workspace::{Losses, Whereabouts};
+
+use super::sandbox::Sandbox;
+
+fn paths(names: &[&str]) -> Vec<PathBuf> {
+    names.iter().map(PathBuf::from).collect()
+}
+
+#[test]
+fn what_was_uncommitted_and_is_deleted_or_reset_is_lost_and_comes_back() {
+    let repo = Sandbox::new();
+    repo.write("a", "a by the user\n").write("u", "u\n").write("deep/u", "d\n").write("s", "s\n");
+    repo.delete("b").link("l", "a").make_executable("docs/c");
+    repo.git(["add", "s"]);
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    let files = repo.status();
+    assert_eq!(tree.losses(&base, &base).unwrap(), Losses::default());
+    repo.git(["reset", "-q", "--hard"]);
+    repo.git(["clean", "-fdxq"]);
+    let losses = tree.losses(&base, &base).unwrap();
+    assert_eq!(losses.lost, paths(&["a", "b", "deep/u", "docs/c", "l", "s", "u"]));
+    assert_eq!(losses.blocked, paths(&[]));
+    tree.put_back(&base, &losses.lost).unwrap();
+    assert_eq!(tree.snapshot().unwrap(), base.tree);
+    assert_eq!(
+        repo.status(),
+        format!("{}?? s\n?? u\n", files.replace("A  s\n", "").replace("?? u\n", ""))
+    );
+}
+
+#[test]
+fn what_is_edited_or_was_committed_before_is_not_lost() {
+    let repo = Sandbox::new();
+    repo.write("a", "a by the user\n").write("u", "u\n");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write("a", "a by the agent\n").write("u", "u by the agent\n");
+    repo.delete("b").write("new", "n\n");
+    assert_eq!(tree.losses(&base, &base).unwrap(), Losses::default());
+    // A later attempt deletes what an earlier one edited: the newest bytes come back.
+    let before = tree.base().unwrap();
+    repo.delete("u");
+    let losses = tree.losses(&base, &before).unwrap();
+    assert_eq!(losses.lost, paths(&["u"]));
+    tree.put_back(&before, &losses.lost).unwrap();
+    assert_eq!(repo.read("u"), "u by the agent\n");
+    // Committed by the agent: still there.
+    repo.commit_all("all of it");
+    assert_eq!(tree.losses(&base, &before).unwrap(), Losses::default());
+}
+
+#[test]
+fn nothing_is_written_through_a_link_or_over_a_folder() {
+    let repo = Sandbox::new();
+    repo.write("deep/u", "u\n").write("v", "v\n");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    fs::create_dir(repo.beside("outside")).unwrap();
+    repo.delete("deep").delete("v").write("v/in", "i\n");
+    std::os::unix::fs::symlink(repo.beside("outside"), repo.path("deep")).unwrap();
+    let losses = tree.losses(&base, &base).unwrap();
+    assert_eq!(losses, Losses { lost: vec![], blocked: paths(&["deep/u", "v"]) });
+    tree.put_back(&base, &losses.blocked).unwrap();
+    assert!(!repo.beside("outside/u").exists());
+    assert_eq!(repo.read("v/in"), "i\n");
+}
+
+#[test]
+fn where_head_is_decides_what_has_to_happen() {
+    let repo = Sandbox::new();
+    repo.git(["branch", "old"]);
+    repo.write("a", "a1\n").commit_all("second");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    let home = repo.head();
+    let ahead = |on: &str| Whereabouts::Ahead { on: on.into() };
+    let elsewhere = Whereabouts::Strayed(BranchLoss::Elsewhere);
+    let rewritten = Whereabouts::Strayed(BranchLoss::Rewritten);
+    for (commands, expected) in [
+        (vec![], Whereabouts::Home),
+        (vec!["commit -q --allow-empty -m own"], Whereabouts::Home),
+        (
+            vec!["commit -q --allow-empty -m own", "commit -q --amend --allow-empty -m better"],
+            Whereabouts::Home,
+        ),
+        (vec!["switch -q -c own"], ahead("own")),
+        (vec!["switch -q -c own", "commit -q --allow-empty -m own"], ahead("own")),
+        (vec!["switch -q --detach"], ahead("a detached HEAD")),
+        (vec!["switch -q old"], elsewhere.clone()),
+        (vec!["switch -q --detach HEAD~1"], elsewhere.clone()),
+        (vec!["switch -q old", "branch -q -D main"], elsewhere.clone()),
+        (vec!["commit -q --allow-empty -m own", "switch -q --detach HEAD~1"], elsewhere),
+        (vec!["reset -q --hard HEAD~1"], rewritten.clone()),
+        (vec!["commit -q --amend --allow-empty -m other"], rewritten.clone()),
+        (vec!["update-ref -d HEAD"], rewritten),
+    ] {
+        for command in &commands {
+            repo.git(command.split(' '));
+        }
+        assert_eq!(tree.whereabouts(&base).unwrap(), expected, "{commands:?}");
+        if matches!(expected, Whereabouts::Ahead { .. }) {
+            let tip = repo.head();
+            tree.come_home().unwrap();
+            assert_eq!(repo.git(["branch", "--show-current"]), "main\n");
+            assert_eq!(repo.head(), tip, "{commands:?}");
+        }
+        repo.git(["checkout", "-q", "-B", "main", &home]);
+        let _ = std::process::Command::new("git")
+            .args(["branch", "-q", "-D", "own"])
+            .current_dir(repo.root())
+            .output();
+    }
+}

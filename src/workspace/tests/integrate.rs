@@ -1,0 +1,132 @@
+//! Work of another work tree, onto a branch that may have moved.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use crate::model::event::Base;
+use crate::workspace::{CollectRequest, Committed, GitError, IntegrateRequest, WorkTree};
+
+use super::sandbox::Sandbox;
+
+/// A linked work tree with a detached HEAD, and where its story begins.
+fn lane(repo: &Sandbox, name: &str) -> (PathBuf, WorkTree, Base) {
+    let folder = repo.beside(name);
+    repo.git(["worktree", "add", "-q", "--detach", folder.to_str().unwrap()]);
+    let tree = WorkTree::open(&folder).unwrap();
+    let base = tree.base().unwrap();
+    (folder, tree, base)
+}
+
+fn integrate(home: &WorkTree, lane: &WorkTree, base: &Base) -> Result<Committed, GitError> {
+    let (must_change, except) = (true, [PathBuf::from("PRD.json")]);
+    let request =
+        CollectRequest { base, must_change, except: &except, staging: None, as_it_is: false };
+    let all = lane.collect(&request)?;
+    let replaced = [(PathBuf::from("PRD.json"), b"marked\n".to_vec())];
+    let request =
+        IntegrateRequest { replaced: &replaced, message: "S: land\n", ..Default::default() };
+    home.integrate(all, &request)
+}
+
+#[test]
+fn two_lanes_land_one_after_the_other_and_the_checkout_follows() {
+    let repo = Sandbox::new();
+    let long: String = (0..20).map(|n| format!("line {n}\n")).collect();
+    repo.write("PRD.json", "open\n").write("long", &long).commit_all("plan");
+    repo.write("mine", "untracked\n").write("docs/c", "edited by the user\n");
+    let home = repo.open();
+    let (one, first, first_base) = lane(&repo, "one");
+    let (two, second, second_base) = lane(&repo, "two");
+    fs::write(one.join("a"), "a1\n").unwrap();
+    fs::write(one.join("long"), long.replace("line 0\n", "line zero\n")).unwrap();
+    fs::write(one.join("PRD.json"), "marked by the agent\n").unwrap();
+    fs::write(two.join("new"), "n\n").unwrap();
+    fs::remove_file(two.join("b")).unwrap();
+    // The second story's agent commits by itself, and changes a file that the first one changes.
+    fs::write(two.join("long"), long.replace("line 19\n", "line nineteen\n")).unwrap();
+    let git = |args: &[&str]| repo.git([&["-C", two.to_str().unwrap()], args].concat());
+    git(&["commit", "-qam", "by the agent"]);
+
+    let began = repo.head();
+    let landed = integrate(&home, &first, &first_base).unwrap();
+    assert_eq!(
+        (repo.head(), repo.last_changes()),
+        (landed.commit, "M\tPRD.json\nM\ta\nM\tlong\n".into())
+    );
+    let tip = repo.head();
+    integrate(&home, &second, &second_base).unwrap();
+    assert_eq!(repo.git(["rev-parse", "HEAD^", "HEAD~2"]), format!("{tip}\n{began}\n"));
+    assert_eq!(repo.last_changes(), "D\tb\nM\tlong\nA\tnew\n");
+    let both = long.replace("line 0\n", "line zero\n").replace("line 19\n", "line nineteen\n");
+    assert_eq!((repo.read("long"), repo.read("a"), repo.exists("b")), (both, "a1\n".into(), false));
+    repo.write("PRD.json", "marked\n");
+    assert_eq!(repo.status(), " M docs/c\n?? mine\n");
+    repo.assert_sound();
+}
+
+#[test]
+fn what_cannot_land_changes_nothing() {
+    let repo = Sandbox::new();
+    let home = repo.open();
+    let (folder, lane, base) = lane(&repo, "lane");
+    fs::write(folder.join("a"), "by the story\n").unwrap();
+    repo.write("a", "edited by the user\n");
+    let refused = integrate(&home, &lane, &base);
+    assert!(matches!(refused, Err(GitError::UncommittedInTheWay(_))), "{refused:?}");
+    let head = repo.commit_all("by somebody else");
+    let refused = integrate(&home, &lane, &base);
+    assert!(matches!(&refused, Err(GitError::Conflicts(paths)) if paths == &["a"]), "{refused:?}");
+    assert_eq!((repo.head(), repo.status()), (head, String::new()));
+}
+
+#[test]
+fn a_file_and_a_folder_of_one_name_are_a_conflict() {
+    let repo = Sandbox::new();
+    let home = repo.open();
+    let (folder, lane, base) = lane(&repo, "lane");
+    fs::write(folder.join("x"), "a file\n").unwrap();
+    let head = repo.write("x/y", "in a folder\n").commit_all("by somebody else");
+    let refused = integrate(&home, &lane, &base);
+    assert!(matches!(refused, Err(GitError::Conflicts(_))), "{refused:?}");
+    assert_eq!((repo.head(), repo.status()), (head, String::new()));
+}
+
+#[test]
+fn a_commit_on_head_since_the_work_was_collected_is_not_lost() {
+    let repo = Sandbox::new();
+    let home = repo.open();
+    let base = home.base().unwrap();
+    repo.write("a", "a1\n");
+    let request = CollectRequest {
+        base: &base,
+        must_change: true,
+        except: &[],
+        staging: None,
+        as_it_is: false,
+    };
+    let all = home.collect(&request).unwrap();
+    let head = repo.write("b", "b1\n").commit_all("by somebody else");
+    let refused = home.integrate(all, &IntegrateRequest::default());
+    assert!(matches!(refused, Err(GitError::HeadMoved(_))), "{refused:?}");
+    assert_eq!(repo.head(), head);
+}
+
+#[test]
+fn a_file_that_is_written_before_the_index_need_not_be_read_again() {
+    let repo = Sandbox::new();
+    repo.write("PRD.json", "open\n").commit_all("plan");
+    let home = repo.open();
+    let write = || {
+        repo.write("PRD.json", "done\n");
+        // As a file that was prepared while the agent worked.
+        let file = fs::File::options().write(true).open(repo.path("PRD.json")).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(60))
+    };
+    let replaced = [(PathBuf::from("PRD.json"), b"done\n".to_vec())];
+    let request = IntegrateRequest { replaced: &replaced, write: Some(&write), message: "m\n" };
+    home.integrate(home.collect_nothing().unwrap(), &request).unwrap();
+    assert_eq!(repo.committed("PRD.json").unwrap(), "done\n");
+    // git compares times and sizes only; a second read of the file would be its own.
+    assert_eq!(repo.git(["diff-files", "--name-only"]), "");
+}

@@ -1,0 +1,175 @@
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use crate::workspace::WorkTree;
+
+use super::sandbox::{Sandbox, close};
+
+#[test]
+fn is_gits_own_tree_and_touches_nothing() {
+    let repo = Sandbox::new();
+    repo.write("a", "a1\n").write("new", "n\n").delete("b").write(".gitignore", "*.log\n");
+    repo.write("x.log", "log\n").write("forced.log", "f\n");
+    repo.git(["add", "-f", "forced.log"]);
+    let index = fs::read(repo.path(".git/index")).unwrap();
+    let (head, status) = (repo.head(), repo.status());
+    let snapshot = repo.open().snapshot().unwrap();
+    assert_eq!(fs::read(repo.path(".git/index")).unwrap(), index);
+    assert_eq!((repo.head(), repo.status()), (head, status));
+    repo.git(["add", "-A"]);
+    assert_eq!(repo.git(["write-tree"]).trim(), snapshot);
+}
+
+#[test]
+fn two_snapshots_in_a_row_see_what_happened_between() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    let first = tree.snapshot().unwrap();
+    repo.write("a", "a1\n");
+    let second = tree.snapshot().unwrap();
+    repo.write("a", "a0\n");
+    assert_ne!(first, second);
+    assert_eq!(tree.snapshot().unwrap(), first);
+}
+
+/// Path, content, mode and size of every entry of the index that the handle has in memory.
+fn in_memory(tree: &WorkTree) -> Vec<(Vec<u8>, String, u32, u32)> {
+    let index = tree.repo.index().unwrap();
+    index.iter().map(|e| (e.path, e.id.to_string(), e.mode, e.file_size)).collect()
+}
+
+#[test]
+fn a_scan_leaves_the_index_in_memory_as_it_is_on_disk() {
+    let repo = Sandbox::new();
+    repo.write("staged", "s\n").write("deep/er", "d\n").link("link", "a").commit_all("more");
+    repo.write("staged", "s1\n").write("added", "x\n").git(["add", "staged", "added"]);
+    repo.write("staged", "s2\n").write("a", "a1\n").write("new", "n\n").delete("b").delete("link");
+    // A folder becomes a file and a file a folder: adding one takes the other out of an index.
+    repo.delete("deep").write("deep", "file\n").delete("docs/c").write("docs/c/d", "d\n");
+    let tree = repo.open();
+    let before: Vec<_> = tree.fresh_index().map(|_| in_memory(&tree)).unwrap();
+    let first = tree.snapshot().unwrap();
+    assert!(!tree.index_is_altered.get(), "nothing has to be read again");
+    let ids = |entries: &[(Vec<u8>, String, u32, u32)]| {
+        entries.iter().map(|e| (e.0.clone(), e.1.clone(), e.2)).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&in_memory(&tree)), ids(&before));
+    assert_eq!(tree.snapshot().unwrap(), first);
+}
+
+#[test]
+fn an_edit_that_only_the_content_shows_is_not_lost_with_the_next_index() {
+    let repo = Sandbox::new();
+    repo.git(["config", "core.trustctime", "false"]);
+    let then = SystemTime::now() - Duration::from_secs(3600);
+    let date_back = |path: &str| {
+        let file = File::options().write(true).open(repo.path(path)).unwrap();
+        file.set_modified(then).unwrap();
+    };
+    date_back("a");
+    repo.git(["update-index", "--refresh"]);
+    repo.write("a", "a1\n");
+    date_back("a");
+    date_back(".git/index");
+    let tree = repo.open();
+    tree.snapshot().unwrap();
+    tree.update_index(&[("b".into(), None)]).unwrap();
+    assert_eq!(repo.git(["status", "--porcelain", "a"]), " M a\n");
+}
+
+#[test]
+fn leaves_out_the_drivers_own_folder() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write(".ralph/state", "s\n").write("docs/.ralph/kept", "k\n");
+    close(&tree, &base);
+    assert_eq!(repo.last_changes(), "A\tdocs/.ralph/kept\n");
+    let base = tree.base().unwrap();
+    repo.git(["add", "-f", ".ralph"]);
+    assert!(!tree.changed_since(&base).unwrap());
+    repo.write(".ralph/state", "t\n");
+    assert!(!tree.changed_since(&base).unwrap());
+    close(&tree, &base);
+    assert_eq!(repo.last_changes(), "");
+}
+
+#[test]
+fn what_changed_since_a_state_is_told_by_paths_and_commits() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    repo.write("before", "b\n");
+    let base = tree.base().unwrap();
+    assert!(tree.difference_since(&base).unwrap().is_empty());
+    repo.write("new", "n\n").write("before", "c\n");
+    let edited = tree.difference_since(&base).unwrap();
+    assert_eq!(edited.paths, [Path::new("before"), Path::new("new")]);
+    assert!(!edited.committed && !edited.is_empty());
+    repo.git(["add", "before", "new"]);
+    repo.git(["commit", "-qm", "x"]);
+    let committed = tree.difference_since(&base).unwrap();
+    assert_eq!((committed.committed, committed.paths), (true, edited.paths));
+    let base = tree.base().unwrap();
+    repo.git(["commit", "-q", "--allow-empty", "-m", "y"]);
+    assert!(!tree.difference_since(&base).unwrap().is_empty());
+}
+
+#[test]
+fn leaves_out_nested_repositories() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    for name in ["nested", "deep/er/nested"] {
+        repo.git(["init", "-q", name]);
+        repo.write(format!("{name}/x"), "x\n");
+    }
+    repo.git(["-C", "nested", "add", "-A"]);
+    repo.git(["-C", "nested", "-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "n"]);
+    repo.write("deep/file", "f\n");
+    close(&tree, &base);
+    assert_eq!(repo.last_changes(), "A\tdeep/file\n");
+    assert!(repo.exists("nested/x") && repo.exists("deep/er/nested/x"));
+}
+
+#[test]
+fn a_sparse_checkout_is_not_a_deletion() {
+    let repo = Sandbox::new();
+    repo.write("kept/x", "x\n").commit_all("more");
+    repo.git(["sparse-checkout", "set", "kept"]);
+    assert!(!repo.exists("docs/c"));
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    assert_eq!(base.tree, repo.git(["rev-parse", "HEAD^{tree}"]).trim());
+    repo.write("kept/x", "x1\n");
+    close(&tree, &base);
+    assert_eq!(repo.last_changes(), "M\tkept/x\n");
+    assert_eq!(repo.status(), "");
+    assert_eq!(repo.committed("docs/c").unwrap(), "c0\n");
+}
+
+#[test]
+fn a_held_base_outlives_the_garbage_collection() {
+    let repo = Sandbox::new();
+    repo.write("a", "uncommitted\n");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    tree.hold(&base).unwrap();
+    repo.git(["gc", "-q", "--prune=now"]);
+    repo.write("b", "b1\n");
+    // Opened anew: the old handle remembers objects that are gone.
+    close(&repo.open(), &base);
+    assert_eq!(repo.last_changes(), "M\tb\n");
+}
+
+#[test]
+fn a_scratch_repository_has_everything_and_an_identity() {
+    let repo = Sandbox::empty();
+    repo.write("PRD.json", "{}").write("src/x", "x\n").write(".ralph/state", "s\n");
+    let tree = crate::workspace::init_scratch(repo.root()).unwrap();
+    assert_eq!(repo.git(["ls-tree", "-r", "--name-only", "HEAD"]), "PRD.json\nsrc/x\n");
+    let base = tree.base().unwrap();
+    repo.write("src/x", "x1\n");
+    close(&tree, &base);
+    assert_eq!(repo.git(["log", "--format=%an %s"]), "ralph close\nralph The files as they were\n");
+}

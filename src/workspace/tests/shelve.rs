@@ -1,0 +1,209 @@
+use std::path::PathBuf;
+
+use crate::workspace::{BroughtBack, GitError, Head};
+
+use super::sandbox::{Sandbox, story};
+
+#[test]
+fn nothing_to_set_aside() {
+    let repo = Sandbox::new();
+    repo.write("u", "u\n").write("PRD.json", "{}");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    assert_eq!(tree.set_aside(&story("S"), 1, &base, &[]).unwrap(), None);
+    repo.write("PRD.json", "edited by the human");
+    let except = [PathBuf::from("PRD.json")];
+    assert_eq!(tree.set_aside(&story("S"), 1, &base, &except).unwrap(), None);
+    assert_eq!(repo.read("PRD.json"), "edited by the human");
+    assert_eq!(repo.git(["for-each-ref", "refs/ralph"]), "");
+}
+
+/// The user's uncommitted work of every kind.
+fn users_work(repo: &Sandbox) {
+    repo.write("a", "a by the user\n").write("u", "u by the user\n");
+    repo.write("s", "s staged\n").write("b", "b staged\n");
+    repo.git(["add", "s", "b"]);
+    repo.write("b", "b edited on\n");
+}
+
+#[test]
+fn everything_goes_back_to_the_base_and_comes_again() {
+    let repo = Sandbox::new();
+    users_work(&repo);
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    let (head, status) = (repo.head(), repo.status());
+    let staged = repo.git(["show", ":b"]);
+    repo.write("docs/c", "c1\n");
+    repo.git(["commit", "-q", "-m", "by the agent", "docs/c"]);
+    let own = repo.head();
+    repo.write("docs/c", "c2\n").write("deep/new", "n\n").write("a", "a by both\n").delete("u");
+    repo.git(["add", "deep/new"]);
+    let kept = tree.set_aside(&story("US-1"), 2, &base, &[]).unwrap().unwrap();
+
+    assert_eq!(kept, "refs/ralph/attempts/US-1/2");
+    assert_eq!((repo.head(), repo.status()), (head, status));
+    assert_eq!(tree.branch().unwrap(), Head::Branch { name: "main".into(), unborn: false });
+    assert!(!tree.changed_since(&base).unwrap());
+    assert_eq!(
+        (repo.read("a"), repo.read("u")),
+        ("a by the user\n".into(), "u by the user\n".into())
+    );
+    assert_eq!(repo.git(["show", ":b"]), staged);
+    assert!(!repo.exists("deep"));
+    assert_eq!(repo.git(["rev-parse", &format!("{kept}^1")]).trim(), own);
+
+    repo.git(["reflog", "expire", "--expire=now", "--all"]);
+    repo.git(["gc", "-q", "--prune=now"]);
+    assert_eq!(tree.bring_back(&kept, &[]).unwrap(), BroughtBack::Clean);
+    assert_eq!((repo.read("docs/c"), repo.read("deep/new")), ("c2\n".into(), "n\n".into()));
+    assert_eq!(repo.read("a"), "a by both\n");
+    assert!(!repo.exists("u"));
+    assert_eq!(repo.git(["show", ":b"]), staged);
+    repo.assert_sound();
+}
+
+#[test]
+fn a_commit_with_the_users_files_is_undone_too() {
+    let repo = Sandbox::new();
+    repo.write("a", "a by the user\n").write("u", "u\n");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    let (head, status) = (repo.head(), repo.status());
+    repo.write("agent", "work\n").commit_all("everything");
+    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    assert_eq!((repo.head(), repo.status()), (head, status));
+    assert_eq!((repo.read("a"), repo.read("u")), ("a by the user\n".into(), "u\n".into()));
+}
+
+#[test]
+fn what_the_user_staged_stays_staged_when_the_agent_edits_it() {
+    let repo = Sandbox::new();
+    repo.write("s", "staged\n");
+    repo.git(["add", "s"]);
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    let status = repo.status();
+    repo.write("s", "edited\n");
+    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    assert_eq!(repo.status(), status);
+}
+
+#[test]
+fn the_humans_files_stay_as_they_are() {
+    let repo = Sandbox::new();
+    repo.write("PRD.json", "before").commit_all("plan");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write("PRD.json", "agent").commit_all("by the agent");
+    repo.write("PRD.json", "now").write("PROMPT.md", "new").write("a", "a1\n");
+    let except = [PathBuf::from("PRD.json"), PathBuf::from("PROMPT.md")];
+    let kept = tree.set_aside(&story("S"), 1, &base, &except).unwrap().unwrap();
+    assert_eq!((repo.read("PRD.json"), repo.read("PROMPT.md")), ("now".into(), "new".into()));
+    assert_eq!(repo.status(), " M PRD.json\n?? PROMPT.md\n");
+    repo.write("PRD.json", "later").delete("PROMPT.md");
+    assert_eq!(tree.bring_back(&kept, &except).unwrap(), BroughtBack::Clean);
+    assert_eq!((repo.read("PRD.json"), repo.read("a")), ("later".into(), "a1\n".into()));
+    assert!(!repo.exists("PROMPT.md"));
+}
+
+#[test]
+fn a_branch_without_commits_has_none_again() {
+    let repo = Sandbox::unborn();
+    repo.write("mine", "m\n");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write("x", "x\n").commit_all("by the agent");
+    repo.write("y", "y\n");
+    let kept = tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    assert_eq!(tree.branch().unwrap(), Head::Branch { name: "main".into(), unborn: true });
+    assert_eq!(repo.status(), "?? mine\n");
+    assert_eq!(tree.bring_back(&kept, &[]).unwrap(), BroughtBack::Clean);
+    assert_eq!(repo.status(), "?? mine\n?? x\n?? y\n");
+    tree.set_aside(&story("S"), 2, &base, &[]).unwrap().unwrap();
+    assert_eq!(repo.status(), "?? mine\n");
+}
+
+#[test]
+fn files_that_only_a_changed_ignore_rule_made_known_are_not_deleted() {
+    let repo = Sandbox::new();
+    repo.write(".gitignore", "secret\ncache/\n").commit_all("rules");
+    repo.write("secret", "s\n").write("cache/x", "x\n").write("forced.log", "f\n");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write(".gitignore", "# nothing\n").write("agent", "work\n");
+    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    assert_eq!((repo.read("secret"), repo.read("cache/x")), ("s\n".into(), "x\n".into()));
+    repo.git(["add", "-f", "secret"]);
+    tree.set_aside(&story("S"), 2, &base, &[]).unwrap().unwrap();
+    assert_eq!(repo.read("secret"), "s\n");
+    assert_eq!(repo.status(), "?? forced.log\n");
+}
+
+#[test]
+fn a_merge_left_half_done_is_called_off() {
+    let repo = Sandbox::new();
+    repo.git(["switch", "-q", "-c", "other"]);
+    repo.write("a", "theirs\n").commit_all("theirs");
+    repo.git(["switch", "-q", "main"]);
+    repo.write("a", "ours\n").commit_all("ours");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.git_fails(["merge", "other"]);
+    // The file is as at the base, and still unmerged in the index.
+    repo.write("a", "ours\n");
+    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    assert_eq!((repo.status(), repo.read("a")), (String::new(), "ours\n".into()));
+    repo.open();
+    repo.git_fails(["rebase", "other"]);
+    tree.set_aside(&story("S"), 2, &base, &[]).unwrap().unwrap();
+    assert_eq!(repo.status(), "");
+    assert_eq!(repo.open().branch().unwrap(), Head::Branch { name: "main".into(), unborn: false });
+}
+
+#[test]
+fn other_branches_stay_where_the_agent_left_them() {
+    let repo = Sandbox::new();
+    repo.git(["branch", "old"]);
+    let head = repo.write("a", "a1\n").commit_all("second");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.git(["switch", "-q", "old"]);
+    let own = repo.write("b", "b1\n").commit_all("elsewhere");
+    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    assert_eq!(tree.branch().unwrap(), Head::Branch { name: "main".into(), unborn: false });
+    assert_eq!((repo.head(), repo.status()), (head, String::new()));
+    assert_eq!(repo.git(["rev-parse", "old"]).trim(), own);
+}
+
+#[test]
+fn a_detached_head_goes_back_too() {
+    let repo = Sandbox::new();
+    repo.git(["switch", "-q", "--detach"]);
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    let head = repo.head();
+    repo.write("a", "a1\n").commit_all("by the agent");
+    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    assert_eq!((repo.head(), repo.status()), (head, String::new()));
+    assert_eq!(tree.branch().unwrap(), Head::Detached);
+}
+
+#[test]
+fn an_interrupted_call_is_finished_by_the_next() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    let head = repo.head();
+    repo.write("a", "a1\n").write("b", "b1\n").commit_all("by the agent");
+    let own = repo.head();
+    let kept = tree.set_aside(&story("S"), 1, &base, &[]).unwrap();
+    repo.git(["reset", "-q", "--hard", &own]);
+    repo.write("b", "b0\n");
+    assert_eq!(tree.set_aside(&story("S"), 1, &base, &[]).unwrap(), kept);
+    assert_eq!((repo.head(), repo.status()), (head, String::new()));
+    repo.write("a", "edited by the human\n");
+    let refused = tree.set_aside(&story("S"), 1, &base, &[]);
+    assert!(matches!(refused, Err(GitError::AlreadyKept(_))));
+    assert_eq!(repo.read("a"), "edited by the human\n");
+}

@@ -1,0 +1,172 @@
+//! Trees: comparing them by path, and changing some paths of one.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use git2::{Diff, DiffFile, FileMode, IndexEntry, ObjectType, Oid, Repository, Tree};
+
+use super::error::{Doing, GitError, if_found};
+
+/// A file, link or nested repository in a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TreeEntry {
+    pub id: Oid,
+    pub mode: u32,
+}
+
+impl From<&IndexEntry> for TreeEntry {
+    fn from(entry: &IndexEntry) -> Self {
+        Self { id: entry.id, mode: entry.mode }
+    }
+}
+
+impl TreeEntry {
+    pub fn is_nested_repository(self) -> bool {
+        self.mode == u32::from(FileMode::Commit)
+    }
+
+    /// The same kind of thing on disk: both files, or both links.
+    pub fn is_like(self, other: Self) -> bool {
+        self.mode & 0o170_000 == other.mode & 0o170_000
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TreeChange {
+    pub path: PathBuf,
+    pub old: Option<TreeEntry>,
+    pub new: Option<TreeEntry>,
+}
+
+/// Sorted by path, one per path. A missing tree is an empty one.
+pub(super) fn between(
+    repo: &Repository,
+    old: Option<&Tree<'_>>,
+    new: Option<&Tree<'_>>,
+) -> Result<Vec<TreeChange>, GitError> {
+    if old.map(Tree::id) == new.map(Tree::id) {
+        return Ok(Vec::new());
+    }
+    Ok(changes_in(&repo.diff_tree_to_tree(old, new, None).doing("compare trees")?))
+}
+
+/// Sorted by path, one per path.
+pub(super) fn changes_in(diff: &Diff<'_>) -> Vec<TreeChange> {
+    // A file that became a link comes as two deltas, a deletion and an addition.
+    let mut changes = BTreeMap::new();
+    for delta in diff.deltas() {
+        for (file, is_old) in [(delta.old_file(), true), (delta.new_file(), false)] {
+            note(&mut changes, &file, is_old);
+        }
+    }
+    changes.into_values().collect()
+}
+
+fn note(changes: &mut BTreeMap<PathBuf, TreeChange>, file: &DiffFile<'_>, is_old: bool) {
+    let (Some(path), false) = (file.path_bytes(), file.id().is_zero()) else {
+        return;
+    };
+    let path = path_of(path);
+    let change = changes.entry(path.clone()).or_insert(TreeChange { path, old: None, new: None });
+    let side = if is_old { &mut change.old } else { &mut change.new };
+    *side = Some(TreeEntry { id: file.id(), mode: u32::from(file.mode()) });
+}
+
+/// What a tree has at a path, unless that is a folder.
+pub(super) fn entry_at(
+    tree: Option<&Tree<'_>>,
+    path: &Path,
+) -> Result<Option<TreeEntry>, GitError> {
+    let Some(tree) = tree else { return Ok(None) };
+    let found = if_found(tree.get_path(path)).doing("look into a tree")?;
+    Ok(found
+        .filter(|e| e.kind() != Some(ObjectType::Tree))
+        .map(|e| TreeEntry { id: e.id(), mode: e.filemode().unsigned_abs() }))
+}
+
+pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+pub(super) fn bytes_of(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
+/// A path and what is to be there; None: nothing.
+pub(super) type Edit<'a> = (&'a [u8], Option<TreeEntry>);
+
+/// What happens to one name in a folder.
+#[derive(Default)]
+struct Edits<'a> {
+    itself: Option<Option<TreeEntry>>,
+    below: Vec<Edit<'a>>,
+}
+
+/// The tree with the edits made; a missing tree is an empty one.
+pub(super) fn edited(
+    repo: &Repository,
+    tree: Option<&Tree<'_>>,
+    edits: &[Edit<'_>],
+) -> Result<Oid, GitError> {
+    match folder(repo, tree, edits).doing("write a tree")? {
+        Some(id) => Ok(id),
+        None => repo.treebuilder(None).and_then(|empty| empty.write()).doing("write a tree"),
+    }
+}
+
+/// None: nothing is left in the folder, so it must not be in its parent.
+fn folder(
+    repo: &Repository,
+    tree: Option<&Tree<'_>>,
+    edits: &[Edit<'_>],
+) -> Result<Option<Oid>, git2::Error> {
+    let mut builder = repo.treebuilder(tree)?;
+    for (name, edits) in by_name(edits) {
+        match outcome(repo, tree, name, &edits)? {
+            Some(entry) => drop(builder.insert(name, entry.id, entry.mode.cast_signed())?),
+            None if builder.get(name)?.is_some() => builder.remove(name)?,
+            None => {}
+        }
+    }
+    if builder.is_empty() { Ok(None) } else { builder.write().map(Some) }
+}
+
+fn by_name<'a>(edits: &[Edit<'a>]) -> BTreeMap<&'a [u8], Edits<'a>> {
+    let mut names: BTreeMap<&[u8], Edits<'_>> = BTreeMap::new();
+    for &(path, entry) in edits {
+        let mut parts = path.splitn(2, |byte| *byte == b'/');
+        let name = parts.next().unwrap_or_default();
+        let edits = names.entry(name).or_default();
+        match parts.next() {
+            Some(rest) => edits.below.push((rest, entry)),
+            None => edits.itself = Some(entry),
+        }
+    }
+    names
+}
+
+/// What a name stands for after the edits. A new file wins over what was in a
+/// folder of its name; a removed one makes room for a folder.
+fn outcome(
+    repo: &Repository,
+    tree: Option<&Tree<'_>>,
+    name: &[u8],
+    edits: &Edits<'_>,
+) -> Result<Option<TreeEntry>, git2::Error> {
+    if let Some(Some(entry)) = edits.itself {
+        return Ok(Some(entry));
+    }
+    let before = tree.and_then(|tree| tree.get_name_bytes(name));
+    let subtree = match &before {
+        Some(entry) if entry.kind() == Some(ObjectType::Tree) => Some(repo.find_tree(entry.id())?),
+        _ => None,
+    };
+    let kept = before.filter(|_| edits.itself.is_none() && subtree.is_none());
+    let as_folder = |id| TreeEntry { id, mode: 0o040_000 };
+    Ok(match folder(repo, subtree.as_ref(), &edits.below)? {
+        Some(id) => Some(as_folder(id)),
+        None => kept.map(|e| TreeEntry { id: e.id(), mode: e.filemode().unsigned_abs() }),
+    })
+}

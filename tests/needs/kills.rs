@@ -1,0 +1,200 @@
+//! Killed, or failing, at any write: the next run goes on as if nothing had happened.
+//!
+//! One run of three stories with everything in it: a story that was closed before, work that was
+//! set aside and comes back, a gate that fails, an attempt that fails and is retried, a question
+//! that is answered with "skip it", an agent that destroys what is the user's. At its Nth write the driver is killed, or the write fails; then
+//! a plain `ralph run` has to end with everything that must always hold. `cargo test` takes a sample
+//! of the writes; with `RALPH_FAULTS=all` every one has its turn, until a run ends untouched.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use libtest_mimic::Trial;
+
+use crate::Need;
+use crate::faults::{self, Fault, KILLED};
+use crate::support::always::{Outcome, check, kept, outcome};
+use crate::support::{Prd, World};
+
+pub fn tests() -> Vec<Trial> {
+    trials![
+        Need::Tracing;
+        kills::a_driver_killed_at_any_write_loses_nothing,
+        kills::a_write_that_finds_the_disk_full_loses_nothing,
+        kills::a_write_that_fails_loses_nothing,
+        kills::a_write_that_is_not_allowed_loses_nothing,
+    ]
+}
+
+const ARGS: [&str; 2] = ["--on-escalation", "skip"];
+/// How many points of the run `cargo test` tries.
+const KILLS: usize = 66;
+const FAILURES: usize = 10;
+
+/// Whatever an attempt finds in the tree, the story ends with the same files.
+const SCRIPT: &str = r#"
+    [story.US-001]
+    steps = [
+      { run = "test -e a.txt && echo ok > ok.txt; echo a > a.txt" },
+      { run = "rm -f notes.txt; git config ralph.test x; echo x > .git/hooks/pre-commit" },
+      "complete",
+    ]
+    [story.US-002]
+    steps = [
+      { run = "echo half > half.txt; echo changed >> README.md; rm kept.txt" },
+      { escalate = { type = "stuck", summary = "Which?", question = "Which one?" } },
+    ]
+    [[story.US-003.attempts]]
+    steps = [{ run = "mkdir -p new; echo b > new/b.txt" }, { exit = 1 }]
+    [[story.US-003.attempts]]
+    steps = [{ run = "mkdir -p new; echo b > new/b.txt; echo c > new/c.txt" }, "complete"]
+    [story.US-004]
+    steps = [{ run = "echo twice > twice.txt" }, "complete"]
+"#;
+const BEFORE: &str = r#"
+    [story.US-004]
+    steps = [{ run = "echo d > d.txt" }, "complete"]
+    [default]
+    steps = [{ run = "echo begun > $RALPH_STORY.begun" }]
+"#;
+const SETTINGS: &str = "verify = [\"test -e ok.txt || test \\\"$RALPH_STORY\\\" != US-001\"]\n";
+
+/// US-004 is closed, US-003 was begun and set aside, US-001 was begun and its work is in the tree.
+fn begun() -> World {
+    let world = World::scripted(&Prd::stories(4), BEFORE);
+    world.write("ralph.toml", SETTINGS);
+    world.write(".gitignore", "*.local\n");
+    world.write("kept.txt", "committed\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    world.write("notes.txt", "the user's own\n");
+    world.write("settings.local", "ignored\n");
+    for (story, code) in [("US-004", 0), ("US-003", 3), ("US-001", 3)] {
+        let said = world.run(&["--once", "--story", story]);
+        assert_eq!(said.code, code, "{}", said.err);
+    }
+    fs::write(world.script(), SCRIPT).unwrap();
+    world
+}
+
+/// Where every try begins, and where it has to end.
+struct Course {
+    start: World,
+    kept: BTreeSet<String>,
+    end: Outcome,
+    writes: usize,
+}
+
+impl Course {
+    fn new() -> Self {
+        let start = begun();
+        let kept = kept(&start);
+        let whole = start.copy();
+        let untouched = faults::run(&whole, &ARGS, Fault::Kill, 0);
+        assert_eq!(untouched.said.code, 0, "{}", untouched.said.err);
+        let end = outcome(&whole);
+        check(&whole, &end, &kept, "untouched");
+        Self { start, kept, end, writes: untouched.writes }
+    }
+
+    /// False when the run had ended before its Nth write.
+    fn survives(&self, fault: Fault, n: usize) -> bool {
+        let world = self.start.copy();
+        let faulty = faults::run(&world, &ARGS, fault, n);
+        let reached = faulty.writes >= n;
+        let (code, text) = (faulty.said.code, faulty.said.err);
+        let label = format!("{fault:?} at write {n}, exit code {code}");
+        assert!(!text.contains("panicked"), "{label}: {text}");
+        match fault {
+            Fault::Kill => assert_eq!(code, if reached { KILLED } else { 0 }, "{label}: {text}"),
+            // Without its log or its status file, a run goes on.
+            Fault::Error(_) => {
+                assert!(code == 0 || (code == 1 && is_clear(&text)), "{label}: {text}")
+            }
+        }
+        assert_eq!(world.processes(), [""; 0], "{label}");
+        let said = world.run(&ARGS);
+        assert_eq!(said.code, 0, "{label}, then:\n{}\nbefore:\n{text}", said.err);
+        check(&world, &self.end, &self.kept, &label);
+        reached
+    }
+}
+
+/// Says what could not be done, not only what the system called it.
+fn is_clear(text: &str) -> bool {
+    let error = text.lines().rev().find_map(|line| line.split_once("error: "));
+    error.is_some_and(|(_, message)| message.split_whitespace().count() > 6)
+}
+
+/// Every point or a sample of them.
+fn everywhere(fault: Fault, sample: usize) {
+    let course = Course::new();
+    let (tried, failed) = try_all(points(course.writes, sample), |n| course.survives(fault, n));
+    let (writes, failures) = (course.writes, failed.len());
+    say(&format!("{fault:?}: {tried} of {writes} writes tried, {failures} failed"));
+    assert!(failed.is_empty(), "{fault:?}: {failed:?}");
+}
+
+/// A sample, evenly spread; `RALPH_FAULTS` asks for `all`, or for some: `17,18`.
+fn points(writes: usize, sample: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+    match std::env::var("RALPH_FAULTS").as_deref() {
+        Ok("all") => Box::new(1..),
+        Ok(some) => {
+            let some: Vec<_> = some.split(',').map(|n| n.trim().parse().unwrap()).collect();
+            Box::new(some.into_iter())
+        }
+        Err(_) => Box::new((0..sample).map(move |i| 1 + i * writes / sample)),
+    }
+}
+
+/// On as many threads as there are cores, until one was not reached: how many were, and at which
+/// the attempt panicked.
+fn try_all(
+    points: impl Iterator<Item = usize> + Send,
+    attempt: impl Fn(usize) -> bool + Sync,
+) -> (usize, Vec<usize>) {
+    let (points, over) = (Mutex::new(points), AtomicBool::new(false));
+    let results = Mutex::new((0, Vec::new()));
+    let next = || points.lock().unwrap().next().filter(|_| !over.load(Ordering::Relaxed));
+    let work = || {
+        while let Some(n) = next() {
+            let tried = std::panic::AssertUnwindSafe(|| attempt(n));
+            let ended = std::panic::catch_unwind(tried);
+            let mut results = results.lock().unwrap();
+            match ended {
+                Ok(true) => results.0 += 1,
+                Ok(false) => over.store(true, Ordering::Relaxed),
+                Err(_) => results.1.push(n),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    results.into_inner().unwrap()
+}
+
+fn say(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+fn a_driver_killed_at_any_write_loses_nothing() {
+    everywhere(Fault::Kill, KILLS);
+}
+
+fn a_write_that_finds_the_disk_full_loses_nothing() {
+    everywhere(Fault::Error("ENOSPC"), FAILURES);
+}
+
+fn a_write_that_fails_loses_nothing() {
+    everywhere(Fault::Error("EIO"), FAILURES);
+}
+
+fn a_write_that_is_not_allowed_loses_nothing() {
+    everywhere(Fault::Error("EACCES"), FAILURES);
+}

@@ -1,0 +1,11 @@
+//! A world of its own for each test.
+
+pub mod always;
+pub mod daemon;
+mod prd;
+pub mod pty;
+pub mod world;
+
+pub use daemon::{Daemon, Sleeper};
+pub use prd::Prd;
+pub use world::World;
