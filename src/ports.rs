@@ -4,17 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::model::backlog::{Backlog, Story};
-use crate::model::event::Recorded;
-use crate::model::question::Answer;
-use crate::model::signals::Escalation;
-use crate::state::run::RunState;
+use crate::model::{Answer, Backlog, Escalation, Recorded, Story};
+use crate::state::RunState;
 
-pub use crate::model::notice::{
+pub use crate::model::{
     AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Notice, Resumed, SetupNotice,
-    TreeNotice,
+    TreeNotice, Wait,
 };
-pub use crate::model::wait::Wait;
 
 /// Context for an event.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::hint::black_box;
 use std::time::Duration;
 
-use ralph::model::id::StoryId;
+use ralph::model::StoryId;
 use ralph::store::prd::{Mark, PrdFile, PrdLook, TrackedPrd};
 use ralph::text::backlog::parse;
 

@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use ralph::model::event::Event;
-use ralph::state::run::RunState;
+use ralph::model::Event;
+use ralph::state::RunState;
 use ralph::store::{Journal, Store, StorePlace};
 
 use crate::measure::{Times, tell};

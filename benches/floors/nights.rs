@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use ralph::state::run::RunState;
+use ralph::state::RunState;
 
 #[path = "../../tests/nights/mod.rs"]
 mod simulated;

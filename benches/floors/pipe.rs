@@ -7,9 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ralph::agent::{StreamReader, any_decoder};
-use ralph::model::event::Event;
-use ralph::model::id::StoryId;
-use ralph::model::outcome::Exit;
+use ralph::model::{Event, Exit, StoryId};
 use ralph::runner::transcript::Transcript;
 use ralph::store::log::Log;
 use ralph::store::{Journal, Store, StorePlace};

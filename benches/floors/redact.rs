@@ -4,8 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use ralph::agent::{StreamReader, any_decoder};
-use ralph::model::id::StoryId;
-use ralph::model::outcome::Exit;
+use ralph::model::{Exit, StoryId};
 use ralph::text::redact::{Redactor, Rules};
 
 use crate::scan::{CHUNK, best, recordings};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use git2::Repository;
-use ralph::model::id::StoryId;
+use ralph::model::StoryId;
 use ralph::workspace::{Keeping, WorkTree};
 
 use crate::measure::{Times, commit_all, repository, tell};

@@ -1,6 +1,6 @@
 //! The report of a long run: what the loop does per iteration, and what the writing thread does.
 
-use ralph::model::event::{Event, Recorded};
+use ralph::model::{Event, Recorded};
 use ralph::report::{AppliedSettings, Extent, RunReport};
 
 use crate::measure::{Times, tell};

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use ralph::agent::{StreamReader, any_decoder};
-use ralph::model::id::StoryId;
-use ralph::model::outcome::Exit;
+use ralph::model::{Exit, StoryId};
 
 const MEGABYTES: usize = 200;
 pub const CHUNK: usize = 256 * 1024;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use git2::{Repository, StatusOptions};
-use ralph::model::id::StoryId;
+use ralph::model::StoryId;
 use ralph::workspace::WorkTree;
 
 use crate::measure::{Times, commit_all, ms, repository, tell};

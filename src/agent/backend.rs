@@ -7,10 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::model::gate::Gate;
-use crate::model::money::Usd;
-use crate::model::permission::{PermissionMode, PermissionModes};
-use crate::model::text::visible;
+use crate::model::{Gate, PermissionMode, PermissionModes, Usd, visible};
 
 use super::event::Decoder;
 

@@ -1,9 +1,6 @@
 //! What any agent's output says, in one vocabulary, and what its end amounts to.
 
-use crate::model::cost::ModelUse;
-use crate::model::outcome::{EndedBy, Exit, Outcome};
-use crate::model::text::{shorten, visible_line};
-use crate::model::usage::Usage;
+use crate::model::{EndedBy, Exit, ModelUse, Outcome, Usage, shorten, visible_line};
 
 /// The longest `detail` that is kept of an error.
 const MAX_DETAIL: usize = 400;

@@ -23,7 +23,7 @@ pub use mock::Mock;
 pub use plain::Plain;
 pub use reader::{AgentReport, StreamReader};
 
-use crate::model::permission::PermissionMode;
+use crate::model::PermissionMode;
 
 /// For an agent that is not known: tells the known formats apart by their lines.
 pub fn any_decoder() -> Box<dyn Decoder> {

@@ -3,12 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::model::cost::{CostCertainty, ModelUse};
-use crate::model::handoff::ContextUsage;
-use crate::model::id::StoryId;
-use crate::model::outcome::{EndedBy, Exit, Outcome};
-use crate::model::signals::{AgentSignals, CompletionMarkers};
-use crate::model::usage::Usage;
+use crate::model::{
+    AgentSignals, CompletionMarkers, ContextUsage, CostCertainty, EndedBy, Exit, ModelUse, Outcome,
+    StoryId, Usage,
+};
 use crate::text::signals::Scanner;
 
 use super::event::{AgentEnd, AgentEvent, AgentIdentity, Decoder, ProcessEnd};

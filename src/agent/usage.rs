@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::cost::{CostCertainty, ModelUse};
-use crate::model::handoff::ContextUsage;
-use crate::model::usage::Usage;
+use crate::model::{ContextUsage, CostCertainty, ModelUse, Usage};
 
 use super::event::{AgentEnd, RequestUsage, UsageUpdate};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 use crate::ops;
 use crate::ops::{CommandError, CostFormat, CostGrouping, CostQuery, PromptQuery, StoryMark};
 use crate::ui::UiOptions;

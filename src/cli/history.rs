@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 use crate::ops;
 use crate::ops::CommandError;
 use crate::ui::UiOptions;

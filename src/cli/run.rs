@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 use crate::ops;
 use crate::ops::{CommandError, RunOptions};
 use crate::settings::{FlagValues, Flags, RunSettings, Setting};

@@ -1,11 +1,10 @@
 //! Budgets: alerts, throttling, allowances and the end.
 
 use crate::decide::situation::Situation;
-use crate::model::budget::{Budget, BudgetLevel, Budgets, SpentToday};
-use crate::model::id::StoryId;
-use crate::model::money::Usd;
-use crate::model::signals::{Escalation, EscalationKind};
-use crate::state::costs::RunCosts;
+use crate::model::{
+    Budget, BudgetLevel, Budgets, Escalation, EscalationKind, SpentToday, StoryId, Usd,
+};
+use crate::state::RunCosts;
 
 /// The smallest allowance: an agent cannot be started with zero.
 const LEAST: Usd = Usd::from_cents(1);

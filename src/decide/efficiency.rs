@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::money::Usd;
-use crate::model::usage::Usage;
+use crate::model::{Usage, Usd};
 
 /// The input.
 #[derive(Clone, Debug, Default, PartialEq)]

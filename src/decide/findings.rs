@@ -1,9 +1,7 @@
 //! What an interrupted run left, and what happens next, in a few lines.
 
-use crate::model::id::StoryId;
-use crate::model::notice::Resumed;
-use crate::state::run::RunState;
-use crate::state::story::{Stage, StoryState};
+use crate::model::{Resumed, StoryId};
+use crate::state::{RunState, Stage, StoryState};
 
 /// The most lines.
 const MOST: usize = 6;
@@ -44,9 +42,7 @@ fn left_behind(state: &RunState, id: &StoryId, known: &StoryState) -> Option<Res
 mod tests {
     use super::*;
     use crate::decide::samples::History;
-    use crate::model::event::Event;
-    use crate::model::question::Answer;
-    use crate::model::verdict::Verdict;
+    use crate::model::{Answer, Event, Verdict};
 
     #[test]
     fn each_state_of_a_story_says_what_happens_next() {

@@ -1,8 +1,7 @@
 //! The remaining cost and time, estimated from this run's stories.
 
-use crate::model::money::Usd;
-use crate::state::run::RunState;
-use crate::state::story::{Stage, StoryState};
+use crate::model::Usd;
+use crate::state::{RunState, Stage, StoryState};
 
 /// Finished stories needed for a forecast.
 const ENOUGH: usize = 2;
@@ -58,8 +57,7 @@ fn rest(each: u64, left: usize, paid: &[u64]) -> u64 {
 mod tests {
     use super::*;
     use crate::decide::samples::{History, failed};
-    use crate::model::usage::Usage;
-    use crate::model::verdict::Verdict;
+    use crate::model::{Usage, Verdict};
 
     fn costing(dollars: f64) -> Usage {
         Usage { cost_usd: Some(dollars), ..Usage::default() }

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::backlog::Backlog;
-use crate::model::gate::{Gate, Recheck};
-use crate::model::id::StoryId;
+use crate::model::{Backlog, Gate, Recheck, StoryId};
 
 /// The gates of a run, as of its start.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::handoff::{ContextUsage, HandoffTrigger};
+use crate::model::{ContextUsage, HandoffTrigger};
 
 /// Percent of the model's window.
 const FULL: u64 = 70;

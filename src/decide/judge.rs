@@ -1,11 +1,6 @@
 //! Outcome + signals + evidence → verdict.
 
-use crate::model::event::BranchLoss;
-use crate::model::outcome::Outcome;
-use crate::model::service::ServiceFault;
-use crate::model::signals::AgentSignals;
-use crate::model::text::shorten;
-use crate::model::verdict::Verdict;
+use crate::model::{AgentSignals, BranchLoss, Outcome, ServiceFault, Verdict, shorten};
 
 const MAX_FINGERPRINT: usize = 200;
 
@@ -93,7 +88,7 @@ fn masked(error: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::signals::{Escalation, EscalationKind};
+    use crate::model::{Escalation, EscalationKind};
 
     const CHANGED: Evidence = Evidence { changed: true, remaining: 3, stray: None };
     const UNCHANGED: Evidence = Evidence { changed: false, remaining: 3, stray: None };

@@ -5,12 +5,8 @@ use std::time::Duration;
 use crate::decide::budget::BudgetCheck;
 use crate::decide::select::{Selection, is_ready, select};
 use crate::decide::situation::{Observed, Situation};
-use crate::model::backlog::Story;
-use crate::model::budget::BudgetLevel;
-use crate::model::policy::Policy;
-use crate::model::stop::StopReason;
-use crate::state::breaker::Phase;
-use crate::state::run::RunState;
+use crate::model::{BudgetLevel, Policy, StopReason, Story};
+use crate::state::{BreakerPhase, RunState};
 
 /// Iterations needed for an average.
 const ENOUGH: u32 = 3;
@@ -42,11 +38,11 @@ fn settled(now: &Situation<'_>) -> Option<StopReason> {
 fn breaker(state: &RunState, policy: &Policy) -> Option<StopReason> {
     policy.limits.cool_down?;
     match &state.breaker.phase {
-        Phase::Failed { why } => {
+        BreakerPhase::Failed { why } => {
             let (why, error) = (why.clone(), state.failures.last_error.clone());
             Some(StopReason::BreakerOpen { why, error })
         }
-        Phase::Closed | Phase::Open { .. } | Phase::HalfOpen { .. } => None,
+        BreakerPhase::Closed | BreakerPhase::Open { .. } | BreakerPhase::HalfOpen { .. } => None,
     }
 }
 
@@ -60,8 +56,8 @@ fn consecutive_errors(now: &Situation<'_>) -> Option<StopReason> {
         return None;
     }
     let has_breaker = policy.limits.cool_down.is_some();
-    let breaks =
-        state.breaker.phase != Phase::Closed || state.breaker.is_due(failures.breakdowns).is_some();
+    let breaks = state.breaker.phase != BreakerPhase::Closed
+        || state.breaker.is_due(failures.breakdowns).is_some();
     if has_breaker && breaks {
         return None;
     }

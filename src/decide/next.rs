@@ -8,20 +8,11 @@ use crate::decide::limits;
 use crate::decide::select::{Selection, is_ready, select};
 use crate::decide::situation::{Observed, Situation, StuckDue};
 use crate::decide::stagnation;
-use crate::model::backlog::{Backlog, Story};
-use crate::model::budget::BudgetLevel;
-use crate::model::event::Base;
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::policy::{OnEscalation, Policy};
-use crate::model::question::Answer;
-use crate::model::signals::Escalation;
-use crate::model::stop::StopReason;
-use crate::model::wait::{Wait, WaitFor};
-use crate::state::breaker::Phase;
-use crate::state::run::RunState;
-use crate::state::service::Retry;
-use crate::state::story::{Stage, StoryState};
+use crate::model::{
+    Answer, Backlog, Base, BudgetLevel, Escalation, LaneId, OnEscalation, Policy, StopReason,
+    Story, StoryId, Wait, WaitFor,
+};
+use crate::state::{BreakerPhase, Retry, RunState, Stage, StoryState};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
@@ -402,7 +393,8 @@ impl Situation<'_> {
     /// After a fault of the service or an open breaker, one attempt tests whether it is over.
     fn probe(&self) -> Option<Action> {
         let has_breaker = self.policy.limits.cool_down.is_some();
-        let half_open = matches!(self.state.breaker.phase, Phase::HalfOpen { .. }) && has_breaker;
+        let half_open =
+            matches!(self.state.breaker.phase, BreakerPhase::HalfOpen { .. }) && has_breaker;
         let unsure = half_open || self.state.service.streak(&self.policy.agent).is_some();
         (unsure && !self.state.attempts.is_idle()).then_some(Action::Wait(None))
     }

@@ -2,23 +2,13 @@
 
 use std::num::NonZeroU32;
 
-use crate::model::backlog::{Backlog, Story};
-use crate::model::budget::Budgets;
-use crate::model::cost::AttemptCost;
-use crate::model::event::{
-    AttemptEnded, AttemptStarted, Base, Cause, Event, Recorded, Role, RunStarted, StoryClosed,
+use crate::model::{
+    AgentSignals, Answer, AttemptCost, AttemptEnded, AttemptStarted, Backlog, Base, Budgets, Cause,
+    CompletionMarkers, Escalation, EscalationKind, Event, Footprint, LaneId, Limits, OnEscalation,
+    OnLimit, Outcome, Policy, Recorded, Role, RunStarted, Story, StoryClosed, StoryId, Usage,
+    Verdict,
 };
-use crate::model::footprint::Footprint;
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::outcome::Outcome;
-use crate::model::policy::{Limits, OnEscalation, OnLimit, Policy};
-use crate::model::question::Answer;
-use crate::model::signals::{AgentSignals, CompletionMarkers, Escalation, EscalationKind};
-use crate::model::usage::Usage;
-use crate::model::verdict::Verdict;
-use crate::state::run::RunState;
-use crate::state::story::StoryState;
+use crate::state::{RunState, StoryState};
 
 pub fn id(text: &str) -> StoryId {
     StoryId::try_from(text).unwrap()

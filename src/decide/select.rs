@@ -1,8 +1,6 @@
 //! The next story, or why there is none.
 
-use crate::model::backlog::{Backlog, Story};
-use crate::model::id::StoryId;
-use crate::model::stop::{Because, Blocked};
+use crate::model::{Backlog, Because, Blocked, Story, StoryId};
 
 #[derive(Debug, PartialEq)]
 pub enum Selection<'a> {

@@ -3,11 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::decide::stuck::StuckStep;
-use crate::model::backlog::Backlog;
-use crate::model::budget::SpentToday;
-use crate::model::id::StoryId;
-use crate::model::policy::Policy;
-use crate::state::run::RunState;
+use crate::model::{Backlog, Policy, SpentToday, StoryId};
+use crate::state::RunState;
 
 /// What a decision depends on besides state and policy.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,7 @@
 //! The question about a story without progress.
 
-use crate::model::backlog::Story;
-use crate::model::policy::Policy;
-use crate::model::signals::{Escalation, EscalationKind};
-use crate::model::text::{shorten, visible_line};
-use crate::state::stagnation::{ALIKE_IN_A_ROW, ONLY_TESTS_WARNING, UNCHANGED};
-use crate::state::story::{FailedAttempt, StoryState};
+use crate::model::{Escalation, EscalationKind, Policy, Story, shorten, visible_line};
+use crate::state::{ALIKE_IN_A_ROW, FailedAttempt, ONLY_TESTS_WARNING, StoryState, UNCHANGED};
 
 /// The second prompt was already shortened.
 const TOO_LONG: u32 = 2;

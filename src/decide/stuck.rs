@@ -4,8 +4,7 @@
 
 use std::time::Duration;
 
-use crate::model::id::StoryId;
-use crate::model::signals::{Escalation, EscalationKind};
+use crate::model::{Escalation, EscalationKind, StoryId};
 
 /// Numbers of the question's options.
 pub const MORE_TIME: usize = 1;

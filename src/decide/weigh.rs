@@ -1,15 +1,14 @@
 //! Decides on a claim by the evidence that the driver gathered.
 
 use crate::decide::judge::fingerprint;
-use crate::model::evidence::{Concern, GateReport, Item};
-use crate::model::id::StoryId;
-use crate::model::signals::{Escalation, EscalationKind};
-use crate::model::text::shorten;
+use crate::model::{
+    Concern, Escalation, EscalationKind, EvidenceItem, GateReport, StoryId, shorten,
+};
 
 /// The facts about one claim.
 pub struct Findings<'a> {
     pub story: &'a StoryId,
-    pub items: &'a [Item],
+    pub items: &'a [EvidenceItem],
     /// Tree or branch differ from the story's base.
     pub changed: bool,
     /// Earlier claims of the story without any change.
@@ -38,7 +37,7 @@ pub enum Weighed {
 }
 
 pub fn weigh(findings: &Findings<'_>) -> Weighed {
-    let gates = findings.items.iter().map(|Item::Gate(report)| report);
+    let gates = findings.items.iter().map(|EvidenceItem::Gate(report)| report);
     if let Some(failed) = gates.clone().find(|report| !report.passed()) {
         return rejected(failed);
     }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 
 use super::step::{ACTIONS, MockStep, TAG, WORDS};
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::budget::BudgetLevel;
 use crate::model::cost::AttemptCost;
-use crate::model::evidence::{Concern, GateReport, Item};
+use crate::model::evidence::{Concern, EvidenceItem, GateReport};
 use crate::model::footprint::Footprint;
 use crate::model::handoff::{ContextUsage, HandoffTrigger};
 use crate::model::id::StoryId;
@@ -70,7 +70,7 @@ pub enum Event {
     ClaimChecked {
         attempt: String,
         story: StoryId,
-        items: Vec<Item>,
+        items: Vec<EvidenceItem>,
     },
     /// The evidence contradicts the claim.
     ClaimRejected {

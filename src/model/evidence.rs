@@ -10,7 +10,7 @@ pub const TAIL: usize = 2048;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "item", rename_all = "snake_case")]
-pub enum Item {
+pub enum EvidenceItem {
     Gate(GateReport),
 }
 

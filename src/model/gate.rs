@@ -18,7 +18,7 @@ const MOST_RETRIES: u32 = 10;
 /// One command, as ralph.toml or a story has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Gate {
-    pub run: Run,
+    pub run: GateCommand,
     pub timeout: Duration,
     /// Below the root of the work tree.
     pub dir: Option<String>,
@@ -29,7 +29,7 @@ pub struct Gate {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
-pub enum Run {
+pub enum GateCommand {
     Shell(String),
     Program(Vec<String>),
 }
@@ -37,7 +37,7 @@ pub enum Run {
 impl Gate {
     pub fn shell(command: &str) -> Self {
         Self {
-            run: Run::Shell(command.to_owned()),
+            run: GateCommand::Shell(command.to_owned()),
             timeout: DEFAULT_TIMEOUT,
             dir: None,
             env: BTreeMap::new(),
@@ -59,8 +59,8 @@ pub enum Recheck {
 impl fmt::Display for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.run {
-            Run::Shell(command) => f.write_str(&visible_line(command)),
-            Run::Program(words) => f.write_str(&visible_line(&words.join(" "))),
+            GateCommand::Shell(command) => f.write_str(&visible_line(command)),
+            GateCommand::Program(words) => f.write_str(&visible_line(&words.join(" "))),
         }
     }
 }
@@ -106,7 +106,7 @@ impl<'de> Visitor<'de> for GateVisitor {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    run: Run,
+    run: GateCommand,
     timeout: Option<String>,
     dir: Option<String>,
     #[serde(default)]
@@ -125,7 +125,7 @@ fn inside<E: Error>(dir: String) -> Result<String, E> {
     Err(Error::custom(format!("`{dir}` is not a folder below the root of the work tree")))
 }
 
-impl<'de> Deserialize<'de> for Run {
+impl<'de> Deserialize<'de> for GateCommand {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(RunVisitor)
     }
@@ -136,20 +136,20 @@ struct RunVisitor;
 const EMPTY: &str = "a gate without a command";
 
 impl<'de> Visitor<'de> for RunVisitor {
-    type Value = Run;
+    type Value = GateCommand;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a shell command, or a list of a program and its arguments")
     }
 
-    fn visit_str<E: Error>(self, command: &str) -> Result<Run, E> {
+    fn visit_str<E: Error>(self, command: &str) -> Result<GateCommand, E> {
         if command.trim().is_empty() {
             return Err(Error::custom(EMPTY));
         }
-        Ok(Run::Shell(command.to_owned()))
+        Ok(GateCommand::Shell(command.to_owned()))
     }
 
-    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Run, S::Error> {
+    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<GateCommand, S::Error> {
         let mut words: Vec<String> = Vec::new();
         while let Some(word) = list.next_element()? {
             words.push(word);
@@ -157,7 +157,7 @@ impl<'de> Visitor<'de> for RunVisitor {
         if words.first().is_none_or(|program| program.trim().is_empty()) {
             return Err(Error::custom(EMPTY));
         }
-        Ok(Run::Program(words))
+        Ok(GateCommand::Program(words))
     }
 }
 

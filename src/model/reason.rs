@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::evidence::Item;
+use crate::model::evidence::EvidenceItem;
 use crate::model::question::Answer;
 use crate::model::verdict::Verdict;
 
@@ -49,8 +49,8 @@ impl AttemptReason {
     }
 
     /// By the evidence for the claim.
-    pub fn after_rejection(evidence: &[Item]) -> Self {
-        let failed = evidence.iter().any(|Item::Gate(report)| !report.passed());
+    pub fn after_rejection(evidence: &[EvidenceItem]) -> Self {
+        let failed = evidence.iter().any(|EvidenceItem::Gate(report)| !report.passed());
         if failed { Self::GateFailed } else { Self::ClaimRejected }
     }
 

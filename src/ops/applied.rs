@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use crate::agent::Backend;
 use crate::decide::gates::Gates;
-use crate::model::gate::Gate;
-use crate::model::id::StoryId;
+use crate::model::{Gate, StoryId};
 use crate::report::{AppliedBudgets, AppliedGate, AppliedLimits, AppliedSettings, Waits};
 use crate::settings::RunSettings;
 use crate::text::redact::Rules;

@@ -12,9 +12,9 @@ use sums::{CostGroup, CostSums};
 
 use crate::decide::efficiency::Efficiency;
 use crate::decide::forecast::{Forecast, forecast};
-use crate::model::money::Usd;
+use crate::model::Usd;
 use crate::runner::start_of_day;
-use crate::state::run::RunState;
+use crate::state::RunState;
 use crate::store::prd::PrdFile;
 use crate::store::{Costs, state_folder, user_spent_since};
 use crate::ui;

@@ -4,8 +4,7 @@ use std::io;
 use std::io::IsTerminal;
 use std::path::Path;
 
-use crate::model::id::StoryId;
-use crate::model::text::visible_line;
+use crate::model::{StoryId, visible_line};
 use crate::store::prd::PrdFile;
 use crate::ui;
 use crate::ui::UiOptions;

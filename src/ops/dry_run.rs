@@ -5,10 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::model::budget::Budgets;
-use crate::model::event::{Event, Recorded};
-use crate::model::policy::{Limits, OnEscalation};
-use crate::model::text::visible_line;
+use crate::model::{Budgets, Event, Limits, OnEscalation, Recorded, visible_line};
 use crate::ports::{Ask, Asked, Human};
 use crate::runner::BacklogFile;
 use crate::runner::log::JournalHistory;

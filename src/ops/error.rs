@@ -4,7 +4,7 @@ use std::io;
 
 use crate::agent::AgentError;
 use crate::mock::ScriptError;
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 use crate::runner::RunnerError;
 use crate::settings::SettingsError;
 use crate::store::StoreError;

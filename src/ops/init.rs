@@ -8,7 +8,7 @@ use std::{fs, io};
 
 use serde_json::Value;
 
-use crate::model::text::visible_line;
+use crate::model::visible_line;
 use crate::settings::FILE_NAME;
 use crate::ui::{self, UiOptions};
 use crate::workspace::WorkTree;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use crate::model::text::visible_line;
+use crate::model::visible_line;
 use crate::ui;
 use crate::workspace::{Kept, Kind, WorkTree};
 

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use crate::model::id::StoryId;
-use crate::model::request::Request;
+use crate::model::{Request, StoryId};
 use crate::store::Store;
 use crate::store::prd::{Mark, PrdFile, set_mark};
 use crate::workspace::WorkTree;

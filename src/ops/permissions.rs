@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::Backend;
-use crate::model::permission::{PermissionMode, PermissionModes};
+use crate::model::{PermissionMode, PermissionModes};
 use crate::ports::{ConfigNotice, Notice, Reporter};
 use crate::runner::Ending;
 use crate::settings::RunSettings;

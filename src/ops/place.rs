@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::model::backlog::Backlog;
-use crate::model::id::StoryId;
+use crate::model::{Backlog, StoryId};
 use crate::process::sweep::RUN_ID;
 use crate::runner::log::JournalHistory;
 use crate::settings;
-use crate::state::run::RunState;
+use crate::state::RunState;
 use crate::store::{Journal, Lease, Store, StorePlace};
 use crate::text::redact::Rules;
 use crate::ui;

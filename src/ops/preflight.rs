@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::lane::LaneId;
-use crate::model::text::visible_line;
+use crate::model::{LaneId, visible_line};
 use crate::ports::{ConfigNotice, Notice, Reporter, SetupNotice};
 use crate::runner::Ending;
 use crate::settings::{AgentChoice, RunSettings};
-use crate::state::run::RunState;
+use crate::state::RunState;
 use crate::text::redact::Rules;
 use crate::ui::TerminalHuman;
 use crate::workspace::WorkTree;

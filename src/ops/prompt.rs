@@ -6,15 +6,10 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::decide::prompt::{Briefing, Layer, joined};
-use crate::model::backlog::{Backlog, Story};
-use crate::model::event::{Event, Recorded};
-use crate::model::handoff::Changes;
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::text::visible;
+use crate::model::{Backlog, Changes, Event, LaneId, Recorded, Story, StoryId, visible};
 use crate::runner::{as_next_process, base_on_branch, notes_for};
 use crate::settings::{Flags, RunSettings};
-use crate::state::run::RunState;
+use crate::state::RunState;
 use crate::store::Store;
 use crate::store::prd::PrdFile;
 use crate::ui;

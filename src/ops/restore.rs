@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
-use crate::model::text::visible_line;
+use crate::model::visible_line;
 use crate::workspace::{Kept, Recalled, WorkTree};
 
 use super::error::CommandError;

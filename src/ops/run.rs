@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::mock;
-use crate::model::backlog::Backlog;
+use crate::model::Backlog;
 use crate::ports::{BacklogNotice, ConfigNotice, Notice, Reporter, SetupNotice, TreeNotice};
 use crate::runner::{BacklogFile, end_earlier_runs};
 use crate::settings::{AgentChoice, Flags, RunSettings};

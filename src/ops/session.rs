@@ -8,9 +8,7 @@ use uuid::Uuid;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain};
 use crate::decide::gates::Gates;
-use crate::model::backlog::Backlog;
-use crate::model::policy::Policy;
-use crate::model::signals::RunMarkers;
+use crate::model::{Backlog, Policy, RunMarkers};
 use crate::ports::{Both, ConfigNotice, Human, Notice, Reporter};
 use crate::process::Supervisor;
 use crate::report::Publisher;

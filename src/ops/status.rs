@@ -8,13 +8,9 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use crate::decide::forecast::forecast;
-use crate::model::backlog::{Backlog, Story};
-use crate::model::money::Usd;
-use crate::model::text::{visible, visible_line};
-use crate::model::usage::Usage;
+use crate::model::{Backlog, Story, Usage, Usd, visible, visible_line};
 use crate::report::BreakerState;
-use crate::state::breaker::Phase;
-use crate::state::run::RunState;
+use crate::state::{BreakerPhase, RunState};
 use crate::store::prd::PrdFile;
 use crate::ui;
 
@@ -69,7 +65,9 @@ fn run_line(state: &RunState, holder: Option<&str>) -> String {
 /// What an open run is in for, when nothing comes of its iterations.
 fn errors_line(state: &RunState) -> Option<String> {
     let phase = &state.breaker.phase;
-    if let (Phase::HalfOpen { why, .. } | Phase::Failed { why }, true) = (phase, state.is_open()) {
+    if let (BreakerPhase::HalfOpen { why, .. } | BreakerPhase::Failed { why }, true) =
+        (phase, state.is_open())
+    {
         return Some(format!(
             "circuit breaker half-open after {}: one more failure stops the run",
             visible_line(why)

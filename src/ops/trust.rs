@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::{AgentSettings, TrustClause};
-use crate::model::backlog::Backlog;
-use crate::model::gate::Gate;
-use crate::model::text::visible;
+use crate::model::{Backlog, Gate, visible};
 use crate::runner::Ending;
 use crate::settings::{Flags, RunSettings};
 use crate::store::prd::PrdFile;
@@ -41,7 +39,7 @@ pub fn clauses(
 
 /// The command alone where there is nothing else to it.
 fn gate_text(gate: &Gate) -> String {
-    if let crate::model::gate::Run::Shell(command) = &gate.run
+    if let crate::model::GateCommand::Shell(command) = &gate.run
         && *gate == Gate::shell(command)
     {
         return command.clone();

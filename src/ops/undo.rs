@@ -2,12 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::backlog::Backlog;
-use crate::model::event::Event;
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::text::visible_line;
-use crate::state::run::RunState;
+use crate::model::{Backlog, Event, LaneId, StoryId, visible_line};
+use crate::state::RunState;
 use crate::store::prd::{Mark, PrdFile, set_mark};
 use crate::store::{Journal, SqliteJournal};
 use crate::ui;

@@ -5,15 +5,10 @@ use serde::{Serialize, Serializer};
 
 use crate::decide::efficiency::Efficiency;
 use crate::decide::forecast::Forecast;
-use crate::model::budget::Budgets;
-use crate::model::health::Health;
-use crate::model::id::StoryId;
-use crate::model::money::Usd;
-use crate::model::policy::{OnEscalation, OnLimit};
-use crate::model::reason::AttemptReason;
-use crate::model::usage::Usage;
-use crate::model::verdict::Verdict;
-use crate::state::breaker;
+use crate::model::{
+    AttemptReason, Budgets, Health, OnEscalation, OnLimit, StoryId, Usage, Usd, Verdict,
+};
+use crate::state::BreakerPhase;
 
 use super::phase::IterationPhase;
 use super::phase::RunPhase;
@@ -86,9 +81,9 @@ pub enum BreakerWord {
     HalfOpen,
 }
 
-impl From<&breaker::Phase> for BreakerState {
-    fn from(phase: &breaker::Phase) -> Self {
-        use breaker::Phase::{Closed, Failed, HalfOpen, Open};
+impl From<&BreakerPhase> for BreakerState {
+    fn from(phase: &BreakerPhase) -> Self {
+        use BreakerPhase::{Closed, Failed, HalfOpen, Open};
         let (state, why) = match phase {
             Closed => (BreakerWord::Closed, None),
             Open { why, .. } | Failed { why } => (BreakerWord::Open, Some(why)),

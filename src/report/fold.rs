@@ -2,15 +2,11 @@
 
 use crate::decide::efficiency::{Efficiency, Figures};
 use crate::decide::forecast::forecast;
-use crate::model::event::{AttemptEnded, Event, NudgedBy, Recorded, RunStarted, StuckEvent};
-use crate::model::health::Health;
-use crate::model::id::StoryId;
-use crate::model::question::Answer;
-use crate::model::signals::EscalationKind;
-use crate::model::text::shorten;
-use crate::model::usage::Usage;
-use crate::model::verdict::Verdict;
-use crate::state::run::RunState;
+use crate::model::{
+    Answer, AttemptEnded, EscalationKind, Event, Health, NudgedBy, Recorded, RunStarted, StoryId,
+    StuckEvent, Usage, Verdict, shorten,
+};
+use crate::state::RunState;
 
 use super::document::{
     AppliedSettings, BreakerState, Goal, IterationResult, Outlook, ReportPage, ReportTime, Summary,

@@ -1,10 +1,6 @@
 //! The iterations of a run, one after the other.
 
-use crate::model::event::{AttemptEnded, AttemptStarted};
-use crate::model::health::{Health, WATCHED, health};
-use crate::model::id::StoryId;
-use crate::model::money::Usd;
-use crate::model::text::shorten;
+use crate::model::{AttemptEnded, AttemptStarted, Health, StoryId, Usd, WATCHED, health, shorten};
 
 use super::document::{Iteration, IterationResult, ReportTime, TokenTotals};
 use super::phase::IterationPhase;

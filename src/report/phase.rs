@@ -2,10 +2,8 @@
 
 use serde::Serialize;
 
-use crate::model::stop::{Because, Blocked, RunResult, StopReason};
-use crate::model::text::shorten;
-use crate::state::run::RunState;
-use crate::state::story::{Stage, StoryState};
+use crate::model::{Because, Blocked, RunResult, StopReason, shorten};
+use crate::state::{RunState, Stage, StoryState};
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::model::event::Recorded;
+use crate::model::Recorded;
 use crate::ports::{Activity, Doing, Notice, Reporter, View, Wait};
 use crate::store::ralph_dir::RalphDir;
 

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::model::backlog::Backlog;
-use crate::model::id::StoryId;
+use crate::model::{Backlog, StoryId};
 use crate::ports::Notice;
 use crate::runner::error::RunnerError;
-use crate::state::marks::Marks;
+use crate::state::Marks;
 use crate::store::prd::{
     EditError, LoadError, Loaded, Mark, MarkedText, PrdFile, PrdLook, TrackedPrd,
 };

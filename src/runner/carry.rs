@@ -1,11 +1,7 @@
 //! What the next process continues from an earlier run.
 
-use crate::model::backlog::Backlog;
-use crate::model::event::{Base, Event, Recorded, RunStarted};
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::state::run::RunState;
-use crate::state::story::Stage;
+use crate::model::{Backlog, Base, Event, LaneId, Recorded, RunStarted, StoryId};
+use crate::state::{RunState, Stage};
 use crate::workspace::{GitError, WorkTree};
 
 /// Stories whose question, guidance or unfinished work continues.

@@ -4,22 +4,16 @@ use crate::decide::budget::BudgetCheck;
 use crate::decide::handoff::{HandoffFacts, triggers};
 use crate::decide::judge::{Evidence, is_false_promise, judge};
 use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_content};
-use crate::model::cost::AttemptCost;
-use crate::model::event::{AttemptEnded, AttemptStarted, BranchLoss, Event};
-use crate::model::evidence::{Concern, GateReport, Item};
-use crate::model::handoff::HandoffTrigger;
-use crate::model::id::StoryId;
-use crate::model::memory::LONGEST_KEPT;
-use crate::model::money::Usd;
-use crate::model::outcome::{EndedBy, Outcome};
-use crate::model::signals::AgentSignals;
-use crate::model::text::both_ends;
-use crate::model::verdict::Verdict;
+use crate::model::{
+    AgentSignals, AttemptCost, AttemptEnded, AttemptStarted, BranchLoss, Concern, EndedBy, Event,
+    EvidenceItem, GateReport, HandoffTrigger, LONGEST_KEPT, Outcome, StoryId, Usd, Verdict,
+    both_ends,
+};
 use crate::ports::{AgentNotice, Notice};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Inspection, TreeEnd};
 use crate::runner::error::RunnerError;
-use crate::state::story::Stage;
+use crate::state::Stage;
 
 /// The verdict on an attempt, with its signals and concerns.
 struct Judged {
@@ -220,7 +214,7 @@ impl<E: Effects> Dispatcher<E> {
     pub(super) fn gates_ended(
         &mut self,
         of: GatesOf,
-        items: Option<Vec<Item>>,
+        items: Option<Vec<EvidenceItem>>,
     ) -> Result<(), RunnerError> {
         match of {
             GatesOf::Baseline => {
@@ -228,7 +222,7 @@ impl<E: Effects> Dispatcher<E> {
                 self.end_is_over();
                 let Some(items) = items else { return Ok(()) };
                 let reports: Vec<GateReport> =
-                    items.into_iter().map(|Item::Gate(report)| report).collect();
+                    items.into_iter().map(|EvidenceItem::Gate(report)| report).collect();
                 self.record(vec![Event::BaselineTaken { reports }])
             }
             GatesOf::Claim { story, attempt } => {
@@ -252,7 +246,7 @@ impl<E: Effects> Dispatcher<E> {
         &mut self,
         story: StoryId,
         attempt: String,
-        items: Vec<Item>,
+        items: Vec<EvidenceItem>,
     ) -> Result<(), RunnerError> {
         let changed = self.effects.changed_since_base(&self.log, &story)?;
         let follows = self.weigh(&story, &attempt, &items, changed);
@@ -266,7 +260,7 @@ impl<E: Effects> Dispatcher<E> {
         &self,
         id: &StoryId,
         attempt: &str,
-        items: &[Item],
+        items: &[EvidenceItem],
         changed: bool,
     ) -> Event {
         let known = self.log.state.story(id);

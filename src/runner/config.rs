@@ -6,13 +6,10 @@ use std::time::Duration;
 use crate::decide::gates::Gates;
 use crate::decide::staging;
 use crate::decide::stuck::StuckPolicy;
-use crate::model::backlog::Backlog;
-use crate::model::gate::Gate;
-use crate::model::id::StoryId;
-use crate::model::memory::MemoryLimits;
-use crate::model::policy::{Policy, Timeouts};
-use crate::model::signals::{CompletionMarkers, RunMarkers};
-use crate::state::run::RunState;
+use crate::model::{
+    Backlog, CompletionMarkers, Gate, MemoryLimits, Policy, RunMarkers, StoryId, Timeouts,
+};
+use crate::state::RunState;
 use crate::workspace::Keeping;
 
 pub struct RunConfig {

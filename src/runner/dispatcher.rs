@@ -8,13 +8,9 @@ use std::time::Duration;
 
 use crate::decide::next::{Action, EndCause, decide};
 use crate::decide::situation::{Observed, Tasks};
-use crate::model::backlog::Backlog;
-use crate::model::budget::SpentToday;
-use crate::model::event::{Cause, Event, StoryClosed};
-use crate::model::id::StoryId;
-use crate::model::outcome::EndedBy;
-use crate::model::stop::StopReason;
-use crate::model::wait::Wait;
+use crate::model::{
+    Backlog, Cause, EndedBy, Event, SpentToday, StopReason, StoryClosed, StoryId, Wait,
+};
 use crate::ports::{AgentNotice, BacklogNotice, Notice};
 use crate::process::Order;
 use crate::runner::RunConfig;

@@ -7,19 +7,11 @@ use std::time::Duration;
 
 use crate::decide::situation::{FreeDisk, StuckDue};
 use crate::decide::stuck::StuckStep;
-use crate::model::backlog::Backlog;
-use crate::model::budget::SpentToday;
-use crate::model::cost::{CostCertainty, ModelUse};
-use crate::model::event::{AttemptStarted, BranchLoss};
-use crate::model::evidence::{Concern, Item};
-use crate::model::footprint::Footprint;
-use crate::model::handoff::ContextUsage;
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::outcome::{EndedBy, Outcome};
-use crate::model::request::Request;
-use crate::model::signals::{AgentSignals, Escalation};
-use crate::model::usage::Usage;
+use crate::model::{
+    AgentSignals, AttemptStarted, Backlog, BranchLoss, Concern, ContextUsage, CostCertainty,
+    EndedBy, Escalation, EvidenceItem, Footprint, LaneId, ModelUse, Outcome, Request, SpentToday,
+    StoryId, Usage,
+};
 use crate::ports::Asked;
 use crate::process::Order;
 use crate::runner::error::RunnerError;
@@ -31,7 +23,7 @@ pub enum Happened {
     /// None: the gates were ordered to stop.
     GatesEnded {
         of: GatesOf,
-        items: Result<Option<Vec<Item>>, RunnerError>,
+        items: Result<Option<Vec<EvidenceItem>>, RunnerError>,
     },
     Answered {
         about: About,

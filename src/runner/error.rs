@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::agent::AgentError;
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 use crate::process::SpawnError;
 use crate::store::StoreError;
 use crate::store::prd::{EditError, LoadError, WriteError};

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{self, HAND_OVER, MORE_TIME, StuckStep};
-use crate::model::event::{AttemptStarted, Event, NudgedBy, StuckEvent};
-use crate::model::id::StoryId;
-use crate::model::outcome::EndedBy;
-use crate::model::question::Answer;
-use crate::model::request::Request;
+use crate::model::{
+    Answer, AttemptStarted, EndedBy, Event, NudgedBy, Request, StoryId, StuckEvent,
+};
 use crate::ports::{AgentNotice, Asked, Notice};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{About, Effects};

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::model::backlog::Backlog;
-use crate::model::event::{Event, Recorded};
+use crate::model::{Backlog, Event, Recorded};
 use crate::ports::{Notice, Reporter, View};
 use crate::runner::error::RunnerError;
-use crate::state::run::RunState;
+use crate::state::RunState;
 use crate::store::Journal;
 
 /// Milliseconds since the Unix epoch.

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::agent;
 use crate::agent::{AgentKind, AgentSettings, args_choose_mode};
-use crate::model::permission::PermissionMode;
-use crate::model::text::visible_line;
+use crate::model::{PermissionMode, visible_line};
 
 use super::kind::{DOLLARS, NUMBER, PATH, SWITCH, TEXT, ValueKind};
 use super::reader::{Origin, Reader, SettingsError};

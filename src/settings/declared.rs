@@ -8,12 +8,10 @@ use std::time::Duration;
 use crate::agent::{AgentSettings, args_choose_mode};
 use crate::decide::staging::Rules;
 use crate::decide::stuck::StuckPolicy;
-use crate::model::budget::Budgets;
-use crate::model::gate::{Gate, Recheck};
-use crate::model::id::StoryId;
-use crate::model::memory::MemoryLimits;
-use crate::model::policy::{Limits, OnEscalation, OnLimit, Timeouts};
-use crate::model::signals::CompletionMarkers;
+use crate::model::{
+    Budgets, CompletionMarkers, Gate, Limits, MemoryLimits, OnEscalation, OnLimit, Recheck,
+    StoryId, Timeouts,
+};
 
 use super::agent::{self, AgentChoice};
 use super::file;

@@ -9,8 +9,7 @@ use serde::de::IntoDeserializer;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::model::gate::Gate;
-use crate::model::text::{visible, visible_line};
+use crate::model::{Gate, visible, visible_line};
 use crate::text::backlog::Diagnostic;
 
 use super::kind::{Form, ValueKind};

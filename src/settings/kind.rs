@@ -8,11 +8,9 @@ use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::decide::staging::Pattern;
-use crate::model::gate::Recheck;
-use crate::model::memory::{LONGEST_KEPT, MOST_KEPT};
-use crate::model::money::Usd;
-use crate::model::policy::{OnEscalation, OnLimit};
-use crate::model::time::{A_TIME, duration};
+use crate::model::{
+    A_TIME, LONGEST_KEPT, MOST_KEPT, OnEscalation, OnLimit, Recheck, Usd, duration,
+};
 use crate::text::signals::{can_be_a_line, can_be_promised};
 
 use super::setting::SettingChoice;

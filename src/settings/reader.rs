@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 
-use crate::model::gate::Gate;
-use crate::model::text::visible_line;
+use crate::model::{Gate, visible_line};
 use crate::text::backlog::{Diagnostic, render, summary};
 
 use super::file::{FILE_NAME, SettingsFile};

@@ -5,10 +5,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::decide::staging::Rules;
 use crate::decide::stuck::StuckPolicy;
-use crate::model::budget::Budgets;
-use crate::model::memory::MemoryLimits;
-use crate::model::money::Usd;
-use crate::model::policy::{Limits, Timeouts};
+use crate::model::{Budgets, Limits, MemoryLimits, Timeouts, Usd};
 
 fn flags(values: &[(&'static str, &str)]) -> Flags {
     Flags {
@@ -23,7 +20,7 @@ fn read(flags: &Flags, env: &[(&str, &str)], file: &str) -> Result<RunSettings, 
     RunSettings::new(file, flags, &lookup)
 }
 
-fn auto_mode() -> crate::model::permission::PermissionMode {
+fn auto_mode() -> crate::model::PermissionMode {
     crate::agent::permission_mode("auto").unwrap()
 }
 

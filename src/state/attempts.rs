@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::event::{AttemptStarted, Event};
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::money::Usd;
+use crate::model::{AttemptStarted, Event, LaneId, StoryId, Usd};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attempts {

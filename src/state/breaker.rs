@@ -4,10 +4,7 @@
 //! the run pauses. After the pause one iteration is let through (half-open): if it makes progress,
 //! the breaker closes, else the run stops. Any action of the human closes it.
 
-use crate::model::event::Event;
-use crate::model::id::StoryId;
-use crate::model::signals::EscalationKind;
-use crate::model::verdict::Verdict;
+use crate::model::{EscalationKind, Event, StoryId, Verdict};
 
 /// Agents in a row that broke down.
 pub const BREAKDOWNS: u32 = 5;
@@ -16,13 +13,13 @@ const IN_A_ROW: usize = 2;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Breaker {
-    pub phase: Phase,
+    pub phase: BreakerPhase,
     /// The stories that stagnated last, without progress since.
     stagnant: Vec<StoryId>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Phase {
+pub enum BreakerPhase {
     #[default]
     Closed,
     /// The run pauses until then (milliseconds since the Unix epoch).
@@ -36,7 +33,7 @@ pub enum Phase {
 impl Breaker {
     /// Why it must open, if it must.
     pub fn is_due(&self, breakdowns: u32) -> Option<String> {
-        if self.phase != Phase::Closed {
+        if self.phase != BreakerPhase::Closed {
             return None;
         }
         if let [before, last] = self.stagnant.as_slice() {
@@ -65,7 +62,7 @@ impl Breaker {
                 _ => self.stagnant.clear(),
             },
             Event::BreakerOpened { why, until } => {
-                let phase = Phase::Open { why: why.clone(), until: *until };
+                let phase = BreakerPhase::Open { why: why.clone(), until: *until };
                 *self = Self { phase, ..Self::default() };
             }
             _ => {}
@@ -74,8 +71,8 @@ impl Breaker {
 
     /// The first attempt after the pause is the probe.
     fn let_through(&mut self, story: &StoryId) {
-        if let Phase::Open { why, .. } = &self.phase {
-            self.phase = Phase::HalfOpen { why: why.clone(), probe: story.clone() };
+        if let BreakerPhase::Open { why, .. } = &self.phase {
+            self.phase = BreakerPhase::HalfOpen { why: why.clone(), probe: story.clone() };
         }
     }
 
@@ -89,16 +86,16 @@ impl Breaker {
 
     /// The probe made progress.
     fn succeed(&mut self, story: &StoryId) {
-        if matches!(&self.phase, Phase::HalfOpen { probe, .. } if probe == story) {
+        if matches!(&self.phase, BreakerPhase::HalfOpen { probe, .. } if probe == story) {
             *self = Self::default();
         }
     }
 
     fn fail(&mut self, story: &StoryId) {
-        if let Phase::HalfOpen { why, probe } = &self.phase
+        if let BreakerPhase::HalfOpen { why, probe } = &self.phase
             && probe == story
         {
-            self.phase = Phase::Failed { why: why.clone() };
+            self.phase = BreakerPhase::Failed { why: why.clone() };
         }
     }
 }

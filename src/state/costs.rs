@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::budget::{Budget, BudgetLevel};
-use crate::model::cost::{AttemptCost, CostCertainty};
-use crate::model::event::{Event, Recorded};
-use crate::model::money::Usd;
-use crate::model::usage::Usage;
+use crate::model::{AttemptCost, Budget, BudgetLevel, CostCertainty, Event, Recorded, Usage, Usd};
 
 /// A run's costs.
 #[derive(Clone, Debug, Default, PartialEq)]

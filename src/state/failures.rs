@@ -4,10 +4,7 @@
 
 use std::time::Duration;
 
-use crate::model::event::{AttemptEnded, Event, Recorded};
-use crate::model::id::StoryId;
-use crate::model::outcome::Outcome;
-use crate::model::verdict::Verdict;
+use crate::model::{AttemptEnded, Event, Outcome, Recorded, StoryId, Verdict};
 
 /// A breakdown within this time came before any work.
 const AT_ONCE_MS: u64 = 10_000;

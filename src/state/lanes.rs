@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::event::Event;
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
+use crate::model::{Event, LaneId, StoryId};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lanes(BTreeMap<LaneId, StoryId>);

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::backlog::{Backlog, Story};
-use crate::model::event::Event;
-use crate::model::id::StoryId;
+use crate::model::{Backlog, Event, Story, StoryId};
 
 /// The marks of a backlog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

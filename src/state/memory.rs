@@ -1,10 +1,6 @@
 //! Recent outcomes, errors and successes for prompts: a limited number of limited texts.
 
-use crate::model::event::{AttemptEnded, Event};
-use crate::model::id::StoryId;
-use crate::model::memory::{LONGEST_KEPT, MOST_KEPT};
-use crate::model::text::both_ends;
-use crate::model::verdict::Verdict;
+use crate::model::{AttemptEnded, Event, LONGEST_KEPT, MOST_KEPT, StoryId, Verdict, both_ends};
 
 /// Of all stories, oldest first. Its texts are untrusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

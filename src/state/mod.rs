@@ -1,16 +1,34 @@
 //! Projections of the journal; each folds by itself.
 
-pub mod attempts;
-pub mod breaker;
-pub mod costs;
-pub mod failures;
-pub mod lanes;
-pub mod marks;
-pub mod memory;
-pub mod recent;
-pub mod run;
-pub mod service;
-pub mod stagnation;
-pub mod stories;
-pub mod story;
-pub mod work_time;
+mod attempts;
+mod breaker;
+mod costs;
+mod failures;
+mod lanes;
+mod marks;
+mod memory;
+mod recent;
+mod run;
+mod service;
+mod stagnation;
+mod stories;
+mod story;
+mod work_time;
+
+pub use attempts::{Attempts, InFlight};
+pub use breaker::{BREAKDOWNS, Breaker, BreakerPhase};
+pub use costs::{RunCosts, ThrottlePause};
+pub use failures::{AT_ONCE, FailureStreak};
+pub use lanes::Lanes;
+pub use marks::Marks;
+pub use memory::{Entry, Memory};
+pub use recent::RecentOutcomes;
+pub use run::RunState;
+pub use service::{FaultStreak, Retry, Service};
+pub use stagnation::{ALIKE_IN_A_ROW, ONLY_TESTS_WARNING, Stagnation, UNCHANGED};
+pub use stories::{Stories, apply};
+pub use story::{
+    Acceptance, Claim, FailedAttempt, InLane, Question, RollBack, Stage, StoryState, StoryTotals,
+    Work,
+};
+pub use work_time::WorkTime;

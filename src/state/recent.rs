@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::event::Event;
-use crate::model::health::{Health, WATCHED, health};
-use crate::model::id::StoryId;
-use crate::model::verdict::Verdict;
+use crate::model::{Event, Health, StoryId, Verdict, WATCHED, health};
 
 /// Newest first: the story, and whether it failed.
 #[derive(Clone, Debug, Default, PartialEq)]

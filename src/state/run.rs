@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::event::{AttemptEnded, Event, Recorded, RunStarted};
-use crate::model::id::StoryId;
-use crate::model::policy::OnLimit;
-use crate::model::question::Answer;
-use crate::model::reason::AttemptReason;
-use crate::model::stop::StopReason;
-use crate::model::wait::{Wait, WaitFor};
+use crate::model::{
+    Answer, AttemptEnded, AttemptReason, Event, OnLimit, Recorded, RunStarted, StopReason, StoryId,
+    Wait, WaitFor,
+};
 use crate::state::attempts::Attempts;
-use crate::state::breaker::{Breaker, Phase};
+use crate::state::breaker::{Breaker, BreakerPhase};
 use crate::state::costs::RunCosts;
 use crate::state::failures::FailureStreak;
 use crate::state::lanes::Lanes;
@@ -90,7 +87,8 @@ impl RunState {
                 _ => true,
             };
         }
-        let skips_breaker = *event == Event::WaitCutShort && self.breaker.phase != Phase::Closed;
+        let skips_breaker =
+            *event == Event::WaitCutShort && self.breaker.phase != BreakerPhase::Closed;
         if event.is_human_action() || skips_breaker {
             self.forgive();
         }
@@ -205,7 +203,7 @@ impl RunState {
     /// The breaker's pause.
     pub fn cool_down(&self, now: i64) -> Option<Wait> {
         match &self.breaker.phase {
-            Phase::Open { why, until } if now < *until => {
+            BreakerPhase::Open { why, until } if now < *until => {
                 Some(Wait { what: WaitFor::CoolDown, error: why.clone(), until: *until })
             }
             _ => None,

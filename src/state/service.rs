@@ -2,12 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::event::Event;
-use crate::model::policy::OnLimit;
-use crate::model::service::ServiceFault;
-use crate::model::stop::StopReason;
-use crate::model::verdict::Verdict;
-use crate::model::wait::{Wait, WaitFor};
+use crate::model::{Event, OnLimit, ServiceFault, StopReason, Verdict, Wait, WaitFor};
 use crate::state::attempts::InFlight;
 
 const SECOND: i64 = 1000;

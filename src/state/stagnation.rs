@@ -4,9 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::event::AttemptEnded;
-use crate::model::footprint::Footprint;
-use crate::model::verdict::Verdict;
+use crate::model::{AttemptEnded, Footprint, Verdict};
 use crate::text::similarity::ALIKE;
 
 /// Iterations in a row that change nothing: the next agent is warned, then the human is asked.

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::event::{AttemptEnded, AttemptStarted, Event, NudgedBy};
-use crate::model::id::StoryId;
-use crate::model::question::Answer;
-use crate::model::reason::AttemptReason;
-use crate::model::signals::{Escalation, EscalationKind};
-use crate::model::verdict::Verdict;
+use crate::model::{
+    Answer, AttemptEnded, AttemptReason, AttemptStarted, Escalation, EscalationKind, Event,
+    NudgedBy, StoryId, Verdict,
+};
 use crate::state::story::{Acceptance, Claim, Question, RollBack, Stage, StoryState, Work};
 
 pub type Stories = BTreeMap<StoryId, StoryState>;

@@ -1,13 +1,9 @@
 //! The state of one story.
 
-use crate::model::event::{Base, Cause};
-use crate::model::evidence::{Concern, Item};
-use crate::model::handoff::{ContextUsage, HandoffTrigger};
-use crate::model::lane::LaneId;
-use crate::model::money::Usd;
-use crate::model::reason::AttemptReason;
-use crate::model::signals::{Escalation, Handoff};
-use crate::model::usage::Usage;
+use crate::model::{
+    AttemptReason, Base, Cause, Concern, ContextUsage, Escalation, EvidenceItem, Handoff,
+    HandoffTrigger, LaneId, Usage, Usd,
+};
 use crate::state::stagnation::Stagnation;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -101,7 +97,7 @@ pub struct Claim {
     pub attempt: String,
     pub iteration: u32,
     /// The gates' results.
-    pub evidence: Vec<Item>,
+    pub evidence: Vec<EvidenceItem>,
     /// Changes that a human must see before it counts.
     pub concerns: Vec<Concern>,
 }

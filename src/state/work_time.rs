@@ -1,8 +1,6 @@
 //! How long agents and gates worked.
 
-use crate::model::event::{AttemptEnded, Event};
-use crate::model::evidence::Item;
-use crate::model::verdict::Verdict;
+use crate::model::{AttemptEnded, Event, EvidenceItem, Verdict};
 
 /// Measured by clocks that stand still while the machine sleeps. Waits and the time between two
 /// processes of a run do not count.
@@ -20,7 +18,8 @@ impl WorkTime {
         match event {
             Event::AttemptEnded(end) => self.note_attempt(end),
             Event::ClaimChecked { items, .. } => {
-                self.gates_ms += items.iter().map(|Item::Gate(one)| one.elapsed_ms).sum::<u64>();
+                self.gates_ms +=
+                    items.iter().map(|EvidenceItem::Gate(one)| one.elapsed_ms).sum::<u64>();
             }
             Event::BaselineTaken { reports } => {
                 self.gates_ms += reports.iter().map(|report| report.elapsed_ms).sum::<u64>();

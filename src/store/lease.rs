@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::model::text::visible_line;
+use crate::model::visible_line;
 
 use super::error::{Problem, StoreError};
 

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 
 use super::atomic;
 use super::files::{naming, private_file, private_folder};

@@ -11,7 +11,7 @@ use std::{fs, io};
 
 use rustix::fs::{Mode, OFlags, open, openat};
 
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 
 use super::files::private_folder;
 use super::ralph_dir::{FOLDER, RalphDir, RalphDirError};

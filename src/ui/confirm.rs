@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::permission::{PermissionMode, PermissionModes};
-use crate::model::signals::{Escalation, EscalationKind};
+use crate::model::{Escalation, EscalationKind, PermissionMode, PermissionModes};
 use crate::ports::Asked;
 
 use super::conversation::choose;

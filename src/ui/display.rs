@@ -11,9 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::model::event::{Event, NudgedBy, Recorded, StuckEvent};
-use crate::model::health::Health;
-use crate::model::wait::WaitFor;
+use crate::model::{Event, Health, NudgedBy, Recorded, StuckEvent, WaitFor};
 use crate::ports::{Activity, Asked, Doing, Notice, Reporter, View, Wait};
 
 use super::look::{Line, Text, Tone};

@@ -3,14 +3,11 @@
 use std::fmt;
 
 use crate::decide::forecast::forecast;
-use crate::model::backlog::Backlog;
-use crate::model::budget::{Budget, BudgetLevel};
-use crate::model::id::StoryId;
-use crate::model::stop::{Because, Blocked, StopReason};
-use crate::model::text::visible_line;
+use crate::model::{
+    Backlog, Because, Blocked, Budget, BudgetLevel, StopReason, StoryId, visible_line,
+};
 use crate::ports::View;
-use crate::state::run::RunState;
-use crate::state::story::{Stage, StoryState};
+use crate::state::{RunState, Stage, StoryState};
 
 use super::figures::{cost, duration, short_commit, size, stories, to_go};
 use super::layout::width;

@@ -105,7 +105,7 @@ pub fn stories(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::money::Usd;
+    use crate::model::Usd;
 
     #[test]
     fn durations_are_short() {

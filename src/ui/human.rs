@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use console::Term;
 
-use crate::model::question::Answer;
-use crate::model::signals::Escalation;
-use crate::model::text::visible_line;
+use crate::model::{Answer, Escalation, visible_line};
 use crate::ports::{Ask, Asked, Human};
 
 use super::conversation::{Conversation, choose};

@@ -1,6 +1,6 @@
 //! Text in columns: wide characters count two, long words are broken.
 
-use crate::model::text::visible;
+use crate::model::visible;
 
 use super::look::{Tone, one_line};
 

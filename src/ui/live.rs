@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::model::wait::WaitFor;
+use crate::model::WaitFor;
 use crate::ports::Wait;
 
 use super::figures::{clock, whole_seconds};

@@ -6,8 +6,7 @@
 use console::Style;
 use jiff::tz::TimeZone;
 
-use crate::model::signals::Escalation;
-use crate::model::text::visible;
+use crate::model::{Escalation, visible};
 use crate::ports::Wait;
 
 use super::figures::{clock, day_and_time};

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use crate::model::question::Answer;
-use crate::model::signals::{Escalation, EscalationKind};
+use crate::model::{Answer, Escalation, EscalationKind};
 
 use super::keys::KeyPress;
 use super::layout;

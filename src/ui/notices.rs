@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::id::StoryId;
-use crate::model::text::{first_few, visible_line};
+use crate::model::{StoryId, first_few, visible_line};
 use crate::ports::{
     AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Notice, Resumed, SetupNotice,
     TreeNotice,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use console::{Style, Term};
 use jiff::tz::TimeZone;
 
-use crate::model::text::visible;
+use crate::model::visible;
 
 use super::look::{Line, Look, Text, Tone};
 

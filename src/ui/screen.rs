@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use console::strip_ansi_codes;
 
-use crate::model::text::visible_line;
+use crate::model::visible_line;
 use crate::ports::Wait;
 
 use super::layout;

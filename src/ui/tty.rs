@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::termios::{OptionalActions, QueueSelector, Termios};
 use rustix::termios::{tcflush, tcgetattr, tcgetpgrp, tcsetattr};
 
-use crate::model::text::visible_line;
+use crate::model::visible_line;
 
 use super::keys::{KeyDecoder, KeyPress};
 

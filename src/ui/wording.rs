@@ -1,18 +1,12 @@
 //! What each event is in words. Pure: the same events always read the same.
 
 use crate::decide::forecast::forecast;
-use crate::model::event::{
-    AttemptEnded, AttemptStarted, Cause, Event, NudgedBy, Recorded, StuckEvent,
+use crate::model::{
+    Answer, AttemptEnded, AttemptStarted, Cause, Event, EvidenceItem, GateReport, Health, NudgedBy,
+    Recorded, StoryId, StuckEvent, Usage, Verdict, shorten, visible_line,
 };
-use crate::model::evidence::{GateReport, Item};
-use crate::model::health::Health;
-use crate::model::id::StoryId;
-use crate::model::question::Answer;
-use crate::model::text::{shorten, visible_line};
-use crate::model::usage::Usage;
-use crate::model::verdict::Verdict;
 use crate::ports::View;
-use crate::state::story::StoryState;
+use crate::state::StoryState;
 
 use super::ending::{self, StoryCounts};
 use super::figures::{cost, duration, short_commit, short_run, stories, to_go, to_go_in_short};
@@ -161,8 +155,8 @@ fn baseline(at: i64, report: &GateReport) -> Line {
     text.figures([duration(report.elapsed_ms)]).into()
 }
 
-fn checked(at: i64, item: &Item) -> Line {
-    let Item::Gate(report) = item;
+fn checked(at: i64, item: &EvidenceItem) -> Line {
+    let EvidenceItem::Gate(report) = item;
     let text = if report.passed() {
         Text::at(at).with(Tone::Good, "✓ ").plain(report.describe())
     } else {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use git2::{Oid, Tree};
 
-use crate::model::event::Base;
+use crate::model::Base;
 
 use super::error::{Doing, GitError};
 use super::merge::{ThreeWay, with_changes};

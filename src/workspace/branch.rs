@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use git2::build::CheckoutBuilder;
 use git2::{Branch, CheckoutNotificationType, Commit, ErrorCode, Oid, Reference, Repository};
 
-use crate::model::event::{Base, BranchLoss};
+use crate::model::{Base, BranchLoss};
 
 use super::WorkTree;
 use super::base::commit_id;

@@ -2,7 +2,7 @@
 
 use git2::{Commit, Oid, message_trailers_bytes};
 
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 
 use super::error::{Doing, GitError};
 use super::{WorkTree, branch};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use git2::{Index, Oid, Tree};
 
-use crate::model::event::Base;
+use crate::model::Base;
 
 use super::base::commit_id;
 use super::error::{Doing, GitError};

@@ -8,8 +8,7 @@ use git2::{
     DiffFormat, DiffLineType, DiffOptions, Patch, Pathspec, PathspecFlags, Repository, Tree,
 };
 
-use crate::model::event::Base;
-use crate::model::handoff::{Changes, FileChange};
+use crate::model::{Base, Changes, FileChange};
 
 use super::WorkTree;
 use super::closing::ClosedStory;

@@ -9,7 +9,7 @@ use std::{fs, io, iter};
 
 use git2::{ErrorCode, Index, Oid};
 
-use crate::model::event::Base;
+use crate::model::Base;
 
 use super::WorkTree;
 use super::branch::{Tip, short, tip};

@@ -8,9 +8,7 @@ use std::path::Path;
 
 use git2::{Commit, ErrorCode, Oid, Tree};
 
-use crate::model::event::Base;
-use crate::model::id::StoryId;
-use crate::model::text::visible_line;
+use crate::model::{Base, StoryId, visible_line};
 
 use super::error::{Doing, GitError, file_error, if_found};
 use super::kept::{SnapshotKind, SnapshotRef, understand};

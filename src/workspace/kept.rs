@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use git2::{Commit, message_trailers_bytes};
 use serde::{Deserialize, Serialize};
 
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 
 use super::error::{Doing, GitError};
 use super::locks::write_note;

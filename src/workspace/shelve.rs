@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{Commit, Oid, RepositoryState, Tree};
 
-use crate::model::event::Base;
-use crate::model::id::StoryId;
+use crate::model::{Base, StoryId};
 
 use super::base::commit_id;
 use super::branch::Tip;

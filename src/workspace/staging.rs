@@ -7,7 +7,7 @@ use std::sync::Arc;
 use git2::{IndexEntry, Oid, Tree};
 
 use crate::decide::staging::{Content, Objection, Rules, added_lines};
-use crate::model::event::Base;
+use crate::model::Base;
 use crate::text::redact;
 
 use super::WorkTree;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use git2::{Index, MergeOptions, Tree};
 
 use crate::decide::staging::Objection;
-use crate::model::event::Base;
+use crate::model::Base;
 
 use super::WorkTree;
 use super::error::{Doing, GitError};

@@ -4,8 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use ralph::model::event::Event;
-use ralph::model::money::Usd;
+use ralph::model::{Event, Usd};
 use rustix::process::Signal;
 use serde_json::Value;
 

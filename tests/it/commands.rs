@@ -1,6 +1,6 @@
 //! The commands round the loop, and wrong usage.
 
-use ralph::model::event::{AttemptEnded, Event};
+use ralph::model::{AttemptEnded, Event};
 use serde_json::json;
 
 use crate::support::world::until;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ralph::model::event::Event;
+use ralph::model::Event;
 use serde_json::Value;
 
 use crate::support::always::{check, kept, outcome};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ralph::model::event::Event;
+use ralph::model::Event;
 use serde_json::{Value, json};
 
 use crate::support::world::said;

@@ -1,7 +1,6 @@
 //! A disk that runs full.
 
-use ralph::model::event::Event;
-use ralph::model::stop::StopReason;
+use ralph::model::{Event, StopReason};
 
 use crate::support::{Prd, World};
 

@@ -6,8 +6,7 @@ use std::process::{Child, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ralph::model::event::Event;
-use ralph::model::outcome::Outcome;
+use ralph::model::{Event, Outcome};
 
 use crate::support::world::{PATIENCE, RALPH, Said, said, signal};
 use crate::support::{Prd, World};

@@ -1,9 +1,7 @@
 //! What an agent quotes, reads or is told by others is no news about the agent itself.
 
 use ralph::agent::{AgentReport, StreamReader, any_decoder};
-use ralph::model::id::StoryId;
-use ralph::model::outcome::{Exit, Outcome};
-use ralph::model::signals::AgentSignals;
+use ralph::model::{AgentSignals, Exit, Outcome, StoryId};
 use serde_json::{Value, json};
 
 /// Every error sentence of Claude Code that is known.

@@ -3,8 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use ralph::model::event::{AttemptEnded, AttemptStarted, Event};
-use ralph::model::handoff::HandoffTrigger;
+use ralph::model::{AttemptEnded, AttemptStarted, Event, HandoffTrigger};
 
 use crate::support::world::until;
 use crate::support::{Prd, World};

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Stdio};
 
-use ralph::model::event::{Event, Recorded};
+use ralph::model::{Event, Recorded};
 use serde_json::Value;
 
 use crate::support::pty::Terminal;

@@ -7,11 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ralph::agent::{AgentReport, StreamReader, any_decoder};
-use ralph::model::cost::CostCertainty;
-use ralph::model::id::StoryId;
-use ralph::model::money::Usd;
-use ralph::model::outcome::{EndedBy, Exit, Outcome};
-use ralph::model::signals::AgentSignals;
+use ralph::model::{AgentSignals, CostCertainty, EndedBy, Exit, Outcome, StoryId, Usd};
 use table::Row;
 
 /// Chunks of one byte take their time: only for files up to this size.

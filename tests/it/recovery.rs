@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use ralph::model::event::Event;
+use ralph::model::Event;
 
 use crate::support::world::{Said, said, signal, until};
 use crate::support::{Prd, World};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ralph::model::event::Event;
+use ralph::model::Event;
 
 use crate::support::world::until;
 use crate::support::{Prd, World};

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use libtest_mimic::Trial;
-use ralph::model::event::{Event, Recorded};
+use ralph::model::{Event, Recorded};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 

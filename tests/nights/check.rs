@@ -7,18 +7,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ralph::decide::select::is_ready;
-use ralph::model::backlog::Story;
-use ralph::model::event::{AttemptEnded, AttemptStarted, Event, Recorded};
-use ralph::model::id::StoryId;
-use ralph::model::money::Usd;
-use ralph::model::policy::{OnEscalation, Policy};
-use ralph::model::service::ServiceFault;
-use ralph::model::stop::{Because, StopReason};
-use ralph::model::verdict::Verdict;
-use ralph::model::wait::Wait;
+use ralph::model::{
+    AttemptEnded, AttemptStarted, Because, Event, OnEscalation, Policy, Recorded, ServiceFault,
+    StopReason, Story, StoryId, Usd, Verdict, Wait,
+};
 use ralph::ports::{Activity, Notice, Reporter, View};
-use ralph::state::breaker::Phase;
-use ralph::state::run::RunState;
+use ralph::state::{BreakerPhase, RunState};
 
 use super::scene::{AGENT, ALLOWANCE, Scene};
 use super::world::World;
@@ -230,7 +224,7 @@ fn rightly_so(world: &World, state: &RunState, reason: &StopReason) {
         StopReason::StoryDone { story } => assert!(backlog.story(story).unwrap().is_settled()),
         StopReason::Aborted => assert!(state.aborted),
         StopReason::BreakerOpen { .. } => {
-            assert!(matches!(state.breaker.phase, Phase::Failed { .. }));
+            assert!(matches!(state.breaker.phase, BreakerPhase::Failed { .. }));
         }
         StopReason::ConsecutiveErrors { limit, .. } => {
             assert!(state.failures.errors(u32::MAX) >= *limit);

@@ -6,18 +6,10 @@ use ralph::decide::budget::BudgetCheck;
 use ralph::decide::select::is_ready;
 use ralph::decide::situation::{FreeDisk, StuckDue};
 use ralph::decide::stuck::{StuckStep, StuckTracker};
-use ralph::model::backlog::Backlog;
-use ralph::model::budget::SpentToday;
-use ralph::model::cost::CostCertainty;
-use ralph::model::event::{AttemptStarted, Base, Cause, Event, Role};
-use ralph::model::evidence::{Concern, GateEnd, GateReport, Item};
-use ralph::model::footprint::Footprint;
-use ralph::model::id::StoryId;
-use ralph::model::lane::LaneId;
-use ralph::model::money::Usd;
-use ralph::model::outcome::EndedBy;
-use ralph::model::request::Request;
-use ralph::model::signals::Escalation;
+use ralph::model::{
+    AttemptStarted, Backlog, Base, Cause, Concern, CostCertainty, EndedBy, Escalation, Event,
+    EvidenceItem, Footprint, GateEnd, GateReport, LaneId, Request, Role, SpentToday, StoryId, Usd,
+};
 use ralph::ports::Asked;
 use ralph::process::Order;
 use ralph::runner::RunnerError;
@@ -25,8 +17,7 @@ use ralph::runner::effects::{
     About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, Sighting, TreeEnd,
 };
 use ralph::runner::log::RunLog;
-use ralph::state::marks::Marks;
-use ralph::state::story::{Acceptance, Stage, StoryState};
+use ralph::state::{Acceptance, Marks, Stage, StoryState};
 use ralph::text::similarity::most_alike;
 
 use super::reply::Reply;
@@ -97,7 +88,7 @@ impl World {
         }
     }
 
-    fn gate(&mut self, of: &GatesOf) -> Item {
+    fn gate(&mut self, of: &GatesOf) -> EvidenceItem {
         let (end, tail) = match of {
             GatesOf::Baseline => (GateEnd::Passed, String::new()),
             GatesOf::Claim { attempt, .. } => {
@@ -109,7 +100,7 @@ impl World {
             }
         };
         let gate = "g".to_owned();
-        Item::Gate(GateReport { gate, guards: None, end, elapsed_ms: GATE_MS, tail })
+        EvidenceItem::Gate(GateReport { gate, guards: None, end, elapsed_ms: GATE_MS, tail })
     }
 
     fn settle_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
@@ -448,8 +439,7 @@ impl Effects for World {
 
     fn skip(&mut self, _log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError> {
         self.step()?;
-        let is_decided = self.config.policy.on_escalation
-            == ralph::model::policy::OnEscalation::Skip
+        let is_decided = self.config.policy.on_escalation == ralph::model::OnEscalation::Skip
             || self.settled.contains(story);
         assert!(is_decided, "nobody wanted {story} skipped");
         assert_eq!(self.lane_of(story), None, "the work of {story} is in a lane");

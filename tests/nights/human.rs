@@ -1,13 +1,9 @@
 //! What the human does: answers, and what nobody asked for.
 
-use ralph::model::backlog::Backlog;
-use ralph::model::id::StoryId;
-use ralph::model::question::Answer;
-use ralph::model::request::Request;
-use ralph::model::signals::Escalation;
+use ralph::model::{Answer, Backlog, Escalation, Request, StoryId};
 use ralph::ports::Asked;
 use ralph::runner::effects::{About, Happened};
-use ralph::state::marks::Marks;
+use ralph::state::Marks;
 
 use super::scene;
 use super::world::{MINUTE, Planned, SECOND, World};
@@ -104,8 +100,7 @@ impl World {
                 let free = self.file.story(&added.id).is_none();
                 let on_known = added.depends_on.iter().all(|on| self.file.story(on).is_some());
                 if free && on_known {
-                    let story =
-                        ralph::model::backlog::Story { passes: false, skipped: false, ..added };
+                    let story = ralph::model::Story { passes: false, skipped: false, ..added };
                     self.edit(|backlog| backlog.stories.push(story));
                 }
             }

@@ -6,14 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-use ralph::model::event::{Event, Recorded, RunStarted};
-use ralph::model::id::StoryId;
-use ralph::model::stop::StopReason;
+use ralph::model::{Event, Recorded, RunStarted, StopReason, StoryId};
 use ralph::runner::effects::Effects;
 use ralph::runner::log::{Clock, JournalHistory, RunLog};
 use ralph::runner::{Dispatcher, Ending, RunnerError};
-use ralph::state::run::RunState;
-use ralph::state::story::Stage;
+use ralph::state::{RunState, Stage};
 
 use super::check::{self, Checks};
 use super::dice::Dice;

@@ -1,10 +1,8 @@
 //! What an agent does in one attempt.
 
-use ralph::model::event::BranchLoss;
-use ralph::model::footprint::Footprint;
-use ralph::model::outcome::Outcome;
-use ralph::model::signals::{AgentSignals, Escalation, EscalationKind};
-use ralph::model::usage::Usage;
+use ralph::model::{
+    AgentSignals, BranchLoss, Escalation, EscalationKind, Footprint, Outcome, Usage,
+};
 use ralph::text::similarity::normalised;
 
 use super::dice::Dice;

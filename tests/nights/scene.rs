@@ -7,14 +7,10 @@ use std::time::Duration;
 use ralph::decide::gates::Gates;
 use ralph::decide::staging;
 use ralph::decide::stuck::StuckPolicy;
-use ralph::model::backlog::{Backlog, Story};
-use ralph::model::budget::Budgets;
-use ralph::model::gate::Gate;
-use ralph::model::id::StoryId;
-use ralph::model::memory::MemoryLimits;
-use ralph::model::money::Usd;
-use ralph::model::policy::{Limits, OnEscalation, OnLimit, Policy, Timeouts};
-use ralph::model::signals::{CompletionMarkers, RunMarkers};
+use ralph::model::{
+    Backlog, Budgets, CompletionMarkers, Gate, Limits, MemoryLimits, OnEscalation, OnLimit, Policy,
+    RunMarkers, Story, StoryId, Timeouts, Usd,
+};
 use ralph::runner::RunConfig;
 use ralph::workspace::Keeping;
 

@@ -8,18 +8,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use ralph::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
-use ralph::model::backlog::Backlog;
-use ralph::model::event::{Event, Recorded};
-use ralph::model::id::StoryId;
-use ralph::model::lane::LaneId;
-use ralph::model::money::Usd;
-use ralph::model::outcome::{EndedBy, Outcome};
-use ralph::model::request::Request;
+use ralph::model::{Backlog, EndedBy, Event, LaneId, Outcome, Recorded, Request, StoryId, Usd};
 use ralph::ports::Asked;
 use ralph::runner::effects::{About, GatesOf};
 use ralph::runner::log::RunLog;
 use ralph::runner::{RunConfig, RunnerError};
-use ralph::state::marks::Marks;
+use ralph::state::Marks;
 use ralph::store::{Journal, Store, StoreError, StorePlace};
 
 use super::dice::Dice;

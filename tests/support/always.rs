@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use ralph::model::event::Event;
+use ralph::model::Event;
 
 use super::World;
 

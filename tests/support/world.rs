@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use ralph::model::event::Recorded;
+use ralph::model::Recorded;
 use ralph::store::{Journal, Store, StorePlace};
 
 use super::Prd;

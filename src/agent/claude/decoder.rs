@@ -5,11 +5,7 @@ use std::collections::BTreeSet;
 use crate::agent::event::{
     AgentEnd, AgentEvent, AgentIdentity, Decoder, Listener, RequestUsage, UsageUpdate,
 };
-use crate::model::cost::ModelUse;
-use crate::model::money::Usd;
-use crate::model::outcome::Outcome;
-use crate::model::text::{shorten, visible_line};
-use crate::model::usage::Usage;
+use crate::model::{ModelUse, Outcome, Usage, Usd, shorten, visible_line};
 
 use super::end::{AUTHENTICATION_FAILED, ApiError, TurnResult};
 use super::wire::{

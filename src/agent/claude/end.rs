@@ -1,7 +1,7 @@
 //! How Claude Code's turns end, in its own words for it.
 
 use crate::agent::event::detail;
-use crate::model::outcome::Outcome;
+use crate::model::Outcome;
 
 /// Its word for a key or login that is refused.
 pub const AUTHENTICATION_FAILED: &str = "authentication_failed";

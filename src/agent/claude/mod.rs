@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::model::gate::{Gate, Run};
-use crate::model::money::Usd;
-use crate::model::permission::{PermissionMode, PermissionModes};
+use crate::model::{Gate, GateCommand, PermissionMode, PermissionModes, Usd};
 
 use super::backend::{
     AgentError, AgentSettings, Backend, Capabilities, Launch, LaunchRequest, TrustClause,
@@ -154,8 +152,8 @@ fn allowed_tools(settings: &AgentSettings, gates: &[&Gate]) -> Vec<String> {
 /// `make deploy` not. None where a character means something else in a rule than in a command.
 fn rule(gate: &Gate) -> Option<String> {
     let command = match &gate.run {
-        Run::Shell(command) => command.trim().to_owned(),
-        Run::Program(words) => shlex::try_join(words.iter().map(String::as_str)).ok()?,
+        GateCommand::Shell(command) => command.trim().to_owned(),
+        GateCommand::Program(words) => shlex::try_join(words.iter().map(String::as_str)).ok()?,
     };
     (!command.contains(['*', '\\'])).then(|| format!("Bash({command})"))
 }
@@ -247,7 +245,7 @@ mod tests {
     #[test]
     fn a_gate_is_allowed_as_it_is() {
         let program = |words: &[&str]| Gate {
-            run: Run::Program(words.iter().map(|&word| word.to_owned()).collect()),
+            run: GateCommand::Program(words.iter().map(|&word| word.to_owned()).collect()),
             ..Gate::shell("")
         };
         for (gate, expected) in [

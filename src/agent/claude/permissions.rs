@@ -8,7 +8,7 @@ use rustix::process::getuid;
 use serde_json::Value;
 
 use crate::agent::backend::{AgentError, AgentSettings, TrustClause};
-use crate::model::permission::{PermissionMode, PermissionModes};
+use crate::model::{PermissionMode, PermissionModes};
 
 pub const PERMISSION_MODES: PermissionModes = PermissionModes {
     agent: "Claude Code",

@@ -1,16 +1,10 @@
 use crate::decide::next::{Action, decide};
 use crate::decide::samples::{History, attended, backlog, failed, id, policy, story};
 use crate::decide::situation::Observed;
-use crate::model::budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};
-use crate::model::cost::AttemptCost;
-use crate::model::event::Event;
-use crate::model::lane::LaneId;
-use crate::model::policy::Policy;
-use crate::model::question::Answer;
-use crate::model::stop::StopReason;
-use crate::model::usage::Usage;
-use crate::model::verdict::Verdict;
-use crate::model::wait::WaitFor;
+use crate::model::{
+    Answer, AttemptCost, Budget, BudgetLevel, Budgets, Event, LaneId, MINUTE, Policy, SpentToday,
+    StopReason, Usage, Verdict, WaitFor,
+};
 
 use super::*;
 

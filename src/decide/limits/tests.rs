@@ -1,17 +1,12 @@
 use crate::decide::next::EndCause;
-use crate::model::backlog::Backlog;
-use crate::model::lane::LaneId;
+use crate::model::{
+    Answer, AttemptEnded, Backlog, Because, Blocked, Cause, Event, EvidenceItem, GateEnd,
+    GateReport, LaneId, Limits, NudgedBy, ServiceFault, Verdict,
+};
 use std::num::NonZeroU32;
 
 use crate::decide::next::{Action, decide};
 use crate::decide::samples::{History, Told, backlog, failed, id, policy, story};
-use crate::model::event::{AttemptEnded, Cause, Event, NudgedBy};
-use crate::model::evidence::{GateEnd, GateReport, Item};
-use crate::model::policy::Limits;
-use crate::model::question::Answer;
-use crate::model::service::ServiceFault;
-use crate::model::stop::{Because, Blocked};
-use crate::model::verdict::Verdict;
 
 use super::*;
 
@@ -217,7 +212,7 @@ fn only_work_is_run_time() {
         history.then(Event::ClaimChecked {
             attempt: "attempt 1".into(),
             story: id("A"),
-            items: vec![Item::Gate(gate(HOUR))],
+            items: vec![EvidenceItem::Gate(gate(HOUR))],
         })
     };
     let limit = Verdict::NotTheStory {
@@ -321,7 +316,7 @@ fn rut(history: History, story: &str) -> History {
     let known = history.of(story);
     let question = crate::decide::stagnation::question(
         &crate::decide::samples::story(story),
-        &crate::state::story::StoryState { tries: u32::MAX, ..known },
+        &crate::state::StoryState { tries: u32::MAX, ..known },
         &with_breaker(),
     );
     let story = id(story);
@@ -333,7 +328,7 @@ fn broke(history: History, times: u32) -> History {
     (0..times).fold(history, |history, number| {
         let error = format!("gone{}", "x".repeat(usize::try_from(number).unwrap()));
         history.started("A").ended_as(|end| AttemptEnded {
-            outcome: crate::model::outcome::Outcome::NoResult { detail: error.clone() },
+            outcome: crate::model::Outcome::NoResult { detail: error.clone() },
             verdict: failed(&error),
             elapsed_ms: HOUR,
             ..end
@@ -417,7 +412,7 @@ fn an_open_breaker_pauses_the_run_and_lets_one_iteration_through() {
         ("a new run", open.clone().run(&[])),
     ] {
         assert!(!matches!(at(&history, until - 1), Action::Wait(Some(_))), "{case}");
-        assert_eq!(history.state.breaker, crate::state::breaker::Breaker::default(), "{case}");
+        assert_eq!(history.state.breaker, crate::state::Breaker::default(), "{case}");
     }
 }
 
@@ -425,7 +420,7 @@ fn an_open_breaker_pauses_the_run_and_lets_one_iteration_through() {
 fn the_iteration_after_the_pause_decides() {
     let (open, _) = opened();
     let half = open.started("C");
-    let ends = |verdict| half.clone().ended(verdict, crate::model::usage::Usage::default());
+    let ends = |verdict| half.clone().ended(verdict, crate::model::Usage::default());
     let limit = Verdict::NotTheStory {
         trouble: ServiceFault::Limit { resets_at: None },
         error: "l".into(),
@@ -438,10 +433,10 @@ fn the_iteration_after_the_pause_decides() {
     };
     let closed = ends(Verdict::Done).planned("C").closed("C");
     let phase = |history: &History| match history.state.breaker.phase {
-        Phase::Closed => "closed",
-        Phase::Open { .. } => "open",
-        Phase::HalfOpen { .. } => "half-open",
-        Phase::Failed { .. } => "failed",
+        BreakerPhase::Closed => "closed",
+        BreakerPhase::Open { .. } => "open",
+        BreakerPhase::HalfOpen { .. } => "half-open",
+        BreakerPhase::Failed { .. } => "failed",
     };
     for (case, history, expected) in [
         ("under way", half.clone(), "half-open"),

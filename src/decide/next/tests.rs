@@ -5,13 +5,9 @@ use crate::decide::samples::{
 };
 use crate::decide::situation::{FreeDisk, Tasks};
 use crate::decide::stuck::StuckStep;
-use crate::model::event::{Cause, Event};
-use crate::model::policy::OnLimit;
-use crate::model::service::ServiceFault;
-use crate::model::signals::EscalationKind;
-use crate::model::stop::{Because, Blocked};
-use crate::model::usage::Usage;
-use crate::model::verdict::Verdict;
+use crate::model::{
+    Because, Blocked, Cause, EscalationKind, Event, OnLimit, ServiceFault, Usage, Verdict,
+};
 
 use super::*;
 
@@ -390,7 +386,7 @@ fn a_return_that_was_planned_comes_before_all_but_a_close() {
     for why in [Cause::FreshStart, Cause::Elsewhere, Cause::Rewritten] {
         let planned = History::new().tried("A", failed("x")).returning("A", why);
         assert_eq!(next(&planned, &two(), &attended()), back);
-        let continued = planned.clone().then(crate::model::event::Event::RunContinued);
+        let continued = planned.clone().then(crate::model::Event::RunContinued);
         assert_eq!(next(&continued, &two(), &attended()), back, "after a crash");
         let asked = planned.clone().raised("A").answered("A", Answer::Abort);
         assert_eq!(next(&asked, &two(), &attended()), back, "before it stops");

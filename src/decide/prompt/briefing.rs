@@ -1,13 +1,8 @@
 //! Builds every prompt from the state.
 
 use crate::decide::prompt::{Continuation, Contract, Layer, Prompt, Standing};
-use crate::model::backlog::{Backlog, Story};
-use crate::model::handoff::Changes;
-use crate::model::memory::MemoryLimits;
-use crate::model::signals::CompletionMarkers;
-use crate::state::memory::Memory;
-use crate::state::run::RunState;
-use crate::state::story::StoryState;
+use crate::model::{Backlog, Changes, CompletionMarkers, MemoryLimits, Story};
+use crate::state::{Memory, RunState, StoryState};
 
 /// The input of a prompt.
 pub struct Briefing<'a> {

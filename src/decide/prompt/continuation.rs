@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::model::handoff::{Changes, ContextUsage, HandoffTrigger};
-use crate::model::reason::AttemptReason;
-use crate::model::signals::Handoff;
-use crate::model::text::{both_ends, visible_line};
+use crate::model::{
+    AttemptReason, Changes, ContextUsage, Handoff, HandoffTrigger, both_ends, visible_line,
+};
 
 use super::data::{NO_INSTRUCTION, quoted};
 
@@ -113,7 +112,7 @@ impl Continuation<'_> {
         if self.changes.files.is_empty() {
             return String::new();
         }
-        let line = |file: &crate::model::handoff::FileChange| {
+        let line = |file: &crate::model::FileChange| {
             format!("{} +{} -{}", visible_line(&file.path), file.added, file.removed)
         };
         let mut lines: Vec<String> = self.changes.files.iter().map(line).collect();

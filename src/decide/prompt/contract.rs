@@ -1,7 +1,6 @@
 //! How an agent finishes: the part of the prompt that ralph relies on.
 
-use crate::model::backlog::Story;
-use crate::model::signals::CompletionMarkers;
+use crate::model::{CompletionMarkers, Story};
 
 /// The same for every story, except for the placeholders.
 pub const TEMPLATE: &str = r#"# How to finish

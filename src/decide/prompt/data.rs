@@ -1,6 +1,6 @@
 //! Text from agents and commands, marked as data.
 
-use crate::model::text::visible;
+use crate::model::visible;
 
 /// Comes before such text.
 pub const NO_INSTRUCTION: &str =

@@ -1,8 +1,7 @@
 //! Recent outcomes, errors and successes, within their limit.
 
-use crate::model::memory::MemoryLimits;
-use crate::model::text::both_ends;
-use crate::state::memory::{Entry, Memory};
+use crate::model::{MemoryLimits, both_ends};
+use crate::state::{Entry, Memory};
 
 use super::Layer;
 use super::data::{NO_INSTRUCTION, quoted};

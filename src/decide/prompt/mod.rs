@@ -12,12 +12,8 @@ mod reasons;
 
 use std::fmt::Write;
 
-use crate::model::backlog::Story;
-use crate::model::memory::MemoryLimits;
-use crate::model::reason::AttemptReason;
-use crate::model::text::{shorten, visible, visible_line};
-use crate::state::memory::Memory;
-use crate::state::story::FailedAttempt;
+use crate::model::{AttemptReason, MemoryLimits, Story, shorten, visible, visible_line};
+use crate::state::{FailedAttempt, Memory};
 
 pub use briefing::Briefing;
 pub use continuation::Continuation;

@@ -1,6 +1,6 @@
 //! Why an attempt is made, in words for the agent.
 
-use crate::model::reason::AttemptReason;
+use crate::model::AttemptReason;
 
 /// Below this many iterations left, the prompt says that the run ends soon.
 const FEW: u32 = 3;

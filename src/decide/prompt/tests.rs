@@ -1,5 +1,5 @@
 use crate::decide::samples::story as a_story;
-use crate::model::signals::CompletionMarkers;
+use crate::model::CompletionMarkers;
 use crate::text::signals::Scanner;
 
 use super::*;

@@ -1,5 +1,5 @@
 use crate::decide::samples::{Told, backlog, id, story};
-use crate::model::stop::{Because, Blocked};
+use crate::model::{Because, Blocked};
 
 use super::*;
 

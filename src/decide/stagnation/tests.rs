@@ -3,12 +3,8 @@ use std::num::NonZeroU32;
 use crate::decide::next::{Action, decide};
 use crate::decide::samples::{History, attended, backlog, failed, id, policy, story};
 use crate::decide::situation::Observed;
-use crate::model::event::{Cause, Event};
-use crate::model::footprint::Footprint;
-use crate::model::question::Answer;
-use crate::model::service::ServiceFault;
-use crate::model::verdict::Verdict;
-use crate::state::stagnation::Stagnation;
+use crate::model::{Answer, Cause, Event, Footprint, ServiceFault, Verdict};
+use crate::state::Stagnation;
 use crate::text::similarity::{most_alike, normalised};
 
 use super::*;
@@ -218,7 +214,7 @@ fn three_finished_stories_with_the_same_text_are_not_stuck() {
     for name in names {
         assert_eq!(finished.of(name).stagnation, Stagnation::default(), "{name}");
     }
-    assert_eq!(finished.state.breaker, crate::state::breaker::Breaker::default());
+    assert_eq!(finished.state.breaker, crate::state::Breaker::default());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use crate::model::evidence::{Concern, GateEnd, GateReport, Item};
+use crate::model::{Concern, EvidenceItem, GateEnd, GateReport};
 
 use super::*;
 
@@ -6,12 +6,12 @@ fn id(text: &str) -> StoryId {
     StoryId::try_from(text).unwrap()
 }
 
-fn gate(end: GateEnd, tail: &str) -> Item {
+fn gate(end: GateEnd, tail: &str) -> EvidenceItem {
     let gate = "cargo test".to_owned();
-    Item::Gate(GateReport { gate, guards: None, end, elapsed_ms: 5, tail: tail.to_owned() })
+    EvidenceItem::Gate(GateReport { gate, guards: None, end, elapsed_ms: 5, tail: tail.to_owned() })
 }
 
-fn weighed(items: &[Item], changed: bool, unfounded: u32, concerns: &[Concern]) -> Weighed {
+fn weighed(items: &[EvidenceItem], changed: bool, unfounded: u32, concerns: &[Concern]) -> Weighed {
     let story = id("US-002");
     weigh(&Findings { story: &story, items, changed, unfounded, concerns, first_of_two: false })
 }
@@ -30,7 +30,7 @@ fn gates_that_pass_or_a_change_carry_a_claim() {
 #[test]
 fn the_first_of_two_claims_is_looked_at_again_unless_there_is_more_to_say() {
     let story = id("US-002");
-    let weighed = |items: &[Item], changed, concerns: &[Concern], first_of_two| {
+    let weighed = |items: &[EvidenceItem], changed, concerns: &[Concern], first_of_two| {
         weigh(&Findings { story: &story, items, changed, unfounded: 0, concerns, first_of_two })
     };
     assert_eq!(weighed(&[], true, &[], true), Weighed::LookAgain);
@@ -74,7 +74,8 @@ fn what_breaks_an_earlier_story_says_which() {
         elapsed_ms: 1,
         tail: String::new(),
     };
-    let Weighed::Rejected { error, .. } = weighed(&[Item::Gate(report)], true, 0, &[]) else {
+    let Weighed::Rejected { error, .. } = weighed(&[EvidenceItem::Gate(report)], true, 0, &[])
+    else {
         panic!("accepted")
     };
     assert_eq!(
@@ -109,7 +110,7 @@ fn a_command_that_is_not_there_is_told_apart() {
         (GateEnd::Failed { code: 1 }, false),
         (GateEnd::TimedOut, false),
     ] {
-        let Item::Gate(report) = gate(end, "");
+        let EvidenceItem::Gate(report) = gate(end, "");
         assert_eq!(report.cannot_run(), cannot, "{report:?}");
     }
 }

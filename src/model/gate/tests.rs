@@ -14,7 +14,7 @@ fn a_table_has_everything_else() {
     let text = r#"{ "run": ["cargo", "test"], "timeout": "90s", "dir": "sub/dir",
                     "env": { "CI": "1" }, "retries": 2 }"#;
     let gate = Gate {
-        run: Run::Program(vec!["cargo".into(), "test".into()]),
+        run: GateCommand::Program(vec!["cargo".into(), "test".into()]),
         timeout: Duration::from_secs(90),
         dir: Some("sub/dir".into()),
         env: BTreeMap::from([("CI".into(), "1".into())]),

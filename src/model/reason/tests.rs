@@ -5,12 +5,12 @@ use crate::model::service::ServiceFault;
 
 use super::*;
 
-fn gate(end: GateEnd) -> Item {
+fn gate(end: GateEnd) -> EvidenceItem {
     let gate = "cargo test".to_owned();
-    Item::Gate(GateReport { gate, guards: None, end, elapsed_ms: 1, tail: String::new() })
+    EvidenceItem::Gate(GateReport { gate, guards: None, end, elapsed_ms: 1, tail: String::new() })
 }
 
-fn rejected(items: Vec<Item>) -> History {
+fn rejected(items: Vec<EvidenceItem>) -> History {
     let (story, attempt) = (id("A"), "attempt 1".to_owned());
     let checked = Event::ClaimChecked { attempt, story: story.clone(), items };
     let (error, fingerprint, unfounded) = ("e".to_owned(), "f".to_owned(), false);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::text::visible_line;
+use crate::model::visible_line;
 
 use super::sums::CostGroup;
 

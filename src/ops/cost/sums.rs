@@ -5,8 +5,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
 use crate::decide::efficiency::Figures;
-use crate::model::money::Usd;
-use crate::model::usage::Usage;
+use crate::model::{Usage, Usd};
 use crate::store::AttemptCosts;
 
 /// What comes of an attempt that was for nothing.

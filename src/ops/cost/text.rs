@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use crate::decide::efficiency::Efficiency;
-use crate::model::money::Usd;
-use crate::model::text::visible_line;
+use crate::model::{Usd, visible_line};
 use crate::ui;
 
 use super::LatestRun;

@@ -1,20 +1,11 @@
 //! The example of docs/files.md: a gate fails once, then the story is closed.
 
 use crate::decide::samples::id;
-use crate::model::cost::AttemptCost;
-use crate::model::event::{
-    AttemptEnded, AttemptStarted, Base, Event, Recorded, Role, RunStarted, StoryClosed,
+use crate::model::{
+    AgentSignals, AttemptCost, AttemptEnded, AttemptReason, AttemptStarted, Base, Event, Footprint,
+    LaneId, OnEscalation, OnLimit, Outcome, Recorded, Role, RunStarted, StopReason, StoryClosed,
+    Usage, Usd, Verdict,
 };
-use crate::model::footprint::Footprint;
-use crate::model::lane::LaneId;
-use crate::model::money::Usd;
-use crate::model::outcome::Outcome;
-use crate::model::policy::{OnEscalation, OnLimit};
-use crate::model::reason::AttemptReason;
-use crate::model::signals::AgentSignals;
-use crate::model::stop::StopReason;
-use crate::model::usage::Usage;
-use crate::model::verdict::Verdict;
 use crate::report::{
     AppliedBudgets, AppliedGate, AppliedLimits, AppliedSettings, Extent, RunReport, Waits,
 };

@@ -7,12 +7,9 @@ mod stages;
 use serde_json::Value;
 
 use crate::decide::samples::{History, escalation, failed, guidance, id};
-use crate::model::event::{Event, Recorded, StoryClosed};
-use crate::model::question::Answer;
-use crate::model::service::ServiceFault;
-use crate::model::signals::{Escalation, EscalationKind};
-use crate::model::usage::Usage;
-use crate::model::verdict::Verdict;
+use crate::model::{
+    Answer, Escalation, EscalationKind, Event, Recorded, ServiceFault, StoryClosed, Usage, Verdict,
+};
 
 use super::document::AppliedSettings;
 use super::fold::{Extent, RunReport};

@@ -1,4 +1,4 @@
-use crate::model::stop::StopReason;
+use crate::model::StopReason;
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn every_history_has_its_state() {
 
 #[test]
 fn every_reason_to_stop_has_its_state_and_its_words() {
-    use crate::model::stop::{Because, Blocked};
+    use crate::model::{Because, Blocked};
     let error = || "broken".to_owned();
     let blocked = vec![
         Blocked { story: id("A"), because: Because::Parked },

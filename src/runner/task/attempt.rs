@@ -9,8 +9,7 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::agent::{AgentEvent, Backend, StreamReader};
-use crate::model::outcome::{EndedBy, Exit};
-use crate::model::policy::Timeouts;
+use crate::model::{EndedBy, Exit, Timeouts};
 use crate::ports::{Activity, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
 use crate::process::{Order, ProcessExit};

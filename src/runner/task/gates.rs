@@ -9,9 +9,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::model::evidence::{GateEnd, GateReport, Item, TAIL};
-use crate::model::gate::{Gate, Run};
-use crate::model::id::StoryId;
+use crate::model::{EvidenceItem, Gate, GateCommand, GateEnd, GateReport, StoryId, TAIL};
 use crate::ports::{Activity, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
 use crate::process::{Order, ProcessExit, Spec, Supervisor};
@@ -54,14 +52,14 @@ impl GatesTask {
     }
 
     /// Until one fails; the baseline runs them all. None: ordered to stop.
-    async fn run_all(&mut self) -> Result<Option<Vec<Item>>, RunnerError> {
+    async fn run_all(&mut self) -> Result<Option<Vec<EvidenceItem>>, RunnerError> {
         let mut items = Vec::new();
         for (gate, guards) in std::mem::take(&mut self.due) {
             self.tell(&gate).await;
             let Some(mut report) = self.run_gate(&gate).await? else { return Ok(None) };
             report.guards = guards;
             let failed = !report.passed();
-            items.push(Item::Gate(report));
+            items.push(EvidenceItem::Gate(report));
             if failed && self.of != GatesOf::Baseline {
                 break;
             }
@@ -136,8 +134,8 @@ impl GatesTask {
 
     fn spec(&self, gate: &Gate) -> Spec {
         let (program, args) = match &gate.run {
-            Run::Shell(command) => ("/bin/sh".into(), vec!["-c".into(), command.into()]),
-            Run::Program(words) => {
+            GateCommand::Shell(command) => ("/bin/sh".into(), vec!["-c".into(), command.into()]),
+            GateCommand::Program(words) => {
                 let mut words = words.iter().map(OsString::from);
                 (words.next().unwrap_or_default(), words.collect())
             }

@@ -1,7 +1,7 @@
 //! How a run begins and ends.
 
 use super::*;
-use crate::model::policy::Limits;
+use crate::model::Limits;
 
 #[test]
 fn the_baseline_comes_first() {

@@ -13,22 +13,11 @@ use crate::decide::samples::base;
 use crate::decide::situation::{FreeDisk, StuckDue};
 use crate::decide::staging;
 use crate::decide::stuck::{StuckPolicy, StuckStep};
-use crate::model::backlog::Backlog;
-use crate::model::budget::SpentToday;
-use crate::model::cost::CostCertainty;
-use crate::model::event::{AttemptStarted, Event, Recorded, Role};
-use crate::model::evidence::{Concern, GateEnd, GateReport, Item};
-use crate::model::footprint::Footprint;
-use crate::model::gate::Gate;
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::memory::MemoryLimits;
-use crate::model::outcome::{EndedBy, Outcome};
-use crate::model::policy::{Policy, Timeouts};
-use crate::model::request::Request;
-use crate::model::signals::{AgentSignals, Escalation, RunMarkers};
-use crate::model::usage::Usage;
-use crate::model::wait::Wait;
+use crate::model::{
+    AgentSignals, AttemptStarted, Backlog, Concern, CostCertainty, EndedBy, Escalation, Event,
+    EvidenceItem, Footprint, Gate, GateEnd, GateReport, LaneId, MemoryLimits, Outcome, Policy,
+    Recorded, Request, Role, RunMarkers, SpentToday, StoryId, Timeouts, Usage, Wait,
+};
 use crate::ports::{Activity, Notice, Reporter, View};
 use crate::process::Order;
 use crate::runner::config::RunConfig;
@@ -326,9 +315,9 @@ impl Reporter for Silent {
     fn on_notice(&mut self, _notice: &Notice) {}
 }
 
-pub fn passed() -> Item {
+pub fn passed() -> EvidenceItem {
     let (gate, tail) = ("g".into(), String::new());
-    Item::Gate(GateReport { gate, guards: None, end: GateEnd::Passed, elapsed_ms: 1, tail })
+    EvidenceItem::Gate(GateReport { gate, guards: None, end: GateEnd::Passed, elapsed_ms: 1, tail })
 }
 
 pub fn ended(attempt: &str, outcome: Outcome, signals: AgentSignals) -> Happened {

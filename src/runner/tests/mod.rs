@@ -14,12 +14,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::decide::samples::{attended, backlog, escalation, id, story};
-use crate::model::event::{Event, RunStarted};
-use crate::model::outcome::Outcome;
-use crate::model::policy::Policy;
-use crate::model::question::Answer;
-use crate::model::signals::AgentSignals;
-use crate::model::stop::StopReason;
+use crate::model::{AgentSignals, Answer, Event, Outcome, Policy, RunStarted, StopReason};
 use crate::ports::Asked;
 use crate::runner::dispatcher::{Dispatcher, Ending};
 use crate::runner::effects::{About, GatesOf, Happened};

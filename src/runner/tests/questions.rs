@@ -3,9 +3,8 @@
 use super::*;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{MORE_TIME, StuckStep};
-use crate::model::event::StuckEvent;
-use crate::model::evidence::Concern;
-use crate::state::story::Stage;
+use crate::model::{Concern, StuckEvent};
+use crate::state::Stage;
 
 /// A's claim holds, and a human should look at what it changed.
 fn doubtful(run: &mut Run) {

@@ -3,8 +3,8 @@
 use super::*;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::StuckStep;
-use crate::model::wait::WaitFor;
-use crate::state::story::Stage;
+use crate::model::WaitFor;
+use crate::state::Stage;
 
 const INT: i32 = 2;
 

@@ -3,8 +3,7 @@
 use super::*;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::StuckStep;
-use crate::model::policy::Limits;
-use crate::model::request::Request;
+use crate::model::{Limits, Request};
 
 /// A run with one lane, and what it waits for.
 fn waiting_for(what: &str, policy: Policy) -> Run {

@@ -2,13 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::model::backlog::Story;
-use crate::model::event::AttemptStarted;
-use crate::model::evidence::Concern;
-use crate::model::gate::{Gate, Run};
-use crate::model::id::StoryId;
-use crate::model::signals::CompletionMarkers;
-use crate::model::text::visible_line;
+use crate::model::{
+    AttemptStarted, CompletionMarkers, Concern, Gate, GateCommand, Story, StoryId, visible_line,
+};
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
 
@@ -108,11 +104,11 @@ const INTERPRETERS: [&str; 14] = [
 /// Files of the work tree that a gate runs; files that it only reads are the work itself.
 fn scripts(gate: &Gate) -> Vec<PathBuf> {
     let commands = match &gate.run {
-        Run::Shell(text) => text
+        GateCommand::Shell(text) => text
             .split([';', '&', '|', '(', ')', '{', '}', '\n'])
             .map(|command| shlex::split(command).unwrap_or_default())
             .collect(),
-        Run::Program(words) => vec![words.clone()],
+        GateCommand::Program(words) => vec![words.clone()],
     };
     let dir = Path::new(gate.dir.as_deref().unwrap_or_default());
     let programs = commands.iter().filter_map(|words| program(words));

@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::model::event::{AttemptStarted, Base, BranchLoss, Event};
-use crate::model::footprint::Footprint;
-use crate::model::outcome::Outcome;
-use crate::model::service::ServiceFault;
-use crate::model::text::visible_line;
-use crate::model::violation::Violation;
+use crate::model::{
+    AttemptStarted, Base, BranchLoss, Event, Footprint, Outcome, ServiceFault, Violation,
+    visible_line,
+};
 use crate::ports::{Notice, TreeNotice};
 use crate::runner::effects::{EndedAttempt, Inspection};
 use crate::runner::error::RunnerError;

@@ -3,17 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::model::backlog::Story;
-use crate::model::event::Base;
-use crate::model::evidence::Item;
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::text::{first_few, visible_line};
+use crate::model::{Base, EvidenceItem, LaneId, Story, StoryId, first_few, visible_line};
 use crate::ports::{NotCommitted, Notice, TreeNotice};
 use crate::runner::effects::Integration;
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
-use crate::state::story::{Acceptance, Stage};
+use crate::state::{Acceptance, Stage};
 use crate::store::prd::Mark;
 use crate::workspace::{BASE_TRAILER, CommitRequest, GitError, LeftOut, Staging, WhyLeftOut};
 
@@ -203,8 +198,8 @@ impl World {
 }
 
 /// `Ralph-Gate: cargo test (12.3s)`.
-fn evidence_trailer(item: &Item) -> Trailer {
-    let Item::Gate(report) = item;
+fn evidence_trailer(item: &EvidenceItem) -> Trailer {
+    let EvidenceItem::Gate(report) = item;
     let seconds = Duration::from_millis(report.elapsed_ms).as_secs_f64();
     ("Ralph-Gate", format!("{} ({seconds:.1}s)", report.gate))
 }

@@ -1,12 +1,10 @@
 //! The backlog file and its marks.
 
-use crate::model::event::Event;
-use crate::model::id::StoryId;
+use crate::model::{Event, StoryId};
 use crate::ports::{BacklogNotice, Notice};
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
-use crate::state::marks::Marks;
-use crate::state::story::StoryState;
+use crate::state::{Marks, StoryState};
 
 use super::World;
 use super::attempt::Held;

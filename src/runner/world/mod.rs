@@ -24,15 +24,10 @@ use tokio::time::{Instant, sleep};
 use crate::agent::{Backend, GIT_PLACES};
 use crate::decide::situation::FreeDisk;
 use crate::decide::stuck::StuckStep;
-use crate::model::backlog::Backlog;
-use crate::model::budget::SpentToday;
-use crate::model::event::{AttemptStarted, Base, Event};
-use crate::model::evidence::Concern;
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::outcome::EndedBy;
-use crate::model::request::Request;
-use crate::model::signals::Escalation;
+use crate::model::{
+    AttemptStarted, Backlog, Base, Concern, EndedBy, Escalation, Event, LaneId, Request,
+    SpentToday, StoryId,
+};
 use crate::ports::{Ask, Human};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Supervisor};

@@ -4,10 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::decide::budget::BudgetCheck;
-use crate::model::budget::SpentToday;
-use crate::model::event::Event;
-use crate::model::id::StoryId;
-use crate::model::money::Usd;
+use crate::model::{Event, SpentToday, StoryId, Usd};
 use crate::ports::{ConfigNotice, Notice};
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::decide::situation::FreeDisk;
-use crate::model::event::{Event, StuckEvent};
+use crate::model::{Event, StuckEvent};
 use crate::runner::effects::{About, Effects, Sighting};
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;

@@ -6,14 +6,10 @@ use std::sync::Arc;
 
 use crate::agent::StreamReader;
 use crate::decide::prompt::{Briefing, CONTRACT, Layer};
-use crate::model::backlog::Story;
-use crate::model::event::Base;
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::signals::CompletionMarkers;
+use crate::model::{Base, CompletionMarkers, LaneId, Story, StoryId};
 use crate::ports::{AgentNotice, Notice};
 use crate::runner::log::RunLog;
-use crate::state::run::RunState;
+use crate::state::RunState;
 use crate::store::ralph_dir::RalphDir;
 use crate::store::scratchpad::{self, ScratchpadError};
 use crate::text::redact::Rules;

@@ -3,16 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::decide::findings::findings;
-use crate::model::event::{Event, RunStarted};
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::text::visible_line;
+use crate::model::{Event, LaneId, RunStarted, StoryId, visible_line};
 use crate::ports::{BacklogNotice, Notice, TreeNotice};
 use crate::runner::carry::{base_on_branch, carried, continues};
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
-use crate::state::marks::Marks;
-use crate::state::story::Stage;
+use crate::state::{Marks, Stage};
 use crate::workspace::{Kept, Kind};
 
 use super::World;

@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::model::event::{Base, Cause, Event};
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
+use crate::model::{Base, Cause, Event, LaneId, StoryId};
 use crate::ports::{BacklogNotice, Notice};
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;

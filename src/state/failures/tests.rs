@@ -1,12 +1,7 @@
 use crate::decide::next::{Action, decide};
 use crate::decide::samples::{History, backlog, failed, policy, story};
 use crate::decide::situation::Observed;
-use crate::model::event::Event;
-use crate::model::footprint::Footprint;
-use crate::model::policy::{Limits, Policy};
-use crate::model::stop::StopReason;
-use crate::model::usage::Usage;
-use crate::model::wait::WaitFor;
+use crate::model::{Event, Footprint, Limits, Policy, StopReason, Usage, WaitFor};
 
 use super::*;
 
@@ -115,11 +110,7 @@ fn nobody_rests_longer_than_needed() {
             twice().then(Event::WaitCutShort).tried("A", failed("z")),
             8,
         ),
-        (
-            "the human answered",
-            twice().raised("A").answered("A", crate::model::question::Answer::Retry),
-            0,
-        ),
+        ("the human answered", twice().raised("A").answered("A", crate::model::Answer::Retry), 0),
         ("after a restart it still does", twice().then(Event::RunContinued), 4),
     ] {
         let rest = rest(&history, &resting());

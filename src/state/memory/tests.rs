@@ -1,7 +1,5 @@
 use crate::decide::samples::{History, escalation, failed, id};
-use crate::model::event::{Recorded, StoryClosed};
-use crate::model::service::ServiceFault;
-use crate::model::signals::AgentSignals;
+use crate::model::{AgentSignals, Recorded, ServiceFault, StoryClosed};
 
 use super::*;
 

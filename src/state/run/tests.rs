@@ -1,14 +1,8 @@
 use crate::decide::samples::{History, base, escalation, failed, guidance, id};
-use crate::model::event::Cause;
-use crate::model::handoff::HandoffTrigger;
-use crate::model::lane::LaneId;
-use crate::model::money::Usd;
-use crate::model::reason::AttemptReason;
-use crate::model::service::ServiceFault;
-use crate::model::signals::EscalationKind;
-use crate::model::signals::{Escalation, Handoff};
-use crate::model::usage::Usage;
-use crate::model::verdict::Verdict;
+use crate::model::{
+    AttemptReason, Cause, Escalation, EscalationKind, Handoff, HandoffTrigger, LaneId,
+    ServiceFault, Usage, Usd, Verdict,
+};
 use crate::state::stagnation::Stagnation;
 use crate::state::story::{Acceptance, Stage, StoryState, StoryTotals, Work};
 

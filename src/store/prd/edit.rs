@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 use crate::text::backlog::position::BOM;
 use crate::text::backlog::raw;
 use crate::text::backlog::raw::{Member, Members, RawValue};

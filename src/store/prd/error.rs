@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::string::FromUtf8Error;
 use std::{fmt, io};
 
-use crate::model::text::visible;
+use crate::model::visible;
 use crate::text::backlog::{Diagnostic, position, render, summary};
 
 #[derive(Debug, thiserror::Error)]

@@ -11,7 +11,7 @@ use std::{fs, io};
 
 use rustix::fs::{Access, OFlags};
 
-use crate::model::backlog::Backlog;
+use crate::model::Backlog;
 use crate::text::backlog;
 use crate::text::backlog::{Diagnostic, MAX_BYTES};
 

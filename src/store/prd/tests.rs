@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-use crate::model::id::StoryId;
+use crate::model::StoryId;
 
 use super::*;
 

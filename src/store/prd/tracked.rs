@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use crate::model::backlog::{Backlog, Story};
-use crate::model::id::StoryId;
+use crate::model::{Backlog, Story, StoryId};
 use crate::store::atomic;
 
 use super::edit::{EditError, Mark, StorySpans, TextEdit, apply};

@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use rusqlite::{Connection, Row, params};
 
-use crate::model::money::Usd;
-use crate::model::usage::Usage;
+use crate::model::{Usage, Usd};
 use crate::store::error::{Problem, StoreError};
 
 use super::Database;

@@ -136,8 +136,7 @@ mod tests {
     use std::ops::RangeInclusive;
 
     use super::*;
-    use crate::model::event::{Event, Recorded, StoryClosed};
-    use crate::model::id::StoryId;
+    use crate::model::{Event, Recorded, StoryClosed, StoryId};
     use crate::store::{Journal, SqliteJournal, Store, StorePlace};
 
     const PRD: &str = "PRD.json";

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use rusqlite::{Connection, params};
 
-use crate::model::event::{Event, Recorded, VERSION};
+use crate::model::{Event, Recorded, VERSION};
 use crate::store::error::{Problem, StoreError};
 
 use super::damage::{reading, sum, writing};
@@ -258,7 +258,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(store_in(&folder).open_runs().unwrap(), []);
         assert!(!store_in(&folder).exists());
-        let ended = Event::RunEnded { reason: crate::model::stop::StopReason::AllDone };
+        let ended = Event::RunEnded { reason: crate::model::StopReason::AllDone };
         let mut one = store_in(&folder).journal("one.json").unwrap();
         one.append("done", 1, &[Event::RunContinued, ended]).unwrap();
         one.append("open", 2, &[Event::RunContinued]).unwrap();

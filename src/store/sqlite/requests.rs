@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use rusqlite::params;
 
-use crate::model::request::Request;
+use crate::model::Request;
 use crate::store::error::{Problem, StoreError};
 
 use super::Database;

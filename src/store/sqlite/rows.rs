@@ -7,11 +7,9 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::model::cost::ModelUse;
-use crate::model::event::{AttemptEnded, AttemptStarted, Event, RunStarted};
-use crate::model::id::StoryId;
-use crate::model::question::Answer;
-use crate::model::verdict::Verdict;
+use crate::model::{
+    Answer, AttemptEnded, AttemptStarted, Event, ModelUse, RunStarted, StoryId, Verdict,
+};
 
 use super::journal::Scope;
 
@@ -183,7 +181,7 @@ fn begin(
 fn finish(connection: &Connection, at: i64, end: &AttemptEnded) -> rusqlite::Result<()> {
     let usage = &end.usage;
     let counted = signed(end.bill.counted(usage).micros());
-    let stated = usage.cost_usd.map(|cost| signed(crate::model::money::Usd::of(cost).micros()));
+    let stated = usage.cost_usd.map(|cost| signed(crate::model::Usd::of(cost).micros()));
     set(
         connection,
         "UPDATE attempts SET ended_at = ?2, result = ?3, elapsed_ms = ?4, turns = ?5,

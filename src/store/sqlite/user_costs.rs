@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
 
-use crate::model::money::Usd;
+use crate::model::Usd;
 use crate::store::error::{Problem, StoreError};
 use crate::store::files::{ensure_private, private_folder};
 

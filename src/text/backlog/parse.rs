@@ -2,7 +2,7 @@
 //!
 //! Any text must lead to a backlog or an error, without a panic or deep recursion.
 
-use crate::model::backlog::Backlog;
+use crate::model::Backlog;
 
 use super::depth::first_deeper_than;
 use super::diagnostic::Diagnostic;

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use crate::model::text::visible;
+use crate::model::visible;
 
 use super::diagnostic::{Diagnostic, Severity};
 use super::position::LineIndex;

@@ -5,7 +5,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use crate::model::text::{shorten, visible_line};
+use crate::model::{shorten, visible_line};
 
 use super::diagnostic::{Diagnostic, Severity};
 use super::position::LineIndex;

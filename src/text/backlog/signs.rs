@@ -1,6 +1,6 @@
 //! A story's completion markers.
 
-use crate::model::signals::CompletionMarkers;
+use crate::model::CompletionMarkers;
 use crate::text::signals::{can_be_a_line, can_be_promised};
 
 use super::fields::{Fields, Text};

@@ -2,10 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::model::backlog::Story;
-use crate::model::gate::Gate;
-use crate::model::id::{BadStoryId, StoryId};
-use crate::model::text::visible_line;
+use crate::model::{BadStoryId, Gate, Story, StoryId, visible_line};
 
 use super::diagnostic::Diagnostic;
 use super::fields::{Fields, Text};

@@ -3,7 +3,7 @@
 //! It never fails: a question matters more than its form, and unreadable parts are passed on
 //! as they are.
 
-use crate::model::signals::{Escalation, EscalationKind};
+use crate::model::{Escalation, EscalationKind};
 
 use super::fields::{Fields, join_unread, split_tag};
 use super::find::find_ignore_case;

@@ -1,8 +1,7 @@
 //! What is read of an escalation, well-formed and not.
 
-use crate::model::id::StoryId;
-use crate::model::signals::EscalationKind::{Deviation, Stuck, Unstated};
-use crate::model::signals::{Escalation, EscalationKind};
+use crate::model::EscalationKind::{Deviation, Stuck, Unstated};
+use crate::model::{Escalation, EscalationKind, StoryId};
 
 use super::*;
 

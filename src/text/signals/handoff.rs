@@ -2,7 +2,7 @@
 //!
 //! It never fails: the content matters more than its form.
 
-use crate::model::signals::Handoff;
+use crate::model::Handoff;
 
 use super::fields::{Fields, join_unread, split_tag};
 

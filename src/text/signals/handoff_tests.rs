@@ -1,7 +1,6 @@
 //! What is read of a hand-off, well-formed and not.
 
-use crate::model::id::StoryId;
-use crate::model::signals::{AgentSignals, Handoff};
+use crate::model::{AgentSignals, Handoff, StoryId};
 
 use super::*;
 

@@ -1,7 +1,6 @@
 //! Reads a text as it arrives, line by line, and collects its signals.
 
-use crate::model::id::StoryId;
-use crate::model::signals::{AgentSignals, CompletionMarkers};
+use crate::model::{AgentSignals, CompletionMarkers, StoryId};
 
 use super::bounded::{Bounded, LIMIT};
 use super::claim::Claim;

@@ -1,7 +1,6 @@
 //! Completion markers, in addition to `Task ID complete`.
 
-use crate::model::id::StoryId;
-use crate::model::signals::CompletionMarkers;
+use crate::model::{CompletionMarkers, StoryId};
 
 use super::dressing::{is_trailing, without_leading};
 use super::find::strip_ignore_case;

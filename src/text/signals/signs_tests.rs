@@ -1,7 +1,6 @@
 //! The human's own signs: heard like the built-in ones, and where those are not, neither.
 
-use crate::model::id::StoryId;
-use crate::model::signals::{AgentSignals, CompletionMarkers};
+use crate::model::{AgentSignals, CompletionMarkers, StoryId};
 
 use super::*;
 

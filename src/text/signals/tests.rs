@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::model::id::StoryId;
-use crate::model::signals::AgentSignals;
+use crate::model::{AgentSignals, StoryId};
 
 use super::corpus::{
     CLAIMS, CLAIMS_IN_CONTEXT, ESCALATIONS, LEAVES, NOTHING, OTHER_STORIES, OTHERS, PROMISES,

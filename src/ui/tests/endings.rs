@@ -1,9 +1,7 @@
 //! Every reason to stop and every event, as people read them.
 
 use super::*;
-use crate::model::budget::{Budget, BudgetLevel};
-use crate::model::event::{Cause, NudgedBy, StuckEvent};
-use crate::model::money::Usd;
+use crate::model::{Budget, BudgetLevel, Cause, NudgedBy, StuckEvent, Usd};
 
 /// One of each.
 fn reasons() -> Vec<StopReason> {

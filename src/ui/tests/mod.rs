@@ -11,26 +11,16 @@ use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
-use crate::model::backlog::{Backlog, Story};
-use crate::model::cost::AttemptCost;
-use crate::model::event::{
-    AttemptEnded, AttemptStarted, Base, Event, Recorded, Role, RunStarted, StoryClosed,
+use crate::model::{
+    AgentSignals, Answer, AttemptCost, AttemptEnded, AttemptReason, AttemptStarted, Backlog, Base,
+    Because, Blocked, CompletionMarkers, Escalation, EscalationKind, Event, Footprint, LaneId,
+    Outcome, Recorded, Role, RunStarted, StopReason, Story, StoryClosed, StoryId, Usage, Verdict,
+    WaitFor,
 };
-use crate::model::footprint::Footprint;
-use crate::model::id::StoryId;
-use crate::model::lane::LaneId;
-use crate::model::outcome::Outcome;
-use crate::model::question::Answer;
-use crate::model::reason::AttemptReason;
-use crate::model::signals::{AgentSignals, CompletionMarkers, Escalation, EscalationKind};
-use crate::model::stop::{Because, Blocked, StopReason};
-use crate::model::usage::Usage;
-use crate::model::verdict::Verdict;
-use crate::model::wait::WaitFor;
 use crate::ports::{
     Activity, Asked, BacklogNotice, Doing, Notice, Reporter, SetupNotice, TreeNotice, View, Wait,
 };
-use crate::state::run::RunState;
+use crate::state::RunState;
 
 use super::display::Display;
 use super::live::{Moment, ScreenClock};

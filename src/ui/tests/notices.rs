@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::model::money::Usd;
+use crate::model::Usd;
 use crate::ports::{
     AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Resumed, SetupNotice, TreeNotice,
 };

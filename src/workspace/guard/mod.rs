@@ -13,9 +13,7 @@ mod user_files;
 
 use std::path::{Path, PathBuf};
 
-use crate::model::event::Base;
-use crate::model::id::StoryId;
-use crate::model::violation::Violation;
+use crate::model::{Base, StoryId, Violation};
 use crate::text::signals::ticks_task_complete;
 
 use self::instructions::Instructions;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::model::event::Base;
+use crate::model::Base;
 
 use crate::workspace::WorkTree;
 use crate::workspace::checkout::is_absence;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::agent::event::ProcessEnd;
-use crate::model::outcome::{EndedBy, Exit};
+use crate::model::{EndedBy, Exit};
 
 fn error(error: &str, api_error: &str, status: Option<u16>) -> ApiError {
     ApiError { error: error.into(), api_error: api_error.into(), status }

@@ -1,4 +1,4 @@
-use crate::model::handoff::FileChange;
+use crate::model::FileChange;
 
 use super::*;
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::model::backlog::Story;
+use crate::model::Story;
 use crate::text::backlog::parse;
 
 use super::*;

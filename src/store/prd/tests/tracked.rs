@@ -1,6 +1,6 @@
 //! The file during a run.
 
-use crate::model::backlog::Backlog;
+use crate::model::Backlog;
 
 use super::*;
 

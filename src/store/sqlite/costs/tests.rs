@@ -3,11 +3,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 
 use crate::decide::samples::{History, escalation, failed, id};
-use crate::model::cost::{AttemptCost, ModelUse};
-use crate::model::event::{Event, Recorded};
-use crate::model::question::Answer;
-use crate::model::signals::{Escalation, EscalationKind};
-use crate::model::verdict::Verdict;
+use crate::model::{
+    Answer, AttemptCost, Escalation, EscalationKind, Event, ModelUse, Recorded, Verdict,
+};
 use crate::store::{Journal, Store, StorePlace, UserCosts, state_folder, user_spent_since};
 
 use super::*;

@@ -1,8 +1,6 @@
 //! Files as a whole: what is read, and that nothing is left for a second try.
 
-use crate::model::backlog::{Backlog, Story};
-use crate::model::id::StoryId;
-use crate::model::signals::CompletionMarkers;
+use crate::model::{Backlog, CompletionMarkers, Story, StoryId};
 
 use super::*;
 
