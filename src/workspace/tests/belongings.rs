@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::model::event::BranchLoss;
+use crate::model::BranchLoss;
 use crate::workspace::{Losses, Whereabouts};
 
 use super::sandbox::Sandbox;

@@ -1,9 +1,8 @@
 use std::fs::File;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::sandbox::Sandbox;
+use super::sandbox::{GitAtWork, Sandbox};
 
 const LOCKS: [&str; 3] = [".git/config.lock", ".git/index.lock", ".git/refs/heads/topic/x.lock"];
 const NONE: [PathBuf; 0] = [];
@@ -54,11 +53,7 @@ fn what_was_there_before_the_attempt_stays() {
 fn with_a_git_process_at_work_they_stay() {
     let repo = under_way();
     repo.write(LOCKS[1], "");
-    let mut command = Command::new("git");
-    command.args(["cat-file", "--batch"]).current_dir(repo.root());
-    let mut at_work = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let _at_work = GitAtWork::start(repo.root());
     assert_eq!(repo.open().end_attempt(true).unwrap(), NONE);
     assert!(repo.exists(LOCKS[1]));
-    drop(at_work.stdin.take());
-    at_work.wait().unwrap();
 }

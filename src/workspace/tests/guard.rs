@@ -4,8 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::model::event::{Base, BranchLoss};
-use crate::model::violation::Violation;
+use crate::model::{Base, BranchLoss, Violation};
 use crate::workspace::{Guard, GuardPart, GuardedAttempt, WorkTree};
 
 use super::sandbox::{Sandbox, story};

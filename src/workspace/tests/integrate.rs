@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use crate::model::event::Base;
+use crate::model::Base;
 use crate::workspace::{CollectRequest, Committed, GitError, IntegrateRequest, WorkTree};
 
 use super::sandbox::Sandbox;

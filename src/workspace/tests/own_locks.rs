@@ -1,13 +1,11 @@
 use std::fs;
 use std::fs::File;
-use std::io::{Read, Write};
-use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use crate::workspace::holders::Writer;
 use crate::workspace::{GitError, WorkTree};
 
-use super::sandbox::Sandbox;
+use super::sandbox::{GitAtWork, Sandbox};
 
 /// Of a process before the system was started the last time.
 const NOTE: &str = ".git/ralph/writing-7-1-before";
@@ -149,17 +147,10 @@ fn with_a_git_process_at_work_nothing_is_removed() {
     let repo = Sandbox::new();
     let mut tree = cut_off(&repo, ".git/index.lock");
     tree.lock_patience = Duration::from_millis(50);
-    let mut command = Command::new("git");
-    command.args(["cat-file", "--batch"]).current_dir(tree.root());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut at_work = command.spawn().unwrap();
-    // It has its name once it answers; a process that was only just started has its parent's.
-    at_work.stdin.as_mut().unwrap().write_all(b"HEAD\n").unwrap();
-    at_work.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    let at_work = GitAtWork::start(tree.root());
     let found = tree.remove_own_locks();
     assert!(matches!(found, Err(GitError::Locked(_))), "{found:?}");
     assert!(repo.exists(".git/index.lock"));
-    drop(at_work.stdin.take());
-    at_work.wait().unwrap();
+    drop(at_work);
     assert_eq!(tree.remove_own_locks().unwrap(), [repo.path(".git/index.lock")]);
 }

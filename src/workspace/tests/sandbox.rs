@@ -2,16 +2,16 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Once;
 
 use git2::ConfigLevel;
 use tempfile::TempDir;
 
-use crate::model::event::Base;
-use crate::model::id::StoryId;
+use crate::model::{Base, StoryId};
 use crate::workspace::{CommitRequest, Committed, GitError, WorkTree};
 
 pub struct Sandbox {
@@ -138,6 +138,28 @@ impl Sandbox {
     pub fn assert_sound(&self) {
         let report = self.git(["fsck", "--strict", "--no-dangling"]);
         assert_eq!(report, "");
+    }
+}
+
+/// A git process in a repository, until it is dropped.
+pub struct GitAtWork(Child);
+
+impl GitAtWork {
+    pub fn start(folder: &Path) -> Self {
+        let mut command = Command::new("git");
+        command.args(["cat-file", "--batch"]).current_dir(folder);
+        let mut git = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // It has its own name once it answers; a process that has only just started has its parent's.
+        git.stdin.as_mut().unwrap().write_all(b"HEAD\n").unwrap();
+        git.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        Self(git)
+    }
+}
+
+impl Drop for GitAtWork {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::decide::staging::{Objection, Rules};
-use crate::model::event::Base;
+use crate::model::Base;
 use crate::text::redact;
 use crate::workspace::{
     CommitRequest, Committed, GitError, LeftOut, Staging, WhyLeftOut, WorkTree,

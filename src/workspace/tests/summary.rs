@@ -1,4 +1,4 @@
-use crate::model::handoff::{Changes, FileChange};
+use crate::model::{Changes, FileChange};
 
 use super::sandbox::Sandbox;
 

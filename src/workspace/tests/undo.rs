@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::model::event::Base;
+use crate::model::Base;
 use crate::workspace::{ClosedStory, CommitRequest, GitError, UndoRequest, Undone, WorkTree};
 
 use super::sandbox::{Sandbox, story};
