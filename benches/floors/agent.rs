@@ -1,23 +1,43 @@
 //! The cheapest agent that does something: this program itself.
 
 use std::env;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Write, copy, sink, stdin};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub const WORD: &str = "play-the-agent";
+/// Where each agent notes its start and its end.
+pub const LOG: &str = "RALPH_BENCH_LOG";
+/// How long each agent works, in milliseconds.
+pub const LIFE: &str = "RALPH_BENCH_LIFE";
+/// What each agent does besides its story: `fail` at it, `flip` every mark, or nothing.
+pub const DEED: &str = "RALPH_BENCH_DEED";
 
 pub fn play() {
     let start = now();
     copy(&mut stdin(), &mut sink()).unwrap();
+    let life = env::var(LIFE).ok().and_then(|life| life.parse().ok()).unwrap_or_default();
+    sleep(Duration::from_millis(life));
     let story = env::var("RALPH_STORY").unwrap_or_else(|_| "none".to_owned());
-    let mut out = std::io::stdout();
+    let deed = env::var(DEED).unwrap_or_default();
+    if deed == "flip" {
+        let text = fs::read_to_string("PRD.json").unwrap();
+        fs::write("PRD.json", text.replace("\"passes\": false", "\"passes\": true")).unwrap();
+    }
     File::create(format!("{story}.txt")).unwrap().write_all(story.as_bytes()).unwrap();
-    writeln!(out, "Task {story} complete").unwrap();
-    if let Some(log) = env::var_os("RALPH_BENCH_LOG") {
+    if deed == "fail" {
+        println!("something is in the way");
+    } else {
+        println!("Task {story} complete");
+    }
+    if let Some(log) = env::var_os(LOG) {
         let mut log = OpenOptions::new().create(true).append(true).open(log).unwrap();
         writeln!(log, "{start} {}", now()).unwrap();
+    }
+    if deed == "fail" {
+        std::process::exit(1);
     }
 }
 
@@ -25,9 +45,14 @@ pub fn program() -> PathBuf {
     env::current_exe().unwrap()
 }
 
+/// The command line of the agent, for `--agent-command`.
+pub fn command() -> String {
+    format!("{} {WORD}", program().display())
+}
+
 /// Start and end of every agent, in nanoseconds.
 pub fn read_log(path: &Path) -> Vec<(u128, u128)> {
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = fs::read_to_string(path).unwrap();
     let parse = |line: &str| {
         let (start, end) = line.split_once(' ')?;
         Some((start.parse().ok()?, end.parse().ok()?))
@@ -35,6 +60,6 @@ pub fn read_log(path: &Path) -> Vec<(u128, u128)> {
     text.lines().map(|line| parse(line).unwrap()).collect()
 }
 
-fn now() -> u128 {
+pub fn now() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos()
 }

@@ -13,6 +13,7 @@ mod backlog;
 mod gap;
 mod help;
 mod journal;
+mod load;
 mod measure;
 mod memory;
 mod nights;
@@ -22,9 +23,13 @@ mod refs;
 mod report;
 mod scan;
 mod snapshot;
+mod start;
 
-const ALL: [(&str, fn()); 12] = [
+const ALL: [(&str, fn()); 15] = [
     ("gap", gap::bench),
+    ("growth", gap::growth),
+    ("start", start::bench),
+    ("load", load::bench),
     ("scan", scan::bench),
     ("pipe", pipe::bench),
     ("redact", redact::bench),

@@ -19,7 +19,7 @@ pub fn bench() {
 fn peak(step: &str) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("repo");
-    repository(&root);
+    repository(&root, 10);
     fs::write(root.join("PRD.json"), stories(1)).unwrap();
     let script = folder.path().join("script.toml");
     // The agent waits at its end, so that the driver can be looked at.

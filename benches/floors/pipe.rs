@@ -15,7 +15,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command as AsyncCommand;
 
 use crate::agent;
-use crate::measure::{Times, ralph, repository, stories};
+use crate::measure::{Times, contenders, cpu, ms, ralph, repository, stories};
 use crate::scan::{CHUNK, recordings_once, times};
 
 pub const WORD: &str = "print-recordings";
@@ -33,6 +33,13 @@ pub fn bench() {
     fs::write(&recorded, &events).unwrap();
     let megabytes = (events.len() * times(&events)) as f64 / 1e6;
     let (mut floor, mut chain, mut whole) = (Times::default(), Times::default(), Times::default());
+    for (name, program) in contenders() {
+        let spent = cpu_of_stream(&program, &recorded);
+        println!(
+            "  {name}: {:.0} ms CPU of the driver more than for an agent without output (at most 400)",
+            ms(spent)
+        );
+    }
     for round in 0..ROUNDS {
         floor.push(into_nothing(&recorded));
         let logs = tempfile::tempdir().unwrap();
@@ -98,10 +105,26 @@ fn into_a_log(recorded: &Path, folder: &Path) -> Duration {
     })
 }
 
+/// The driver's CPU for all events, without what a run costs anyway.
+fn cpu_of_stream(program: &Path, recorded: &Path) -> Duration {
+    let of = |command: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("repo");
+        repository(&root, 10);
+        fs::write(root.join("PRD.json"), stories(1)).unwrap();
+        let mut run = Command::new(program);
+        run.current_dir(&root).args(["run", "--quiet", "--once", "--agent-command", command]);
+        cpu::of(&mut run.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    };
+    let command = format!("{} {WORD} {}", agent::program().display(), recorded.display());
+    let spent = Times::of_each(ROUNDS, || of(&command).saturating_sub(of("true")));
+    spent.median()
+}
+
 /// What the journal says that the attempt took, from before its spawn to the proof of its end.
 fn attempt(folder: &Path, recorded: &Path) -> Duration {
     let root = folder.join("repo");
-    repository(&root);
+    repository(&root, 10);
     fs::write(root.join("PRD.json"), stories(1)).unwrap();
     let command = format!("{} {WORD} {}", agent::program().display(), recorded.display());
     let status = ralph(&root)

@@ -15,7 +15,7 @@ const ALL: Keeping = Keeping { count: None, days: None };
 pub fn bench() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("repo");
-    let repo = repository(&root);
+    let repo = repository(&root, 10);
     commit_all(&repo, "first");
     let story = StoryId::try_from("US-001").unwrap();
     let mut made = 0;
@@ -25,7 +25,8 @@ pub fn bench() {
         let base = tree.base().unwrap();
         while made < count {
             made += 1;
-            tree.keep_snapshot(made, &story, made, &base).unwrap();
+            let name = tree.snapshot_name(made).unwrap();
+            tree.keep_snapshot(&name, &story, made, &base).unwrap();
         }
         let prune = |tree: &WorkTree| assert!(tree.prune(ALL, &BTreeSet::new(), 0).is_ok());
         tell(
@@ -37,7 +38,8 @@ pub fn bench() {
             tree.serve("0199a8b0-5c1d-7000-8000-000000000001", "PRD.json");
             prune(&tree);
             made += 1;
-            tree.keep_snapshot(made, &story, made, &base).unwrap();
+            let name = tree.snapshot_name(made).unwrap();
+            tree.keep_snapshot(&name, &story, made, &base).unwrap();
         });
         tell(&format!("{count} refs: open, prune and keep one more"), &start);
         tell("floor: a libgit2 listing of the refs", &Times::of(ROUNDS, || list(&repo)));

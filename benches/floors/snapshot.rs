@@ -19,7 +19,7 @@ const ROUNDS: usize = 15;
 pub fn bench() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("repo");
-    let repo = repository(&root);
+    let repo = repository(&root, 10);
     files(&root, "tracked", FILES);
     commit_all(&repo, "many");
     compare("all committed", &root);
@@ -36,7 +36,8 @@ fn keep(root: &Path, repo: &Repository) {
     let mut number = 0;
     let kept = Times::of(ROUNDS, || {
         number += 1;
-        tree.keep_snapshot(number, &story, number, &base).unwrap();
+        let name = tree.snapshot_name(number).unwrap();
+        tree.keep_snapshot(&name, &story, number, &base).unwrap();
     });
     tell("a known tree kept at a ref", &kept);
     let who = git2::Signature::now("Bench", "bench@example.org").unwrap();

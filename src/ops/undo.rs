@@ -1,13 +1,13 @@
 //! `ralph undo`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::model::{Backlog, Event, LaneId, StoryId, visible_line};
 use crate::state::RunState;
 use crate::store::prd::{Mark, PrdFile, set_mark};
 use crate::store::{Journal, SqliteJournal};
 use crate::ui;
-use crate::workspace::{Closing, UNDONE_TRAILER, UndoRequest, WorkTree};
+use crate::workspace::{Closing, Replacement, UNDONE_TRAILER, UndoRequest, WorkTree};
 
 use super::error::CommandError;
 use super::place::{
@@ -54,8 +54,8 @@ fn take_back(
     if closing.is_undone {
         return Ok(None);
     }
-    let replaced: Vec<(PathBuf, Vec<u8>)> =
-        place.in_tree.iter().map(|path| (path.clone(), text.as_bytes().to_vec())).collect();
+    let replacement = |path| Replacement::new(path, text.as_bytes());
+    let replaced: Vec<_> = place.in_tree.as_deref().map(replacement).into_iter().collect();
     let done = tree.undo(&UndoRequest { closing, replaced: &replaced, message })?;
     Ok(Some((done.commit, done.files)))
 }
@@ -91,7 +91,8 @@ fn record(
         events.push(Event::BaseSet { story: other.clone(), base, lane: LaneId::HOME });
     }
     let run = state.run.as_ref().map_or("", |run| run.run.as_str());
-    Ok(journal.append(run, now(), &events)?)
+    journal.append(run, now(), &events)?;
+    Ok(journal.sync()?)
 }
 
 fn told(story: &StoryId, done: Option<&(String, usize)>, backlog: &Backlog) -> String {

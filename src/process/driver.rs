@@ -8,6 +8,8 @@ use std::os::unix::net::UnixStream as StdStream;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde::{Deserialize, Serialize};
@@ -22,14 +24,18 @@ use super::message::{Input, Order, SupervisorReport};
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: usize = 1024 * 1024;
 
+/// How long a supervisor may take to exit after its last report.
+const LAST_MOMENT: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(1);
+
 /// Starts supervisors: this program with a hidden subcommand. One is kept on standby, so that a
-/// process need not wait for its supervisor to start.
+/// process need not wait for its supervisor to start, and none is waited for until the end.
 #[derive(Clone)]
 pub struct Supervisor {
     program: PathBuf,
     /// Names of programs that it does not end.
     keep: Vec<String>,
-    standby: Arc<StandbySlot>,
+    idle: Arc<Mutex<IdleSupervisors>>,
 }
 
 /// A supervisor that waits for its spec.
@@ -38,19 +44,42 @@ struct Standby {
     control: StdStream,
 }
 
+/// Supervisors without a process. When the run ends, none of them is left.
 #[derive(Default)]
-struct StandbySlot(Mutex<Option<Standby>>);
+struct IdleSupervisors {
+    standby: Option<Standby>,
+    /// They have made their last report and are about to exit.
+    leaving: Vec<Child>,
+}
 
-impl Drop for StandbySlot {
-    /// It has no children, so it can be killed. It is waited for, so that a run leaves no process.
+impl IdleSupervisors {
+    /// Keeps those that have not exited yet.
+    fn reap(&mut self) {
+        self.leaving.retain_mut(|process| matches!(process.try_wait(), Ok(None)));
+    }
+}
+
+impl Drop for IdleSupervisors {
+    /// None of them has children, so they can be killed.
     fn drop(&mut self) {
-        let left = self.0.get_mut().ok().and_then(Option::take);
-        let Some(Standby { mut process, .. }) = left else { return };
-        let pid = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        if process.start_kill().is_ok() && pid.is_some() {
-            let _ = waitpid(pid, WaitOptions::empty());
+        let deadline = Instant::now() + LAST_MOMENT;
+        self.reap();
+        while !self.leaving.is_empty() && Instant::now() < deadline {
+            thread::sleep(POLL);
+            self.reap();
+        }
+        let standby = self.standby.take().map(|standby| standby.process);
+        for mut process in self.leaving.drain(..).chain(standby) {
+            let pid = pid_of(&process);
+            if process.start_kill().is_ok() && pid.is_some() {
+                let _ = waitpid(pid, WaitOptions::empty());
+            }
         }
     }
+}
+
+fn pid_of(process: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(process.id()?).ok()?)
 }
 
 /// A process to start.
@@ -75,6 +104,7 @@ pub struct Running {
     pub stderr: ChildStderr,
     pub control: Control,
     supervisor: Child,
+    idle: Arc<Mutex<IdleSupervisors>>,
 }
 
 /// The agent itself. On Linux a pidfd makes sure that its pid is not reused.
@@ -113,13 +143,14 @@ pub struct Control {
 
 impl Supervisor {
     pub fn new(program: PathBuf, keep: Vec<String>) -> Self {
-        Self { program, keep, standby: Arc::default() }
+        Self { program, keep, idle: Arc::default() }
     }
 
     /// Prepares one for the next process. If that fails, it is started on demand.
     pub fn prepare(&self) {
-        if let Ok(mut standby) = self.standby.0.lock() {
-            *standby = standby.take().or_else(|| self.start().ok());
+        if let Ok(mut idle) = self.idle.lock() {
+            idle.reap();
+            idle.standby = idle.standby.take().or_else(|| self.start().ok());
         }
     }
 
@@ -135,9 +166,9 @@ impl Supervisor {
 
     /// The one on standby, unless an agent killed or stopped it.
     fn take_standby(&self) -> Option<Standby> {
-        let mut standby = self.standby.0.lock().ok()?.take()?;
+        let mut standby = self.idle.lock().ok()?.standby.take()?;
         let is_alive = matches!(standby.process.try_wait(), Ok(None));
-        let pid = i32::try_from(standby.process.id()?).ok().and_then(Pid::from_raw)?;
+        let pid = pid_of(&standby.process)?;
         (is_alive && kill_process(pid, Signal::CONT).is_ok()).then_some(standby)
     }
 
@@ -160,7 +191,7 @@ impl Supervisor {
         let (reports, orders) = UnixStream::from_std(ours)?.into_split();
         let reports = BufReader::new(reports).lines();
         let control = Control { orders, reports };
-        Ok(Running { stdout, stderr, control, supervisor })
+        Ok(Running { stdout, stderr, control, supervisor, idle: Arc::clone(&self.idle) })
     }
 }
 
@@ -176,8 +207,7 @@ fn enlarge(_pipe: &ChildStdout) {}
 impl Running {
     /// Resumes the supervisor first, because an agent may have stopped it.
     pub async fn order(&mut self, order: Order) {
-        let pid = self.supervisor.id().and_then(|id| i32::try_from(id).ok());
-        if let Some(pid) = pid.and_then(Pid::from_raw) {
+        if let Some(pid) = pid_of(&self.supervisor) {
             let _ = kill_process(pid, Signal::CONT);
         }
         self.control.tell(&order).await;
@@ -192,9 +222,11 @@ impl Running {
         self.control.tell(&Input::Close).await;
     }
 
-    /// Waits for the supervisor's exit, after its last report.
-    pub async fn supervisor_ended(&mut self) {
-        let _ = self.supervisor.wait().await;
+    /// After the supervisor's last report.
+    pub fn retire(self) {
+        if let Ok(mut idle) = self.idle.lock() {
+            idle.leaving.push(self.supervisor);
+        }
     }
 }
 

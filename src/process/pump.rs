@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use super::driver::{Leader, Running};
 use super::message::{Order, ProcessExit, SupervisorReport};
@@ -17,8 +17,6 @@ const ERROR_CHUNK: usize = 8 * 1024;
 const DRAIN: Duration = Duration::from_millis(300);
 /// A little more than the supervisor's own limits: then it is lost.
 const END_PATIENCE: Duration = Duration::from_secs(20);
-/// How long a supervisor may take to exit after its last report.
-const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 /// How a process and everything below it ended.
 #[derive(Debug, Default)]
@@ -198,9 +196,11 @@ impl Pump {
         self.end.exit.is_some() || self.end.not_started.is_some()
     }
 
-    /// Waits briefly for the supervisor, which exits after its last report.
-    pub async fn finish(mut self) -> SupervisedEnd {
-        let _ = timeout(LAST_MOMENT, self.running.supervisor_ended()).await;
+    /// A supervisor that was lost is dropped: when its socket closes, it kills everything below.
+    pub fn finish(self) -> SupervisedEnd {
+        if self.end.survivors.is_some() {
+            self.running.retire();
+        }
         self.end
     }
 }

@@ -1,5 +1,6 @@
 //! The backlog file during a run, which humans and agents may edit at any time.
 
+use std::fs::Metadata;
 use std::sync::Arc;
 
 use crate::model::{Backlog, StoryId};
@@ -111,14 +112,15 @@ impl BacklogFile {
     }
 
     /// Called while an agent runs, to make closing its story faster.
-    pub fn prepare(&mut self, story: &StoryId, mark: Mark) -> Result<(), EditError> {
+    pub fn prepare(&mut self, story: &StoryId, mark: Mark) -> Result<&str, EditError> {
         self.file.prepare((self.position(story)?, story), mark)
     }
 
-    pub fn write(&mut self, marked: MarkedText) -> Result<(), RunnerError> {
-        self.file.write(marked)?;
+    /// What the file system says of the new file, if that tells it from any later version.
+    pub fn write(&mut self, marked: MarkedText) -> Result<Option<Metadata>, RunnerError> {
+        let written = self.file.write(marked)?;
         self.take_up_marks();
-        Ok(())
+        Ok(written)
     }
 
     /// Sets all marks in the file to the known ones; returns the stories that differed.

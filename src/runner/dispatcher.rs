@@ -75,10 +75,11 @@ impl<E: Effects> Dispatcher<E> {
                 self.take_signal(signal);
             }
             let wait = match self.start_what_is_due()? {
-                Turn::End(ending) => return Ok(ending),
+                Turn::End(ending) => return self.log.sync().map(|()| ending),
                 Turn::Decide => continue,
                 Turn::Wait(wait) => wait,
             };
+            self.log.sync()?;
             self.tell_wait(wait.as_ref());
             let most = wait.map(|wait| self.until(&wait));
             let happened = self.effects.next(&mut self.log, most).await;
@@ -115,6 +116,10 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     fn start(&mut self, action: Action) -> Result<Turn, RunnerError> {
+        // These two wait by themselves, after everything that can be prepared before.
+        if !matches!(action, Action::Attempt { .. } | Action::Integrate { .. }) {
+            self.log.sync()?;
+        }
         match action {
             Action::Wait(wait) => return Ok(Turn::Wait(wait)),
             Action::Stop(reason) => {

@@ -1,4 +1,8 @@
 //! Records events: to the journal, then the state, then the display.
+//!
+//! A recorded event survives a kill at once and a power cut after `sync`. Whatever acts on the world
+//! outside (an agent, a gate, the branch, the work tree) is preceded by a sync; what only prepares it
+//! is not, so that the disk works at the same time.
 
 use std::sync::Arc;
 
@@ -61,6 +65,11 @@ impl RunLog {
             self.reporter.on_event(&recorded, View { backlog, state: &self.state });
         }
         Ok(())
+    }
+
+    /// Waits until everything recorded is on the disk.
+    pub fn sync(&self) -> Result<(), RunnerError> {
+        Ok(self.journal.sync()?)
     }
 
     pub fn notice(&mut self, notice: Notice) {

@@ -27,7 +27,7 @@ pub use error::StoreError;
 pub use lease::Lease;
 pub use sqlite::answers::Answers;
 pub use sqlite::costs::{AttemptCosts, Costs};
-pub use sqlite::journal::{Journal, OpenRun, SqliteJournal, Ticket};
+pub use sqlite::journal::{Journal, OpenRun, SqliteJournal};
 pub use sqlite::requests::{PendingRequest, Requests};
 pub use sqlite::user_costs::{UserCosts, state_folder, user_spent_since};
 

@@ -51,19 +51,21 @@ impl WorkTree {
     }
 
     /// The file as git would store it: with its line endings, and with the mode that is known.
+    /// `stored`: the bytes, if they are in the repository already.
     pub(super) fn stored(
         &self,
-        known: Option<u32>,
+        mode: Option<u32>,
         path: &Path,
         bytes: &[u8],
+        stored: Option<Oid>,
     ) -> Result<TreeEntry, GitError> {
         self.require_plain(path)?;
-        let id = if is_stored_as_it_is(bytes) {
-            self.repo.blob(bytes).doing(WRITE_CONTENT)?
-        } else {
-            self.stored_with_filters(path, bytes)?
+        let id = match stored {
+            Some(id) => id,
+            None if is_stored_as_it_is(bytes) => self.repo.blob(bytes).doing(WRITE_CONTENT)?,
+            None => self.stored_with_filters(path, bytes)?,
         };
-        let mode = known.filter(|mode| mode & 0o170_000 == 0o100_000).unwrap_or(PLAIN_FILE);
+        let mode = mode.filter(|mode| mode & 0o170_000 == 0o100_000).unwrap_or(PLAIN_FILE);
         Ok(TreeEntry { id, mode })
     }
 
@@ -76,6 +78,6 @@ impl WorkTree {
 
 /// Git's own filters change line endings and `$Id$`, nothing else. Going past
 /// them saves two files.
-fn is_stored_as_it_is(bytes: &[u8]) -> bool {
+pub(super) fn is_stored_as_it_is(bytes: &[u8]) -> bool {
     memchr::memchr(b'\r', bytes).is_none() && memchr::memmem::find(bytes, b"$Id").is_none()
 }

@@ -1,11 +1,13 @@
 //! The only code that moves the run's branch.
 //!
-//! A story's contribution becomes one commit on top of the branch. In the work tree where it was
-//! made the files are there already; anywhere else they follow. Index and files change before the
-//! branch does: should that fail, changes are staged and nothing is lost.
+//! A story's contribution becomes one commit on top of the branch, in two steps. `prepare_commit` makes
+//! the commit, which no branch has yet. `land` changes index and files, then moves the branch: if that
+//! fails, changes are staged and nothing is lost. In the work tree where the contribution was made the
+//! files are there already; anywhere else they follow.
 
+use std::fs::Metadata;
+use std::iter;
 use std::path::{Path, PathBuf};
-use std::{fs, io, iter};
 
 use git2::{ErrorCode, Index, Oid};
 
@@ -13,34 +15,36 @@ use crate::model::Base;
 
 use super::WorkTree;
 use super::branch::{Tip, short, tip};
-use super::collect::CollectRequest;
-use super::error::{Doing, GitError, file_error};
+use super::commit::is_stored_as_it_is;
+use super::error::{Doing, GitError};
 use super::index::{Staged, statted, unstatted};
 use super::locks::patiently;
 use super::merge::{ThreeWay, with_changes};
-use super::staging::{Contribution, LeftOut, Staging};
+use super::staging::{Contribution, LeftOut};
 use super::tree::{Edit, TreeChange, TreeEntry, bytes_of, edited, entry_at};
 
-#[derive(Default)]
-pub struct IntegrateRequest<'a> {
-    /// Files, relative to the root, with the bytes that they are to have: the backlog.
-    pub replaced: &'a [(PathBuf, Vec<u8>)],
-    /// Writes them to disk, once nothing can be refused any more. None: the caller writes them
-    /// afterwards, and the next scan has to read them.
-    pub write: Option<&'a dyn Fn() -> io::Result<()>>,
-    pub message: &'a str,
+/// A file that the commit has with these bytes, whatever is on disk: the backlog with its mark.
+pub struct Replacement<'a> {
+    /// Relative to the root.
+    pub path: &'a Path,
+    pub bytes: &'a [u8],
+    /// The same bytes, if they were stored ahead.
+    pub stored: Option<StoredBlob>,
 }
 
-/// Both steps in one, for work that was done in the work tree of the branch itself.
-#[derive(Default)]
-pub struct CommitRequest<'a> {
-    /// None: only the replaced files.
-    pub base: Option<&'a Base>,
-    pub must_change: bool,
-    pub replaced: &'a [(PathBuf, Vec<u8>)],
-    pub staging: Option<Staging<'a>>,
-    pub as_it_is: bool,
-    pub message: &'a str,
+/// Content that is in the repository already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredBlob(Oid);
+
+/// A commit that no branch has yet.
+pub struct ReadyCommit {
+    commit: Oid,
+    tree: Oid,
+    landing: Landing,
+    replaced: Vec<(PathBuf, TreeEntry)>,
+    subject: String,
+    left_out: Vec<LeftOut>,
+    next_base: Option<Base>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,12 +57,12 @@ pub struct Committed {
     pub next_base: Option<Base>,
 }
 
-/// A commit on its way to the branch.
+/// How a commit gets onto the branch.
 pub(super) struct Landing {
     /// Where the branch is now.
     pub from: Option<Oid>,
     pub parent: Option<Oid>,
-    /// What the commit changes, beside the replaced files.
+    /// What the commit changes, besides the replaced files.
     pub edits: Vec<(PathBuf, Option<TreeEntry>)>,
     /// What changes in the index.
     pub staged: Vec<Staged>,
@@ -66,6 +70,12 @@ pub(super) struct Landing {
     pub files: Vec<TreeChange>,
     /// For the reflog.
     pub action: &'static str,
+}
+
+impl<'a> Replacement<'a> {
+    pub fn new(path: &'a Path, bytes: &'a [u8]) -> Self {
+        Self { path, bytes, stored: None }
+    }
 }
 
 impl Landing {
@@ -82,46 +92,80 @@ impl Landing {
 }
 
 impl WorkTree {
-    pub fn commit(&self, request: &CommitRequest<'_>) -> Result<Committed, GitError> {
-        let CommitRequest { base, must_change, replaced, staging, as_it_is, message } = *request;
-        let except: Vec<PathBuf> = replaced.iter().map(|(path, _)| path.clone()).collect();
-        let all = match base {
-            Some(base) => self.collect(&CollectRequest {
-                base,
-                must_change,
-                except: &except,
-                staging,
-                as_it_is,
-            })?,
-            None => self.collect_nothing()?,
-        };
-        self.integrate(all, &IntegrateRequest { replaced, write: None, message })
-    }
-
     /// Makes one commit of the contribution and the replaced files on top of the branch, even if
     /// that is nothing.
-    pub fn integrate(
+    pub fn prepare_commit(
         &self,
         mut all: Contribution,
-        request: &IntegrateRequest<'_>,
-    ) -> Result<Committed, GitError> {
+        replaced: &[Replacement<'_>],
+        message: &str,
+    ) -> Result<ReadyCommit, GitError> {
         let is_here = all.root == self.root;
         // Where the work was collected, the index was just looked at.
         let index = if is_here { self.fresh_index()? } else { self.settled_index()? };
-        let replaced = self.replacements(&index, &all, request.replaced)?;
+        let entries = self.replacements(&index, &all, replaced)?;
         let left_out = std::mem::take(&mut all.left_out);
         let work_tree = all.work_tree.filter(|_| is_here);
-        let landing = if is_here { self.in_place(all)? } else { self.onto_tip(&all, request)? };
-        let commit = self.land(landing, &replaced, request)?.to_string();
-        let next_base = match work_tree {
-            Some(now) => {
-                let tree = self.repo.find_tree(now).doing("read the snapshot")?;
-                let tree = edited(&self.repo, Some(&tree), &as_edits(&replaced))?.to_string();
-                Some(Base { commit: Some(commit.clone()), tree })
-            }
-            None => None,
-        };
-        Ok(Committed { commit, left_out, next_base })
+        let landing = if is_here { self.in_place(all)? } else { self.onto_tip(&all, replaced)? };
+        let mut ready = self.ready(landing, entries, message)?;
+        ready.left_out = left_out;
+        if let Some(now) = work_tree {
+            let tree = self.repo.find_tree(now).doing("read the snapshot")?;
+            let tree = edited(&self.repo, Some(&tree), &as_edits(&ready.replaced))?.to_string();
+            ready.next_base = Some(Base { commit: Some(ready.commit.to_string()), tree });
+        }
+        Ok(ready)
+    }
+
+    pub(super) fn ready(
+        &self,
+        landing: Landing,
+        replaced: Vec<(PathBuf, TreeEntry)>,
+        message: &str,
+    ) -> Result<ReadyCommit, GitError> {
+        let before = self.tree_at(landing.parent)?;
+        let edits = landing.edits.iter().map(|(path, entry)| (bytes_of(path), *entry));
+        let edits: Vec<Edit<'_>> = edits.chain(as_edits(&replaced)).collect();
+        let tree = edited(&self.repo, before.as_ref(), &edits)?;
+        let found = self.repo.find_tree(tree).doing("read a tree")?;
+        let parent = landing.parent.map(|id| self.repo.find_commit(id)).transpose();
+        let parent = parent.doing("read the branch's commit")?;
+        let commit = self.commit_for_branch(&found, parent.as_slice(), message)?;
+        let subject = message.lines().next().unwrap_or_default().to_owned();
+        let left_out = Vec::new();
+        Ok(ReadyCommit { commit, tree, landing, replaced, subject, left_out, next_base: None })
+    }
+
+    /// Moves the branch to the commit. `written`: a replaced file that has its new bytes on disk, so
+    /// that the next scan need not read it.
+    pub fn land(
+        &self,
+        ready: ReadyCommit,
+        written: Option<(&Path, &Metadata)>,
+    ) -> Result<Committed, GitError> {
+        let ReadyCommit { commit, tree, landing, replaced, subject, left_out, next_base } = ready;
+        let Landing { from, mut staged, files, action, .. } = landing;
+        for (path, entry) in replaced {
+            let entry = unstatted(&path, entry);
+            let entry = match written {
+                Some((known, found)) if known == path => statted(entry, found),
+                _ => entry,
+            };
+            staged.push((path, Some(entry)));
+        }
+        self.update_index(&staged)?;
+        self.write_files(&self.repo.find_tree(tree).doing("read a tree")?, &files)?;
+        self.move_branch(from, Some(commit), &format!("{action}: {subject}"))?;
+        Ok(Committed { commit: commit.to_string(), left_out, next_base })
+    }
+
+    fn has_object(&self, id: Oid) -> bool {
+        self.repo.odb().is_ok_and(|objects| objects.exists(id))
+    }
+
+    /// Stores a file's next content while there is time; None if git would change it on the way.
+    pub fn store_ahead(&self, bytes: &[u8]) -> Option<StoredBlob> {
+        is_stored_as_it_is(bytes).then(|| self.repo.blob(bytes).ok().map(StoredBlob))?
     }
 
     /// The work was done here, on what HEAD has.
@@ -152,7 +196,7 @@ impl WorkTree {
     fn onto_tip(
         &self,
         all: &Contribution,
-        request: &IntegrateRequest<'_>,
+        replaced: &[Replacement<'_>],
     ) -> Result<Landing, GitError> {
         let from = self.branch_commit(&tip(&self.repo)?)?;
         let (Some(on), Some(ours)) = (from, self.tree_at(from)?) else {
@@ -161,7 +205,7 @@ impl WorkTree {
         let base = self.tree_or_empty(all.began)?;
         let done: Vec<TreeChange> = all.paths.iter().map(as_change).collect();
         let theirs = with_changes(&self.repo, &self.tree_or_empty(all.on)?, &done)?;
-        let except: Vec<PathBuf> = request.replaced.iter().map(|(path, _)| path.clone()).collect();
+        let except: Vec<PathBuf> = replaced.iter().map(|one| one.path.to_owned()).collect();
         let sides = ThreeWay { base: &base, ours: &ours, theirs: &theirs, prefers_theirs: false };
         let changes = sides.merge(&self.repo, &except)?.map_err(GitError::Conflicts)?;
         self.require_unedited(&changes)?;
@@ -184,54 +228,18 @@ impl WorkTree {
         self.require_writable(changes)
     }
 
-    pub(super) fn land(
-        &self,
-        landing: Landing,
-        replaced: &[(PathBuf, TreeEntry)],
-        request: &IntegrateRequest<'_>,
-    ) -> Result<Oid, GitError> {
-        let Landing { from, parent, edits, mut staged, files, action } = landing;
-        let before = self.tree_at(parent)?;
-        let mut all: Vec<Edit<'_>> = edits.iter().map(|(path, e)| (bytes_of(path), *e)).collect();
-        all.extend(as_edits(replaced));
-        let tree = edited(&self.repo, before.as_ref(), &all)?;
-        let tree = self.repo.find_tree(tree).doing("read a tree")?;
-        let parent = parent.map(|id| self.repo.find_commit(id)).transpose();
-        let parent = parent.doing("read the branch's commit")?;
-        let commit = self.commit_for_branch(&tree, parent.as_slice(), request.message)?;
-        if let Some(write) = request.write {
-            write().map_err(file_error("write the backlog in", &self.root))?;
-        }
-        for ((path, entry), (_, bytes)) in replaced.iter().zip(request.replaced) {
-            let found = request.write.and_then(|_| fs::symlink_metadata(self.root.join(path)).ok());
-            let found =
-                found.filter(|f| f.is_file() && usize::try_from(f.len()) == Ok(bytes.len()));
-            let entry = unstatted(path, *entry);
-            staged.push((
-                path.clone(),
-                Some(match found {
-                    Some(found) => statted(entry, &found),
-                    None => entry,
-                }),
-            ));
-        }
-        self.update_index(&staged)?;
-        self.write_files(&tree, &files)?;
-        let subject = request.message.lines().next().unwrap_or_default();
-        self.move_branch(from, Some(commit), &format!("{action}: {subject}"))?;
-        Ok(commit)
-    }
-
     pub(super) fn replacements(
         &self,
         index: &Index,
         all: &Contribution,
-        replaced: &[(PathBuf, Vec<u8>)],
+        replaced: &[Replacement<'_>],
     ) -> Result<Vec<(PathBuf, TreeEntry)>, GitError> {
-        let entry = |(path, bytes): &(PathBuf, Vec<u8>)| {
-            let scanned = all.excluded.get(path).and_then(Option::as_ref).map(|entry| entry.mode);
-            let mode = scanned.or_else(|| index.get_path(path, 0).map(|entry| entry.mode));
-            Ok((path.clone(), self.stored(mode, path, bytes)?))
+        let entry = |one: &Replacement<'_>| {
+            let scanned = all.excluded.get(one.path).and_then(Option::as_ref).map(|e| e.mode);
+            let mode = scanned.or_else(|| index.get_path(one.path, 0).map(|entry| entry.mode));
+            // An agent's `git gc` may have deleted what nothing referred to.
+            let known = one.stored.map(|StoredBlob(id)| id).filter(|id| self.has_object(*id));
+            Ok((one.path.to_owned(), self.stored(mode, one.path, one.bytes, known)?))
         };
         replaced.iter().map(entry).collect()
     }

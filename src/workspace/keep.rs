@@ -41,20 +41,30 @@ impl WorkTree {
         self.service = Some(ServedRun { run: run.to_owned(), backlog: visible_line(backlog) });
     }
 
-    /// Keeps what the tree was right before an attempt. `n` is where to look for a free name.
+    /// The ref for a snapshot before the run's attempt `n`, or for the next number that is free.
+    pub fn snapshot_name(&self, mut n: u32) -> Result<String, GitError> {
+        let run = self.service.as_ref().map_or("none", |service| service.run.as_str());
+        loop {
+            let name = format!("refs/ralph/snapshots/{run}/{n}");
+            if self.is_free(&name)? {
+                return Ok(name);
+            }
+            n = n.saturating_add(1);
+        }
+    }
+
+    /// Keeps what the tree was right before an attempt.
     pub fn keep_snapshot(
         &self,
-        n: u32,
+        name: &str,
         story: &StoryId,
         iteration: u32,
         before: &Base,
     ) -> Result<SnapshotRef, GitError> {
-        let run = self.service.as_ref().map_or("none", |service| service.run.as_str());
-        let folder = format!("refs/ralph/snapshots/{run}");
         let text = format!("ralph: the work tree before {story}, iteration {iteration}");
         let (story, iteration) = (Some(story), Some(iteration));
         let note = SnapshotNote { kind: SnapshotKind::Snapshot, text: &text, story, iteration };
-        self.under_free_name(&folder, n, |name| self.keep_base(before, &note, |_| name.to_owned()))
+        self.keep_base(before, &note, |_| name.to_owned())
     }
 
     /// Keeps the work tree as it is now.
@@ -83,12 +93,19 @@ impl WorkTree {
     ) -> Result<SnapshotRef, GitError> {
         loop {
             let name = format!("{folder}/{n}");
-            let taken = if_found(self.repo.refname_to_id(&name)).doing("look for kept work")?;
-            match taken.map_or_else(|| keep(&name), |_| Err(GitError::AlreadyKept(name.clone()))) {
+            let kept =
+                if self.is_free(&name)? { keep(&name) } else { Err(GitError::AlreadyKept(name)) };
+            match kept {
                 Err(GitError::AlreadyKept(_)) => n = n.saturating_add(1),
                 kept => return kept,
             }
         }
+    }
+
+    /// A killed process may have left a lock that cannot be proven to be its own.
+    fn is_free(&self, name: &str) -> Result<bool, GitError> {
+        let taken = if_found(self.repo.refname_to_id(name)).doing("look for a snapshot")?;
+        Ok(taken.is_none() && !self.ref_lock(name).exists())
     }
 
     /// The last parent is what the state is compared with.
@@ -101,7 +118,6 @@ impl WorkTree {
     ) -> Result<SnapshotRef, GitError> {
         let (number, commit) = self.numbered(tree, parents, note)?;
         let reference = name(number);
-        // A killed process may have left a lock that cannot be proven to be its own.
         let made = self.noting(&[&self.ref_lock(&reference)], || {
             let made = self.repo.reference(&reference, commit, false, "ralph");
             made.map(drop).doing("keep the work tree at a ref")

@@ -52,7 +52,7 @@ pub use collect::CollectRequest;
 pub use diff::{Altered, DiffStat, hash};
 pub use error::GitError;
 pub use guard::{GitSetup as Setup, GitSetup, Guard, GuardPart, GuardedAttempt, Losses, Stash};
-pub use integrate::{CommitRequest, Committed, IntegrateRequest};
+pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob};
 pub use kept::{SnapshotKind as Kind, SnapshotKind, SnapshotRef as Kept, SnapshotRef};
 pub use open::init_scratch;
 pub use preflight::{FileLocation as Place, FileLocation, Surroundings, Uncommitted};

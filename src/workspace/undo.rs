@@ -8,7 +8,7 @@ use super::WorkTree;
 use super::branch::tip;
 use super::closing::ClosedStory;
 use super::error::GitError;
-use super::integrate::{IntegrateRequest, Landing};
+use super::integrate::{Landing, Replacement};
 use super::merge::ThreeWay;
 use super::staging::Contribution;
 use super::tree::TreeChange;
@@ -16,7 +16,7 @@ use super::tree::TreeChange;
 pub struct UndoRequest<'a> {
     pub closing: &'a ClosedStory,
     /// The backlog, relative to the root, with the bytes that it will have on disk.
-    pub replaced: &'a [(PathBuf, Vec<u8>)],
+    pub replaced: &'a [Replacement<'a>],
     pub message: &'a str,
 }
 
@@ -37,7 +37,7 @@ impl WorkTree {
         let (Some(on), Some(ours)) = (head.commit, self.tree_at(head.commit)?) else {
             return Err(GitError::NothingToUndo);
         };
-        let except: Vec<PathBuf> = request.replaced.iter().map(|(path, _)| path.clone()).collect();
+        let except: Vec<PathBuf> = request.replaced.iter().map(|one| one.path.to_owned()).collect();
         let changes = self.without_story(request.closing, &ours, &except)?;
         self.require_unedited(&changes)?;
         let files = changes.len();
@@ -46,10 +46,8 @@ impl WorkTree {
             ..Landing::of_changes(on, changes, "revert")
         };
         let replaced = self.replacements(&index, &Contribution::default(), request.replaced)?;
-        let (replaced_bytes, message) = (request.replaced, request.message);
-        let how = IntegrateRequest { replaced: replaced_bytes, write: None, message };
-        let commit = self.land(landing, &replaced, &how)?;
-        Ok(Undone { commit: commit.to_string(), files })
+        let commit = self.land(self.ready(landing, replaced, request.message)?, None)?.commit;
+        Ok(Undone { commit, files })
     }
 
     fn without_story(

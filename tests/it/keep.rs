@@ -8,15 +8,18 @@ use crate::support::{Daemon, Prd, World};
 /// The system cuts names after 15 characters.
 const NAMES: [&str; 2] = ["short-daemon", "a-daemon-with-a-very-long-name"];
 
-/// A daemon with a child of its own, and a process that is nobody's daemon.
+/// A daemon, and a process that is none. The agent continues when the daemon has its name: a process
+/// that was only just started still has its parent's.
 fn script(daemon: &Daemon<'_>, end: &str) -> String {
     format!(
         "[default]\nsteps = [{{ write = \"work.txt\", text = \"work\" }},\n\
            {{ grandchild = \"double-fork\", command = \"{}\", pid_file = \"../daemon\" }},\n\
            {{ grandchild = \"setsid\", command = \"exec sleep 1000\", pid_file = \"../other\" }},\n\
-           {{ run = \"until [ -s ../daemon ] && [ -s ../other ]; do sleep 0.01; done; echo y > ../here\" }},\n\
+           {{ run = \"until [ -s ../daemon ] && [ -s ../other ] && \
+           grep -q '^{}' /proc/$(cat ../daemon)/cmdline; do sleep 0.01; done; echo y > ../here\" }},\n\
            {end}]\n",
-        daemon.command()
+        daemon.command(),
+        daemon.program().display(),
     )
 }
 

@@ -1,7 +1,7 @@
 //! Programs that a test itself runs beside the run.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use super::World;
@@ -21,6 +21,10 @@ impl<'a> Daemon<'a> {
         let program = world.home().join(name);
         fs::copy(sleep, &program).unwrap();
         Self { world, program, name: name.to_owned() }
+    }
+
+    pub fn program(&self) -> &Path {
+        &self.program
     }
 
     pub fn command(&self) -> String {

@@ -72,7 +72,7 @@ enum Input {
 impl AttemptTask {
     pub async fn run(mut self) -> Happened {
         self.listen().await;
-        let exited = self.pump.finish().await;
+        let exited = self.pump.finish();
         let mut rest = Rest::default();
         rest.take(&mut self.clean_output, &mut self.clean_errors, &mut self.reader);
         self.transcript.errors(rest.errors).await;

@@ -119,7 +119,7 @@ impl GatesTask {
         }
         self.hear(&mut output, None, &mut tail);
         self.hear(&mut errors, None, &mut tail);
-        let end = pump.finish().await;
+        let end = pump.finish();
         match &end.survivors {
             Some(survivors) if survivors.is_empty() => Ok(Tried { end, timed_out, stopped, tail }),
             Some(survivors) => Err(RunnerError::GateSurvivors(survivors.clone())),

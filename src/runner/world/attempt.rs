@@ -140,10 +140,8 @@ impl World {
         let iteration = log.state.attempts.next_iteration();
         self.with_scratchpad(log, |dir| dir.bring_scratchpad_back(id));
         let prompt = joined(&self.layers(log, &story, &base, &before));
-        let files = self.env.ralph_dir.iteration(&log.run, iteration, id)?;
-        files.write_prompt(&prompt)?;
-        let snapshot = self.keep_snapshot(log, id, iteration, &before)?;
         let known = log.state.story(id);
+        let snapshot = self.env.tree.snapshot_name(log.state.attempts.started + 1)?;
         let start = AttemptStarted {
             attempt: (self.env.new_id)(),
             iteration,
@@ -155,7 +153,7 @@ impl World {
             base,
             criteria: Some(story.criteria.clone()),
             before: Some(before.clone()),
-            snapshot: Some(snapshot),
+            snapshot: Some(snapshot.clone()),
             guided: known.is_some_and(|known| !known.guidance.is_empty()),
             why: known.map(|known| known.why).unwrap_or_default(),
             allowance,
@@ -165,12 +163,24 @@ impl World {
         let guarded = self.guarded(log, &start)?;
         let prompt_file = self.config.instructions_file.as_deref();
         let guard = Guard::arm(&self.env.tree, guarded, prompt_file)?;
+        // What follows takes as long as the disk needs for the event.
         self.record(log, Event::AttemptStarted(Box::new(start.clone())))?;
+        self.env.tree.keep_snapshot(&snapshot, id, iteration, &before)?;
+        let files = self.env.ralph_dir.iteration(&log.run, iteration, id)?;
+        files.write_prompt(&prompt)?;
+        log.sync()?;
         let held = Held { before, guard, stories, story };
         self.spawn(log, &start, launch, (&files, &prompt), held)?;
-        // While the agent works, so that closing the story has less to do. It may never be needed.
-        let _ = self.env.backlog.prepare(id, Mark::Passes(true));
+        self.prepare_close(id);
         Ok(())
+    }
+
+    /// While the agent works, so that closing the story has less to do. It may never be needed, so
+    /// a failure is ignored.
+    fn prepare_close(&mut self, id: &StoryId) {
+        let text = self.env.backlog.prepare(id, Mark::Passes(true)).ok();
+        let text = text.filter(|_| self.config.backlog_in_tree.is_some());
+        self.stored_ahead = text.and_then(|text| self.env.tree.store_ahead(text.as_bytes()));
     }
 
     /// The story's base; it begins now if it has no work in a lane.
@@ -188,18 +198,6 @@ impl World {
             Some(base) => Ok(base),
             None => Ok(self.env.tree.base()?),
         }
-    }
-
-    /// Stores the tree before the attempt at a ref.
-    fn keep_snapshot(
-        &self,
-        log: &RunLog,
-        story: &StoryId,
-        iteration: u32,
-        before: &Base,
-    ) -> Result<String, RunnerError> {
-        let number = log.state.attempts.started + 1;
-        Ok(self.env.tree.keep_snapshot(number, story, iteration, before)?.reference)
     }
 
     fn spawn(

@@ -1,6 +1,5 @@
 //! Integration: a story's work and its mark become one commit on the branch.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{Base, EvidenceItem, LaneId, Story, StoryId, first_few, visible_line};
@@ -9,8 +8,11 @@ use crate::runner::effects::Integration;
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
 use crate::state::{Acceptance, Stage};
-use crate::store::prd::Mark;
-use crate::workspace::{BASE_TRAILER, CommitRequest, GitError, LeftOut, Staging, WhyLeftOut};
+use crate::store::prd::{Mark, MarkedText};
+use crate::workspace::{
+    BASE_TRAILER, CollectRequest, Committed, GitError, LeftOut, ReadyCommit, Replacement, Staging,
+    WhyLeftOut,
+};
 
 use super::World;
 
@@ -34,25 +36,42 @@ impl World {
         }
         let text = self.env.backlog.marked(id, Mark::Passes(true))?;
         let trailers = self.trailers(log, id);
-        let commit = match self.commit_from_before(log, &trailers, id)? {
-            Some(commit) => commit,
-            None => match self.commit_story(log, &story, text.text(), trailers) {
-                Err(RunnerError::Git(GitError::NothingChanged)) => {
-                    return Ok(Integration::NothingChanged);
-                }
-                Err(RunnerError::Git(error)) if error.is_about_content() => {
-                    let beyond_agent = error.is_beyond_the_agent();
-                    return Ok(Integration::Unfit { error: error.to_string(), beyond_agent });
-                }
-                Err(RunnerError::Git(error)) if error.is_the_agents_doing() => {
-                    return Ok(Integration::Refused { error: error.to_string() });
-                }
-                commit => commit?,
-            },
+        let closed = match self.commit_from_before(log, &trailers, id)? {
+            Some(commit) => self.env.backlog.write(text).map(|_| commit),
+            None => self.commit_story(log, &story, text, trailers),
         };
-        self.env.backlog.write(text)?;
+        let commit = match closed {
+            Err(RunnerError::Git(GitError::NothingChanged)) => {
+                return Ok(Integration::NothingChanged);
+            }
+            Err(RunnerError::Git(error)) if error.is_about_content() => {
+                let beyond_agent = error.is_beyond_the_agent();
+                return Ok(Integration::Unfit { error: error.to_string(), beyond_agent });
+            }
+            Err(RunnerError::Git(error)) if error.is_the_agents_doing() => {
+                return Ok(Integration::Refused { error: error.to_string() });
+            }
+            commit => commit?,
+        };
         self.with_scratchpad(log, |dir| dir.archive_scratchpad(id));
         Ok(Integration::Done { commit })
+    }
+
+    /// Writes the backlog and moves the branch, once the plan to do so is safe.
+    fn land(
+        &mut self,
+        log: &mut RunLog,
+        ready: ReadyCommit,
+        text: MarkedText,
+    ) -> Result<Committed, RunnerError> {
+        log.sync()?;
+        let written = self.env.backlog.write(text)?;
+        let backlog = self.config.backlog_in_tree.as_deref();
+        let landed = self.env.tree.land(ready, backlog.zip(written.as_ref()));
+        if landed.is_err() {
+            self.put_back_marks(log)?;
+        }
+        Ok(landed?)
     }
 
     /// The work of a claim that the human accepted later may be shelved.
@@ -72,62 +91,59 @@ impl World {
         id: &StoryId,
     ) -> Result<Option<String>, RunnerError> {
         let text = self.env.backlog.marked(id, Mark::Skipped(true))?;
-        let replaced = self.backlog_for_commit(text.text());
         let trailers = self.trailers(log, id);
         let before = self.commit_from_before(log, &trailers, id)?;
-        let commit = if replaced.is_empty() || before.is_some() {
-            before
-        } else {
-            let message = message(&format!("{id}: skipped"), &trailers);
-            let request = CommitRequest {
-                replaced: &replaced,
-                message: &message,
-                ..CommitRequest::default()
-            };
-            Some(self.env.tree.commit(&request)?.commit)
-        };
-        self.env.backlog.write(text)?;
-        Ok(commit)
+        if before.is_some() || self.config.backlog_in_tree.is_none() {
+            log.sync()?;
+            self.env.backlog.write(text)?;
+            return Ok(before);
+        }
+        let message = message(&format!("{id}: skipped"), &trailers);
+        let replaced = self.backlog_for_commit(&text);
+        let nothing = self.env.tree.collect_nothing()?;
+        let ready = self.env.tree.prepare_commit(nothing, replaced.as_slice(), &message)?;
+        Ok(Some(self.land(log, ready, text)?.commit))
     }
 
     fn commit_story(
         &mut self,
         log: &mut RunLog,
         story: &Story,
-        text: &str,
+        text: MarkedText,
         mut trailers: Vec<Trailer>,
     ) -> Result<String, RunnerError> {
         let known = log.state.story(&story.id);
         let base = known.and_then(|known| known.base().cloned());
-        let mut replaced = self.backlog_for_commit(text);
-        let with_backlog = !replaced.is_empty();
-        let prompt = self.prompt_for_commit(base.as_ref())?;
-        let is_known_after = with_backlog && prompt.is_none();
-        replaced.extend(prompt);
-        let evidence = match known.map(|known| &known.stage) {
-            Some(stage) => stage.claim().map_or(&[][..], |claim| &claim.evidence),
-            None => &[],
-        };
+        let stage = known.map(|known| &known.stage);
+        let evidence = stage.and_then(|stage| stage.claim()).map_or(&[][..], |c| &c.evidence);
         trailers.extend(self.base_trailer(base.as_ref())?);
         trailers.extend(evidence.iter().map(evidence_trailer));
         if let (Some(base), false) = (&base, evidence.is_empty()) {
             trailers.extend(self.note_on_edits(base)?.map(|note| ("Ralph-Note", note)));
         }
         let message = message(&format!("{}: {}", story.id, visible_line(&story.title)), &trailers);
-        let by = match known.map(|known| &known.stage) {
+        let by = match stage {
             Some(Stage::Accepted { by, .. }) => *by,
             _ => Acceptance::Evidence,
         };
-        let request = CommitRequest {
-            base: base.as_ref(),
-            // Without a gate or the human's approval, the change is the only evidence.
-            must_change: evidence.is_empty() && by == Acceptance::Evidence,
-            replaced: &replaced,
-            staging: Some(Staging { rules: &self.config.staging, secrets: &self.env.secrets }),
-            as_it_is: by == Acceptance::Human { as_it_is: true },
-            message: &message,
+        let prompt = self.prompt_for_commit(base.as_ref())?;
+        let prompt = prompt.as_ref().map(|(path, bytes)| Replacement::new(path, bytes));
+        let backlog = self.backlog_for_commit(&text);
+        let is_known_after = backlog.is_some() && prompt.is_none();
+        let replaced: Vec<Replacement<'_>> = backlog.into_iter().chain(prompt).collect();
+        let work = match &base {
+            Some(base) => self.env.tree.collect(&CollectRequest {
+                base,
+                // Without a gate or the human's approval, the change is the only evidence.
+                must_change: evidence.is_empty() && by == Acceptance::Evidence,
+                except: &replaced.iter().map(|one| one.path.to_owned()).collect::<Vec<_>>(),
+                staging: Some(Staging { rules: &self.config.staging, secrets: &self.env.secrets }),
+                as_it_is: by == Acceptance::Human { as_it_is: true },
+            })?,
+            None => self.env.tree.collect_nothing()?,
         };
-        let done = self.env.tree.commit(&request)?;
+        let ready = self.env.tree.prepare_commit(work, &replaced, &message)?;
+        let done = self.land(log, ready, text)?;
         self.tell_left_out(log, &done.left_out);
         self.known_base = done.next_base.filter(|_| is_known_after);
         Ok(done.commit)
@@ -144,9 +160,10 @@ impl World {
     }
 
     /// The backlog's new bytes, if it is committed.
-    fn backlog_for_commit(&self, text: &str) -> Vec<(PathBuf, Vec<u8>)> {
-        let path = self.config.backlog_in_tree.clone();
-        path.map(|path| (path, text.as_bytes().to_vec())).into_iter().collect()
+    fn backlog_for_commit<'a>(&'a self, text: &'a MarkedText) -> Option<Replacement<'a>> {
+        let path = self.config.backlog_in_tree.as_deref()?;
+        let stored = self.stored_ahead.filter(|_| text.was_prepared());
+        Some(Replacement { path, bytes: text.text().as_bytes(), stored })
     }
 
     /// An earlier process may have died between the commit and its confirmation.

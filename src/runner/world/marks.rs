@@ -58,11 +58,14 @@ impl World {
                 wanted.remove(story)
             };
         }
+        // First the journal: after a crash the file is set again.
+        self.env.backlog.show_marks(&wanted);
+        self.record(log, seen(&wanted))?;
+        log.sync()?;
         if self.env.backlog.problem().is_none() {
             self.env.backlog.put_back_marks(&wanted)?;
         }
-        self.env.backlog.show_marks(&wanted);
-        self.record(log, seen(&wanted))
+        Ok(())
     }
 
     pub(super) fn marks_in_file(&self) -> Event {

@@ -47,7 +47,7 @@ use crate::store::files::append_private;
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{PendingRequest, Requests};
 use crate::text::redact::Rules;
-use crate::workspace::WorkTree;
+use crate::workspace::{StoredBlob, WorkTree};
 use attempt::RunningAttempt;
 use money::CostBooks;
 
@@ -96,6 +96,8 @@ pub struct World {
     told_left_out: BTreeSet<PathBuf>,
     /// The tree after the last close: the next story's base, without a scan.
     known_base: Option<Base>,
+    /// The backlog's text that was prepared last, as git stores it.
+    stored_ahead: Option<StoredBlob>,
 }
 
 impl World {
@@ -117,6 +119,7 @@ impl World {
             today: SpentToday::default(),
             told_left_out: BTreeSet::new(),
             known_base: None,
+            stored_ahead: None,
         }
     }
 

@@ -92,6 +92,7 @@ impl World {
         let Some(reference) = shelved else { return Ok(false) };
         // Record the base first: after a crash half of the work may be in the tree.
         self.record(log, Event::BaseSet { story: story.clone(), base: base.clone(), lane })?;
+        log.sync()?;
         let brought = self.env.tree.bring_back(&reference, &self.config.human_files)?;
         let conflicts = match brought {
             BroughtBack::Clean => Vec::new(),

@@ -1,6 +1,6 @@
 //! PRD.json during a run: a look at the disk costs one `stat`, a mark a patch of the text.
 
-use std::fs;
+use std::fs::{self, Metadata};
 
 use crate::model::{Backlog, Story, StoryId};
 use crate::store::atomic;
@@ -50,6 +50,7 @@ pub struct MarkedText {
     marks: Vec<(usize, Mark)>,
     /// The version of the text that it was made from.
     changes: u64,
+    was_prepared: bool,
     on_disk: Option<atomic::Prepared>,
 }
 
@@ -58,9 +59,9 @@ impl MarkedText {
         &self.text
     }
 
-    #[cfg(test)]
-    pub(super) fn is_on_disk(&self) -> bool {
-        self.on_disk.is_some()
+    /// It is the text of the last `prepare`.
+    pub fn was_prepared(&self) -> bool {
+        self.was_prepared
     }
 }
 
@@ -137,13 +138,13 @@ impl TrackedPrd {
 
     /// Makes the marked text ahead and puts it on the disk, so that writing it is a rename. It is
     /// dropped when the text changes or another mark is asked for.
-    pub fn prepare(&mut self, story: (usize, &StoryId), mark: Mark) -> Result<(), EditError> {
+    pub fn prepare(&mut self, story: (usize, &StoryId), mark: Mark) -> Result<&str, EditError> {
         let mut marked = self.marked(story, mark)?;
         if marked.on_disk.is_none() {
             marked.on_disk = atomic::prepare(self.file.path(), marked.text.as_bytes());
         }
-        self.prepared = Some(marked);
-        Ok(())
+        marked.was_prepared = true;
+        Ok(&self.prepared.insert(marked).text)
     }
 
     /// The text with the wanted marks of every story, made in one pass, and the stories whose marks
@@ -168,9 +169,10 @@ impl TrackedPrd {
         Ok((self.with(edits, marks), touched))
     }
 
-    /// Replaces the file's text at once: a reader sees the old or the new one, whole.
-    pub fn write(&mut self, marked: MarkedText) -> Result<(), WriteError> {
-        let MarkedText { text, edits, marks, changes, on_disk } = marked;
+    /// Replaces the file's text at once: a reader sees the old or the new one, whole. Returns what the
+    /// file system says of the new one, if its times tell it from any later version.
+    pub fn write(&mut self, marked: MarkedText) -> Result<Option<Metadata>, WriteError> {
+        let MarkedText { text, edits, marks, changes, on_disk, .. } = marked;
         let path = self.file.path();
         let renamed = on_disk.and_then(|prepared| prepared.replace(path).ok());
         let written = renamed.map_or_else(|| atomic::replace(path, text.as_bytes()), Ok);
@@ -187,12 +189,12 @@ impl TrackedPrd {
                 (None, _) => {}
             }
         }
-        Ok(())
+        Ok(written)
     }
 
     fn with(&self, edits: Vec<TextEdit>, marks: Vec<(usize, Mark)>) -> MarkedText {
         let text = apply(&self.text, &edits);
-        MarkedText { text, edits, marks, changes: self.changes, on_disk: None }
+        MarkedText { text, edits, marks, changes: self.changes, was_prepared: false, on_disk: None }
     }
 
     fn take(&mut self, text: String) {

@@ -19,34 +19,23 @@ pub(super) struct Scope {
     pub work_tree: String,
 }
 
-/// Append, and read from a cursor: what a remote database could do too.
+/// Append, sync, and read from a cursor: what a remote database could do too.
 pub trait Journal {
-    /// All of them or none, on the disk when it returns.
+    /// All of them or none. Every reader sees them when it returns, and a kill does not lose them.
     fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<(), StoreError>;
 
-    /// All of them or none, known to every reader and safe from a kill when it returns. Safe from
-    /// a power cut, and fit to be told, once `wait_durable` has returned.
-    fn append_soon(&mut self, run: &str, at: i64, events: &[Event]) -> Result<Ticket, StoreError> {
-        self.append(run, at, events).map(|()| Ticket(0))
-    }
-
-    /// What the ticket is for, and everything before it, is on the disk when it returns.
-    fn wait_durable(&self, _: Ticket) -> Result<(), StoreError> {
-        Ok(())
-    }
+    /// Waits until everything appended is safe from a power cut, too.
+    fn sync(&self) -> Result<(), StoreError>;
 
     /// The scope's events after `cursor`, oldest first, and the new cursor.
     fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError>;
 }
 
-/// Stands for events that are on their way to the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[must_use = "events are not safe from a power cut before `wait_durable`"]
-pub struct Ticket(i64);
-
 pub struct SqliteJournal {
     database: Rc<Database>,
     scope: Scope,
+    /// The last event that was appended.
+    newest: i64,
 }
 
 /// A run without an end.
@@ -117,27 +106,18 @@ fn sum_of(run: &str, at: i64, payload: &str) -> i64 {
 
 impl Journal for SqliteJournal {
     fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<(), StoreError> {
-        if self.database.syncer.get().is_some() {
-            let ticket = self.append_soon(run, at, events)?;
-            return self.wait_durable(ticket);
-        }
-        let newest = self.write(run, at, events)?;
-        self.database.newest.note(newest);
+        // Before the first event that it is responsible for.
+        let syncer = self.database.syncer()?;
+        let payloads: Result<Vec<String>, _> = events.iter().map(serde_json::to_string).collect();
+        let payloads = payloads.map_err(Problem::Payload)?;
+        self.newest = self.commit(run, at, events, &payloads).map_err(writing)?;
+        syncer.request(self.newest);
         Ok(())
     }
 
-    fn append_soon(&mut self, run: &str, at: i64, events: &[Event]) -> Result<Ticket, StoreError> {
-        // Before the first event that it is responsible for.
-        let database = Rc::clone(&self.database);
-        let syncer = database.syncer()?;
-        let newest = self.write(run, at, events)?;
-        syncer.request(newest);
-        Ok(Ticket(newest))
-    }
-
-    fn wait_durable(&self, Ticket(newest): Ticket) -> Result<(), StoreError> {
+    fn sync(&self) -> Result<(), StoreError> {
         let Some(syncer) = self.database.syncer.get() else { return Ok(()) };
-        Ok(syncer.wait(newest).map_err(Problem::Sync)?)
+        Ok(syncer.wait(self.newest).map_err(Problem::Sync)?)
     }
 
     fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError> {
@@ -151,16 +131,10 @@ impl Journal for SqliteJournal {
 impl SqliteJournal {
     pub(in crate::store) fn new(database: Rc<Database>, backlog: &str, work_tree: &str) -> Self {
         let scope = Scope { backlog: backlog.to_owned(), work_tree: work_tree.to_owned() };
-        Self { database, scope }
+        Self { database, scope, newest: 0 }
     }
 
     /// The number of the newest event.
-    fn write(&self, run: &str, at: i64, events: &[Event]) -> Result<i64, StoreError> {
-        let payloads: Result<Vec<String>, _> = events.iter().map(serde_json::to_string).collect();
-        let payloads = payloads.map_err(Problem::Payload)?;
-        Ok(self.commit(run, at, events, &payloads).map_err(writing)?)
-    }
-
     fn commit(
         &self,
         run: &str,
@@ -233,23 +207,20 @@ mod tests {
     }
 
     #[test]
-    fn events_that_are_synced_later_are_read_at_once_and_waited_for() {
+    fn appended_events_are_read_at_once_and_counted_when_they_are_synced() {
         let folder = tempfile::tempdir().unwrap();
         let newest = || crate::store::sqlite::newest(&folder.path().join("journal.db"));
         let store = store_in(&folder);
         let mut journal = store.journal("PRD.json").unwrap();
-        journal.append("r", 1, &[interrupted(1)]).unwrap();
-        let first = journal.append_soon("r", 2, &[interrupted(2), interrupted(3)]).unwrap();
-        let second = journal.append_soon("r", 3, &[interrupted(4)]).unwrap();
-        assert!(first < second);
-        assert_eq!(store_in(&folder).journal("PRD.json").unwrap().read(0).unwrap().0.len(), 4);
-        journal.wait_durable(second).unwrap();
-        assert_eq!(newest(), 4);
-        journal.append("r", 4, &[interrupted(5)]).unwrap();
-        assert_eq!(newest(), 5);
-        let _soon = journal.append_soon("r", 5, &[interrupted(6)]).unwrap();
+        journal.sync().unwrap();
+        journal.append("r", 2, &[interrupted(1), interrupted(2)]).unwrap();
+        journal.append("r", 3, &[interrupted(3)]).unwrap();
+        assert_eq!(store_in(&folder).journal("PRD.json").unwrap().read(0).unwrap().0.len(), 3);
+        journal.sync().unwrap();
+        assert_eq!(newest(), 3);
+        journal.append("r", 5, &[interrupted(4)]).unwrap();
         drop((journal, store));
-        assert_eq!(newest(), 6);
+        assert_eq!(newest(), 4);
         store_in(&folder).check().unwrap();
     }
 

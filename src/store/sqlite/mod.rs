@@ -36,7 +36,6 @@ pub struct Database {
     /// Dropped first: it syncs what is left.
     syncer: OnceCell<Syncer>,
     connection: Connection,
-    newest: Newest,
     path: PathBuf,
 }
 
@@ -73,8 +72,7 @@ impl Database {
         if found < schema::KNOWN {
             schema::migrate(&mut connection).map_err(failed)?;
         }
-        let (newest, path) = (Newest::beside(path), path.to_owned());
-        Ok(Self { syncer: OnceCell::new(), connection, newest, path })
+        Ok(Self { syncer: OnceCell::new(), connection, path: path.to_owned() })
     }
 
     pub fn check(&self, newest: i64) -> Result<(), StoreError> {

@@ -1,9 +1,9 @@
 use std::path::PathBuf;
 
 use crate::decide::staging::Objection;
-use crate::workspace::{CommitRequest, GitError, Head};
+use crate::workspace::{GitError, Head};
 
-use super::sandbox::{Sandbox, close, try_close};
+use super::sandbox::{CommitRequest, Sandbox, close, try_close};
 
 #[test]
 fn commits_what_changed_since_the_base() {
@@ -131,7 +131,7 @@ fn replaced_files_are_committed_before_they_are_on_disk() {
         message: "close\n",
         ..CommitRequest::default()
     };
-    let closed = tree.commit(&request).unwrap();
+    let closed = request.commit(&tree).unwrap();
     assert_eq!(repo.committed("PRD.json").unwrap(), "done");
     repo.write("PRD.json", "done");
     assert_eq!(repo.status(), "");
@@ -146,7 +146,7 @@ fn without_a_base_only_the_replaced_files_are_committed() {
     let replaced = [(PathBuf::from("plans/PRD.json"), b"skipped".to_vec())];
     let request =
         CommitRequest { replaced: &replaced, message: "skip\n", ..CommitRequest::default() };
-    let closed = tree.commit(&request).unwrap();
+    let closed = request.commit(&tree).unwrap();
     assert_eq!(closed.next_base, None);
     assert_eq!(repo.last_changes(), "A\tplans/PRD.json\n");
     repo.write("plans/PRD.json", "skipped");
@@ -231,7 +231,7 @@ fn finds_the_commit_by_its_trailers() {
     let first = repo.head();
     let message = "close\n\nRalph-Run: r1\nRalph-Iteration: 3\n";
     let request = CommitRequest { message, ..CommitRequest::default() };
-    let closed = tree.commit(&request).unwrap().commit;
+    let closed = request.commit(&tree).unwrap().commit;
     repo.commit_all("later");
     let find = |iteration, down_to| {
         let trailers = [("Ralph-Run", "r1"), ("Ralph-Iteration", iteration)];

@@ -1,11 +1,11 @@
 //! Work of another work tree, onto a branch that may have moved.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::model::Base;
-use crate::workspace::{CollectRequest, Committed, GitError, IntegrateRequest, WorkTree};
+use crate::workspace::{CollectRequest, Committed, GitError, Replacement, WorkTree};
 
 use super::sandbox::Sandbox;
 
@@ -23,10 +23,8 @@ fn integrate(home: &WorkTree, lane: &WorkTree, base: &Base) -> Result<Committed,
     let request =
         CollectRequest { base, must_change, except: &except, staging: None, as_it_is: false };
     let all = lane.collect(&request)?;
-    let replaced = [(PathBuf::from("PRD.json"), b"marked\n".to_vec())];
-    let request =
-        IntegrateRequest { replaced: &replaced, message: "S: land\n", ..Default::default() };
-    home.integrate(all, &request)
+    let replaced = [Replacement::new(Path::new("PRD.json"), b"marked\n")];
+    home.land(home.prepare_commit(all, &replaced, "S: land\n")?, None)
 }
 
 #[test]
@@ -107,7 +105,19 @@ fn a_commit_on_head_since_the_work_was_collected_is_not_lost() {
     };
     let all = home.collect(&request).unwrap();
     let head = repo.write("b", "b1\n").commit_all("by somebody else");
-    let refused = home.integrate(all, &IntegrateRequest::default());
+    let refused = home.prepare_commit(all, &[], "S: land\n").err();
+    assert!(matches!(refused, Some(GitError::HeadMoved(_))), "{refused:?}");
+    assert_eq!(repo.head(), head);
+}
+
+#[test]
+fn a_commit_on_head_since_the_commit_was_prepared_is_not_lost() {
+    let repo = Sandbox::new();
+    let home = repo.open();
+    let nothing = home.collect_nothing().unwrap();
+    let ready = home.prepare_commit(nothing, &[], "S: land\n").unwrap();
+    let head = repo.write("b", "b1\n").commit_all("by somebody else");
+    let refused = home.land(ready, None);
     assert!(matches!(refused, Err(GitError::HeadMoved(_))), "{refused:?}");
     assert_eq!(repo.head(), head);
 }
@@ -117,15 +127,18 @@ fn a_file_that_is_written_before_the_index_need_not_be_read_again() {
     let repo = Sandbox::new();
     repo.write("PRD.json", "open\n").commit_all("plan");
     let home = repo.open();
-    let write = || {
-        repo.write("PRD.json", "done\n");
-        // As a file that was prepared while the agent worked.
-        let file = fs::File::options().write(true).open(repo.path("PRD.json")).unwrap();
-        file.set_modified(SystemTime::now() - Duration::from_secs(60))
-    };
-    let replaced = [(PathBuf::from("PRD.json"), b"done\n".to_vec())];
-    let request = IntegrateRequest { replaced: &replaced, write: Some(&write), message: "m\n" };
-    home.integrate(home.collect_nothing().unwrap(), &request).unwrap();
+    let bytes = b"done\n";
+    let stored = home.store_ahead(bytes);
+    let replaced = [Replacement { stored, ..Replacement::new(Path::new("PRD.json"), bytes) }];
+    let nothing = home.collect_nothing().unwrap();
+    let ready = home.prepare_commit(nothing, &replaced, "m\n").unwrap();
+    assert_eq!(repo.committed("PRD.json").unwrap(), "open\n");
+    repo.write("PRD.json", bytes);
+    // As a file that was prepared while the agent worked.
+    let file = fs::File::options().write(true).open(repo.path("PRD.json")).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+    let found = repo.path("PRD.json").metadata().unwrap();
+    home.land(ready, Some((Path::new("PRD.json"), &found))).unwrap();
     assert_eq!(repo.committed("PRD.json").unwrap(), "done\n");
     // git compares times and sizes only; a second read of the file would be its own.
     assert_eq!(repo.git(["diff-files", "--name-only"]), "");

@@ -14,7 +14,8 @@ fn numbers(tree: &WorkTree) -> Vec<u64> {
 
 fn snapshot(tree: &WorkTree, n: u32) -> SnapshotRef {
     let base = tree.base().unwrap();
-    let kept = tree.keep_snapshot(n, &story("US-1"), 4, &base).unwrap();
+    let name = tree.snapshot_name(n).unwrap();
+    let kept = tree.keep_snapshot(&name, &story("US-1"), 4, &base).unwrap();
     tree.kept_as(kept.number).unwrap()
 }
 

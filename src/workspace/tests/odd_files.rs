@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::workspace::BroughtBack;
 
-use super::sandbox::{Sandbox, close, story};
+use super::sandbox::{CommitRequest, Sandbox, close, story};
 
 /// What is on disk, with modes and link targets, `.git` left out.
 fn listing(folder: &Path) -> Vec<(PathBuf, String)> {
@@ -158,12 +158,8 @@ fn line_endings_with_autocrlf() {
     });
     assert_eq!(repo.git(["show", "HEAD:crlf"]), "one\ntwo\nthree\n");
     let replaced = [(PathBuf::from("crlf"), b"last\r\n".to_vec())];
-    let request = crate::workspace::CommitRequest {
-        replaced: &replaced,
-        message: "m",
-        ..crate::workspace::CommitRequest::default()
-    };
-    repo.open().commit(&request).unwrap();
+    let request = CommitRequest { replaced: &replaced, message: "m", ..CommitRequest::default() };
+    request.commit(&repo.open()).unwrap();
     assert_eq!(repo.git(["show", "HEAD:crlf"]), "last\n");
 }
 

@@ -12,7 +12,7 @@ use git2::ConfigLevel;
 use tempfile::TempDir;
 
 use crate::model::{Base, StoryId};
-use crate::workspace::{CommitRequest, Committed, GitError, WorkTree};
+use crate::workspace::{CollectRequest, Committed, GitError, Replacement, Staging, WorkTree};
 
 pub struct Sandbox {
     folder: TempDir,
@@ -200,5 +200,38 @@ pub fn close(tree: &WorkTree, base: &Base) -> Committed {
 }
 
 pub fn try_close(tree: &WorkTree, base: &Base) -> Result<Committed, GitError> {
-    tree.commit(&CommitRequest { base: Some(base), message: "close\n", ..CommitRequest::default() })
+    let request = CommitRequest { base: Some(base), message: "close\n", ..Default::default() };
+    request.commit(tree)
+}
+
+/// Everything from a story's work to its commit, in the work tree of the branch itself.
+#[derive(Default)]
+pub struct CommitRequest<'a> {
+    /// None: only the replaced files.
+    pub base: Option<&'a Base>,
+    pub must_change: bool,
+    pub replaced: &'a [(PathBuf, Vec<u8>)],
+    pub staging: Option<Staging<'a>>,
+    pub as_it_is: bool,
+    pub message: &'a str,
+}
+
+impl CommitRequest<'_> {
+    pub fn commit(&self, tree: &WorkTree) -> Result<Committed, GitError> {
+        let Self { must_change, staging, as_it_is, .. } = *self;
+        let except: Vec<PathBuf> = self.replaced.iter().map(|(path, _)| path.clone()).collect();
+        let all = match self.base {
+            Some(base) => tree.collect(&CollectRequest {
+                base,
+                must_change,
+                except: &except,
+                staging,
+                as_it_is,
+            })?,
+            None => tree.collect_nothing()?,
+        };
+        let replaced = self.replaced.iter().map(|(path, bytes)| Replacement::new(path, bytes));
+        let replaced: Vec<_> = replaced.collect();
+        tree.land(tree.prepare_commit(all, &replaced, self.message)?, None)
+    }
 }

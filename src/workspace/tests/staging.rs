@@ -5,11 +5,9 @@ use std::sync::Arc;
 use crate::decide::staging::{Objection, Rules};
 use crate::model::Base;
 use crate::text::redact;
-use crate::workspace::{
-    CommitRequest, Committed, GitError, LeftOut, Staging, WhyLeftOut, WorkTree,
-};
+use crate::workspace::{Committed, GitError, LeftOut, Staging, WhyLeftOut, WorkTree};
 
-use super::sandbox::Sandbox;
+use super::sandbox::{CommitRequest, Sandbox};
 
 /// The known kinds, and one value of the environment.
 fn secrets() -> Arc<redact::Rules> {
@@ -30,7 +28,7 @@ fn commit_with(
     let secrets = secrets();
     let staging = Some(Staging { rules, secrets: &secrets });
     let request = CommitRequest { base: Some(base), staging, as_it_is, ..CommitRequest::default() };
-    tree.commit(&request)
+    request.commit(tree)
 }
 
 fn objections(result: Result<Committed, GitError>) -> Vec<Objection> {
@@ -68,7 +66,7 @@ fn litter_alone_is_nothing_to_show() {
     let staging = Some(Staging { rules: &rules, secrets: &secrets });
     let request =
         CommitRequest { base: Some(&base), must_change: true, staging, ..CommitRequest::default() };
-    assert!(matches!(tree.commit(&request), Err(GitError::NothingChanged)));
+    assert!(matches!(request.commit(&tree), Err(GitError::NothingChanged)));
 }
 
 #[test]
@@ -170,7 +168,7 @@ fn the_backlog_itself_is_the_humans() {
         staging,
         ..CommitRequest::default()
     };
-    tree.commit(&request).unwrap();
+    request.commit(&tree).unwrap();
     assert_eq!(repo.last_changes(), "A\tPRD.json\nM\ta\n");
 }
 

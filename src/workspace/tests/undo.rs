@@ -1,14 +1,14 @@
 use std::path::PathBuf;
 
 use crate::model::Base;
-use crate::workspace::{ClosedStory, CommitRequest, GitError, UndoRequest, Undone, WorkTree};
+use crate::workspace::{ClosedStory, GitError, Replacement, UndoRequest, Undone, WorkTree};
 
-use super::sandbox::{Sandbox, story};
+use super::sandbox::{CommitRequest, Sandbox, story};
 
 fn close(tree: &WorkTree, base: &Base, name: &str, more: &str) {
     let message = format!("{name}: x\n\nRalph-Story: {name}\nRalph-Backlog: PRD.json\n{more}");
     let request = CommitRequest { base: Some(base), message: &message, ..CommitRequest::default() };
-    tree.commit(&request).unwrap();
+    request.commit(tree).unwrap();
 }
 
 fn closing(tree: &WorkTree, name: &str) -> ClosedStory {
@@ -18,7 +18,9 @@ fn closing(tree: &WorkTree, name: &str) -> ClosedStory {
 fn undo(tree: &WorkTree, name: &str, replaced: &[(PathBuf, Vec<u8>)]) -> Result<Undone, GitError> {
     let closing = closing(tree, name);
     let message = format!("undo\n\nRalph-Undone: {}\n", closing.commit);
-    tree.undo(&UndoRequest { closing: &closing, replaced, message: &message })
+    let replaced = replaced.iter().map(|(path, bytes)| Replacement::new(path, bytes));
+    let replaced: Vec<_> = replaced.collect();
+    tree.undo(&UndoRequest { closing: &closing, replaced: &replaced, message: &message })
 }
 
 #[test]

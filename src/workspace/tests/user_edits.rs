@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use crate::decide::staging::Objection;
-use crate::workspace::{CommitRequest, GitError, LeftOut, WhyLeftOut};
+use crate::workspace::{GitError, LeftOut, WhyLeftOut};
 
-use super::sandbox::{Sandbox, close, try_close};
+use super::sandbox::{CommitRequest, Sandbox, close, try_close};
 
 const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
 
@@ -66,7 +66,7 @@ fn the_same_lines_are_for_the_human_and_nothing_is_touched() {
     }
     assert_eq!((repo.head(), repo.status()), (head, status));
     let as_it_is = CommitRequest { base: Some(&base), as_it_is: true, ..CommitRequest::default() };
-    tree.commit(&as_it_is).unwrap();
+    as_it_is.commit(&tree).unwrap();
     assert_eq!(repo.committed("lines").unwrap(), repo.read("lines"));
     assert_eq!(repo.status(), "");
 }
@@ -95,7 +95,7 @@ fn a_change_in_the_users_untracked_file_alone_is_nothing_to_show() {
     repo.write("u", "u too\n");
     let request =
         CommitRequest { base: Some(&base), must_change: true, ..CommitRequest::default() };
-    assert!(matches!(tree.commit(&request), Err(GitError::NothingChanged)));
+    assert!(matches!(request.commit(&tree), Err(GitError::NothingChanged)));
 }
 
 #[test]

@@ -67,8 +67,7 @@ fn a_prepared_mark_is_the_same_and_leaves_no_other_file() {
     tracked.prepare((0, &a), Mark::Passes(true)).unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     let prepared = tracked.marked((0, &a), Mark::Passes(true)).unwrap();
-    #[cfg(target_os = "linux")]
-    assert!(prepared.is_on_disk());
+    assert!(prepared.was_prepared());
     tracked.write(prepared).unwrap();
     assert_eq!(tracked.text(), set_mark(THREE, &a, Mark::Passes(true)).unwrap());
     agrees(&tracked);
@@ -77,12 +76,12 @@ fn a_prepared_mark_is_the_same_and_leaves_no_other_file() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     // For another mark, or another text, it is of no use.
     tracked.prepare((1, &b), Mark::Passes(false)).unwrap();
-    assert!(!tracked.marked((1, &b), Mark::Skipped(true)).unwrap().is_on_disk());
+    assert!(!tracked.marked((1, &b), Mark::Skipped(true)).unwrap().was_prepared());
     tracked.prepare((1, &b), Mark::Passes(false)).unwrap();
     fs::write(tracked.file.path(), THREE.replace("ü", "new")).unwrap();
     assert!(matches!(tracked.look(), PrdLook::Changed(_)));
     let marked = tracked.marked((1, &b), Mark::Passes(false)).unwrap();
-    assert!(marked.text().contains("new") && !marked.is_on_disk());
+    assert!(marked.text().contains("new") && !marked.was_prepared());
 }
 
 #[test]
