@@ -218,6 +218,7 @@ impl Effects for World {
             assert!(most > Duration::ZERO, "a wait that is over");
             now + i64::try_from(most.as_millis()).unwrap()
         });
+        assert!(self.journal.is_synced(), "it waits before the journal is safe");
         let asks = self.questions.keys().any(|about| matches!(about, About::Story(_)));
         let runs = !self.running.is_empty() || !self.gates.is_empty();
         assert!(runs || asks || self.broken || until.is_some(), "waits for nothing");
@@ -292,7 +293,8 @@ impl Effects for World {
             stable: None,
         };
         self.record(log, Event::AttemptStarted(Box::new(started)))?;
-        self.step()?;
+        log.sync()?;
+        self.act_on_the_world()?;
         self.trees.insert(lane, story.clone());
         let now = self.now();
         let name = story.as_str();
@@ -357,7 +359,7 @@ impl Effects for World {
     }
 
     fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<(), RunnerError> {
-        self.step()?;
+        self.act_on_the_world()?;
         assert!(self.gates.iter().all(|gates| gates.of != of), "{of:?} run already");
         if of == GatesOf::Baseline {
             assert_eq!(log.state.attempts.started, 0, "the baseline comes first");
@@ -424,6 +426,8 @@ impl Effects for World {
                 format!("commit of {story}")
             }
         };
+        log.sync()?;
+        self.act_on_the_world()?;
         self.commits.insert(story.clone(), commit.clone());
         self.changed.remove(story);
         self.step()?;
@@ -438,7 +442,7 @@ impl Effects for World {
     }
 
     fn skip(&mut self, _log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError> {
-        self.step()?;
+        self.act_on_the_world()?;
         let is_decided = self.config.policy.on_escalation == ralph::model::OnEscalation::Skip
             || self.settled.contains(story);
         assert!(is_decided, "nobody wanted {story} skipped");
@@ -454,7 +458,7 @@ impl Effects for World {
     }
 
     fn shelve(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError> {
-        self.step()?;
+        self.act_on_the_world()?;
         assert!(log.state.attempts.at(story).is_none(), "an agent works on {story}");
         let is_checked = self.gates.iter().any(
             |gates| matches!(&gates.of, GatesOf::Claim { story: checked, .. } if checked == story),
@@ -474,7 +478,7 @@ impl Effects for World {
         log: &mut RunLog,
         story: &StoryId,
     ) -> Result<Option<String>, RunnerError> {
-        self.step()?;
+        self.act_on_the_world()?;
         let planned = log.state.story(story).and_then(|known| known.work.roll_back()).unwrap();
         assert!(log.state.attempts.at(story).is_none(), "an agent works on {story}");
         // Back to the story's base, or to where its last attempt began.
@@ -514,12 +518,15 @@ impl Effects for World {
                 wanted.remove(story)
             };
         }
+        self.show_marks(&wanted);
+        self.record(log, seen(&wanted))?;
+        log.sync()?;
+        self.act_on_the_world()?;
         if self.problem.is_none() {
             set_marks(&mut self.file, &wanted);
         }
-        self.show_marks(&wanted);
         self.commits.retain(|story, _| wanted.passing.contains(story));
-        self.record(log, seen(&wanted))
+        Ok(())
     }
 
     fn ask(&mut self, about: About, _story: &StoryId, question: Escalation, patience: Duration) {

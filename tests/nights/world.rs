@@ -85,7 +85,15 @@ impl Life {
 #[derive(Clone, Default)]
 pub struct Memory {
     pub events: Rc<RefCell<Vec<Recorded>>>,
+    /// How many of them a power cut would leave.
+    synced: Rc<Cell<usize>>,
     pub life: Life,
+}
+
+impl Memory {
+    pub fn is_synced(&self) -> bool {
+        self.synced.get() == self.events.borrow().len()
+    }
 }
 
 impl Journal for Memory {
@@ -99,6 +107,7 @@ impl Journal for Memory {
     }
 
     fn sync(&self) -> Result<(), StoreError> {
+        self.synced.set(self.events.borrow().len());
         Ok(())
     }
 
@@ -232,6 +241,12 @@ impl World {
         Err(std::io::Error::other("ralph died").into())
     }
 
+    /// Before anything outside of the process changes.
+    pub fn act_on_the_world(&mut self) -> Result<(), RunnerError> {
+        assert!(self.journal.is_synced(), "a power cut would lose why this was done");
+        self.step()
+    }
+
     /// The process is gone, with everything that it started.
     pub fn die(&mut self) {
         let is_humans = |what: &Planned| matches!(what, Planned::Deed(_) | Planned::Crash);
@@ -281,7 +296,8 @@ impl World {
         }
         let base = super::effects::base();
         self.record(log, Event::BaseSet { story: story.clone(), base, lane })?;
-        self.step()?;
+        log.sync()?;
+        self.act_on_the_world()?;
         if self.shelved.remove(story).is_some() {
             self.changed.insert(story.clone());
         }
