@@ -228,10 +228,9 @@ impl Situation<'_> {
 
     /// Questions of open stories, in the backlog's order.
     fn question(&self) -> Option<Action> {
-        let is_wanted = |id: &StoryId| self.policy.only.as_ref().is_none_or(|only| only == id);
         let touched = self.state.stories.iter().filter(|(_, known)| !known.stage.is_settled());
         let mut due: Vec<(usize, Action)> = touched
-            .filter(|(id, _)| is_wanted(id))
+            .filter(|(id, _)| self.is_wanted(id))
             .filter_map(|(id, known)| {
                 let place = self.backlog.place(id)?;
                 let story = self.backlog.stories.get(place).filter(|one| !one.is_settled())?;
@@ -339,10 +338,10 @@ impl Situation<'_> {
     /// Reasons to wait although a story is ready.
     fn hold_back(&self) -> Option<Action> {
         self.alert()
+            .or_else(|| self.disk_low().map(Action::Stop))
             .or_else(|| self.wait_for_service())
             .or_else(|| self.breaker())
             .or_else(|| self.back_off())
-            .or_else(|| self.disk_low().map(Action::Stop))
             .or_else(|| self.throttle())
             .or_else(|| self.probe())
             .or_else(|| BudgetCheck::of(self).is_reserved().then_some(Action::Wait(None)))
@@ -399,32 +398,39 @@ impl Situation<'_> {
         (unsure && !self.state.attempts.is_idle()).then_some(Action::Wait(None))
     }
 
+    /// Work in a lane continues before another story starts.
     fn attempt(&self) -> Option<Action> {
-        (0..self.policy.lanes.get()).map(LaneId).find_map(|lane| self.fill(lane))
+        let lanes = (0..self.policy.lanes.get()).map(LaneId);
+        let lanes: Vec<LaneId> = lanes.filter(|lane| self.is_free(*lane)).collect();
+        lanes.iter().find_map(|lane| self.go_on(*lane)).or_else(|| self.start_another(&lanes))
     }
 
-    fn fill(&self, lane: LaneId) -> Option<Action> {
-        if !self.is_free(lane) {
-            return None;
-        }
-        let is_wanted = |id: &StoryId| self.policy.only.as_ref().is_none_or(|only| only == id);
-        let occupant = self.state.lanes.occupant(lane);
-        // Work in the lane continues before another story starts.
-        let goes_on = |id: &&StoryId| is_wanted(id) && self.is_open(id);
-        if let Some(story) = occupant.filter(goes_on) {
-            return Some(Action::Attempt { story: story.clone(), lane });
-        }
-        let stays = |id: &StoryId| is_wanted(id) && !self.state.is_asking(id);
-        let occupied = occupant.is_some_and(|id| stays(id) || self.is_claimed(id));
-        let is_taken = |id: &StoryId| !self.is_open(id) || self.state.lanes.of(id).is_some();
-        let next = match select(self.backlog, &is_taken, self.policy.only.as_ref()) {
-            Selection::Next(story) if !occupied => story.id.clone(),
-            _ => return None,
+    fn go_on(&self, lane: LaneId) -> Option<Action> {
+        let story = self.state.lanes.occupant(lane)?;
+        let attempt = || Action::Attempt { story: story.clone(), lane };
+        (self.is_wanted(story) && self.is_open(story)).then(attempt)
+    }
+
+    /// In an empty lane, if there is one: else a story that waits for an answer makes room.
+    fn start_another(&self, lanes: &[LaneId]) -> Option<Action> {
+        let occupant = |lane: &LaneId| self.state.lanes.occupant(*lane);
+        let stays = |id: &StoryId| {
+            (self.is_wanted(id) && !self.state.is_asking(id)) || self.is_claimed(id)
         };
-        Some(match occupant {
+        let makes_room = |lane: &&LaneId| !occupant(lane).is_some_and(stays);
+        let empty = lanes.iter().find(|lane| occupant(lane).is_none());
+        let lane = empty.or_else(|| lanes.iter().find(makes_room))?;
+        let is_taken = |id: &StoryId| !self.is_open(id) || self.state.lanes.of(id).is_some();
+        let selected = select(self.backlog, &is_taken, self.policy.only.as_ref());
+        let Selection::Next(next) = selected else { return None };
+        Some(match occupant(lane) {
             Some(other) => Action::Shelve { story: other.clone() },
-            None => Action::Attempt { story: next, lane },
+            None => Action::Attempt { story: next.id.clone(), lane: *lane },
         })
+    }
+
+    fn is_wanted(&self, id: &StoryId) -> bool {
+        self.policy.only.as_ref().is_none_or(|only| only == id)
     }
 
     /// It waits for its next attempt, and none is in flight.

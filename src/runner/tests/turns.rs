@@ -82,16 +82,20 @@ fn an_edit_of_the_backlog_is_taken_up_at_once() {
 
 #[test]
 fn a_full_disk_is_seen_at_once() {
-    for (what, ends) in [("gates", true), ("a stuck question", true), ("a question", false)] {
+    for (what, did) in [
+        ("gates", &["Stop everything"][..]),
+        ("a stuck question", &["Stop everything"]),
+        ("a question", &["withdraw A", "withdraw B"]),
+        ("a wait", &[]),
+    ] {
         let mut run = waiting_for(what, floor(lanes(1)));
         run.fake().disk_is_low = true;
         let end = run.tick();
-        if ends {
+        run.expect(did);
+        if did == ["Stop everything"] {
             assert!(end.is_none(), "{what}");
-            run.expect(&["Stop everything"]);
         } else {
             assert!(matches!(stopped(end), StopReason::DiskLow { .. }), "{what}");
-            run.expect(&["withdraw A", "withdraw B"]);
         }
     }
 }
