@@ -414,9 +414,8 @@ impl Situation<'_> {
     /// In an empty lane, if there is one: else a story that waits for an answer makes room.
     fn start_another(&self, lanes: &[LaneId]) -> Option<Action> {
         let occupant = |lane: &LaneId| self.state.lanes.occupant(*lane);
-        let stays = |id: &StoryId| {
-            (self.is_wanted(id) && !self.state.is_asking(id)) || self.is_claimed(id)
-        };
+        let stays =
+            |id: &StoryId| (self.is_wanted(id) && !self.state.is_asking(id)) || self.is_claimed(id);
         let makes_room = |lane: &&LaneId| !occupant(lane).is_some_and(stays);
         let empty = lanes.iter().find(|lane| occupant(lane).is_none());
         let lane = empty.or_else(|| lanes.iter().find(makes_room))?;

@@ -35,6 +35,21 @@ impl ServiceFault {
     }
 
     pub fn is_like(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
+        self.gravity() == other.gravity()
+    }
+
+    /// Waiting as long as for the other would be too short.
+    pub fn is_graver_than(&self, other: &Self) -> bool {
+        self.gravity() > other.gravity()
+    }
+
+    fn gravity(&self) -> u8 {
+        match self {
+            Self::Silence => 0,
+            Self::Outage => 1,
+            Self::Limit { .. } => 2,
+            Self::Account => 3,
+            Self::Setup => 4,
+        }
     }
 }

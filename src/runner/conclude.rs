@@ -238,8 +238,9 @@ impl<E: Effects> Dispatcher<E> {
 
     /// The human may have decided otherwise during the gates.
     fn is_claimed(&self, story: &StoryId, attempt: &str) -> bool {
+        let is_open = self.backlog().story(story).is_some_and(|story| !story.is_settled());
         let stage = self.log.state.story(story).map(|known| &known.stage);
-        matches!(stage, Some(Stage::Claimed(claim)) if claim.attempt == attempt)
+        is_open && matches!(stage, Some(Stage::Claimed(claim)) if claim.attempt == attempt)
     }
 
     fn checked(

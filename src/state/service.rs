@@ -58,7 +58,7 @@ impl Service {
             Verdict::NotTheStory { trouble, error } => {
                 let before = self.0.remove(agent);
                 let streak = match before {
-                    Some(streak) if streak.is_same_wave(flight, trouble) => streak,
+                    Some(streak) if streak.covers(flight, trouble) => streak,
                     before => FaultStreak::after(before, trouble, error, at),
                 };
                 let streak = FaultStreak { wave: started, ..streak };
@@ -92,9 +92,10 @@ impl Service {
 }
 
 impl FaultStreak {
-    /// The attempt began before the last fault was known, so it adds nothing.
-    fn is_same_wave(&self, flight: &InFlight, fault: &ServiceFault) -> bool {
-        flight.number <= self.wave && self.trouble.is_like(fault)
+    /// The attempt began before the last fault was known, so it adds nothing, unless it found a
+    /// graver one.
+    fn covers(&self, flight: &InFlight, fault: &ServiceFault) -> bool {
+        flight.number <= self.wave && !fault.is_graver_than(&self.trouble)
     }
 
     pub fn wait(&self, on_limit: OnLimit, now: i64) -> Option<Wait> {
@@ -246,6 +247,27 @@ mod tests {
         assert_eq!(account, Retry::Stop(StopReason::AccountTrouble { error: "e".into() }));
         let setup = row(ServiceFault::Setup, 1, 0).retry(OnLimit::Wait, NOW);
         assert_eq!(setup, Retry::Stop(StopReason::AgentUnusable { error: "e".into() }));
+    }
+
+    #[test]
+    fn of_one_wave_the_gravest_fault_stays() {
+        let start = serde_json::from_str(
+            r#"{"attempt": "a", "iteration": 1, "role": "implement", "story": "A", "title": "",
+                "agent": "agent", "base": {"commit": null, "tree": ""}, "guided": false}"#,
+        );
+        let start: crate::model::AttemptStarted = start.unwrap();
+        let start = |number| InFlight { start: start.clone(), number };
+        let fault = |trouble| Verdict::NotTheStory { trouble, error: "e".into() };
+        let limit = || fault(ServiceFault::Limit { resets_at: None });
+        let outage = || fault(ServiceFault::Outage);
+        for (first, second) in [(limit(), outage()), (outage(), limit())] {
+            let mut service = Service::default();
+            service.ended(&start(1), 2, &first, NOW);
+            service.ended(&start(2), 2, &second, NOW + 1);
+            let streak = service.streak("agent").unwrap();
+            assert!(matches!(streak.trouble, ServiceFault::Limit { .. }), "{streak:?}");
+            assert_eq!(streak.count, 1);
+        }
     }
 
     #[test]

@@ -150,6 +150,12 @@ impl Facts {
     fn heed_service(&mut self, verdict: &Verdict, number: u32, state: &RunState) {
         let is_news = self.fault.as_ref().is_none_or(|(.., wave)| number > *wave);
         match verdict {
+            Verdict::NotTheStory { trouble, .. }
+                if !is_news
+                    && !self.fault.as_ref().is_some_and(|(f, ..)| trouble.is_graver_than(f)) =>
+            {
+                self.fault.as_mut().unwrap().2 = self.started;
+            }
             Verdict::NotTheStory { trouble, .. } => {
                 let before = self.fault.take().filter(|(fault, ..)| fault.is_like(trouble));
                 let count = before.map_or(1, |(_, count, _)| count + u32::from(is_news));

@@ -320,8 +320,12 @@ impl Reporter for Silent {
 }
 
 pub fn passed() -> EvidenceItem {
+    gate(GateEnd::Passed)
+}
+
+pub fn gate(end: GateEnd) -> EvidenceItem {
     let (gate, tail) = ("g".into(), String::new());
-    EvidenceItem::Gate(GateReport { gate, guards: None, end: GateEnd::Passed, elapsed_ms: 1, tail })
+    EvidenceItem::Gate(GateReport { gate, guards: None, end, elapsed_ms: 1, tail })
 }
 
 pub fn ended(attempt: &str, outcome: Outcome, signals: AgentSignals) -> Happened {

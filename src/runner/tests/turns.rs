@@ -3,7 +3,7 @@
 use super::*;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::StuckStep;
-use crate::model::{Limits, Request};
+use crate::model::{GateEnd, Limits, Request};
 
 /// A run with one lane, and what it waits for.
 fn waiting_for(what: &str, policy: Policy) -> Run {
@@ -41,6 +41,19 @@ fn a_mark_is_taken_up_at_once() {
         assert!(run.tick().is_none(), "{what}");
         assert_eq!(run.did()[0], "mark B", "{what}");
         assert_eq!(run.fake().requests, [], "{what}");
+    }
+}
+
+#[test]
+fn a_mark_during_gates_stands_whatever_they_find() {
+    for end in [GateEnd::Passed, GateEnd::Failed { code: 1 }] {
+        let mut run = waiting_for("gates", lanes(1));
+        run.fake().requests = vec![(7, Some(mark("A")))];
+        run.tick();
+        run.expect(&["mark A"]);
+        let of = Run::gates_of("A", "A1");
+        run.then(Happened::GatesEnded { of, items: Ok(Some(vec![fake::gate(end)])) });
+        run.expect(&["disown A", "start B2 in 0"]);
     }
 }
 

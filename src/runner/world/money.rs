@@ -24,7 +24,8 @@ impl World {
     pub(super) fn spent_today(&mut self, log: &RunLog) -> Result<SpentToday, RunnerError> {
         let budgets = &self.config.policy.budgets;
         let (day, user_day) = (budgets.per_day.is_some(), budgets.per_user_day.is_some());
-        if !log.state.attempts.is_idle() || !(day || user_day) {
+        let lanes = usize::try_from(self.config.policy.lanes.get()).unwrap_or(usize::MAX);
+        if log.state.attempts.count() >= lanes || !(day || user_day) {
             return Ok(self.today);
         }
         let began = start_of_day(log.now());
