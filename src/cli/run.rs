@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint}
 use crate::model::StoryId;
 use crate::ops;
 use crate::ops::{CommandError, RunOptions};
-use crate::settings::{FlagValues, Flags, RunSettings, Setting};
+use crate::settings::{FlagValues, Flags, RunSettings, Setting, SettingChoice};
 use crate::ui::UiOptions;
 
 #[derive(Clone, Debug, Args)]
@@ -117,15 +117,15 @@ fn arg(setting: &Setting) -> Option<Arg> {
     let default = Some(setting.shown_default()).filter(|text| !matches!(*text, "" | "false"));
     let default = default.map(|text| format!("[default: {text}]"));
     let notes = env.into_iter().chain(default).collect::<Vec<_>>().join(" ");
-    let arg = Arg::new(setting.key).long(setting.flag?).help_heading(setting.group.title());
+    let arg = Arg::new(setting.key).long(setting.flag?).help_heading(setting.group);
     let arg = arg.help(format!("{help} {notes}").trim_end().to_owned());
     let arg = arg.long_help(format!("{help}\n\n{notes}").trim_end().to_owned());
     if setting.takes.is_empty() {
         return Some(arg.action(ArgAction::SetTrue));
     }
-    let value = |choice: &crate::settings::SettingChoice| {
-        let value = PossibleValue::new(choice.name);
-        if choice.help.is_empty() { value } else { value.help(choice.help) }
+    let value = |(name, help): &SettingChoice| {
+        let value = PossibleValue::new(*name);
+        if help.is_empty() { value } else { value.help(*help) }
     };
     let parser = match setting.choices.as_slice() {
         [] => ValueParser::os_string(),

@@ -2,28 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::agent;
 use crate::agent::{AgentKind, AgentSettings, args_choose_mode};
-use crate::model::{PermissionMode, visible_line};
+use crate::model::visible_line;
 
-use super::kind::{DOLLARS, NUMBER, PATH, SWITCH, TEXT, ValueKind};
-use super::reader::{Origin, Reader, SettingsError};
-use super::setting::{SettingChoice, SettingGroup as Group, setting};
-
-const AGENT_NAME: ValueKind<AgentKind> = ValueKind::choice("`claude` or `mock`", || {
-    vec![choice_of("claude", "Claude Code"), choice_of("mock", "The built-in scripted agent")]
-});
-const PERMISSION_MODE: ValueKind<PermissionMode> = ValueKind {
-    choices: || agent::all_permission_modes().map(|m| choice_of(m.name, m.meaning)).collect(),
-    ..ValueKind::text(
-        "`acceptEdits`, `auto`, `dontAsk` or `bypassPermissions`",
-        agent::permission_mode,
-    )
-};
-
-fn choice_of(name: &'static str, help: &'static str) -> SettingChoice {
-    SettingChoice { name, help }
-}
+use super::kind::{AGENT_NAME, DOLLARS, NUMBER, PATH, PERMISSION_MODE, SWITCH, TEXT};
+use super::setting::{Origin, Read, SettingsError, SettingsReader, setting, settings};
 
 /// The agent that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,58 +16,53 @@ pub enum AgentChoice {
     Command { words: Vec<String> },
 }
 
-pub(super) fn settings(from: &mut Reader<'_>) -> Result<AgentSettings, SettingsError> {
-    let of = |key, help| setting(Group::Agent, key, help);
-    let mode = of("agent.permission_mode", "What Claude Code may do")
-        .flag("permission-mode", "MODE")
-        .by_default("asked once and remembered");
-    let path = of("agent.program", "Where Claude Code is, if it is not on the PATH");
-    let name = of("agent.name", "Which agent to run").flag("agent", "NAME").by_default("claude");
-    let command = of(
-        "agent.command",
-        "Run any other program as the agent; it gets the prompt on standard input",
-    );
-    Ok(AgentSettings {
-        name: from.optional(&AGENT_NAME, name)?,
-        command: from.optional(&TEXT, command.flag("agent-command", "COMMAND"))?,
-        permission_mode: from.optional(&PERMISSION_MODE, mode)?,
-        program: from.optional(&PATH, path)?,
-        model: from.optional(&TEXT, of("agent.model", "`--model` of Claude Code"))?,
-        fallback_model: from
-            .optional(&TEXT, of("agent.fallback_model", "`--fallback-model` of Claude Code"))?,
-        allowed_tools: from
-            .list(&TEXT, of("agent.allowed_tools", "Tools that run without being asked about")),
-        disallowed_tools: from.list(&TEXT, of("agent.disallowed_tools", "Tools that never run")),
-        max_turns: from.optional(&NUMBER, of("agent.max_turns", "`--max-turns` of Claude Code"))?,
-        max_budget_usd: from.optional(
-            &DOLLARS,
-            of("agent.max_budget_usd", "Claude Code's own budget; the smaller one counts"),
-        )?,
-        append_system_prompt: from.optional(
-            &TEXT,
-            of("agent.append_system_prompt", "Text to append to Claude Code's system prompt"),
-        )?,
-        setting_sources: from
-            .optional(&TEXT, of("agent.setting_sources", "`--setting-sources` of Claude Code"))?,
-        mcp_config: from.list(&TEXT, of("agent.mcp_config", "`--mcp-config` of Claude Code")),
-        strict_mcp_config: from.value(
-            &SWITCH,
-            of("agent.strict_mcp_config", "`--strict-mcp-config` of Claude Code").default("false"),
-        )?,
-        background_tasks: from.value(
-            &SWITCH,
-            of("agent.background_tasks", "Let commands run in the background").default("false"),
-        )?,
-        args: from.list(&TEXT, of("agent.args", "Further arguments, passed as they are")),
-    })
+settings! {
+    pub(super) fn settings(from) -> AgentSettings {
+        /// Which agent to run
+        name = from.optional(&AGENT_NAME,
+            setting("agent.name").flag("agent", "NAME").by_default("claude"))?;
+        /// Run any other program as the agent; it gets the prompt on standard input
+        command = from.optional(&TEXT, setting("agent.command").flag("agent-command", "COMMAND"))?;
+        /// What Claude Code may do
+        permission_mode = from.optional(&PERMISSION_MODE, setting("agent.permission_mode")
+            .flag("permission-mode", "MODE").by_default("asked once and remembered"))?;
+        /// Where Claude Code is, if it is not on the PATH
+        program = from.optional(&PATH, setting("agent.program"))?;
+        /// `--model` of Claude Code
+        model = from.optional(&TEXT, setting("agent.model"))?;
+        /// `--fallback-model` of Claude Code
+        fallback_model = from.optional(&TEXT, setting("agent.fallback_model"))?;
+        /// Tools that run without being asked about
+        allowed_tools = from.list(&TEXT, setting("agent.allowed_tools"));
+        /// Tools that never run
+        disallowed_tools = from.list(&TEXT, setting("agent.disallowed_tools"));
+        /// `--max-turns` of Claude Code
+        max_turns = from.optional(&NUMBER, setting("agent.max_turns"))?;
+        /// Claude Code's own budget; the smaller one counts
+        max_budget_usd = from.optional(&DOLLARS, setting("agent.max_budget_usd"))?;
+        /// Text to append to Claude Code's system prompt
+        append_system_prompt = from.optional(&TEXT, setting("agent.append_system_prompt"))?;
+        /// `--setting-sources` of Claude Code
+        setting_sources = from.optional(&TEXT, setting("agent.setting_sources"))?;
+        /// `--mcp-config` of Claude Code
+        mcp_config = from.list(&TEXT, setting("agent.mcp_config"));
+        /// `--strict-mcp-config` of Claude Code
+        strict_mcp_config =
+            from.value(&SWITCH, setting("agent.strict_mcp_config").default("false"))?;
+        /// Let commands run in the background
+        background_tasks =
+            from.value(&SWITCH, setting("agent.background_tasks").default("false"))?;
+        /// Further arguments, passed as they are
+        args = from.list(&TEXT, setting("agent.args"));
+    }
 }
 
 /// A flag overrides the file; two agents in the same place are a mistake.
 pub(super) fn choice(
-    from: &mut Reader<'_>,
+    from: &mut SettingsReader<'_>,
     settings: &AgentSettings,
     script: Option<&Path>,
-) -> Result<AgentChoice, SettingsError> {
+) -> Read<AgentChoice> {
     let named = from.origins.get("agent.name").copied();
     let commanded = from.origins.get("agent.command").copied();
     if named.is_some() && named == commanded {
@@ -108,7 +86,7 @@ pub(super) fn choice(
     Ok(choice)
 }
 
-fn words(from: &mut Reader<'_>, text: &str) -> Result<Vec<String>, SettingsError> {
+fn words(from: &mut SettingsReader<'_>, text: &str) -> Read<Vec<String>> {
     let words = shlex::split(text).unwrap_or_default();
     if words.is_empty() {
         let text = visible_line(text);
@@ -118,12 +96,12 @@ fn words(from: &mut Reader<'_>, text: &str) -> Result<Vec<String>, SettingsError
     Ok(words)
 }
 
-/// Which of two modes Claude Code would take is hard to tell, so there must be one.
+/// It is hard to tell which of two modes Claude Code would take, so there must be only one.
 fn check_mode(
-    from: &mut Reader<'_>,
+    from: &mut SettingsReader<'_>,
     settings: &AgentSettings,
     choice: &AgentChoice,
-) -> Result<(), SettingsError> {
+) -> Read<()> {
     const KEY: &str = "agent.permission_mode";
     let Some(origin) = from.origins.get(KEY).copied() else { return Ok(()) };
     if origin == Origin::Flag && *choice != AgentChoice::Claude {

@@ -20,10 +20,9 @@ use super::kind::{
     ON_ESCALATION, ON_LIMIT, PATH, PATTERN, PROGRAM_NAME, PROMISE, RECHECK, SIZE_LIMIT, SWITCH,
     TEXT, TIME, TIME_LIMIT, TOTAL_LENGTH, UP_TO_TEN,
 };
-use super::reader::{FlagValues, Origin, Reader, SettingsError};
-use super::setting::{Setting, SettingGroup as Group, setting};
-
-type Read<T> = Result<T, SettingsError>;
+use super::setting::{
+    FlagValues, Origin, Read, Setting, SettingsError, SettingsReader, setting, settings,
+};
 
 /// What the command line says.
 #[derive(Clone, Debug, Default)]
@@ -35,105 +34,210 @@ pub struct Flags {
     pub story: Option<StoryId>,
 }
 
-/// A struct whose fields stand beside the declarations that they are read by.
-macro_rules! settings {
-    ($(#[$about:meta])* $name:ident ($from:ident, $flags:ident) {
-        $( $(#[$doc:meta])* $field:ident: $type:ty = $read:expr; )*
-    }) => {
-        $(#[$about])*
-        #[derive(Clone, Debug)]
-        pub struct $name {
-            $( $(#[$doc])* pub $field: $type, )*
-            origins: BTreeMap<&'static str, Origin>,
+settings! {
+    /// Everything that is decided before a run begins. A limit that is None is off.
+    struct RunSettings(from, flags) {
+        "Run" {
+            /// Instructions for every iteration
+            prompt: Option<PathBuf> = from.optional(&PATH, setting("prompt").flag("prompt", "FILE")
+                .by_default("PROMPT.md next to the PRD or at the root, else built in"))?;
+            /// Work on this branch; create it from HEAD if it does not exist
+            branch: Option<String> = from.optional(&TEXT,
+                setting("branch").flag("branch", "NAME").by_default("the current one"))?;
+            /// Run despite uncommitted edits; they stay in place and out of the commits
+            allow_dirty: bool = from.value(&SWITCH,
+                setting("allow_dirty").flag("allow-dirty", "").default("false"))?;
+            // Not settings: only the command line has them.
+            once: bool = flags.once;
+            story: Option<StoryId> = flags.story.clone();
         }
-
-        impl $name {
-            fn read($from: &mut Reader<'_>, $flags: &Flags) -> Read<Self> {
-                $( let $field: $type = $read; )*
-                Ok(Self { $( $field, )* origins: $from.origins.clone() })
-            }
+        "Limits" {
+            /// Stop after this many iterations
+            max_iterations: Option<u32> = from.value(&LIMIT, setting("max_iterations")
+                .flag("max-iterations", "N").env("MAX_ITERATIONS").default("50"))?;
+            limits: Limits = limits(from)?;
         }
-    };
+        "Budget" {
+            budgets: Budgets = budgets(from)?;
+        }
+        "Questions and waits" {
+            /// What to do when an agent asks for a human: `ask` (`park` without a terminal), `park`
+            /// the question until the end, `skip` the story, or `abort` the run
+            on_escalation: OnEscalation = from.value(&ON_ESCALATION,
+                setting("on_escalation").flag("on-escalation", "WHAT").default("ask"))?;
+            /// How long a question waits for a key before the story is parked
+            answer_timeout: Duration = from.value(&TIME, setting("answer_timeout")
+                .flag("answer-timeout", "TIME").env("RALPH_ANSWER_TIMEOUT").default("10m"))?;
+            /// When the account's usage limit is reached: `wait` until it resets (Enter retries
+            /// now), or `stop`
+            on_limit: OnLimit = from.value(&ON_LIMIT,
+                setting("on_limit").flag("on-limit", "WHAT").default("wait"))?;
+        }
+        "Agent" {
+            agent_settings: AgentSettings = agent::settings(from)?;
+            agent: AgentChoice =
+                agent::choice(from, &agent_settings, flags.mock_script.as_deref())?;
+        }
+        "Time-outs" {
+            timeouts: Timeouts = timeouts(from)?;
+            stuck: StuckPolicy = stuck(from)?;
+        }
+        "Stories without progress" {
+            /// Ask after the same error this many times
+            stuck_threshold: NonZeroU32 = from.value(&COUNT,
+                setting("stuck_threshold").env("STUCK_THRESHOLD").default("3"))?;
+            /// Ask after this many attempts at one story; a story in PRD.json can have its own
+            max_attempts: NonZeroU32 = from.value(&COUNT, setting("max_attempts").default("10"))?;
+            /// Start a story over after this many failed attempts in a row; `none` disables it
+            fresh_start_after: Option<u32> =
+                from.value(&LIMIT, setting("fresh_start_after").default("3"))?;
+        }
+        "Gates and completion" {
+            /// Commands that must pass before a story is done (gates)
+            verify: Vec<Gate> = from.gates(setting("verify").by_default("no gates"));
+            /// Whether the gates of closed stories run again with each claim: `all` or `none`
+            recheck: Recheck = from.value(&RECHECK, setting("recheck").default("all"))?;
+            /// Patterns of files whose changes need your approval
+            protect: Vec<String> = from.list(&TEXT, setting("protect").by_default("nothing"));
+            markers: CompletionMarkers = markers(from)?;
+            /// Without a gate, send the first claim back for a second look
+            require_two_claims: bool =
+                from.value(&SWITCH, setting("require_two_claims").default("false"))?;
+        }
+        "Commits" {
+            staging: Rules = staging(from)?;
+        }
+        "Memory" {
+            memory: MemoryLimits = memory(from)?;
+        }
+        "Processes, logs and snapshots" {
+            /// Programs to leave running when an agent's processes are ended
+            keep_processes: Vec<String> =
+                from.list(&PROGRAM_NAME, setting("keep_processes").by_default("none"));
+            /// Most that is logged of one iteration; the middle of more is left out
+            log_limit: u64 = from.value(&LOG_SIZE, setting("log_limit").default("256MB"))?;
+            /// Stop when less disk space than this is free; `none` disables it
+            min_free_disk: Option<u64> =
+                from.value(&SIZE_LIMIT, setting("min_free_disk").default("1GB"))?;
+            /// Keep this many snapshots, and those of the last two runs
+            keep_snapshots: Option<u32> =
+                from.value(&LIMIT, setting("keep_snapshots").default("500"))?;
+            /// Keep snapshots for this many days
+            keep_days: Option<u32> = from.value(&LIMIT, setting("keep_days").default("30"))?;
+        }
+    }
 }
 
 settings! {
-    /// Everything that is decided before a run begins. Where a limit is None, there is none.
-    RunSettings(from, flags) {
-        prompt: Option<PathBuf> = from.optional(&PATH, setting(Group::Run, "prompt",
-            "Instructions for every iteration")
-            .flag("prompt", "FILE")
-            .by_default("PROMPT.md next to the PRD or at the root, else built in"))?;
-        branch: Option<String> = from.optional(&TEXT, setting(Group::Run, "branch",
-            "Work on this branch; create it from HEAD if it does not exist")
-            .flag("branch", "NAME").by_default("the current one"))?;
-        allow_dirty: bool = from.value(&SWITCH, setting(Group::Run, "allow_dirty",
-            "Run despite uncommitted edits; they stay in place and out of the commits")
-            .flag("allow-dirty", "").default("false"))?;
-        max_iterations: Option<u32> = from.value(&LIMIT, setting(Group::Limits, "max_iterations",
-            "Stop after this many iterations")
-            .flag("max-iterations", "N").env("MAX_ITERATIONS").default("50"))?;
-        limits: Limits = limits(from)?;
-        budgets: Budgets = budgets(from)?;
-        on_escalation: OnEscalation = from.value(&ON_ESCALATION, setting(Group::Questions,
-            "on_escalation",
-            "What to do when an agent asks for a human: `ask` (`park` without a terminal), `park` \
-             the question until the end, `skip` the story, or `abort` the run")
-            .flag("on-escalation", "WHAT").default("ask"))?;
-        answer_timeout: Duration = from.value(&TIME, setting(Group::Questions, "answer_timeout",
-            "How long a question waits for a key before the story is parked")
-            .flag("answer-timeout", "TIME").env("RALPH_ANSWER_TIMEOUT").default("10m"))?;
-        on_limit: OnLimit = from.value(&ON_LIMIT, setting(Group::Questions, "on_limit",
-            "When the account's usage limit is reached: `wait` until it resets (Enter retries \
-             now), or `stop`")
-            .flag("on-limit", "WHAT").default("wait"))?;
-        agent_settings: AgentSettings = agent::settings(from)?;
-        agent: AgentChoice = agent::choice(from, &agent_settings, flags.mock_script.as_deref())?;
-        timeouts: Timeouts = timeouts(from)?;
-        stuck: StuckPolicy = stuck(from)?;
-        stuck_threshold: NonZeroU32 = from.value(&COUNT, setting(Group::Stories,
-            "stuck_threshold", "Ask after the same error this many times")
-            .env("STUCK_THRESHOLD").default("3"))?;
-        max_attempts: NonZeroU32 = from.value(&COUNT, setting(Group::Stories, "max_attempts",
-            "Ask after this many attempts at one story; a story in PRD.json can have its own")
-            .default("10"))?;
-        fresh_start_after: Option<u32> = from.value(&LIMIT, setting(Group::Stories,
-            "fresh_start_after",
-            "Start a story over after this many failed attempts in a row; `none` disables it")
-            .default("3"))?;
-        /// For every story.
-        verify: Vec<Gate> = from.gates(setting(Group::Completion, "verify",
-            "Commands that must pass before a story is done (gates)").by_default("no gates"));
-        recheck: Recheck = from.value(&RECHECK, setting(Group::Completion, "recheck",
-            "Whether the gates of closed stories run again with each claim: `all` or `none`")
-            .default("all"))?;
-        protect: Vec<String> = from.list(&TEXT, setting(Group::Completion, "protect",
-            "Patterns of files whose changes need your approval").by_default("nothing"));
-        markers: CompletionMarkers = markers(from)?;
-        require_two_claims: bool = from.value(&SWITCH, setting(Group::Completion,
-            "require_two_claims",
-            "Without a gate, send the first claim back for a second look").default("false"))?;
-        staging: Rules = staging(from)?;
-        memory: MemoryLimits = memory(from)?;
-        /// Programs that are left alone when an agent's processes are ended.
-        keep_processes: Vec<String> = from.list(&PROGRAM_NAME, setting(Group::Storage,
-            "keep_processes", "Programs to leave running when an agent's processes are ended")
-            .by_default("none"));
-        /// Bytes of one iteration's log.
-        log_limit: u64 = from.value(&LOG_SIZE, setting(Group::Storage, "log_limit",
-            "Most that is logged of one iteration; the middle of more is left out")
-            .default("256MB"))?;
-        /// Bytes; None: the disk is not checked.
-        min_free_disk: Option<u64> = from.value(&SIZE_LIMIT, setting(Group::Storage,
-            "min_free_disk", "Stop when less disk space than this is free; `none` disables it")
-            .default("1GB"))?;
-        keep_snapshots: Option<u32> = from.value(&LIMIT, setting(Group::Storage,
-            "keep_snapshots", "Keep this many snapshots, and those of the last two runs")
-            .default("500"))?;
-        keep_days: Option<u32> = from.value(&LIMIT, setting(Group::Storage, "keep_days",
-            "Keep snapshots for this many days").default("30"))?;
-        /// Not settings, but of this command line alone.
-        once: bool = flags.once;
-        story: Option<StoryId> = flags.story.clone();
+    fn limits(from) -> Limits {
+        /// Stop after agents and gates have worked this long
+        max_run_time = from.value(&TIME_LIMIT, setting("max_run_time")
+            .flag("max-run-time", "TIME").env("RALPH_MAX_RUN_TIME").default("12h"))?;
+        /// Stop after this many errors in a row
+        max_consecutive_errors = from.value(&LIMIT, setting("max_consecutive_errors")
+            .flag("max-consecutive-errors", "N").env("RALPH_MAX_CONSECUTIVE_ERRORS").default("5"))?;
+        /// Stop when this many of the last ten iterations failed
+        max_failing = from.value(&UP_TO_TEN, setting("max_failing")
+            .flag("max-failing", "N").env("RALPH_MAX_FAILING").default("8"))?;
+        /// Stop when iterations take longer than this on average
+        max_average_iteration = from.value(&TIME_LIMIT, setting("max_average_iteration")
+            .flag("max-average-iteration", "TIME").env("RALPH_MAX_AVERAGE_ITERATION")
+            .default("none"))?;
+        /// How long the circuit breaker pauses the run; `none` disables it
+        cool_down = from.value(&TIME_LIMIT,
+            setting("cool_down").env("RALPH_COOL_DOWN").default("30m"))?;
+        /// Unit of the pause after a failure: 2, 4, 8 … 60 times this
+        backoff = from.value(&TIME_LIMIT,
+            setting("backoff").env("RALPH_BACKOFF").default("1s"))?;
+    }
+}
+
+settings! {
+    fn budgets(from) -> Budgets {
+        /// Stop when the run has cost this much; with a subscription the default only warns
+        per_run = from.value(&DOLLAR_LIMIT, setting("budget.per_run")
+            .flag("budget", "USD").env("RALPH_BUDGET").default("25"))?;
+        /// Most that one iteration may cost; Claude Code stops itself there
+        per_iteration = from.value(&DOLLAR_LIMIT, setting("budget.per_iteration")
+            .flag("budget-iteration", "USD").env("RALPH_BUDGET_ITERATION").default("none"))?;
+        /// Most that one story may cost; then it is parked with a question
+        per_story = from.value(&DOLLAR_LIMIT, setting("budget.per_story")
+            .flag("budget-story", "USD").env("RALPH_BUDGET_STORY").default("none"))?;
+        /// Most that all runs of this repository may cost per day
+        per_day = from.value(&DOLLAR_LIMIT, setting("budget.per_day")
+            .flag("budget-day", "USD").env("RALPH_BUDGET_DAY").default("none"))?;
+        /// Most that all your runs may cost per day, in any repository
+        per_user_day = from.value(&DOLLAR_LIMIT, setting("budget.per_user_day")
+            .flag("budget-user-day", "USD").env("RALPH_BUDGET_USER_DAY").default("none"))?;
+        /// From 80 % of a budget on, pause 1, 2, 4, 8 minutes between iterations
+        throttle = from.value(&SWITCH, setting("budget.throttle").default("false"))?;
+        run_by_default = !from.origins.contains_key("budget.per_run");
+    }
+}
+
+settings! {
+    fn timeouts(from) -> Timeouts {
+        /// How long an agent may take to start
+        first_event = from.value(&TIME, setting("first_event_timeout").default("3m"))?;
+        /// How long an agent may be silent
+        idle = from.value(&TIME, setting("idle_timeout").default("15m"))?;
+        /// How long one iteration may take
+        iteration = from.value(&TIME, setting("iteration_timeout").default("90m"))?;
+        /// How long an agent may take to exit after its result
+        after_result = from.value(&TIME, setting("result_grace").default("10s"))?;
+        /// The same while its background tasks still run
+        background = from.value(&TIME, setting("background_grace").default("2m"))?;
+    }
+}
+
+settings! {
+    fn stuck(from) -> StuckPolicy {
+        /// Remind an agent that changes nothing for this long
+        stuck_after = from.value(&TIME_LIMIT, setting("stuck_after").default("30m"))?;
+        /// How long after the reminder you are asked
+        ask_after = from.value(&TIME, setting("stuck_question_after").default("10m"))?;
+        /// How long after the question the agent is ended
+        answer = from.value(&TIME, setting("stuck_answer_timeout").default("15m"))?;
+    }
+}
+
+settings! {
+    fn markers(from) -> CompletionMarkers {
+        /// `<promise>WORD</promise>` with this word claims a story
+        promise = from.optional(&PROMISE, setting("completion_promise").by_default("none"))?;
+        /// Any of these lines claims a story
+        signals = from.list(&MARKER, setting("signals").by_default("none"));
+        /// These lines, in this order: only the last claims a story
+        stages = from.list(&MARKER, setting("stages").by_default("none"));
+    }
+}
+
+settings! {
+    fn staging(from) -> Rules {
+        /// New files to leave out of commits, by name with `*`; `!` takes a name off the list
+        never_commit = {
+            let named = from.list(&PATTERN, setting("never_commit").by_default("a built-in list"));
+            Rules::default().never_commit.into_iter().chain(named).collect()
+        };
+        /// Largest file that a story may commit
+        max_file_size = from.value(&SIZE_LIMIT, setting("max_file_size").default("10MB"))?;
+        /// Most new files that a story may commit
+        max_new_files = from.value(&FILE_COUNT, setting("max_new_files").default("2000"))?;
+    }
+}
+
+settings! {
+    fn memory(from) -> MemoryLimits {
+        /// Earlier outcomes in a prompt
+        outcomes = from.value(&MEMORY_COUNT, setting("memory.outcomes").default("5"))?;
+        /// Earlier errors in a prompt
+        errors = from.value(&MEMORY_COUNT, setting("memory.errors").default("5"))?;
+        /// Things that worked in a prompt
+        worked = from.value(&MEMORY_COUNT, setting("memory.worked").default("3"))?;
+        /// Characters of each
+        entry = from.value(&ENTRY_LENGTH, setting("memory.entry").default("500"))?;
+        /// Characters of all of them
+        total = from.value(&TOTAL_LENGTH, setting("memory.total").default("5000"))?;
     }
 }
 
@@ -144,7 +248,7 @@ impl RunSettings {
         flags: &Flags,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, SettingsError> {
-        let text = file::read(root).map_err(SettingsError::Unreadable)?.unwrap_or_default();
+        let text = file::read(root).map_err(SettingsError::Unreadable)?;
         let mut settings = Self::new(&text, flags, env)?;
         if settings.origin("prompt") == Some(Origin::File) {
             settings.prompt = settings.prompt.map(|path| root.join(path));
@@ -158,7 +262,7 @@ impl RunSettings {
         flags: &Flags,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, SettingsError> {
-        let mut reader = Reader::new(&flags.values, env, text);
+        let mut reader = SettingsReader::new(&flags.values, env, text);
         let mut settings = Self::read(&mut reader, flags)?;
         // A path need not be text.
         if let Some(path) = flags.values.get("prompt") {
@@ -170,12 +274,10 @@ impl RunSettings {
     /// Every setting, in the order of the documentation.
     pub fn declared() -> Vec<Setting> {
         let (flags, env) = (Flags::default(), |_: &str| None);
-        let mut reader = Reader::new(&flags.values, &env, "");
+        let mut reader = SettingsReader::new(&flags.values, &env, "");
         // Without any input nothing can be wrong with it.
         let _ = Self::read(&mut reader, &flags);
-        let mut declared = reader.declared;
-        declared.sort_by_key(|setting| setting.group);
-        declared
+        reader.declared
     }
 
     /// Where a value comes from. None: it is the default.
@@ -200,191 +302,4 @@ impl RunSettings {
             && settings.permission_mode.is_none()
             && !args_choose_mode(&settings.args)
     }
-}
-
-fn limits(from: &mut Reader<'_>) -> Read<Limits> {
-    let limit = |key, help| setting(Group::Limits, key, help);
-    Ok(Limits {
-        max_run_time: from.value(
-            &TIME_LIMIT,
-            limit("max_run_time", "Stop after agents and gates have worked this long")
-                .flag("max-run-time", "TIME")
-                .env("RALPH_MAX_RUN_TIME")
-                .default("12h"),
-        )?,
-        max_consecutive_errors: from.value(
-            &LIMIT,
-            limit("max_consecutive_errors", "Stop after this many errors in a row")
-                .flag("max-consecutive-errors", "N")
-                .env("RALPH_MAX_CONSECUTIVE_ERRORS")
-                .default("5"),
-        )?,
-        max_failing: from.value(
-            &UP_TO_TEN,
-            limit("max_failing", "Stop when this many of the last ten iterations failed")
-                .flag("max-failing", "N")
-                .env("RALPH_MAX_FAILING")
-                .default("8"),
-        )?,
-        max_average_iteration: from.value(
-            &TIME_LIMIT,
-            limit("max_average_iteration", "Stop when iterations take longer than this on average")
-                .flag("max-average-iteration", "TIME")
-                .env("RALPH_MAX_AVERAGE_ITERATION")
-                .default("none"),
-        )?,
-        cool_down: from.value(
-            &TIME_LIMIT,
-            limit("cool_down", "How long the circuit breaker pauses the run; `none` disables it")
-                .env("RALPH_COOL_DOWN")
-                .default("30m"),
-        )?,
-        backoff: from.value(
-            &TIME_LIMIT,
-            limit("backoff", "Unit of the pause after a failure: 2, 4, 8 … 60 times this")
-                .env("RALPH_BACKOFF")
-                .default("1s"),
-        )?,
-    })
-}
-
-fn budgets(from: &mut Reader<'_>) -> Read<Budgets> {
-    let mut limit = |key, help, flag, env, default| {
-        let budget = setting(Group::Budget, key, help).flag(flag, "USD").env(env).default(default);
-        from.value(&DOLLAR_LIMIT, budget)
-    };
-    Ok(Budgets {
-        per_run: limit(
-            "budget.per_run",
-            "Stop when the run has cost this much; with a subscription the default only warns",
-            "budget",
-            "RALPH_BUDGET",
-            "25",
-        )?,
-        per_iteration: limit(
-            "budget.per_iteration",
-            "Most that one iteration may cost; Claude Code stops itself there",
-            "budget-iteration",
-            "RALPH_BUDGET_ITERATION",
-            "none",
-        )?,
-        per_story: limit(
-            "budget.per_story",
-            "Most that one story may cost; then it is parked with a question",
-            "budget-story",
-            "RALPH_BUDGET_STORY",
-            "none",
-        )?,
-        per_day: limit(
-            "budget.per_day",
-            "Most that all runs of this repository may cost per day",
-            "budget-day",
-            "RALPH_BUDGET_DAY",
-            "none",
-        )?,
-        per_user_day: limit(
-            "budget.per_user_day",
-            "Most that all your runs may cost per day, in any repository",
-            "budget-user-day",
-            "RALPH_BUDGET_USER_DAY",
-            "none",
-        )?,
-        throttle: from.value(
-            &SWITCH,
-            setting(
-                Group::Budget,
-                "budget.throttle",
-                "From 80 % of a budget on, pause 1, 2, 4, 8 minutes between iterations",
-            )
-            .default("false"),
-        )?,
-        run_by_default: !from.origins.contains_key("budget.per_run"),
-    })
-}
-
-fn timeouts(from: &mut Reader<'_>) -> Read<Timeouts> {
-    let mut time = |key, help, default| {
-        from.value(&TIME, setting(Group::Timeouts, key, help).default(default))
-    };
-    Ok(Timeouts {
-        first_event: time("first_event_timeout", "How long an agent may take to start", "3m")?,
-        idle: time("idle_timeout", "How long an agent may be silent", "15m")?,
-        iteration: time("iteration_timeout", "How long one iteration may take", "90m")?,
-        after_result: time(
-            "result_grace",
-            "How long an agent may take to exit after its result",
-            "10s",
-        )?,
-        background: time(
-            "background_grace",
-            "The same while its background tasks still run",
-            "2m",
-        )?,
-    })
-}
-
-fn stuck(from: &mut Reader<'_>) -> Read<StuckPolicy> {
-    let time = |key, help, default| setting(Group::Timeouts, key, help).default(default);
-    Ok(StuckPolicy {
-        stuck_after: from.value(
-            &TIME_LIMIT,
-            time("stuck_after", "Remind an agent that changes nothing for this long", "30m"),
-        )?,
-        ask_after: from.value(
-            &TIME,
-            time("stuck_question_after", "How long after the reminder you are asked", "10m"),
-        )?,
-        answer: from.value(
-            &TIME,
-            time("stuck_answer_timeout", "How long after the question the agent is ended", "15m"),
-        )?,
-    })
-}
-
-fn markers(from: &mut Reader<'_>) -> Read<CompletionMarkers> {
-    let marker = |key, help| setting(Group::Completion, key, help).by_default("none");
-    Ok(CompletionMarkers {
-        promise: from.optional(
-            &PROMISE,
-            marker("completion_promise", "`<promise>WORD</promise>` with this word claims a story"),
-        )?,
-        signals: from.list(&MARKER, marker("signals", "Any of these lines claims a story")),
-        stages: from.list(
-            &MARKER,
-            marker("stages", "These lines, in this order: only the last claims a story"),
-        ),
-    })
-}
-
-fn staging(from: &mut Reader<'_>) -> Read<Rules> {
-    let rule = |key, help, default| setting(Group::Commits, key, help).default(default);
-    let mut rules = Rules::default();
-    let own = setting(
-        Group::Commits,
-        "never_commit",
-        "New files to leave out of commits, by name with `*`; `!` takes a name off the list",
-    );
-    rules.never_commit.extend(from.list(&PATTERN, own.by_default("a built-in list")));
-    rules.max_file_size = from.value(
-        &SIZE_LIMIT,
-        rule("max_file_size", "Largest file that a story may commit", "10MB"),
-    )?;
-    rules.max_new_files = from.value(
-        &FILE_COUNT,
-        rule("max_new_files", "Most new files that a story may commit", "2000"),
-    )?;
-    Ok(rules)
-}
-
-fn memory(from: &mut Reader<'_>) -> Read<MemoryLimits> {
-    let mut limit = |kind, key, help, default| {
-        from.value(kind, setting(Group::Memory, key, help).default(default))
-    };
-    Ok(MemoryLimits {
-        outcomes: limit(&MEMORY_COUNT, "memory.outcomes", "Earlier outcomes in a prompt", "5")?,
-        errors: limit(&MEMORY_COUNT, "memory.errors", "Earlier errors in a prompt", "5")?,
-        worked: limit(&MEMORY_COUNT, "memory.worked", "Things that worked in a prompt", "3")?,
-        entry: limit(&ENTRY_LENGTH, "memory.entry", "Characters of each", "500")?,
-        total: limit(&TOTAL_LENGTH, "memory.total", "Characters of all of them", "5000")?,
-    })
 }

@@ -1,5 +1,6 @@
 //! ralph.toml, at the root of the work tree.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 use std::{fs, io};
@@ -16,81 +17,43 @@ use super::kind::{Form, ValueKind};
 
 pub const FILE_NAME: &str = "ralph.toml";
 
-/// How much alike two names are that one is taken for the other.
-const ALIKE: f64 = 0.88;
+/// How similar an unknown name must be to a known one to suggest that.
+const SIMILAR: f64 = 0.88;
 
-/// None: there is no such file.
-pub(super) fn read(root: &Path) -> io::Result<Option<String>> {
+pub(super) type FileValue<'a> = Spanned<DeValue<'a>>;
+
+/// Empty if there is no such file.
+pub(super) fn read(root: &Path) -> io::Result<String> {
     match fs::read_to_string(root.join(FILE_NAME)) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        read => read,
     }
 }
 
 pub(super) struct SettingsFile<'a> {
-    text: &'a str,
+    pub text: &'a str,
     table: DeTable<'a>,
 }
 
 impl<'a> SettingsFile<'a> {
-    pub(super) fn parse(text: &'a str) -> Result<Self, Diagnostic> {
-        let table = DeTable::parse(text).map_err(|error| problem(&error))?;
-        Ok(Self { text, table: table.into_inner() })
+    /// A file that is not TOML has no settings.
+    pub(super) fn parse(text: &'a str, problems: &mut Vec<Diagnostic>) -> Self {
+        let table = DeTable::parse(text).map_err(|error| problems.push(problem(&error)));
+        Self { text, table: table.map(Spanned::into_inner).unwrap_or_default() }
     }
 
-    fn find(&self, key: &str) -> Option<&Spanned<DeValue<'a>>> {
+    pub(super) fn find(&self, key: &str) -> Option<&FileValue<'a>> {
         match key.split_once('.') {
             None => self.table.get(key),
-            Some((table, name)) => match self.table.get(table)?.get_ref() {
-                DeValue::Table(table) => table.get(name),
-                _ => None,
-            },
+            Some((table, name)) => self.table.get(table)?.get_ref().as_table()?.get(name),
         }
     }
 
-    pub(super) fn span(&self, key: &str) -> Option<Range<usize>> {
-        self.find(key).map(Spanned::span)
-    }
-
-    /// None: the file does not have it.
-    pub(super) fn value<T>(&self, kind: &ValueKind<T>, key: &str) -> Option<Result<T, Diagnostic>> {
-        self.find(key).map(|value| self.parsed(kind, key, value))
-    }
-
-    pub(super) fn list<T: PartialEq>(
+    pub(super) fn value<T>(
         &self,
         kind: &ValueKind<T>,
         key: &str,
-    ) -> Option<Result<Vec<T>, Diagnostic>> {
-        let value = self.find(key)?;
-        let DeValue::Array(items) = value.get_ref() else {
-            return Some(Err(self.bad(key, value.span(), "a list in `[` and `]`")));
-        };
-        let mut values = Vec::new();
-        for item in items.iter() {
-            match self.parsed(kind, key, item) {
-                Ok(value) if kind.is_unique && values.contains(&value) => {
-                    return Some(Err(self.bad(key, item.span(), "every line only once")));
-                }
-                Ok(value) => values.push(value),
-                Err(problem) => return Some(Err(problem)),
-            }
-        }
-        Some(Ok(values))
-    }
-
-    pub(super) fn gates(&self, key: &str) -> Option<Result<Vec<Gate>, Diagnostic>> {
-        let value = self.find(key)?.clone();
-        let gates = Vec::<Gate>::deserialize(value.into_deserializer());
-        Some(gates.map_err(|error| problem(&error)))
-    }
-
-    fn parsed<T>(
-        &self,
-        kind: &ValueKind<T>,
-        key: &str,
-        value: &Spanned<DeValue<'_>>,
+        value: &FileValue<'_>,
     ) -> Result<T, Diagnostic> {
         let text = match (value.get_ref(), kind.form) {
             (DeValue::String(text), Form::Text | Form::Number) => Some(text.to_string()),
@@ -102,36 +65,53 @@ impl<'a> SettingsFile<'a> {
             _ => None,
         };
         let parsed = text.and_then(|text| kind.parse(&text));
-        parsed.ok_or_else(|| self.bad(key, value.span(), kind.expected))
+        parsed.ok_or_else(|| self.invalid(key, value.span(), kind.expected))
     }
 
-    pub(super) fn bad(&self, key: &str, span: Range<usize>, expected: &str) -> Diagnostic {
-        let written = self.text.get(span.clone()).unwrap_or_default();
-        let written = visible_line(written);
+    pub(super) fn list<T: PartialEq>(
+        &self,
+        kind: &ValueKind<T>,
+        key: &str,
+        value: &FileValue<'_>,
+    ) -> Result<Vec<T>, Diagnostic> {
+        let items = value.get_ref().as_array();
+        let items =
+            items.ok_or_else(|| self.invalid(key, value.span(), "a list in `[` and `]`"))?;
+        let mut values = Vec::new();
+        for item in items.iter() {
+            let value = self.value(kind, key, item)?;
+            if kind.is_unique && values.contains(&value) {
+                return Err(self.invalid(key, item.span(), "every line only once"));
+            }
+            values.push(value);
+        }
+        Ok(values)
+    }
+
+    fn invalid(&self, key: &str, span: Range<usize>, expected: &str) -> Diagnostic {
+        let written = visible_line(self.text.get(span.clone()).unwrap_or_default());
         Diagnostic::error(format!("invalid value `{written}` for `{key}`: expected {expected}"))
             .at(span)
     }
 
-    /// What no setting is called.
+    /// Names that are not a setting's.
     pub(super) fn unknown(&self, keys: &[&'static str]) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for (name, value) in &self.table {
-            let prefix = format!("{}.", name.get_ref());
+            let written = name.get_ref().as_ref();
+            let prefix = format!("{written}.");
             let is_table = keys.iter().any(|key| key.starts_with(&prefix));
             match value.get_ref() {
                 DeValue::Table(table) if is_table => {
-                    let inner = table.keys().filter(|inner| {
-                        let key = format!("{prefix}{}", inner.get_ref());
-                        !keys.contains(&key.as_str())
-                    });
+                    let is_known = |name: &str| keys.contains(&format!("{prefix}{name}").as_str());
+                    let inner = table.keys().filter(|inner| !is_known(inner.get_ref()));
                     problems.extend(inner.map(|inner| unknown(&prefix, inner, keys)));
                 }
                 _ if is_table => {
-                    let name = name.get_ref();
-                    let text = format!("`{name}` is a table: expected `[{name}]`");
+                    let text = format!("`{written}` is a table: expected `[{written}]`");
                     problems.push(Diagnostic::error(text).at(value.span()));
                 }
-                _ if keys.contains(&name.get_ref().as_ref()) => {}
+                _ if keys.contains(&written) => {}
                 _ => problems.push(unknown("", name, keys)),
             }
         }
@@ -139,15 +119,16 @@ impl<'a> SettingsFile<'a> {
     }
 }
 
-fn problem(error: &toml::de::Error) -> Diagnostic {
-    let diagnostic = Diagnostic::error(visible(error.message().trim()).into_owned());
-    match error.span() {
-        Some(span) => diagnostic.at(span),
-        None => diagnostic,
-    }
+pub(super) fn gates(value: &FileValue<'_>) -> Result<Vec<Gate>, Diagnostic> {
+    Vec::deserialize(value.clone().into_deserializer()).map_err(|error| problem(&error))
 }
 
-fn unknown(prefix: &str, name: &Spanned<std::borrow::Cow<'_, str>>, keys: &[&str]) -> Diagnostic {
+fn problem(error: &toml::de::Error) -> Diagnostic {
+    let message = visible(error.message().trim()).into_owned();
+    Diagnostic { span: error.span(), ..Diagnostic::error(message) }
+}
+
+fn unknown(prefix: &str, name: &Spanned<Cow<'_, str>>, keys: &[&str]) -> Diagnostic {
     let (written, span) = (name.get_ref().as_ref(), name.span());
     let key = format!("{prefix}{written}");
     let problem = Diagnostic::error(format!("unknown setting `{}`", visible_line(&key))).at(span);
@@ -155,13 +136,13 @@ fn unknown(prefix: &str, name: &Spanned<std::borrow::Cow<'_, str>>, keys: &[&str
         let table = prefix.trim_end_matches('.');
         return problem.help(format!("put `{written}` above `[{table}]`"));
     }
-    let last = |key: &str| key.rsplit('.').next().map(str::to_owned).unwrap_or_default();
-    let alike = |known: &str| {
+    let similarity = |known: &str| {
+        let name = known.rsplit('.').next().unwrap_or_default();
         let whole = strsim::jaro_winkler(known, &key);
-        whole.max(strsim::jaro_winkler(&last(known), written) - 0.01)
+        whole.max(strsim::jaro_winkler(name, written) - 0.01)
     };
-    let best = keys.iter().max_by(|a, b| alike(a).total_cmp(&alike(b)));
-    match best.filter(|known| alike(known) > ALIKE) {
+    let best = keys.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
+    match best.filter(|known| similarity(known) > SIMILAR) {
         Some(known) => problem.help(format!("did you mean `{known}`?")),
         None => problem.help("docs/settings.md lists all settings"),
     }

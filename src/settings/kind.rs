@@ -1,4 +1,4 @@
-//! How values are written, and what they become.
+//! Kinds of values: how each is written, and how it is parsed.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -7,16 +7,18 @@ use std::time::Duration;
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
+use crate::agent::{AgentKind, all_permission_modes, permission_mode};
 use crate::decide::staging::Pattern;
 use crate::model::{
-    A_TIME, LONGEST_KEPT, MOST_KEPT, OnEscalation, OnLimit, Recheck, Usd, duration,
+    A_TIME, LONGEST_KEPT, MOST_KEPT, OnEscalation, OnLimit, PermissionMode, Recheck, Usd, duration,
 };
 use crate::text::signals::{can_be_a_line, can_be_promised};
 
-use super::setting::SettingChoice;
-
 const SMALLEST_LOG: u64 = 1_000_000;
 const MOST_IN_ALL: usize = 100_000;
+
+/// A value, and what it means where its name does not say it.
+pub type SettingChoice = (&'static str, &'static str);
 
 pub(super) struct ValueKind<T: 'static> {
     /// Completes "expected …".
@@ -46,7 +48,7 @@ impl<T> ValueKind<T> {
         Self { expected, form, choices: Vec::new, is_unique: false, from_text }
     }
 
-    pub(super) const fn text(expected: &'static str, parse: fn(&str) -> Option<T>) -> Self {
+    const fn text(expected: &'static str, parse: fn(&str) -> Option<T>) -> Self {
         Self::new(Form::Text, expected, parse)
     }
 
@@ -56,10 +58,7 @@ impl<T> ValueKind<T> {
 }
 
 impl<T: DeserializeOwned> ValueKind<T> {
-    pub(super) const fn choice(
-        expected: &'static str,
-        choices: fn() -> Vec<SettingChoice>,
-    ) -> Self {
+    const fn choice(expected: &'static str, choices: fn() -> Vec<SettingChoice>) -> Self {
         Self { choices, ..Self::text(expected, named) }
     }
 }
@@ -127,15 +126,19 @@ pub(super) const MARKER: ValueKind<String> = ValueKind {
 
 pub(super) const ON_ESCALATION: ValueKind<OnEscalation> =
     ValueKind::choice("`ask`, `park`, `skip` or `abort`", || {
-        choices(&["ask", "park", "skip", "abort"])
+        vec![("ask", ""), ("park", ""), ("skip", ""), ("abort", "")]
     });
 pub(super) const ON_LIMIT: ValueKind<OnLimit> =
-    ValueKind::choice("`wait` or `stop`", || choices(&["wait", "stop"]));
+    ValueKind::choice("`wait` or `stop`", || vec![("wait", ""), ("stop", "")]);
 pub(super) const RECHECK: ValueKind<Recheck> =
-    ValueKind::choice("`all` or `none`", || choices(&["all", "none"]));
-fn choices(names: &[&'static str]) -> Vec<SettingChoice> {
-    names.iter().map(|name| SettingChoice { name, help: "" }).collect()
-}
+    ValueKind::choice("`all` or `none`", || vec![("all", ""), ("none", "")]);
+pub(super) const AGENT_NAME: ValueKind<AgentKind> = ValueKind::choice("`claude` or `mock`", || {
+    vec![("claude", "Claude Code"), ("mock", "The built-in scripted agent")]
+});
+pub(super) const PERMISSION_MODE: ValueKind<PermissionMode> = ValueKind {
+    choices: || all_permission_modes().map(|mode| (mode.name, mode.meaning)).collect(),
+    ..ValueKind::text("`acceptEdits`, `auto`, `dontAsk` or `bypassPermissions`", permission_mode)
+};
 
 /// By its name in ralph.toml.
 fn named<T: DeserializeOwned>(text: &str) -> Option<T> {
@@ -171,27 +174,17 @@ const UNITS: [(&str, u64); 10] = [
     ("tib", 1 << 40),
 ];
 
-/// Bytes: `256MB`, `1.5 GB`, `64MiB`.
+/// Bytes: `256MB`, `1.5 GB`, `64MiB`. Digits around one point; a float could be more than a size.
 fn size(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(end)?;
     let unit = unit.trim().to_ascii_lowercase();
     let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    match number.parse::<u64>() {
-        Ok(whole) => whole.checked_mul(*factor),
-        Err(_) => fraction(number, *factor),
-    }
-}
-
-/// Digits around one point: anything else that a float could be is no size.
-fn fraction(number: &str, factor: u64) -> Option<u64> {
-    let (whole, part) = number.split_once('.')?;
-    let numerator: u64 = part.parse().ok()?;
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
     let denominator = 10_u64.checked_pow(u32::try_from(part.len()).ok()?)?;
-    let whole = whole.parse::<u64>().ok()?.checked_mul(factor)?;
-    whole.checked_add(
-        u64::try_from(u128::from(numerator) * u128::from(factor) / u128::from(denominator)).ok()?,
-    )
+    let part = u128::from(part.parse::<u64>().ok()?) * u128::from(*factor);
+    let part = u64::try_from(part / u128::from(denominator)).ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(*factor)?.checked_add(part)
 }
 
 #[cfg(test)]
@@ -199,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_write_sizes_in_many_ways() {
+    fn sizes_are_read_with_any_unit_and_a_fraction() {
         for (text, bytes) in [
             ("0", 0),
             ("1024", 1024),

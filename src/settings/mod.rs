@@ -7,7 +7,6 @@ mod agent;
 mod declared;
 mod file;
 mod kind;
-mod reader;
 mod setting;
 #[cfg(test)]
 mod tests;
@@ -15,5 +14,5 @@ mod tests;
 pub use agent::AgentChoice;
 pub use declared::{Flags, RunSettings};
 pub use file::FILE_NAME;
-pub use reader::{FlagValues, Origin, SettingsError};
-pub use setting::{Setting, SettingChoice, SettingGroup};
+pub use kind::SettingChoice;
+pub use setting::{FlagValues, Origin, Setting, SettingsError};

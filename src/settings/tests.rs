@@ -1,4 +1,4 @@
-//! The declarations, and what is read by them.
+//! The declarations, and the values that are read by them.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ fn values(settings: &RunSettings) -> String {
     text.split(", origins: ").next().unwrap().to_owned()
 }
 
-/// Three values that are right, and none of them the default.
+/// Three valid values, none of them the default.
 fn samples(setting: &Setting) -> [&'static str; 3] {
     match setting.expected {
         _ if setting.key == "verify" => ["[\"a\"]", "[\"b\"]", "[\"c\"]"],
@@ -64,7 +64,7 @@ fn line(setting: &Setting, value: &str) -> String {
 }
 
 #[test]
-fn every_setting_can_be_set_wherever_it_is_declared_and_the_strongest_counts() {
+fn a_flag_overrides_the_environment_and_the_environment_the_file() {
     let default = values(&of_file("").unwrap());
     for setting in RunSettings::declared() {
         let [file, env, flag] = samples(&setting);
@@ -123,15 +123,15 @@ fn names_are_unique_and_every_choice_is_a_value() {
             assert!(one.flag.is_none() || one.flag != other.flag, "{:?}", one.flag);
             assert!(one.env.is_none() || one.env != other.env, "{:?}", one.env);
         }
-        for choice in &one.choices {
-            of_file(&line(one, &format!("{:?}", choice.name))).unwrap();
-            assert!(one.expected.contains(&format!("`{}`", choice.name)), "{}", one.expected);
+        for (choice, _) in &one.choices {
+            of_file(&line(one, &format!("{choice:?}"))).unwrap();
+            assert!(one.expected.contains(&format!("`{choice}`")), "{}", one.expected);
         }
     }
 }
 
 #[test]
-fn none_switches_a_limit_off_and_zero_is_an_error() {
+fn none_disables_a_limit_and_zero_is_an_error() {
     for setting in RunSettings::declared().iter().filter(|setting| setting.takes_none()) {
         assert!(of_file(&line(setting, "\"none\"")).is_ok(), "{}", setting.key);
         if !["max_new_files", "min_free_disk", "max_file_size"].contains(&setting.key) {
@@ -179,22 +179,22 @@ fn a_bad_value_is_wrong_usage_on_the_command_line_and_an_error_in_the_file() {
 }
 
 #[test]
-fn all_problems_of_the_file_are_told_at_once_with_what_was_meant() {
+fn all_errors_of_the_file_are_reported_at_once_with_suggestions() {
     let text = "max_iteration = 3\nbranch = 5\n[agent]\nmodell = 'x'\nkeep_days = 3\n";
     let error = of_file(text).unwrap_err().to_string();
-    for told in [
+    for part in [
         "4 errors",
         "ralph.toml:1:1: unknown setting `max_iteration`",
         "did you mean `max_iterations`?",
         "did you mean `agent.model`?",
         "put `keep_days` above `[agent]`",
     ] {
-        assert!(error.contains(told), "{told} is not in\n{error}");
+        assert!(error.contains(part), "{part} is not in\n{error}");
     }
 }
 
 #[test]
-fn a_script_alone_means_the_mock_and_never_claude() {
+fn a_mock_script_selects_the_mock_agent() {
     let script = Some(PathBuf::from("s.toml"));
     let with =
         |values: &[(&'static str, &str)]| Flags { mock_script: script.clone(), ..flags(values) };
@@ -205,7 +205,7 @@ fn a_script_alone_means_the_mock_and_never_claude() {
 }
 
 #[test]
-fn a_flag_names_the_agent_over_the_file_and_two_agents_are_an_error() {
+fn an_agent_flag_overrides_the_file_and_two_agents_are_an_error() {
     let words = |words: &[&str]| AgentChoice::Command {
         words: words.iter().map(|word| (*word).to_owned()).collect(),
     };
@@ -221,7 +221,7 @@ fn a_flag_names_the_agent_over_the_file_and_two_agents_are_an_error() {
 }
 
 #[test]
-fn permissions_are_lacking_where_no_setting_has_them() {
+fn permissions_are_missing_unless_a_setting_or_an_argument_has_them() {
     let auto = [("agent.permission_mode", "auto")];
     for (values, file, lacks, mode) in [
         (&[][..], "", true, None),
@@ -248,7 +248,7 @@ fn permissions_are_lacking_where_no_setting_has_them() {
 }
 
 #[test]
-fn what_a_flag_says_is_no_part_of_the_files_table() {
+fn the_table_of_the_file_has_no_values_of_flags() {
     let file = "agent.permission_mode = 'auto'\nagent.command = 'x'\n";
     let table = |values: &[(&'static str, &str)]| {
         let table = read(&flags(values), &[], file).unwrap().agent_table();
@@ -261,7 +261,7 @@ fn what_a_flag_says_is_no_part_of_the_files_table() {
 }
 
 #[test]
-fn a_path_of_the_file_begins_at_the_root() {
+fn a_path_in_the_file_is_relative_to_the_root() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(FILE_NAME), "prompt = 'a.md'\n").unwrap();
     let prompt = |flags: &Flags| RunSettings::load(folder.path(), flags, &|_| None).unwrap().prompt;

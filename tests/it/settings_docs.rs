@@ -50,7 +50,7 @@ fn whole() -> String {
     for setting in RunSettings::declared() {
         if group != Some(setting.group) {
             group = Some(setting.group);
-            write!(text, "\n## {}\n\n", setting.group.title()).unwrap();
+            write!(text, "\n## {}\n\n", setting.group).unwrap();
             text.push_str("| ralph.toml | What it does | Default | Flag, environment |\n");
             text.push_str("|---|---|---|---|\n");
         }
