@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::backlog::{
-    CheckArgs, CostArgs, InitArgs, MarkArgs, NudgeArgs, PromptArgs, StatusArgs, TrustArgs,
+use super::commands::{
+    CheckArgs, CheckpointArgs, CostArgs, DiffArgs, InitArgs, LogArgs, MarkArgs, NudgeArgs,
+    PromptArgs, RestoreArgs, StatusArgs, TrustArgs, UndoArgs,
 };
-use super::history::{CheckpointArgs, DiffArgs, LogArgs, RestoreArgs, UndoArgs};
 use super::run::RunArgs;
 
 #[derive(Debug, Parser)]

@@ -1,8 +1,7 @@
 //! The command line: clap types, and one call of `ops` for each command.
 
 mod args;
-mod backlog;
-mod history;
+mod commands;
 mod run;
 
 use std::ffi::OsString;
@@ -10,8 +9,9 @@ use std::io;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use args::{Cli, ColorArg, Command, CompletionsArgs, LookArgs, SuperviseArgs};
+use args::{Cli, ColorArg, Command, LookArgs, SuperviseArgs};
 use clap::{CommandFactory, Parser};
+use clap_complete::Shell;
 
 use crate::mock;
 use crate::ops;
@@ -45,24 +45,30 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
 
 fn act(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
     match command {
-        Command::Run(args) => args.call(look),
-        Command::Check(args) => args.call(),
-        Command::Init(args) => args.call(look),
-        Command::Status(args) => args.call(),
-        Command::Cost(args) => args.call(),
-        Command::Nudge(args) => args.call(),
-        Command::Trust(args) => args.call(look),
-        Command::Prompt(args) => args.call(look),
-        Command::Mark(args) => args.call(),
-        Command::Log(args) => args.call(),
-        Command::Diff(args) => args.call(look),
-        Command::Restore(args) => args.call(),
-        Command::Checkpoint(args) => args.call(),
-        Command::Undo(args) => args.call(),
-        Command::Completions(args) => completions(&args),
-        Command::Supervise(args) => supervise(args),
-        Command::MockAgent(args) => Ok(mock::play(args.script.as_deref(), args.takes_messages)),
+        // These have exit codes of their own.
+        Command::Run(args) => return args.call(look),
+        Command::Check(args) => return ops::check(&args.prd, args.strict),
+        Command::Trust(args) => return ops::trust(&args.prd, args.yes, look),
+        Command::MockAgent(args) => {
+            return Ok(mock::play(args.script.as_deref(), args.takes_messages));
+        }
+        Command::Init(args) => ops::init(&args.folder, &args.gate, look)?,
+        Command::Status(args) => ops::status(&args.prd, args.json)?,
+        Command::Cost(args) => ops::cost(&args.prd, args.by.map(Into::into), args.format())?,
+        Command::Nudge(args) => ops::nudge(&args.text.join(" "))?,
+        Command::Prompt(args) => {
+            ops::prompt(&args.story, &args.prd, args.prompt.as_deref(), args.json, look)?;
+        }
+        Command::Mark(args) => ops::mark(&args.story, args.mark.into(), &args.prd)?,
+        Command::Log(args) => ops::log(args.json)?,
+        Command::Diff(args) => ops::diff(&args.what, &args.prd, look)?,
+        Command::Restore(args) => ops::restore(args.number, &args.paths)?,
+        Command::Checkpoint(args) => ops::checkpoint(args.message.as_deref())?,
+        Command::Undo(args) => ops::undo(&args.story, &args.prd)?,
+        Command::Completions(args) => completions(args.shell)?,
+        Command::Supervise(args) => supervise(args)?,
     }
+    Ok(0)
 }
 
 fn look(args: LookArgs) -> UiOptions {
@@ -78,14 +84,13 @@ fn look(args: LookArgs) -> UiOptions {
     }
 }
 
-fn completions(args: &CompletionsArgs) -> Result<u8, CommandError> {
+fn completions(shell: Shell) -> Result<(), CommandError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "ralph", &mut script);
-    ops::print(&String::from_utf8_lossy(&script))?;
-    Ok(0)
+    clap_complete::generate(shell, &mut Cli::command(), "ralph", &mut script);
+    ops::print(&String::from_utf8_lossy(&script))
 }
 
-fn supervise(args: SuperviseArgs) -> Result<u8, CommandError> {
+fn supervise(args: SuperviseArgs) -> Result<(), CommandError> {
     let mut words = args.command.into_iter();
     let spec = words.next().map(|program| Spec {
         program,
@@ -94,6 +99,5 @@ fn supervise(args: SuperviseArgs) -> Result<u8, CommandError> {
         env: Vec::new(),
         input: args.input,
     });
-    supervisor::supervise(spec, &args.keep)?;
-    Ok(0)
+    Ok(supervisor::supervise(spec, &args.keep)?)
 }

@@ -4,7 +4,7 @@ mod csv;
 mod sums;
 mod text;
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -22,14 +22,6 @@ use crate::ui;
 use super::error::CommandError;
 use super::place::{fold, now, open_tree, place_of, store_of};
 use super::print;
-
-#[derive(Clone, Debug)]
-pub struct CostQuery {
-    pub prd: PathBuf,
-    /// All runs of the repository, grouped by this.
-    pub by: Option<CostGrouping>,
-    pub format: CostFormat,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CostGrouping {
@@ -59,21 +51,21 @@ struct LatestRun<'a> {
     user_today: Option<Usd>,
 }
 
-pub fn cost(query: &CostQuery) -> Result<u8, CommandError> {
-    let loaded = PrdFile::new(&query.prd).load()?;
-    let tree = open_tree(&query.prd)?;
+/// `by`: all runs of the repository, grouped by this; else the latest run.
+pub fn cost(prd: &Path, by: Option<CostGrouping>, format: CostFormat) -> Result<(), CommandError> {
+    let loaded = PrdFile::new(prd).load()?;
+    let tree = open_tree(prd)?;
     let store = store_of(&tree);
     let costs = if store.exists() { Some(store.costs()?) } else { None };
-    let text = match query.by {
-        Some(by) => grouped(query.format, &groups(costs.as_ref(), by)?),
+    let text = match by {
+        Some(by) => grouped(format, &groups(costs.as_ref(), by)?),
         None => {
-            let state = fold(&store, &place_of(&tree, &query.prd)?)?;
+            let state = fold(&store, &place_of(&tree, prd)?)?;
             let left = loaded.backlog.remaining();
-            run(query.format, &latest(&state, left, costs.as_ref())?)
+            run(format, &latest(&state, left, costs.as_ref())?)
         }
     };
-    print(&text)?;
-    Ok(0)
+    print(&text)
 }
 
 fn groups(costs: Option<&Costs>, by: CostGrouping) -> Result<Vec<CostGroup>, CommandError> {

@@ -15,7 +15,7 @@ use super::place::{check_story, fold, place_of, store_of};
 use super::{print, print_bytes};
 
 /// `what`: a number of `ralph log`, or a story of the backlog.
-pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<u8, CommandError> {
+pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<(), CommandError> {
     let tree = WorkTree::look(&std::env::current_dir()?)?;
     let patch = match what.parse::<u64>() {
         Ok(number) => tree.diff_of(&tree.kept_as(number)?)?,
@@ -23,12 +23,7 @@ pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<u8, CommandError
     };
     let is_terminal = io::stdout().is_terminal();
     let colors = ui::colors(look.color, is_terminal, ui::env_var);
-    if is_terminal || colors {
-        print(&ui::diff(&patch, colors))?;
-    } else {
-        print_bytes(&patch)?;
-    }
-    Ok(0)
+    if is_terminal || colors { print(&ui::diff(&patch, colors)) } else { print_bytes(&patch) }
 }
 
 /// In work: since it began. Closed: its commits. Else what was kept of it last.

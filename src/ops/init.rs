@@ -24,7 +24,7 @@ const PROMPT: &str = include_str!("../../PROMPT.md.example");
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// `gates`: commands for ralph.toml; where there are none, a human is offered some.
-pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<u8, CommandError> {
+pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<(), CommandError> {
     make_folder(folder)?;
     let mut report = String::new();
     for (name, text) in [("PRD.json", PRD), ("PROMPT.md", PROMPT)] {
@@ -34,11 +34,11 @@ pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<u8, Com
         report.push_str(&format!("{what} {}\n", path.display()));
     }
     report.push_str(&set_up(folder, gates, look)?);
-    if !look.quiet {
-        report.push_str("Edit them, then run: ralph check && ralph run --dry-run && ralph run\n");
-        print(&report)?;
+    if look.quiet {
+        return Ok(());
     }
-    Ok(0)
+    report.push_str("Edit them, then run: ralph check && ralph run --dry-run && ralph run\n");
+    print(&report)
 }
 
 fn make_folder(folder: &Path) -> Result<(), CommandError> {

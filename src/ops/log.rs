@@ -17,7 +17,7 @@ const COLUMNS: usize = 6;
 /// Figures stand right, words left.
 const RIGHT: [bool; COLUMNS] = [true, false, false, false, false, true];
 
-pub fn log(json: bool) -> Result<u8, CommandError> {
+pub fn log(json: bool) -> Result<(), CommandError> {
     let tree = WorkTree::look(&std::env::current_dir()?)?;
     let kept = tree.kept()?;
     let files = kept.iter().map(|kept| tree.files_of(kept)).collect::<Result<Vec<_>, _>>()?;
@@ -28,8 +28,7 @@ pub fn log(json: bool) -> Result<u8, CommandError> {
     } else {
         as_text(&rows)
     };
-    print(&text)?;
-    Ok(0)
+    print(&text)
 }
 
 fn as_text(rows: &[(&Kept, usize)]) -> String {

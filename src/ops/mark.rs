@@ -22,7 +22,7 @@ pub enum StoryMark {
     Reopen,
 }
 
-pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<u8, CommandError> {
+pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<(), CommandError> {
     refuse_agents("`ralph mark`")?;
     let file = PrdFile::new(prd);
     let loaded = file.load()?;
@@ -46,8 +46,7 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<u8, CommandE
     let text = set_mark(&text, story, Mark::Skipped(skipped))?;
     let shown = prd.display();
     if text == loaded.text {
-        print(&format!("{story} already has this mark; {shown} was not changed\n"))?;
-        return Ok(0);
+        return print(&format!("{story} already has this mark; {shown} was not changed\n"));
     }
     file.write(&text)?;
     let is = match mark {
@@ -56,8 +55,7 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<u8, CommandE
         StoryMark::Skip => "is skipped",
         StoryMark::Reopen => "is open",
     };
-    print(&format!("{story} {is} now (in {shown})\n"))?;
-    Ok(0)
+    print(&format!("{story} {is} now (in {shown})\n"))
 }
 
 /// The run that holds the lock is one of this backlog.
@@ -65,13 +63,12 @@ fn is_at_work(tree: &WorkTree, store: &Store, prd: &Path) -> Result<bool, Comman
     Ok(fold(store, &place_of(tree, prd)?)?.is_open())
 }
 
-fn request(store: &Store, request: &Request) -> Result<u8, CommandError> {
+fn request(store: &Store, request: &Request) -> Result<(), CommandError> {
     store.requests()?.make(now(), request)?;
-    print("A run is active; it sets the mark as soon as no agent is running\n")?;
-    Ok(0)
+    print("A run is active; it sets the mark as soon as no agent is running\n")
 }
 
-pub fn nudge(text: &str) -> Result<u8, CommandError> {
+pub fn nudge(text: &str) -> Result<(), CommandError> {
     refuse_agents("`ralph nudge`")?;
     let text = text.trim().to_owned();
     if text.is_empty() {
@@ -82,6 +79,5 @@ pub fn nudge(text: &str) -> Result<u8, CommandError> {
         return Err(CommandError::NoRun);
     }
     store.requests()?.make(now(), &Request::Nudge { text })?;
-    print("Message sent; an agent that takes no messages gets it with the next prompt\n")?;
-    Ok(0)
+    print("Message sent; an agent that takes no messages gets it with the next prompt\n")
 }

@@ -26,14 +26,14 @@ use std::io;
 use std::io::Write;
 
 pub use check::check;
-pub use cost::{CostFormat, CostGrouping, CostQuery, cost};
+pub use cost::{CostFormat, CostGrouping, cost};
 pub use diff::diff;
 pub use dry_run::dry_run;
 pub use error::CommandError;
 pub use init::init;
 pub use log::log;
 pub use mark::{StoryMark, mark, nudge};
-pub use prompt::{PromptQuery, prompt};
+pub use prompt::prompt;
 pub use restore::{checkpoint, restore};
 pub use run::{RunOptions, run};
 pub use status::status;

@@ -1,7 +1,7 @@
 //! `ralph prompt`: what the next agent would get to read, made as the engine makes it.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -21,28 +21,27 @@ use super::place::{check_story, fold, instructions, open_tree, place_of, secrets
 use super::print;
 use super::session::markers;
 
-pub struct PromptQuery {
-    pub story: StoryId,
-    pub prd: PathBuf,
-    /// Instructions other than those of the settings.
-    pub prompt: Option<PathBuf>,
-    pub json: bool,
-}
-
-pub fn prompt(args: &PromptQuery, look: &UiOptions) -> Result<u8, CommandError> {
-    let loaded = PrdFile::new(&args.prd).load()?;
-    check_story(&loaded.backlog, Some(&args.story))?;
-    let tree = open_tree(&args.prd)?;
+/// `prompt`: instructions other than those of the settings.
+pub fn prompt(
+    story: &StoryId,
+    prd: &Path,
+    prompt: Option<&Path>,
+    json: bool,
+    look: &UiOptions,
+) -> Result<(), CommandError> {
+    let loaded = PrdFile::new(prd).load()?;
+    check_story(&loaded.backlog, Some(story))?;
+    let tree = open_tree(prd)?;
     let plan = RunSettings::load(tree.root(), &Flags::default(), &ui::env_var)?;
     let store = store_of(&tree);
-    let state = fold(&store, &place_of(&tree, &args.prd)?)?;
+    let state = fold(&store, &place_of(&tree, prd)?)?;
     let state = as_it_would_be(state, &loaded.backlog, &tree, &store)?;
-    let Some(story) = loaded.backlog.story(&args.story) else { return Ok(0) };
+    let Some(story) = loaded.backlog.story(story) else { return Ok(()) };
     // Whose notes lie there depends on whose work is in the tree now.
     let notes = notes_for(tree.root(), &story.id, &state, &secrets());
     let (state, changes) = with_its_work(state, story, &tree)?;
-    let named = args.prompt.as_deref().or(plan.prompt.as_deref());
-    let text = instructions(named, &args.prd, Some(tree.root()))?;
+    let named = prompt.or(plan.prompt.as_deref());
+    let text = instructions(named, prd, Some(tree.root()))?;
     let layers = Briefing {
         state: &state,
         backlog: &loaded.backlog,
@@ -55,9 +54,8 @@ pub fn prompt(args: &PromptQuery, look: &UiOptions) -> Result<u8, CommandError> 
         changes: &changes,
     }
     .layers();
-    if args.json {
-        print(&format!("{:#}\n", as_json(story, &layers)))?;
-        return Ok(0);
+    if json {
+        return print(&format!("{:#}\n", as_json(story, &layers)));
     }
     let mut printer = Printer::stderr(look.color, look.terminal);
     if let Err(error) = notes {
@@ -67,7 +65,7 @@ pub fn prompt(args: &PromptQuery, look: &UiOptions) -> Result<u8, CommandError> 
     for row in sizes(&layers) {
         printer.line(&Text::new().plain(row).into());
     }
-    Ok(0)
+    Ok(())
 }
 
 /// While nobody runs it, the next `ralph run` comes first.

@@ -15,7 +15,7 @@ use super::print;
 const MOST_NAMED: usize = 20;
 
 /// No paths: the whole work tree.
-pub fn restore(number: u64, paths: &[PathBuf]) -> Result<u8, CommandError> {
+pub fn restore(number: u64, paths: &[PathBuf]) -> Result<(), CommandError> {
     let here = std::env::current_dir()?;
     let tree = WorkTree::look(&here)?;
     tree.require_identity()?;
@@ -29,8 +29,7 @@ pub fn restore(number: u64, paths: &[PathBuf]) -> Result<u8, CommandError> {
         None => format!("nothing to restore: the files are already as in {}\n", kept.number),
         Some(recalled) => told(&kept, &recalled),
     };
-    print(&report)?;
-    Ok(0)
+    print(&report)
 }
 
 fn told(kept: &Kept, recalled: &Recalled) -> String {
@@ -49,7 +48,7 @@ fn told(kept: &Kept, recalled: &Recalled) -> String {
     text
 }
 
-pub fn checkpoint(message: Option<&str>) -> Result<u8, CommandError> {
+pub fn checkpoint(message: Option<&str>) -> Result<(), CommandError> {
     let tree = WorkTree::look(&std::env::current_dir()?)?;
     tree.require_identity()?;
     let text = message.map_or("by hand", str::trim);
@@ -59,8 +58,7 @@ pub fn checkpoint(message: Option<&str>) -> Result<u8, CommandError> {
     }
     let kept = tree.checkpoint(text)?;
     let number = kept.number;
-    print(&format!("saved as {number}; restore it with `ralph restore {number}`\n"))?;
-    Ok(0)
+    print(&format!("saved as {number}; restore it with `ralph restore {number}`\n"))
 }
 
 /// Relative to the root, by its letters alone: what is to be brought back need not be there, and

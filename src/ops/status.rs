@@ -18,7 +18,7 @@ use super::error::CommandError;
 use super::place::{fold, now, open_tree, place_of, store_of};
 use super::print;
 
-pub fn status(prd: &Path, json: bool) -> Result<u8, CommandError> {
+pub fn status(prd: &Path, json: bool) -> Result<(), CommandError> {
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
@@ -29,8 +29,7 @@ pub fn status(prd: &Path, json: bool) -> Result<u8, CommandError> {
     } else {
         as_text(&loaded.backlog, &state, holder.as_deref())
     };
-    print(&text)?;
-    Ok(0)
+    print(&text)
 }
 
 /// What a story is right now, in one word. Nothing runs when nobody holds the lock.

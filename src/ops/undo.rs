@@ -15,7 +15,7 @@ use super::place::{
 };
 use super::print;
 
-pub fn undo(story: &StoryId, prd: &Path) -> Result<u8, CommandError> {
+pub fn undo(story: &StoryId, prd: &Path) -> Result<(), CommandError> {
     refuse_agents("`ralph undo`")?;
     let file = PrdFile::new(prd);
     file.load()?;
@@ -39,8 +39,7 @@ pub fn undo(story: &StoryId, prd: &Path) -> Result<u8, CommandError> {
     file.write(&text)?;
     let commit = done.as_ref().map(|(commit, _)| commit.clone());
     record(&tree, store.journal(&place.key)?, story, commit, before.as_deref())?;
-    print(&told(story, done.as_ref(), &loaded.backlog))?;
-    Ok(0)
+    print(&told(story, done.as_ref(), &loaded.backlog))
 }
 
 /// The commit and how many files it changed; None when a process before this one made it and died.

@@ -1,13 +1,11 @@
-//! Commands about a backlog and its run.
+//! The arguments of all commands but `run`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::model::StoryId;
-use crate::ops;
-use crate::ops::{CommandError, CostFormat, CostGrouping, CostQuery, PromptQuery, StoryMark};
-use crate::ui::UiOptions;
+use crate::ops::{CostFormat, CostGrouping, StoryMark};
 
 #[derive(Debug, Args)]
 #[command(
@@ -24,12 +22,6 @@ pub struct CheckArgs {
     /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
-}
-
-impl CheckArgs {
-    pub fn call(&self) -> Result<u8, CommandError> {
-        ops::check(&self.prd, self.strict)
-    }
 }
 
 #[derive(Debug, Args)]
@@ -53,12 +45,6 @@ pub struct InitArgs {
     pub gate: Vec<String>,
 }
 
-impl InitArgs {
-    pub fn call(&self, look: &UiOptions) -> Result<u8, CommandError> {
-        ops::init(&self.folder, &self.gate, look)
-    }
-}
-
 #[derive(Debug, Args)]
 #[command(
     about = "Show the state of the run",
@@ -75,12 +61,6 @@ pub struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-impl StatusArgs {
-    pub fn call(&self) -> Result<u8, CommandError> {
-        ops::status(&self.prd, self.json)
-    }
 }
 
 #[derive(Debug, Args)]
@@ -121,18 +101,22 @@ pub enum CostByArg {
 }
 
 impl CostArgs {
-    pub fn call(&self) -> Result<u8, CommandError> {
-        let format = match (self.json, self.csv) {
+    pub fn format(&self) -> CostFormat {
+        match (self.json, self.csv) {
             (true, _) => CostFormat::Json,
             (false, true) => CostFormat::Csv,
             (false, false) => CostFormat::Text,
-        };
-        let by = self.by.map(|by| match by {
-            CostByArg::Story => CostGrouping::Story,
-            CostByArg::Day => CostGrouping::Day,
-            CostByArg::Model => CostGrouping::Model,
-        });
-        ops::cost(&CostQuery { prd: self.prd.clone(), by, format })
+        }
+    }
+}
+
+impl From<CostByArg> for CostGrouping {
+    fn from(by: CostByArg) -> Self {
+        match by {
+            CostByArg::Story => Self::Story,
+            CostByArg::Day => Self::Day,
+            CostByArg::Model => Self::Model,
+        }
     }
 }
 
@@ -161,18 +145,6 @@ pub struct PromptArgs {
     /// Print text and sizes as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-impl PromptArgs {
-    pub fn call(&self, look: &UiOptions) -> Result<u8, CommandError> {
-        let query = PromptQuery {
-            story: self.story.clone(),
-            prd: self.prd.clone(),
-            prompt: self.prompt.clone(),
-            json: self.json,
-        };
-        ops::prompt(&query, look)
-    }
 }
 
 #[derive(Debug, Args)]
@@ -213,15 +185,14 @@ pub enum MarkArg {
     Reopen,
 }
 
-impl MarkArgs {
-    pub fn call(&self) -> Result<u8, CommandError> {
-        let mark = match self.mark {
-            MarkArg::Pass => StoryMark::Pass,
-            MarkArg::Fail => StoryMark::Fail,
-            MarkArg::Skip => StoryMark::Skip,
-            MarkArg::Reopen => StoryMark::Reopen,
-        };
-        ops::mark(&self.story, mark, &self.prd)
+impl From<MarkArg> for StoryMark {
+    fn from(mark: MarkArg) -> Self {
+        match mark {
+            MarkArg::Pass => Self::Pass,
+            MarkArg::Fail => Self::Fail,
+            MarkArg::Skip => Self::Skip,
+            MarkArg::Reopen => Self::Reopen,
+        }
     }
 }
 
@@ -244,12 +215,6 @@ pub struct NudgeArgs {
     pub text: Vec<String>,
 }
 
-impl NudgeArgs {
-    pub fn call(&self) -> Result<u8, CommandError> {
-        ops::nudge(&self.text.join(" "))
-    }
-}
-
 #[derive(Debug, Args)]
 #[command(
     about = "Approve the commands that this repository configures",
@@ -268,8 +233,101 @@ pub struct TrustArgs {
     pub yes: bool,
 }
 
-impl TrustArgs {
-    pub fn call(&self, look: &UiOptions) -> Result<u8, CommandError> {
-        ops::trust(&self.prd, self.yes, look)
-    }
+#[derive(Debug, Args)]
+#[command(
+    about = "List snapshots of the work tree",
+    long_about = "List snapshots of the work tree, newest last.\n\n\
+        ralph snapshots tracked and untracked files before each attempt, and keeps the work of \
+        failed attempts and unfinished stories. Snapshots are refs below refs/ralph/, so `git gc` \
+        keeps them. A new run deletes those older than 30 days (`keep_days`) or beyond the newest \
+        500 (`keep_snapshots`). The newest 1,000 of the last two runs always stay.",
+    after_help = "Examples:\n  \
+        ralph log\n  \
+        ralph log --json\n  \
+        ralph diff 17               show what attempt 17 changed\n  \
+        ralph restore 17 src/       restore its files"
+)]
+pub struct LogArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show what a snapshot or a story changed",
+    long_about = "Show what a snapshot or a story changed, as a unified diff.\n\n\
+        Attempts are compared with the start of their story, snapshots and checkpoints with the \
+        commit they were taken on. An unfinished story is shown up to the current work tree, a \
+        closed one as committed. Redirected, the output is a patch for `git apply`.",
+    after_help = "Examples:\n  ralph diff 17\n  ralph diff US-003\n  ralph diff 17 | git apply -R"
+)]
+pub struct DiffArgs {
+    /// A number from `ralph log`, or a story
+    #[arg(value_name = "N|STORY")]
+    pub what: String,
+    /// The backlog of the story
+    #[arg(long, value_name = "FILE", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
+    pub prd: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Restore files from a snapshot",
+    long_about = "Restore files from a snapshot.\n\n\
+        Without paths, restores the whole work tree except the backlog; name the backlog to \
+        restore it too. Index and branch stay as they are. ralph takes a checkpoint first and \
+        prints its number, so that you can go back. Fails while a run is active.",
+    after_help = "Examples:\n  \
+        ralph restore 17\n  \
+        ralph restore 17 notes.txt src/\n\n\
+        Exit codes:\n  \
+        0  restored\n  \
+        1  not possible, or a run is active; nothing was changed\n  \
+        2  wrong usage, no such number or path"
+)]
+pub struct RestoreArgs {
+    /// A number from `ralph log`
+    #[arg(value_name = "N")]
+    pub number: u64,
+    /// Files or folders to restore [default: all]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Take a snapshot of the work tree",
+    long_about = "Take a snapshot of the work tree: tracked and untracked files, but not \
+        ignored ones.\n\n\
+        Files, index and branch stay as they are. Works during a run.",
+    after_help = "Examples:\n  ralph checkpoint\n  ralph checkpoint -m 'before the big merge'"
+)]
+pub struct CheckpointArgs {
+    /// A description for `ralph log`
+    #[arg(short, long, value_name = "TEXT")]
+    pub message: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Revert a closed story and reopen it",
+    long_about = "Revert a closed story and reopen it.\n\n\
+        Reverts the story's commits in one new commit, which also sets `passes` to false. Changes \
+        nothing if later or uncommitted work conflicts. Fails while a run is active.",
+    after_help = "Examples:\n  \
+        ralph undo US-003\n  \
+        ralph undo US-003 plans/auth.json\n\n\
+        Exit codes:\n  \
+        0  reverted\n  \
+        1  not possible; nothing was changed\n  \
+        2  wrong usage, no such story"
+)]
+pub struct UndoArgs {
+    /// The story
+    #[arg(value_name = "STORY")]
+    pub story: StoryId,
+    /// The backlog
+    #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
+    pub prd: PathBuf,
 }
