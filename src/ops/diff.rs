@@ -11,8 +11,8 @@ use crate::ui::UiOptions;
 use crate::workspace::WorkTree;
 
 use super::error::CommandError;
+use super::output::{print, print_bytes};
 use super::place::{check_story, fold, place_of, store_of};
-use super::{print, print_bytes};
 
 /// `what`: a number of `ralph log`, or a story of the backlog.
 pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<(), CommandError> {

@@ -17,8 +17,8 @@ use crate::ui::UiOptions;
 use crate::workspace::init_scratch;
 
 use super::error::CommandError;
+use super::output::print;
 use super::place::{BacklogPlace, check_story, instructions, secrets, store_of, take_lease};
-use super::print;
 use super::run::{RunOptions, check_script, warn};
 use super::session::Session;
 

@@ -15,8 +15,8 @@ use crate::workspace::WorkTree;
 
 use super::asking::{Answered, ask};
 use super::error::CommandError;
+use super::output::print;
 use super::place::{now, refuse_agents, store_of};
-use super::print;
 use super::trust::GATE;
 
 const PRD: &str = include_str!("../../PRD.example.json");

@@ -1,7 +1,5 @@
 //! `ralph log`: what is kept, for people or as JSON.
 
-use std::fmt::Write;
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -11,11 +9,7 @@ use crate::ui;
 use crate::workspace::{Kept, Kind, WorkTree};
 
 use super::error::CommandError;
-use super::print;
-
-const COLUMNS: usize = 6;
-/// Figures stand right, words left.
-const RIGHT: [bool; COLUMNS] = [true, false, false, false, false, true];
+use super::output::{print, table};
 
 pub fn log(json: bool) -> Result<(), CommandError> {
     let tree = WorkTree::look(&std::env::current_dir()?)?;
@@ -35,27 +29,13 @@ fn as_text(rows: &[(&Kept, usize)]) -> String {
     if rows.is_empty() {
         return "no snapshots yet\n".to_owned();
     }
-    let head = ["N", "When", "What", "Story", "Run", "Files"].map(str::to_owned);
-    let mut table: Vec<([String; COLUMNS], String)> = vec![(head, String::new())];
-    table.extend(rows.iter().map(|(kept, files)| (cells(kept, *files), remark(kept))));
-    let width = |column: usize| {
-        let cells = table.iter().filter_map(|(row, _)| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
-    let mut text = String::new();
-    for (row, remark) in &table {
-        let cells = row.iter().zip(&widths).zip(RIGHT).map(|((cell, &width), right)| {
-            if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-        });
-        let line = format!("{}  {remark}", cells.collect::<Vec<_>>().join("  "));
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
+    let heading = ["N", "When", "What", "Story", "Run", "Files"].map(str::to_owned);
+    let mut lines = vec![(heading, String::new())];
+    lines.extend(rows.iter().map(|(kept, files)| (cells(kept, *files), remark(kept))));
+    table(&lines, [true, false, false, false, false, true])
 }
 
-fn cells(kept: &Kept, files: usize) -> [String; COLUMNS] {
+fn cells(kept: &Kept, files: usize) -> [String; 6] {
     let dash = || "-".to_owned();
     [
         kept.number.to_string(),

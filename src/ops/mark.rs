@@ -8,10 +8,10 @@ use crate::store::prd::{Mark, PrdFile, set_mark};
 use crate::workspace::WorkTree;
 
 use super::error::CommandError;
+use super::output::print;
 use super::place::{
     check_story, fold, now, open_tree, place_of, refuse_agents, store_of, take_lease,
 };
-use super::print;
 
 /// What a human says of a story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

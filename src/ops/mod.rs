@@ -11,6 +11,7 @@ mod error;
 mod init;
 mod log;
 mod mark;
+mod output;
 mod permissions;
 mod place;
 mod preflight;
@@ -22,9 +23,6 @@ mod status;
 mod trust;
 mod undo;
 
-use std::io;
-use std::io::Write;
-
 pub use check::check;
 pub use cost::{CostFormat, CostGrouping, cost};
 pub use diff::diff;
@@ -33,22 +31,10 @@ pub use error::CommandError;
 pub use init::init;
 pub use log::log;
 pub use mark::{StoryMark, mark, nudge};
+pub use output::print;
 pub use prompt::prompt;
 pub use restore::{checkpoint, restore};
 pub use run::{RunOptions, run};
 pub use status::status;
 pub use trust::trust;
 pub use undo::undo;
-
-/// Data goes to standard output; a reader that has gone is no error.
-pub fn print(text: &str) -> Result<(), CommandError> {
-    print_bytes(text.as_bytes())
-}
-
-fn print_bytes(bytes: &[u8]) -> Result<(), CommandError> {
-    let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(CommandError::Pipe),
-        result => Ok(result?),
-    }
-}

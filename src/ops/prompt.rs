@@ -17,8 +17,8 @@ use crate::ui::{Printer, Text, UiOptions};
 use crate::workspace::WorkTree;
 
 use super::error::CommandError;
+use super::output::print;
 use super::place::{check_story, fold, instructions, open_tree, place_of, secrets, store_of};
-use super::print;
 use super::session::markers;
 
 /// `prompt`: instructions other than those of the settings.

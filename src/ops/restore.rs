@@ -8,8 +8,8 @@ use crate::workspace::{Kept, Recalled, WorkTree};
 
 use super::error::CommandError;
 use super::log::time;
+use super::output::print;
 use super::place::{store_of, take_lease};
-use super::print;
 
 /// Files that are named; the rest is counted.
 const MOST_NAMED: usize = 20;

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::decide::forecast::forecast;
 use crate::model::{Backlog, Story, Usage, Usd, visible, visible_line};
-use crate::report::BreakerState;
+use crate::report::{BreakerState, Outlook};
 use crate::state::{BreakerPhase, RunState};
 use crate::store::prd::PrdFile;
 use crate::ui;
 
 use super::error::CommandError;
+use super::output::print;
 use super::place::{fold, now, open_tree, place_of, store_of};
-use super::print;
 
 pub fn status(prd: &Path, json: bool) -> Result<(), CommandError> {
     let loaded = PrdFile::new(prd).load()?;
@@ -176,10 +176,7 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
         "cost_usd": state.cost_usd(),
         "counted_usd": state.costs.spent,
         "usage": usage(&all),
-        "forecast": forecast(state, backlog.remaining()).map(|outlook| json!({
-            "cost_usd": outlook.cost,
-            "agent_ms": outlook.time_ms,
-        })),
+        "forecast": forecast(state, backlog.remaining()).map(Outlook::from),
         "stop": state.ended,
         "stories": stories,
     })

@@ -15,8 +15,8 @@ use crate::ui::{TerminalHuman, UiOptions};
 
 use super::asking::{Answered, ask};
 use super::error::CommandError;
+use super::output::print;
 use super::place::{now, open_tree, refuse_agents, store_of};
-use super::print;
 use super::session::{backend, exit_code};
 
 /// Where the gates of every story come from.

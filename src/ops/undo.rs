@@ -10,10 +10,10 @@ use crate::ui;
 use crate::workspace::{Closing, Replacement, UNDONE_TRAILER, UndoRequest, WorkTree};
 
 use super::error::CommandError;
+use super::output::print;
 use super::place::{
     BacklogPlace, check_story, now, open_tree, place_of, refuse_agents, store_of, take_lease,
 };
-use super::print;
 
 pub fn undo(story: &StoryId, prd: &Path) -> Result<(), CommandError> {
     refuse_agents("`ralph undo`")?;

@@ -13,7 +13,7 @@ mod publisher;
 mod tests;
 
 pub use document::{
-    AppliedBudgets, AppliedGate, AppliedLimits, AppliedSettings, BreakerState, Waits,
+    AppliedBudgets, AppliedGate, AppliedLimits, AppliedSettings, BreakerState, Outlook, Waits,
 };
 pub use fold::{Extent, RunReport};
 pub use publisher::{Publisher, ReportTeller};
