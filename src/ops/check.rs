@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::settings::{Flags, RunSettings};
 use crate::store::prd::{LoadError, PrdFile};
-use crate::text::backlog::{Diagnostic, Severity, render};
+use crate::text::backlog::{Diagnostic, render};
 use crate::ui;
 
 use super::error::CommandError;
@@ -22,31 +22,29 @@ pub fn check(prd: &Path, strict: bool) -> Result<u8, CommandError> {
         loaded => loaded?,
     };
     file.check_writable()?;
-    let mut doubts = loaded.warnings;
-    doubts.extend(too_many(loaded.backlog.remaining())?);
+    let (stories, open) = (loaded.backlog.stories.len(), loaded.backlog.remaining());
+    let mut warnings = loaded.warnings;
+    warnings.extend(too_many(open)?);
     let shown = prd.to_string_lossy();
-    if doubts.is_empty() {
-        let (stories, open) = (loaded.backlog.stories.len(), loaded.backlog.remaining());
+    if warnings.is_empty() {
         print(&format!("{shown}: ok, {}, {open} open\n", ui::stories(stories)))?;
         return Ok(0);
     }
-    print(&render(&shown, &loaded.text, &doubts))?;
+    print(&render(&shown, &loaded.text, &warnings))?;
     Ok(u8::from(strict))
 }
 
-/// A backlog that the limit cannot hold ends in the middle of the night.
+/// A run would stop in the middle of such a backlog.
 fn too_many(open: usize) -> Result<Option<Diagnostic>, CommandError> {
     let here = std::env::current_dir()?;
     let root = open_tree(&here.join("PRD.json")).map(|tree| tree.root().to_owned());
     let root = root.unwrap_or(here);
     let settings = RunSettings::load(&root, &Flags::default(), &ui::env_var)?;
     let limit = settings.max_iterations.and_then(|limit| usize::try_from(limit).ok());
-    Ok(limit.filter(|limit| open > *limit).map(|limit| Diagnostic {
-        severity: Severity::Warning,
-        span: None,
-        message: format!(
+    Ok(limit.filter(|limit| open > *limit).map(|limit| {
+        Diagnostic::warning(format!(
             "{open} stories are open, but `max_iterations` is {limit}, so a run stops before the end"
-        ),
-        help: Some("allow more with `ralph run --max-iterations N`".to_owned()),
+        ))
+        .help("allow more with `ralph run --max-iterations N`")
     }))
 }

@@ -20,7 +20,7 @@ use crate::ui;
 
 use super::error::CommandError;
 use super::output::print;
-use super::place::{fold, now, open_tree, place_of, store_of};
+use super::place::{now, open_tree, place_of, state_of, store_of};
 
 pub use sums::CostGrouping;
 use sums::{CostGroup, CostSums, grouped};
@@ -55,7 +55,7 @@ pub fn cost(prd: &Path, by: Option<CostGrouping>, format: CostFormat) -> Result<
     if let Some(by) = by {
         return print(&all_runs(costs.as_ref(), by, format)?);
     }
-    let state = fold(&store, &place_of(&tree, prd)?)?;
+    let state = state_of(&store, &place_of(&tree, prd)?)?;
     let run = LatestRun::of(&state, loaded.backlog.remaining(), costs.as_ref())?;
     print(&match format {
         CostFormat::Json => run.as_json(),

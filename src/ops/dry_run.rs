@@ -18,7 +18,7 @@ use crate::workspace::init_scratch;
 
 use super::error::CommandError;
 use super::output::print;
-use super::place::{BacklogPlace, check_story, instructions, secrets, store_of, take_lease};
+use super::place::{BacklogPlace, find_story, instructions, secrets, store_of, take_lease};
 use super::run::{RunOptions, check_script, warn};
 use super::session::Session;
 
@@ -28,7 +28,9 @@ pub fn dry_run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandErro
     let original = PrdFile::new(&options.prd).load()?;
     let plan = plan(options)?;
     let instructions = instructions(plan.prompt.as_deref(), &options.prd, None)?;
-    check_story(&original.backlog, plan.story.as_ref())?;
+    if let Some(story) = &plan.story {
+        find_story(&original.backlog, story)?;
+    }
     // Removed again when it goes out of scope, whatever happens in between.
     let folder = tempfile::Builder::new().prefix("ralph-dry-run-").tempdir()?;
     let prd = folder.path().join(PRD);

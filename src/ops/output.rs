@@ -1,5 +1,6 @@
 //! What a command prints: data goes to standard output.
 
+use std::fmt::Display;
 use std::io;
 use std::io::Write;
 
@@ -37,4 +38,9 @@ pub fn table<const N: usize>(rows: &[([String; N], String)], figures: [bool; N])
         format!("{}\n", line.trim_end())
     };
     rows.iter().map(line).collect()
+}
+
+/// `1 file`, `5 files`.
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
+    if count == N::from(1) { format!("1 {what}") } else { format!("{count} {what}s") }
 }

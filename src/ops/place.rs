@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::model::{Backlog, StoryId};
+use crate::model::{Backlog, Story, StoryId};
 use crate::process::sweep::RUN_ID;
 use crate::runner::log::JournalHistory;
 use crate::settings;
@@ -58,12 +58,13 @@ pub fn place_of(tree: &WorkTree, prd: &Path) -> Result<BacklogPlace, CommandErro
     })
 }
 
-pub fn check_story(backlog: &Backlog, wanted: Option<&StoryId>) -> Result<(), CommandError> {
-    let Some(story) = wanted.filter(|id| backlog.story(id).is_none()) else { return Ok(()) };
-    let alike = |id: &StoryId| strsim::jaro_winkler(id.as_str(), story.as_str());
-    let nearest = backlog.stories.iter().map(|story| &story.id).filter(|id| alike(id) > 0.8);
-    let nearest = nearest.max_by(|a, b| alike(a).total_cmp(&alike(b))).cloned();
-    Err(CommandError::NoSuchStory { story: story.clone(), nearest })
+pub fn find_story<'a>(backlog: &'a Backlog, id: &StoryId) -> Result<&'a Story, CommandError> {
+    backlog.story(id).ok_or_else(|| {
+        let alike = |other: &StoryId| strsim::jaro_winkler(other.as_str(), id.as_str());
+        let nearest = backlog.stories.iter().map(|story| &story.id).filter(|id| alike(id) > 0.8);
+        let nearest = nearest.max_by(|a, b| alike(a).total_cmp(&alike(b))).cloned();
+        CommandError::NoSuchStory { story: id.clone(), nearest }
+    })
 }
 
 /// What is kept about the runs of this repository.
@@ -77,7 +78,7 @@ pub fn store_of(tree: &WorkTree) -> Store {
     })
 }
 
-/// What the journal has of a backlog, changing nothing.
+/// What the journal has of a backlog. Creates nothing.
 pub fn history(store: &Store, place: &BacklogPlace) -> Result<JournalHistory, CommandError> {
     if !store.exists() {
         return Ok(JournalHistory::default());
@@ -85,8 +86,7 @@ pub fn history(store: &Store, place: &BacklogPlace) -> Result<JournalHistory, Co
     Ok(JournalHistory::of(store.journal(&place.key)?.read(0)?.0))
 }
 
-/// What the journal knows of a backlog, changing nothing.
-pub fn fold(store: &Store, place: &BacklogPlace) -> Result<RunState, CommandError> {
+pub fn state_of(store: &Store, place: &BacklogPlace) -> Result<RunState, CommandError> {
     Ok(history(store, place)?.state)
 }
 

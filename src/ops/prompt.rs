@@ -18,7 +18,7 @@ use crate::workspace::WorkTree;
 
 use super::error::CommandError;
 use super::output::print;
-use super::place::{check_story, fold, instructions, open_tree, place_of, secrets, store_of};
+use super::place::{find_story, instructions, open_tree, place_of, secrets, state_of, store_of};
 use super::session::markers;
 
 /// `prompt`: instructions other than those of the settings.
@@ -30,13 +30,12 @@ pub fn prompt(
     look: &UiOptions,
 ) -> Result<(), CommandError> {
     let loaded = PrdFile::new(prd).load()?;
-    check_story(&loaded.backlog, Some(story))?;
+    let story = find_story(&loaded.backlog, story)?;
     let tree = open_tree(prd)?;
     let plan = RunSettings::load(tree.root(), &Flags::default(), &ui::env_var)?;
     let store = store_of(&tree);
-    let state = fold(&store, &place_of(&tree, prd)?)?;
+    let state = state_of(&store, &place_of(&tree, prd)?)?;
     let state = as_it_would_be(state, &loaded.backlog, &tree, &store)?;
-    let Some(story) = loaded.backlog.story(story) else { return Ok(()) };
     // Whose notes lie there depends on whose work is in the tree now.
     let notes = notes_for(tree.root(), &story.id, &state, &secrets());
     let (state, changes) = with_its_work(state, story, &tree)?;

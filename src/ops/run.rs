@@ -16,7 +16,7 @@ use crate::workspace::{Head, Place, Switched, WorkTree};
 
 use super::error::CommandError;
 use super::place::{
-    BacklogPlace, check_story, history, instructions, instructions_file, now, open_tree, place_of,
+    BacklogPlace, find_story, history, instructions, instructions_file, now, open_tree, place_of,
     secrets, store_of, take_lease,
 };
 use super::preflight::{Preflight, UserEdits};
@@ -124,7 +124,9 @@ fn open_backlog(
 ) -> Result<BacklogFile, CommandError> {
     atomic::remove_leftovers(prd)?;
     let backlog = BacklogFile::open(PrdFile::new(prd))?;
-    check_story(backlog.current(), plan.story.as_ref())?;
+    if let Some(story) = &plan.story {
+        find_story(backlog.current(), story)?;
+    }
     warn(&backlog, reporter);
     Ok(backlog)
 }

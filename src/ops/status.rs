@@ -15,25 +15,24 @@ use crate::store::prd::PrdFile;
 use crate::ui;
 
 use super::error::CommandError;
-use super::output::print;
-use super::place::{fold, now, open_tree, place_of, store_of};
+use super::output::{counted, print};
+use super::place::{now, open_tree, place_of, state_of, store_of};
 
 pub fn status(prd: &Path, json: bool) -> Result<(), CommandError> {
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
-    let state = fold(&store, &place_of(&tree, prd)?)?;
+    let state = state_of(&store, &place_of(&tree, prd)?)?;
     let holder = store.lease_holder();
-    let text = if json {
-        format!("{:#}\n", as_json(&loaded.backlog, &state, holder.as_deref()))
+    print(&if json {
+        format!("{:#}\n", as_json(&loaded.backlog, &state, holder.is_some()))
     } else {
         as_text(&loaded.backlog, &state, holder.as_deref())
-    };
-    print(&text)
+    })
 }
 
-/// What a story is right now, in one word. Nothing runs when nobody holds the lock.
-fn word(story: &Story, state: &RunState, locked: bool) -> &'static str {
+/// The state of a story in one word. Without a run no story is running.
+fn word(story: &Story, state: &RunState, is_running: bool) -> &'static str {
     let known = state.story(&story.id);
     let under_way = state.attempts.at(&story.id).is_some();
     match known.and_then(|known| known.question()) {
@@ -41,7 +40,7 @@ fn word(story: &Story, state: &RunState, locked: bool) -> &'static str {
         _ if story.skipped => "skipped",
         Some(question) if question.parked => "parked",
         Some(_) => "asks",
-        None if under_way && locked => "running",
+        None if under_way && is_running => "running",
         None => "open",
     }
 }
@@ -53,39 +52,29 @@ fn run_line(state: &RunState, holder: Option<&str>) -> String {
         (None, Some(holder)) => format!("running ({})", visible_line(holder)),
         (None, None) => "interrupted; `ralph run` resumes it".to_owned(),
     };
-    let iterations = match state.attempts.iterations {
-        1 => "1 iteration".to_owned(),
-        count => format!("{count} iterations"),
-    };
+    let iterations = counted(state.attempts.iterations, "iteration");
     let worked = ui::duration(state.work_time.ms());
     format!("run {} · {iterations} · {stands} · worked {worked}", ui::short_run(&run.run))
 }
 
-/// What an open run is in for, when nothing comes of its iterations.
+/// What could stop an open run soon: a half-open breaker, or errors in a row.
 fn errors_line(state: &RunState) -> Option<String> {
-    let phase = &state.breaker.phase;
-    if let (BreakerPhase::HalfOpen { why, .. } | BreakerPhase::Failed { why }, true) =
-        (phase, state.is_open())
+    if !state.is_open() {
+        return None;
+    }
+    if let BreakerPhase::HalfOpen { why, .. } | BreakerPhase::Failed { why } = &state.breaker.phase
     {
+        let why = visible_line(why);
         return Some(format!(
-            "circuit breaker half-open after {}: one more failure stops the run",
-            visible_line(why)
+            "circuit breaker half-open after {why}: one more failure stops the run"
         ));
     }
-    match state.failures.errors(u32::MAX) {
-        _ if !state.is_open() => None,
-        0 | 1 => None,
-        count => {
-            Some(format!("{count} errors in a row: {}", first_line(&state.failures.last_error)))
-        }
-    }
+    let count = state.failures.errors(u32::MAX);
+    let error = visible_line(state.failures.last_error.lines().next().unwrap_or_default());
+    (count > 1).then(|| format!("{count} errors in a row: {error}"))
 }
 
-fn first_line(text: &str) -> String {
-    visible_line(text.lines().next().unwrap_or_default())
-}
-
-/// What it cost so far, and what is probably to come.
+/// The cost so far, and the forecast.
 fn figures(backlog: &Backlog, state: &RunState) -> Option<String> {
     let spent = state.costs.spent;
     let spent = (spent > Usd::ZERO).then(|| format!("{spent} spent"));
@@ -135,21 +124,22 @@ fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String 
     text
 }
 
-fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
+fn as_json(backlog: &Backlog, state: &RunState, is_running: bool) -> Value {
     let stories: Vec<Value> = backlog
         .stories
         .iter()
         .map(|story| {
             let known = state.story(&story.id);
+            let totals = known.map(|known| known.totals.clone()).unwrap_or_default();
             json!({
                 "id": story.id,
                 "title": story.title,
-                "state": word(story, state, holder.is_some()),
-                "attempts": known.map_or(0, |known| known.totals.attempts),
-                "elapsed_ms": known.map_or(0, |known| known.totals.elapsed_ms),
-                "cost_usd": known.and_then(|known| known.totals.usage.cost_usd),
-                "counted_usd": known.map(|known| known.totals.cost).unwrap_or_default(),
-                "usage": usage(&known.map(|known| known.totals.usage.clone()).unwrap_or_default()),
+                "state": word(story, state, is_running),
+                "attempts": totals.attempts,
+                "elapsed_ms": totals.elapsed_ms,
+                "cost_usd": totals.usage.cost_usd,
+                "counted_usd": totals.cost,
+                "usage": usage(&totals.usage),
                 "question": known.and_then(|known| known.question()).map(|q| &q.escalation),
             })
         })
@@ -165,7 +155,7 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
         "complete": backlog.done(),
         "remaining": backlog.remaining(),
         "run": state.run.as_ref().map(|run| &run.run),
-        "running": holder.is_some(),
+        "running": is_running,
         "iterations": state.attempts.iterations,
         "worked_ms": state.work_time.ms(),
         "errors_in_a_row": state.failures.errors(u32::MAX),

@@ -7,13 +7,11 @@ use crate::state::RunState;
 use crate::store::prd::{Mark, PrdFile, set_mark};
 use crate::store::{Journal, SqliteJournal};
 use crate::ui;
-use crate::workspace::{Closing, Replacement, UNDONE_TRAILER, UndoRequest, WorkTree};
+use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Undone, WorkTree};
 
 use super::error::CommandError;
-use super::output::print;
-use super::place::{
-    BacklogPlace, check_story, now, open_tree, place_of, refuse_agents, store_of, take_lease,
-};
+use super::output::{counted, print};
+use super::place::{find_story, now, open_tree, place_of, refuse_agents, store_of, take_lease};
 
 pub fn undo(story: &StoryId, prd: &Path) -> Result<(), CommandError> {
     refuse_agents("`ralph undo`")?;
@@ -25,41 +23,36 @@ pub fn undo(story: &StoryId, prd: &Path) -> Result<(), CommandError> {
     tree.remove_own_locks()?;
     let loaded = file.load()?;
     file.check_writable()?;
-    check_story(&loaded.backlog, Some(story))?;
-    let known = loaded.backlog.story(story).filter(|story| story.passes);
-    let Some(known) = known else { return Err(CommandError::NotClosed(story.clone())) };
+    let known = find_story(&loaded.backlog, story)?;
+    if !known.passes {
+        return Err(CommandError::NotClosed(story.clone()));
+    }
     let place = place_of(&tree, prd)?;
     let backlog_name = visible_line(&place.name);
     let closing = tree.newest_closing(story, &backlog_name)?;
     let closing = closing.ok_or_else(|| CommandError::NoCommitOf(story.clone()))?;
     let text = set_mark(&loaded.text, story, Mark::Passes(false))?;
     let before = tree.head_commit()?;
-    let message = message(story, &known.title, &backlog_name, &closing);
-    let done = take_back(&tree, &place, &closing, &text, &message)?;
+    // A process that was killed may have made the commit already.
+    let undone = if closing.is_undone {
+        None
+    } else {
+        let replacement = |path| Replacement::new(path, text.as_bytes());
+        let replaced: Vec<_> = place.in_tree.as_deref().map(replacement).into_iter().collect();
+        let message = message(story, &known.title, &backlog_name, &closing);
+        Some(tree.undo(&UndoRequest {
+            closing: &closing,
+            replaced: &replaced,
+            message: &message,
+        })?)
+    };
     file.write(&text)?;
-    let commit = done.as_ref().map(|(commit, _)| commit.clone());
+    let commit = undone.as_ref().map(|undone| undone.commit.clone());
     record(&tree, store.journal(&place.key)?, story, commit, before.as_deref())?;
-    print(&told(story, done.as_ref(), &loaded.backlog))
+    print(&result(story, undone.as_ref(), &loaded.backlog))
 }
 
-/// The commit and how many files it changed; None when a process before this one made it and died.
-fn take_back(
-    tree: &WorkTree,
-    place: &BacklogPlace,
-    closing: &Closing,
-    text: &str,
-    message: &str,
-) -> Result<Option<(String, usize)>, CommandError> {
-    if closing.is_undone {
-        return Ok(None);
-    }
-    let replacement = |path| Replacement::new(path, text.as_bytes());
-    let replaced: Vec<_> = place.in_tree.as_deref().map(replacement).into_iter().collect();
-    let done = tree.undo(&UndoRequest { closing, replaced: &replaced, message })?;
-    Ok(Some((done.commit, done.files)))
-}
-
-fn message(story: &StoryId, title: &str, backlog: &str, closing: &Closing) -> String {
+fn message(story: &StoryId, title: &str, backlog: &str, closing: &ClosedStory) -> String {
     let title = visible_line(title);
     format!(
         "Take back {story}: {title}\n\n{UNDONE_TRAILER}: {}\nRalph-Reopened: {story}\n\
@@ -68,8 +61,8 @@ fn message(story: &StoryId, title: &str, backlog: &str, closing: &Closing) -> St
     )
 }
 
-/// So that the next run knows whose doing it is. Another story's unfinished work, if there is any
-/// in the tree, began before this commit and goes on after it.
+/// So that the next run knows that the human reopened it. Another story's unfinished work in the
+/// tree began before this commit and continues after it.
 fn record(
     tree: &WorkTree,
     mut journal: SqliteJournal,
@@ -77,10 +70,7 @@ fn record(
     commit: Option<String>,
     before: Option<&str>,
 ) -> Result<(), CommandError> {
-    let mut state = RunState::default();
-    for recorded in &journal.read(0)?.0 {
-        state.apply(recorded);
-    }
+    let state = RunState::of(&journal.read(0)?.0);
     let mut events = vec![Event::StoryReopened { story: story.clone(), commit }];
     let in_work = state.lanes.occupant(LaneId::HOME).filter(|other| *other != story);
     let base = in_work.and_then(|other| Some((other, state.story(other)?.base()?)));
@@ -94,10 +84,9 @@ fn record(
     Ok(journal.sync()?)
 }
 
-fn told(story: &StoryId, done: Option<&(String, usize)>, backlog: &Backlog) -> String {
-    let how = done.map(|(commit, files)| {
-        let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-        format!(" in {} ({files})", ui::short_commit(commit))
+fn result(story: &StoryId, undone: Option<&Undone>, backlog: &Backlog) -> String {
+    let how = undone.map(|Undone { commit, files }| {
+        format!(" in {} ({})", ui::short_commit(commit), counted(*files, "file"))
     });
     let mut text = format!("{story} is reverted{} and open again\n", how.unwrap_or_default());
     let depend = backlog.stories.iter().filter(|s| s.passes && s.depends_on.contains(story));

@@ -1,0 +1,210 @@
+//! Snapshots of the work tree: `ralph log`, `diff`, `restore` and `checkpoint`.
+
+use std::fmt::Write;
+use std::io;
+use std::io::IsTerminal;
+use std::path::{Component, Path, PathBuf};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use crate::model::{StoryId, visible_line};
+use crate::store::prd::PrdFile;
+use crate::ui;
+use crate::ui::UiOptions;
+use crate::workspace::{Recalled, SnapshotKind, SnapshotRef, WorkTree};
+
+use super::error::CommandError;
+use super::output::{counted, print, print_bytes, table};
+use super::place::{find_story, place_of, state_of, store_of, take_lease};
+
+/// So many files are named; the rest is a number.
+const MOST_NAMED: usize = 20;
+
+pub fn log(json: bool) -> Result<(), CommandError> {
+    let tree = tree_here()?;
+    let mut rows = Vec::new();
+    for snapshot in tree.kept()? {
+        let files = tree.files_of(&snapshot)?;
+        rows.push((snapshot, files));
+    }
+    if json {
+        let entries = rows.iter().map(|(snapshot, files)| as_json(snapshot, *files)).collect();
+        return print(&format!("{:#}\n", Value::Array(entries)));
+    }
+    if rows.is_empty() {
+        return print("no snapshots yet\n");
+    }
+    let heading = ["N", "When", "What", "Story", "Run", "Files"].map(str::to_owned);
+    let mut lines = vec![(heading, String::new())];
+    lines.extend(rows.iter().map(|(snapshot, files)| (cells(snapshot, *files), remark(snapshot))));
+    print(&table(&lines, [true, false, false, false, false, true]))
+}
+
+fn tree_here() -> Result<WorkTree, CommandError> {
+    Ok(WorkTree::look(&std::env::current_dir()?)?)
+}
+
+fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 6] {
+    let dash = || "-".to_owned();
+    [
+        snapshot.number.to_string(),
+        time(snapshot.at, "%Y-%m-%d %H:%M:%S").unwrap_or_else(dash),
+        snapshot.kind.word().to_owned(),
+        snapshot.story.as_ref().map_or_else(dash, ToString::to_string),
+        snapshot.run.as_deref().map_or_else(dash, |run| visible_line(&ui::short_run(run))),
+        files.to_string(),
+    ]
+}
+
+/// Only a checkpoint has something to say that the columns do not.
+fn remark(snapshot: &SnapshotRef) -> String {
+    let is_checkpoint = snapshot.kind == SnapshotKind::Checkpoint;
+    if is_checkpoint { visible_line(&snapshot.subject) } else { String::new() }
+}
+
+/// In the machine's time zone.
+fn time(at: i64, format: &str) -> Option<String> {
+    let time = Timestamp::from_second(at).ok()?.to_zoned(TimeZone::system());
+    Some(time.strftime(format).to_string())
+}
+
+fn as_json(snapshot: &SnapshotRef, files: usize) -> Value {
+    json!({
+        "number": snapshot.number,
+        "kind": snapshot.kind.word(),
+        "at": Timestamp::from_second(snapshot.at).ok().map(|time| time.to_string()),
+        "run": snapshot.run,
+        "backlog": snapshot.backlog,
+        "work_tree": snapshot.work_tree,
+        "story": snapshot.story,
+        "iteration": snapshot.iteration,
+        "files": files,
+        "subject": snapshot.subject,
+        "ref": snapshot.reference,
+        "commit": snapshot.commit(),
+    })
+}
+
+/// `what`: a number of `ralph log`, or a story of the backlog.
+pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<(), CommandError> {
+    let tree = tree_here()?;
+    let patch = match what.parse::<u64>() {
+        Ok(number) => tree.diff_of(&tree.kept_as(number)?)?,
+        Err(_) => diff_of_story(&tree, what, prd)?,
+    };
+    let is_terminal = io::stdout().is_terminal();
+    let colors = ui::colors(look.color, is_terminal, ui::env_var);
+    if is_terminal || colors { print(&ui::diff(&patch, colors)) } else { print_bytes(&patch) }
+}
+
+/// Of a story in work the changes since it began, of a closed one its commits, else the newest
+/// snapshot of its work.
+fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>, CommandError> {
+    let neither = |_| CommandError::NeitherNumberNorStory(visible_line(what));
+    let story = StoryId::try_from(what).map_err(neither)?;
+    let loaded = PrdFile::new(prd).load()?;
+    let place = place_of(tree, prd)?;
+    let state = state_of(&store_of(tree), &place)?;
+    if let Some(base) = state.story(&story).and_then(|known| known.base()) {
+        return Ok(tree.diff_since(base)?);
+    }
+    let closing = tree.newest_closing(&story, &visible_line(&place.name))?;
+    if let Some(closing) = closing.filter(|closing| !closing.is_undone) {
+        return Ok(tree.diff_of_closing(&closing)?);
+    }
+    let is_work = |snapshot: &&SnapshotRef| {
+        snapshot.story.as_ref() == Some(&story) && snapshot.kind != SnapshotKind::Snapshot
+    };
+    if let Some(snapshot) = tree.kept()?.iter().rev().find(is_work) {
+        return Ok(tree.diff_of(snapshot)?);
+    }
+    find_story(&loaded.backlog, &story)?;
+    Err(CommandError::NothingOf(story))
+}
+
+/// No paths: the whole work tree.
+pub fn restore(number: u64, paths: &[PathBuf]) -> Result<(), CommandError> {
+    let here = std::env::current_dir()?;
+    let tree = WorkTree::look(&here)?;
+    tree.require_identity()?;
+    let snapshot = tree.kept_as(number)?;
+    let inside = |path: &PathBuf| inside(tree.root(), &here.canonicalize()?, path);
+    let paths = paths.iter().map(inside).collect::<Result<Vec<_>, _>>()?;
+    let _lease = take_lease(&store_of(&tree))?;
+    tree.remove_own_locks()?;
+    let except = tree.backlogs_of_runs()?;
+    print(&match tree.recall(&snapshot, &paths, &except)? {
+        None => format!("nothing to restore: the files are already as in {number}\n"),
+        Some(recalled) => restored(&snapshot, &recalled),
+    })
+}
+
+fn restored(snapshot: &SnapshotRef, recalled: &Recalled) -> String {
+    let count = recalled.files.len();
+    let when = time(snapshot.at, " (%Y-%m-%d %H:%M:%S)").unwrap_or_default();
+    let (files, number) = (counted(count, "file"), snapshot.number);
+    let mut text = format!("restored {files} from {number}{when}:\n");
+    for path in recalled.files.iter().take(MOST_NAMED) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  {}", visible_line(&path.to_string_lossy()));
+    }
+    if count > MOST_NAMED {
+        let _ = writeln!(text, "  and {} more", count - MOST_NAMED);
+    }
+    let _ = writeln!(text, "undo this with `ralph restore {}`", recalled.checkpoint.number);
+    text
+}
+
+/// Relative to the root, by its letters alone: a file that is to be restored need not exist, and
+/// a link in its place must not lead elsewhere.
+fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf, CommandError> {
+    let mut clean = PathBuf::new();
+    for part in here.join(path).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            part => clean.push(part),
+        }
+    }
+    clean.strip_prefix(root).map(Path::to_owned).map_err(|_| {
+        let shown = visible_line(&path.to_string_lossy());
+        CommandError::Refused(format!("`{shown}` is outside the work tree {}", root.display()))
+    })
+}
+
+pub fn checkpoint(message: Option<&str>) -> Result<(), CommandError> {
+    let tree = tree_here()?;
+    tree.require_identity()?;
+    let text = message.map_or("by hand", str::trim);
+    if text.is_empty() {
+        return Err(CommandError::Refused("the message of `-m` is empty".to_owned()));
+    }
+    let number = tree.checkpoint(text)?.number;
+    print(&format!("saved as {number}; restore it with `ralph restore {number}`\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_to_the_current_folder() {
+        let (root, here) = (Path::new("/r"), Path::new("/r/src"));
+        for (given, found) in [
+            ("a.rs", Some("src/a.rs")),
+            ("./a.rs", Some("src/a.rs")),
+            ("../docs", Some("docs")),
+            ("..", Some("")),
+            ("/r/x", Some("x")),
+            ("../../x", None),
+            ("/elsewhere", None),
+        ] {
+            let path = inside(root, here, Path::new(given)).ok();
+            assert_eq!(path, found.map(PathBuf::from), "{given}");
+        }
+    }
+}
