@@ -34,10 +34,11 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
     let look = look(cli.look);
     match act(cli.command, &look) {
         Ok(code) => code,
-        Err(CommandError::Pipe) => 0,
         Err(error) => {
-            let mut printer = Printer::stderr(look.color, look.terminal);
-            ui::error(&mut printer, &error.to_string());
+            if !error.is_silent() {
+                let mut printer = Printer::stderr(look.color, look.terminal);
+                ui::error(&mut printer, &error.to_string());
+            }
             error.exit_code()
         }
     }
@@ -48,7 +49,6 @@ fn act(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
         // These have exit codes of their own.
         Command::Run(args) => return args.call(look),
         Command::Check(args) => return ops::check(&args.prd, args.strict),
-        Command::Trust(args) => return ops::trust(&args.prd, args.yes, look),
         Command::MockAgent(args) => {
             return Ok(mock::play(args.script.as_deref(), args.takes_messages));
         }
@@ -56,6 +56,7 @@ fn act(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
         Command::Status(args) => ops::status(&args.prd, args.json)?,
         Command::Cost(args) => ops::cost(&args.prd, args.by.map(Into::into), args.format())?,
         Command::Nudge(args) => ops::nudge(&args.text.join(" "))?,
+        Command::Trust(args) => ops::trust(&args.prd, args.yes, look)?,
         Command::Prompt(args) => {
             ops::prompt(&args.story, &args.prd, args.prompt.as_deref(), args.json, look)?;
         }

@@ -18,8 +18,11 @@ use crate::workspace::init_scratch;
 
 use super::error::CommandError;
 use super::output::print;
-use super::place::{BacklogPlace, find_story, instructions, secrets, store_of, take_lease};
-use super::run::{RunOptions, check_script, warn};
+use super::place::{
+    BacklogPlace, RunInstructions, find_story, instructions, secrets, store_of, take_lease,
+};
+use super::preflight::report_warnings;
+use super::run::{RunOptions, check_script};
 use super::session::Session;
 
 const PRD: &str = "PRD.json";
@@ -31,7 +34,7 @@ pub fn dry_run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandErro
     if let Some(story) = &plan.story {
         find_story(&original.backlog, story)?;
     }
-    // Removed again when it goes out of scope, whatever happens in between.
+    // Removed when it goes out of scope, after an error too.
     let folder = tempfile::Builder::new().prefix("ralph-dry-run-").tempdir()?;
     let prd = folder.path().join(PRD);
     fs::write(&prd, &original.text)?;
@@ -45,18 +48,18 @@ pub fn dry_run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandErro
     let lease = take_lease(&store)?;
     let backlog = BacklogFile::open(PrdFile::new(prd))?;
     let mut reporter = ui::reporter(look);
-    warn(&backlog, reporter.as_mut());
+    report_warnings(&backlog, reporter.as_mut());
     let session = Session {
         tree,
         backlog,
         place,
-        plan: &plan,
-        instructions,
-        instructions_file: None,
+        plan,
+        // The user's file is out of reach of the run.
+        instructions: RunInstructions { file: None, ..instructions },
         reporter,
         human: Arc::new(Nobody),
         human_present: false,
-        listening: look.verbose,
+        verbose: look.verbose,
         branch: None,
         dry: true,
         secrets: secrets(),
@@ -67,14 +70,14 @@ pub fn dry_run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandErro
     };
     let code = session.run()?;
     let (events, _) = store.journal(PRD)?.read(0)?;
-    // What the run amounts to counts, also when nobody reads on.
+    // The exit code counts even if the reader of the summary has gone.
     match print(&summary(&events)) {
         Ok(()) | Err(CommandError::Pipe) => Ok(code),
         Err(error) => Err(error),
     }
 }
 
-/// The mock agent, no limit, and no command or setting of the user's.
+/// The mock agent, no limits, no ralph.toml.
 fn plan(options: &RunOptions) -> Result<RunSettings, CommandError> {
     let mut flags = options.flags.clone();
     let agent = flags.values.remove("agent.name");
@@ -114,7 +117,7 @@ fn summary(events: &[Recorded]) -> String {
     text
 }
 
-/// A dry run asks nobody.
+/// A dry run asks no questions.
 struct Nobody;
 
 impl Human for Nobody {

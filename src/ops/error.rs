@@ -21,7 +21,7 @@ pub enum CommandError {
     #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error(transparent)]
-    Engine(#[from] RunnerError),
+    Runner(#[from] RunnerError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -79,6 +79,9 @@ pub enum CommandError {
     /// The reader has gone; not an error.
     #[error("standard output was closed")]
     Pipe,
+    /// A signal, or a key that stands for it, ended a question.
+    #[error("interrupted")]
+    Interrupted { signal: i32 },
 }
 
 fn hint(nearest: Option<&StoryId>) -> String {
@@ -89,17 +92,25 @@ impl CommandError {
     /// The journal's bytes are not what was written.
     pub fn is_damaged_journal(&self) -> bool {
         match self {
-            Self::Store(error) | Self::Engine(RunnerError::Store(error)) => error.is_damage(),
+            Self::Store(error) | Self::Runner(RunnerError::Store(error)) => error.is_damage(),
             _ => false,
         }
     }
 
+    /// It needs no message: the user knows.
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Self::Pipe | Self::Interrupted { .. })
+    }
+
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(SettingsError::Usage(_)) => 2,
-            Self::NoSuchStory { .. } | Self::Refused(_) => 2,
-            Self::NeitherNumberNorStory(_) => 2,
-            Self::Git(
+            Self::Pipe => 0,
+            Self::Interrupted { signal } => exit_code_of(*signal),
+            Self::Settings(SettingsError::Usage(_))
+            | Self::NoSuchStory { .. }
+            | Self::NeitherNumberNorStory(_)
+            | Self::Refused(_)
+            | Self::Git(
                 GitError::BadBranchName(_)
                 | GitError::NoSuchNumber { .. }
                 | GitError::NotInKept { .. },
@@ -107,4 +118,9 @@ impl CommandError {
             _ => 1,
         }
     }
+}
+
+/// As shells have it.
+pub fn exit_code_of(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(1)
 }

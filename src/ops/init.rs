@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
@@ -13,7 +13,7 @@ use crate::settings::FILE_NAME;
 use crate::ui::{self, UiOptions};
 use crate::workspace::WorkTree;
 
-use super::asking::{Answered, ask};
+use super::ask::ask;
 use super::error::CommandError;
 use super::output::print;
 use super::place::{now, refuse_agents, store_of};
@@ -23,7 +23,7 @@ const PRD: &str = include_str!("../../PRD.example.json");
 const PROMPT: &str = include_str!("../../PROMPT.md.example");
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// `gates`: commands for ralph.toml; where there are none, a human is offered some.
+/// `gates`: commands for ralph.toml; without any, ralph offers the project's tests.
 pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<(), CommandError> {
     make_folder(folder)?;
     let mut report = String::new();
@@ -43,8 +43,8 @@ pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<(), Com
 
 fn make_folder(folder: &Path) -> Result<(), CommandError> {
     let shown = visible_line(&folder.to_string_lossy());
-    std::fs::create_dir_all(folder).map_err(|error| {
-        // What is there already is no error of `create_dir_all`, unless it is something else.
+    fs::create_dir_all(folder).map_err(|error| {
+        // An existing folder is no error of `create_dir_all`; something else in its place is.
         CommandError::Refused(match error.kind() {
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
                 format!("`{shown}` is not a folder; name the folder for PRD.json and PROMPT.md")
@@ -68,7 +68,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<bool> {
     }
 }
 
-/// Writes ralph.toml with the gates that the human names or accepts; what there is to say of it.
+/// Writes ralph.toml with the gates that the human names or accepts. Returns a line about it.
 fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String, CommandError> {
     let tree = WorkTree::look(folder).ok();
     let root = tree.as_ref().map_or(folder, WorkTree::root);
@@ -103,9 +103,10 @@ fn wanted(named: &[String], root: &Path, look: &UiOptions) -> Result<Vec<String>
     }
     let (_display, human) = ui::terminal(look);
     let shown = found.join("\n");
-    match ask(&human, move |human| human.ask_gates(&shown, PATIENCE))? {
-        Answered::Answer(true) => Ok(found),
-        _ => Ok(Vec::new()),
+    match ask(&human, move |human| human.ask_gates(&shown, PATIENCE)) {
+        Ok(Some(true)) => Ok(found),
+        Ok(_) | Err(CommandError::Interrupted { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error),
     }
 }
 
@@ -121,7 +122,7 @@ fn settings(gates: &[String]) -> String {
 /// The test suites that the project seems to have.
 fn tests_of(root: &Path) -> Vec<String> {
     let has = |name: &str| root.join(name).is_file();
-    let read = |name: &str| fs::read_to_string(PathBuf::from(root).join(name)).unwrap_or_default();
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
     let package: Value = serde_json::from_str(&read("package.json")).unwrap_or_default();
     let makes = read("Makefile").lines().any(|line| line.starts_with("test:"));
     [
@@ -142,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_project_shows_its_tests() {
+    fn tests_are_found_by_the_files_of_the_project() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(tests_of(folder.path()), [""; 0]);
         for (name, text) in [
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_was_accepted() {
+    fn gates_are_written_as_they_were_accepted() {
         let gates = ["a \"b\" \\ 'c'".to_owned(), "plain".to_owned()];
         let read: toml::Table = toml::from_str(&settings(&gates)).unwrap();
         let verify: Vec<&str> =

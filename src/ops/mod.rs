@@ -1,8 +1,6 @@
 //! What each command does. Nothing here knows clap.
 
-mod accounts;
-mod applied;
-mod asking;
+mod ask;
 mod check;
 mod cost;
 mod dry_run;
@@ -10,7 +8,6 @@ mod error;
 mod init;
 mod mark;
 mod output;
-mod permissions;
 mod place;
 mod preflight;
 mod prompt;

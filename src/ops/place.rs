@@ -1,4 +1,4 @@
-//! Where a backlog is, and where what belongs to it is kept.
+//! Where a backlog is, and what belongs to it: work tree, store, instructions.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use crate::state::RunState;
 use crate::store::{Journal, Lease, Store, StorePlace};
 use crate::text::redact::Rules;
 use crate::ui;
-use crate::workspace::{GitError, Place, WorkTree};
+use crate::workspace::{FileLocation, GitError, WorkTree};
 
 use super::error::CommandError;
 
 const BUILT_IN_PROMPT: &str = include_str!("../../PROMPT.md.example");
 const PROMPT_FILE: &str = "PROMPT.md";
 
-/// Where the backlog stands and what it is called.
+/// Where the backlog is, and its names.
 pub struct BacklogPlace {
     /// In commits.
     pub name: String,
@@ -44,18 +44,14 @@ pub fn open_tree(prd: &Path) -> Result<WorkTree, CommandError> {
 
 pub fn place_of(tree: &WorkTree, prd: &Path) -> Result<BacklogPlace, CommandError> {
     let shown = |path: &Path| path.to_string_lossy().into_owned();
-    Ok(match tree.place_of(prd)? {
-        Place::Inside(path) => {
-            BacklogPlace { name: shown(&path), key: shown(&path), in_tree: Some(path) }
+    let (path, key, in_tree) = match tree.place_of(prd)? {
+        FileLocation::Inside(path) => (path.clone(), path.clone(), Some(path)),
+        FileLocation::Ignored(path) => (path.clone(), path, None),
+        FileLocation::Outside => {
+            (prd.file_name().map(PathBuf::from).unwrap_or_default(), prd.canonicalize()?, None)
         }
-        Place::Ignored(path) => {
-            BacklogPlace { name: shown(&path), key: shown(&path), in_tree: None }
-        }
-        Place::Outside => {
-            let name = prd.file_name().map(Path::new).map(shown).unwrap_or_default();
-            BacklogPlace { name, key: shown(&prd.canonicalize()?), in_tree: None }
-        }
-    })
+    };
+    Ok(BacklogPlace { name: shown(&path), key: shown(&key), in_tree })
 }
 
 pub fn find_story<'a>(backlog: &'a Backlog, id: &StoryId) -> Result<&'a Story, CommandError> {
@@ -95,7 +91,7 @@ pub fn take_lease(store: &Store) -> Result<Lease, CommandError> {
     Ok(store.lease(&whoami())?)
 }
 
-/// PRD.json, PROMPT.md and ralph.toml, wherever they may be.
+/// PRD.json, PROMPT.md and ralph.toml, whether they exist or not.
 pub fn human_files(place: &BacklogPlace) -> Vec<PathBuf> {
     let mut files = vec![PathBuf::from(PROMPT_FILE), PathBuf::from(settings::FILE_NAME)];
     if let Some(prd) = &place.in_tree {
@@ -105,33 +101,30 @@ pub fn human_files(place: &BacklogPlace) -> Vec<PathBuf> {
     files
 }
 
-/// The named file, else PROMPT.md beside the PRD or at the root, else the built-in text.
+/// The text of PROMPT.md, and its file unless the text is built in.
+pub struct RunInstructions {
+    pub text: String,
+    pub file: Option<PathBuf>,
+}
+
+/// The named file, else PROMPT.md next to the PRD or at the root, else the built-in text.
 pub fn instructions(
     named: Option<&Path>,
     prd: &Path,
     root: Option<&Path>,
-) -> Result<String, CommandError> {
-    let read = |path: &Path| {
-        std::fs::read_to_string(path)
-            .map_err(|source| CommandError::Prompt { path: path.display().to_string(), source })
-    };
-    match instructions_file(named, prd, root) {
-        Some(path) => read(&path),
-        None => Ok(BUILT_IN_PROMPT.to_owned()),
-    }
-}
-
-/// None: they are built in.
-pub fn instructions_file(named: Option<&Path>, prd: &Path, root: Option<&Path>) -> Option<PathBuf> {
-    if named.is_some() {
-        return named.map(Path::to_owned);
-    }
-    let beside = prd.with_file_name(PROMPT_FILE);
+) -> Result<RunInstructions, CommandError> {
+    let next_to_prd = prd.with_file_name(PROMPT_FILE);
     let at_root = root.map(|root| root.join(PROMPT_FILE));
-    [Some(beside), at_root].into_iter().flatten().find(|path| path.exists())
+    let usual = || [Some(next_to_prd), at_root].into_iter().flatten().find(|path| path.exists());
+    let Some(path) = named.map(Path::to_owned).or_else(usual) else {
+        return Ok(RunInstructions { text: BUILT_IN_PROMPT.to_owned(), file: None });
+    };
+    let text = std::fs::read_to_string(&path)
+        .map_err(|source| CommandError::Prompt { path: path.display().to_string(), source })?;
+    Ok(RunInstructions { text, file: std::path::absolute(path).ok() })
 }
 
-/// What the agent inherits too, and could print.
+/// Secrets of the environment: the agent inherits them and could print them.
 pub fn secrets() -> Arc<Rules> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -139,7 +132,7 @@ pub fn secrets() -> Arc<Rules> {
     Arc::new(Rules::new(std::env::vars_os().filter_map(text)))
 }
 
-/// What an agent decides about itself does not count.
+/// An agent must not decide about itself.
 pub fn refuse_agents(command: &str) -> Result<(), CommandError> {
     match std::env::var_os(RUN_ID) {
         Some(_) => Err(CommandError::NotForAgents(command.to_owned())),

@@ -1,109 +1,96 @@
-//! Before the first agent: what the repository has, and what ralph does about it.
+//! Before the first agent: checks of the repository, questions to the human, the branch.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::{LaneId, visible_line};
-use crate::ports::{ConfigNotice, Notice, Reporter, SetupNotice};
-use crate::runner::Ending;
+use crate::agent::Backend;
+use crate::model::{Backlog, LaneId, PermissionMode, PermissionModes, visible_line};
+use crate::ports::{BacklogNotice, ConfigNotice, Notice, Reporter, SetupNotice, TreeNotice};
+use crate::runner::{BacklogFile, end_earlier_runs};
 use crate::settings::{AgentChoice, RunSettings};
 use crate::state::RunState;
+use crate::store::prd::PrdFile;
+use crate::store::{Store, StoreCheck, atomic};
+use crate::text::backlog::Severity;
 use crate::text::redact::Rules;
 use crate::ui::TerminalHuman;
-use crate::workspace::WorkTree;
+use crate::workspace::{FileLocation, Head, Switched, WorkTree};
 
-use super::asking::{Answered, ask};
+use super::ask::ask;
 use super::error::CommandError;
-use super::place::{BacklogPlace, human_files};
+use super::place::{BacklogPlace, find_story, human_files, place_of};
+use super::session::{backend, require_program};
+use super::trust;
 
 /// So many paths are named; the rest is a number.
-const NAMED: usize = 20;
+const MOST_NAMED: usize = 20;
+/// Where the human's choice of a permission mode is remembered.
+const PERMISSION_KEY: &str = "permission_mode";
 
-pub struct Preflight<'a> {
-    pub tree: &'a WorkTree,
-    pub plan: &'a RunSettings,
-    pub human: &'a Arc<TerminalHuman>,
+/// A run before its first agent.
+pub struct Preflight {
+    pub tree: WorkTree,
+    pub store: Store,
+    pub plan: RunSettings,
+    pub reporter: Box<dyn Reporter>,
+    pub human: Arc<TerminalHuman>,
+    pub secrets: Arc<Rules>,
 }
 
-/// What the run works beside.
-pub enum UserEdits {
-    Nothing,
-    /// Uncommitted edits, and the human wants it so.
-    Edits,
-    /// The human left instead of answering.
-    Left(Ending),
-}
-
-impl Preflight<'_> {
-    pub fn check(
-        &self,
-        place: &BacklogPlace,
-        state: &RunState,
-        secrets: &Arc<Rules>,
-        reporter: &mut dyn Reporter,
-    ) -> Result<UserEdits, CommandError> {
-        let edits = self.uncommitted(place, state, reporter)?;
-        if !matches!(edits, UserEdits::Left(_)) {
-            self.tell_surroundings(reporter)?;
-            self.name_the_command(secrets, reporter);
+impl Preflight {
+    /// Ends and removes what earlier runs left. The journal is checked at the same time as the
+    /// rest of the preparation.
+    pub fn clean_up(&mut self) -> Result<StoreCheck, CommandError> {
+        let check = self.store.start_check()?;
+        let runs = self.store.open_runs()?;
+        end_earlier_runs(&runs, &self.plan.keep_processes, self.reporter.as_mut())?;
+        for path in self.tree.remove_own_locks()? {
+            self.reporter.on_notice(&Notice::Tree(TreeNotice::LockRemoved { path }));
         }
-        Ok(edits)
+        Ok(check)
     }
 
-    /// It may come from a file that somebody else wrote.
-    fn name_the_command(&self, secrets: &Arc<Rules>, reporter: &mut dyn Reporter) {
-        if let AgentChoice::Command { words } = &self.plan.agent {
-            let command = secrets.redact(&words.join(" ")).into_owned();
-            reporter.on_notice(&Notice::Config(ConfigNotice::AgentCommand { command }));
-        }
-    }
-
-    /// Uncommitted edits are refused unless the human wants to work beside them.
-    fn uncommitted(
-        &self,
+    /// Uncommitted edits are refused unless the human allows them. Returns whether they are allowed.
+    pub fn check_edits(
+        &mut self,
         place: &BacklogPlace,
         state: &RunState,
-        reporter: &mut dyn Reporter,
-    ) -> Result<UserEdits, CommandError> {
+    ) -> Result<bool, CommandError> {
         self.tree.require_unlocked()?;
-        // What is uncommitted then is the story's work, and its base knows the rest.
+        // Uncommitted changes are then the story's work, and its base knows the rest.
         if state.lanes.occupant(LaneId::HOME).is_some() {
-            return Ok(UserEdits::Nothing);
+            return Ok(self.plan.allow_dirty);
         }
         let found = self.tree.uncommitted(&human_files(place))?;
         if !found.untracked.is_empty() {
-            let paths = found.untracked;
-            reporter.on_notice(&Notice::Setup(SetupNotice::Untracked { paths }));
+            self.setup_notice(SetupNotice::Untracked { paths: found.untracked });
         }
         if found.edited.is_empty() {
-            return Ok(UserEdits::Nothing);
+            return Ok(self.plan.allow_dirty);
         }
         let continued = state.run.as_ref().filter(|_| state.is_open());
-        let allowed = self.plan.allow_dirty || continued.is_some_and(|run| run.allow_dirty);
-        if !allowed && let Some(left) = self.ask_about(&found.edited)? {
-            return Ok(UserEdits::Left(left));
+        if !self.plan.allow_dirty && !continued.is_some_and(|run| run.allow_dirty) {
+            self.ask_about(&found.edited)?;
         }
-        let paths = found.edited;
-        reporter.on_notice(&Notice::Setup(SetupNotice::UncommittedEdits { paths }));
-        Ok(UserEdits::Edits)
+        self.setup_notice(SetupNotice::UncommittedEdits { paths: found.edited });
+        Ok(true)
     }
 
-    /// None: go on.
-    fn ask_about(&self, edited: &[PathBuf]) -> Result<Option<Ending>, CommandError> {
+    fn ask_about(&self, edited: &[PathBuf]) -> Result<(), CommandError> {
         let (files, patience) = (listed(edited), self.plan.answer_timeout);
         let asked = files.join("\n");
-        match ask(self.human, move |human| human.ask_about_edits(&asked, patience))? {
-            Answered::Answer(true) => Ok(None),
-            Answered::Left(signal) => Ok(Some(Ending::Interrupted { signal })),
-            Answered::Answer(false) | Answered::Nobody => {
+        match ask(&self.human, move |human| human.ask_about_edits(&asked, patience))? {
+            Some(true) => Ok(()),
+            Some(false) | None => {
                 let indented = files.iter().map(|file| format!("  {file}")).collect();
                 Err(CommandError::Uncommitted(indented))
             }
         }
     }
 
-    /// What differs from a commit by git: a line each.
-    fn tell_surroundings(&self, reporter: &mut dyn Reporter) -> Result<(), CommandError> {
+    /// A line for each way in which ralph's commits differ from git's, and for a command as agent:
+    /// it may come from a file that someone else wrote.
+    pub fn report_setup(&mut self) -> Result<(), CommandError> {
         let found = self.tree.surroundings()?;
         let names: Vec<PathBuf> = found.attributes.iter().map(PathBuf::from).collect();
         let paths = found.submodules;
@@ -114,19 +101,131 @@ impl Preflight<'_> {
             (!paths.is_empty()).then_some(SetupNotice::Submodules { paths }),
             self.tree.try_signing()?.then_some(SetupNotice::CommitsSigned),
         ];
-        for notice in notices.into_iter().flatten() {
-            reporter.on_notice(&Notice::Setup(notice));
+        notices.into_iter().flatten().for_each(|notice| self.setup_notice(notice));
+        if let AgentChoice::Command { words } = &self.plan.agent {
+            let command = self.secrets.redact(&words.join(" ")).into_owned();
+            self.config_notice(ConfigNotice::AgentCommand { command });
         }
         Ok(())
     }
 
-    /// Those that no gate runs.
+    /// Hooks that no gate runs.
     fn hooks(&self, hooks: &[PathBuf]) -> Option<SetupNotice> {
         let gates: Vec<String> = self.plan.verify.iter().map(ToString::to_string).collect();
         let is_gate = |hook: &PathBuf| gates.iter().any(|gate| gate.contains(&shown(hook)));
         let paths: Vec<PathBuf> = hooks.iter().filter(|hook| !is_gate(hook)).cloned().collect();
         let pre_commit = paths.iter().find(|hook| hook.ends_with("pre-commit")).cloned();
         (!paths.is_empty()).then_some(SetupNotice::Hooks { paths, pre_commit })
+    }
+
+    /// Afterwards the plan has what the agent may do.
+    pub fn settle_permissions(&mut self) -> Result<(), CommandError> {
+        let agent = backend(&self.plan)?;
+        let Some(modes) = agent.permission_modes() else { return Ok(()) };
+        if self.plan.lacks_permissions() {
+            // No question about an agent that cannot run.
+            require_program(agent.as_ref(), self.tree.root())?;
+            self.plan.agent_settings.permission_mode = self.permission_mode(&*agent, modes)?;
+        }
+        if let Some(mode) = self.plan.agent_settings.permission_mode
+            && let Some(message) = agent.check_permissions(mode)?
+        {
+            self.config_notice(ConfigNotice::PermissionsDoubt { message });
+        }
+        Ok(())
+    }
+
+    /// As chosen in this repository before, else as the human says now, else the usual one.
+    fn permission_mode(
+        &mut self,
+        agent: &dyn Backend,
+        modes: PermissionModes,
+    ) -> Result<Option<PermissionMode>, CommandError> {
+        let answers = self.store.answers()?;
+        let remembered = answers.recall(PERMISSION_KEY)?;
+        // A name that this agent does not know is asked for again.
+        let known = modes.modes.iter().find(|mode| remembered.as_deref() == Some(mode.name));
+        if let Some(mode) = known {
+            let name = mode.name.to_owned();
+            self.config_notice(ConfigNotice::PermissionsRemembered { mode: name });
+            return Ok(Some(*mode));
+        }
+        let patience = self.plan.answer_timeout;
+        if let Some(mode) = ask(&self.human, move |human| human.ask_permissions(modes, patience))? {
+            agent.check_permissions(mode)?;
+            answers.remember(PERMISSION_KEY, mode.name)?;
+            return Ok(Some(mode));
+        }
+        let usual = modes.modes.first().copied();
+        if let Some(mode) = usual {
+            let (mode, meaning) = (mode.name.to_owned(), mode.meaning.to_owned());
+            self.config_notice(ConfigNotice::PermissionsAssumed { mode, meaning });
+        }
+        Ok(usual)
+    }
+
+    /// `yes`: approve without asking.
+    pub fn require_trust(&self, backlog: &Backlog, yes: bool) -> Result<(), CommandError> {
+        let clauses = trust::clauses(&self.plan, backlog, self.tree.root())?;
+        trust::require(&self.store, clauses, yes, &self.human, self.plan.answer_timeout)
+    }
+
+    /// Returns the branch that the run works on.
+    pub fn take_branch(&mut self) -> Result<String, CommandError> {
+        let wanted = self.plan.branch.clone();
+        let is_chosen = wanted.is_some();
+        if let Some(branch) = wanted {
+            let switched = self.tree.switch_to(&branch)?;
+            self.setup_notice(match switched {
+                Switched::Created => SetupNotice::BranchCreated { branch },
+                Switched::Existing => SetupNotice::BranchSwitched { branch },
+                Switched::AlreadyThere => SetupNotice::BranchCurrent { branch },
+            });
+        }
+        let Head::Branch { name, .. } = self.tree.branch()? else {
+            return Err(CommandError::Detached);
+        };
+        if !is_chosen && matches!(name.as_str(), "main" | "master") {
+            self.setup_notice(SetupNotice::OnMainBranch { branch: name.clone() });
+        }
+        Ok(name)
+    }
+
+    pub fn open_backlog(&mut self, prd: &Path) -> Result<BacklogFile, CommandError> {
+        atomic::remove_leftovers(prd)?;
+        let backlog = BacklogFile::open(PrdFile::new(prd))?;
+        if let Some(story) = &self.plan.story {
+            find_story(backlog.current(), story)?;
+        }
+        report_warnings(&backlog, self.reporter.as_mut());
+        Ok(backlog)
+    }
+
+    /// Reports a backlog that is not committed with the work.
+    pub fn place_of(&mut self, prd: &Path) -> Result<BacklogPlace, CommandError> {
+        let place = place_of(&self.tree, prd)?;
+        if place.in_tree.is_none() {
+            let inside = self.tree.place_of(prd)? != FileLocation::Outside;
+            let why = if inside { "ignored by git" } else { "outside the repository" };
+            let (path, why) = (PathBuf::from(&place.name), why.to_owned());
+            self.reporter.on_notice(&Notice::BacklogNotCommitted { path, why });
+        }
+        Ok(place)
+    }
+
+    fn setup_notice(&mut self, notice: SetupNotice) {
+        self.reporter.on_notice(&Notice::Setup(notice));
+    }
+
+    fn config_notice(&mut self, notice: ConfigNotice) {
+        self.reporter.on_notice(&Notice::Config(notice));
+    }
+}
+
+pub fn report_warnings(backlog: &BacklogFile, reporter: &mut dyn Reporter) {
+    for warning in backlog.warnings().iter().filter(|one| one.severity == Severity::Warning) {
+        let message = warning.message.clone();
+        reporter.on_notice(&Notice::Backlog(BacklogNotice::Doubt { message }));
     }
 }
 
@@ -135,8 +234,8 @@ fn shown(path: &Path) -> String {
 }
 
 fn listed(paths: &[PathBuf]) -> Vec<String> {
-    let mut lines: Vec<String> = paths.iter().take(NAMED).map(|path| shown(path)).collect();
-    let more = paths.len().saturating_sub(NAMED);
+    let mut lines: Vec<String> = paths.iter().take(MOST_NAMED).map(|path| shown(path)).collect();
+    let more = paths.len().saturating_sub(MOST_NAMED);
     if more > 0 {
         lines.push(format!("and {more} more"));
     }

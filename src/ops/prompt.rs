@@ -1,4 +1,4 @@
-//! `ralph prompt`: what the next agent would get to read, made as the engine makes it.
+//! `ralph prompt`: the next prompt of a story, made as the run makes it.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -36,16 +36,16 @@ pub fn prompt(
     let store = store_of(&tree);
     let state = state_of(&store, &place_of(&tree, prd)?)?;
     let state = as_it_would_be(state, &loaded.backlog, &tree, &store)?;
-    // Whose notes lie there depends on whose work is in the tree now.
+    // The notes belong to the story whose work is in the tree now.
     let notes = notes_for(tree.root(), &story.id, &state, &secrets());
     let (state, changes) = with_its_work(state, story, &tree)?;
     let named = prompt.or(plan.prompt.as_deref());
-    let text = instructions(named, prd, Some(tree.root()))?;
+    let instructions = instructions(named, prd, Some(tree.root()))?;
     let layers = Briefing {
         state: &state,
         backlog: &loaded.backlog,
         story,
-        instructions: &text,
+        instructions: &instructions.text,
         max_iterations: plan.max_iterations,
         signs: &markers(&plan, &loaded.backlog).of_story(&story.id, &story.signs),
         limits: &plan.memory,
@@ -60,14 +60,18 @@ pub fn prompt(
     if let Err(error) = notes {
         printer.warning(&error.to_string());
     }
-    show(&layers)?;
-    for row in sizes(&layers) {
+    // Control characters must not act on a terminal; a file or pipe gets the text as it is.
+    let text = joined(&layers);
+    print(&if std::io::stdout().is_terminal() { visible(&text) } else { text.as_str().into() })?;
+    let sizes = layers.iter().map(|layer| (layer.name, characters(&layer.text)));
+    for (name, size) in sizes.chain([("total", characters(&text))]) {
+        let row = format!("{name:<12} {size:>8} characters");
         printer.line(&Text::new().plain(row).into());
     }
     Ok(())
 }
 
-/// While nobody runs it, the next `ralph run` comes first.
+/// Without a run, the state that the next `ralph run` would begin with.
 fn as_it_would_be(
     state: RunState,
     backlog: &Backlog,
@@ -79,7 +83,7 @@ fn as_it_would_be(
     }
     let cut_off = state.cut_off;
     let mut state = as_next_process(state, backlog);
-    // After a crash nobody can tell the agent's commits from the human's.
+    // After a crash the agent's commits cannot be told from the human's.
     let moved = if cut_off { None } else { base_on_branch(&state, tree)? };
     if let Some((story, base)) = moved {
         state.apply(&Recorded { at: 0, event: Event::BaseSet { story, base, lane: LaneId::HOME } });
@@ -87,7 +91,7 @@ fn as_it_would_be(
     Ok(state)
 }
 
-/// Work that was set aside would be brought back first.
+/// Shelved work would be unshelved first.
 fn with_its_work(
     mut state: RunState,
     story: &Story,
@@ -110,21 +114,8 @@ fn with_its_work(
     Ok((state, changes))
 }
 
-/// To whoever wants the text, as it is; to a terminal, so that nothing in it acts on that.
-fn show(layers: &[Layer]) -> Result<(), CommandError> {
-    let text = joined(layers);
-    if std::io::stdout().is_terminal() { print(&visible(&text)) } else { print(&text) }
-}
-
 fn characters(text: &str) -> usize {
     text.chars().count()
-}
-
-fn sizes(layers: &[Layer]) -> Vec<String> {
-    let whole = characters(&joined(layers));
-    let rows = layers.iter().map(|layer| (layer.name, characters(&layer.text)));
-    let rows = rows.chain([("total", whole)]);
-    rows.map(|(name, size)| format!("{name:<12} {size:>8} characters")).collect()
 }
 
 fn as_json(story: &Story, layers: &[Layer]) -> Value {

@@ -1,75 +1,74 @@
-//! What `run` and `dry-run` have in common: the parts of a loop, and its end.
+//! One process's part of a run: the settings become the parts of the loop, and it is run. For
+//! `ralph run` and `ralph run --dry-run`.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use uuid::Uuid;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain};
 use crate::decide::gates::Gates;
-use crate::model::{Backlog, Policy, RunMarkers};
+use crate::model::{Backlog, Gate, Policy, RunMarkers, StoryId};
 use crate::ports::{Both, ConfigNotice, Human, Notice, Reporter};
 use crate::process::Supervisor;
-use crate::report::Publisher;
+use crate::report::{
+    AppliedBudgets, AppliedGate, AppliedLimits, AppliedSettings, Publisher, Waits,
+};
 use crate::runner::log::{JournalHistory, RunLog};
-use crate::runner::{BacklogFile, Ending, Env, RunConfig, begin};
+use crate::runner::{BacklogFile, CostBooks, Ending, Env, RunConfig, RunnerError, begin};
 use crate::settings;
 use crate::settings::{AgentChoice, RunSettings};
 use crate::store::ralph_dir::RalphDir;
-use crate::store::{Lease, Store};
+use crate::store::{Lease, Store, UserCosts, state_folder};
 use crate::text::redact::Rules;
+use crate::ui;
 use crate::workspace::{Keeping, WorkTree};
 
-use super::accounts::cost_books;
-use super::applied;
-use super::error::CommandError;
-use super::place::{BacklogPlace, human_files, now};
+use super::error::{CommandError, exit_code_of};
+use super::place::{BacklogPlace, RunInstructions, human_files, now};
 
-pub struct Session<'a> {
+pub struct Session {
     pub tree: WorkTree,
     pub backlog: BacklogFile,
     pub place: BacklogPlace,
-    pub plan: &'a RunSettings,
-    pub instructions: String,
-    /// Where they come from, if from a file that agents could change.
-    pub instructions_file: Option<PathBuf>,
+    pub plan: RunSettings,
+    pub instructions: RunInstructions,
     pub reporter: Box<dyn Reporter>,
     pub human: Arc<dyn Human>,
     pub human_present: bool,
-    pub listening: bool,
+    pub verbose: bool,
     pub branch: Option<String>,
     pub dry: bool,
     pub secrets: Arc<Rules>,
-    /// Beside uncommitted edits.
+    /// Run with uncommitted edits.
     pub allow_dirty: bool,
     pub store: Store,
     /// Taken before anything is changed.
     pub lease: Lease,
-    /// What the journal had when the run began.
+    /// The journal when the run began.
     pub history: JournalHistory,
 }
 
-impl Session<'_> {
+impl Session {
+    /// Returns the exit code.
     pub fn run(mut self) -> Result<u8, CommandError> {
         let journal = self.store.journal(&self.place.key)?;
         let requests = self.store.requests()?;
         let ralph_dir = RalphDir::open(self.tree.root())?;
-        let agent = backend(self.plan)?;
+        let agent = backend(&self.plan)?;
         require_program(agent.as_ref(), self.tree.root())?;
-        let gates = gates(self.plan, self.backlog.current(), self.dry);
-        if let Some(notice) = banner(&gates) {
+        let gates = gates(&self.plan, self.backlog.current(), self.dry);
+        if let Some(notice) = gates_notice(&gates) {
             self.reporter.on_notice(&Notice::Config(notice));
         }
-        let branch = self.branch.as_deref();
-        let applied = applied::settings(self.plan, agent.as_ref(), &gates, branch, &self.secrets);
-        let secrets = Arc::clone(&self.secrets);
+        let applied = self.applied(agent.as_ref(), &gates);
         let config = self.config(agent.as_ref(), gates);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let supervisor =
-            Supervisor::new(std::env::current_exe()?, self.plan.keep_processes.clone());
-        let (plan, reporter) = (self.plan, &mut *self.reporter);
-        let costs = cost_books(plan, &self.store, &self.tree, agent.as_ref(), reporter)?;
+        let costs = self.cost_books(agent.as_ref())?;
+        let keep_processes = self.plan.keep_processes;
+        let supervisor = Supervisor::new(std::env::current_exe()?, keep_processes);
         let files = Publisher::start(ralph_dir.clone(), applied, now);
         let clock = Arc::new(now);
         let reporter = Box::new(Both(self.reporter, files.teller()));
@@ -81,53 +80,138 @@ impl Session<'_> {
             requests,
             agent,
             supervisor,
-            secrets: self.secrets,
+            secrets: Arc::clone(&self.secrets),
             human: self.human,
             costs,
             clock,
             new_id: || Uuid::now_v7().to_string(),
         };
         let ending = runtime.block_on(async { begin(log, self.history, env, config)?.run().await });
-        // A menu that nobody answers must not keep the process.
+        // An open menu must not keep the process.
         runtime.shutdown_background();
         let error = ending.as_ref().err().map(ToString::to_string);
-        files.finish(error.as_deref().map(|error| secrets.redact(error)).as_deref());
+        files.finish(error.as_deref().map(|error| self.secrets.redact(error)).as_deref());
         drop(self.lease);
-        Ok(exit_code(&ending?))
+        Ok(match ending? {
+            Ending::Stopped(reason) => reason.exit_code(),
+            Ending::Interrupted { signal } => exit_code_of(signal),
+        })
     }
 
     fn config(&self, agent: &dyn Backend, gates: Gates) -> RunConfig {
+        let (plan, place) = (&self.plan, &self.place);
         RunConfig {
-            policy: policy(self.plan, self.human_present, agent, &gates),
-            instructions: self.instructions.clone(),
-            instructions_file: self.instructions_file.clone(),
-            markers: markers(self.plan, self.backlog.current()),
-            require_two_claims: self.plan.require_two_claims,
-            memory: self.plan.memory,
-            timeouts: self.plan.timeouts,
-            stuck: self.plan.stuck,
+            policy: self.policy(agent, &gates),
+            instructions: self.instructions.text.clone(),
+            instructions_file: self.instructions.file.clone(),
+            markers: markers(plan, self.backlog.current()),
+            require_two_claims: plan.require_two_claims,
+            memory: plan.memory,
+            timeouts: plan.timeouts,
+            stuck: plan.stuck,
             gates,
-            protect: self.plan.protect.clone(),
-            staging: self.plan.staging.clone(),
+            protect: plan.protect.clone(),
+            staging: plan.staging.clone(),
             allow_dirty: self.allow_dirty,
             settings_file: PathBuf::from(settings::FILE_NAME),
-            log_limit: self.plan.log_limit,
-            answer_patience: self.plan.answer_timeout,
-            human_files: human_files(&self.place),
-            verbose: self.listening,
-            backlog_name: self.place.name.clone(),
-            backlog_in_tree: self.place.in_tree.clone(),
-            backlog_key: self.place.key.clone(),
-            keeping: Keeping { count: self.plan.keep_snapshots, days: self.plan.keep_days },
+            log_limit: plan.log_limit,
+            answer_patience: plan.answer_timeout,
+            human_files: human_files(place),
+            verbose: self.verbose,
+            backlog_name: place.name.clone(),
+            backlog_in_tree: place.in_tree.clone(),
+            backlog_key: place.key.clone(),
+            keeping: Keeping { count: plan.keep_snapshots, days: plan.keep_days },
             branch: self.branch.clone(),
-            branch_is_chosen: self.plan.branch.is_some(),
+            branch_is_chosen: plan.branch.is_some(),
             journal_was_damaged: self.store.was_set_aside(),
             agent_keeps_allowance: agent.capabilities().own_budget,
         }
     }
+
+    fn policy(&self, agent: &dyn Backend, gates: &Gates) -> Policy {
+        let plan = &self.plan;
+        Policy {
+            max_iterations: plan.max_iterations,
+            once: plan.once,
+            attempts_before: 0,
+            only: plan.story.clone(),
+            stuck_threshold: plan.stuck_threshold,
+            max_attempts: plan.max_attempts,
+            fresh_start_after: plan.fresh_start_after,
+            limits: plan.limits,
+            on_escalation: plan.on_escalation,
+            on_limit: plan.on_limit,
+            min_free_disk: plan.min_free_disk,
+            human_present: self.human_present,
+            budgets: plan.budgets.clone(),
+            lanes: NonZeroU32::MIN,
+            agent: agent.label(),
+            baseline: !gates.all.is_empty() && !gates.dry,
+        }
+    }
+
+    /// The settings, for the report.
+    fn applied(&self, agent: &dyn Backend, gates: &Gates) -> AppliedSettings {
+        let plan = &self.plan;
+        AppliedSettings {
+            agent: agent.label(),
+            permission_mode: agent.permission_mode().map(|mode| mode.name.to_owned()),
+            branch: self.branch.clone(),
+            max_iterations: plan.max_iterations,
+            max_attempts: plan.max_attempts.get(),
+            limits: AppliedLimits {
+                max_consecutive_errors: plan.limits.max_consecutive_errors,
+                max_failing: plan.limits.max_failing,
+                max_run_time_ms: plan.limits.max_run_time.map(ms),
+                max_average_iteration_ms: plan.limits.max_average_iteration.map(ms),
+                cool_down_ms: plan.limits.cool_down.map(ms),
+                backoff_ms: plan.limits.backoff.map(ms),
+            },
+            stuck_threshold: plan.stuck_threshold.get(),
+            once: plan.once,
+            story: plan.story.clone(),
+            on_escalation: Some(plan.on_escalation),
+            on_limit: Some(plan.on_limit),
+            waits: Waits {
+                answer_ms: ms(plan.answer_timeout),
+                first_event_ms: ms(plan.timeouts.first_event),
+                idle_ms: ms(plan.timeouts.idle),
+                iteration_ms: ms(plan.timeouts.iteration),
+                result_ms: ms(plan.timeouts.after_result),
+            },
+            min_free_disk: plan.min_free_disk,
+            budget: AppliedBudgets::from(&plan.budgets),
+            log_limit: plan.log_limit,
+            gates: applied_gates(gates, &self.secrets),
+            protect: plan.protect.clone(),
+        }
+    }
+
+    /// A run does not need the user's costs, unless a budget depends on them.
+    fn cost_books(&mut self, agent: &dyn Backend) -> Result<CostBooks, CommandError> {
+        let repository = self.store.costs()?;
+        if agent.capabilities().invented_costs {
+            return Ok(CostBooks { repository, user: None });
+        }
+        let name = self.tree.common_dir().display().to_string();
+        let folder = state_folder(&ui::env_var).ok_or_else(UserCosts::no_folder);
+        let user = match folder.and_then(|folder| self.store.user_costs(&folder, name)) {
+            Ok(user) => Some(user),
+            Err(error) if self.plan.budgets.per_user_day.is_some() => {
+                return Err(RunnerError::UserCosts(error).into());
+            }
+            Err(error) => {
+                let notice = ConfigNotice::UserCostsNotKept { problem: error.to_string() };
+                self.reporter.on_notice(&Notice::Config(notice));
+                None
+            }
+        };
+        Ok(CostBooks { repository, user })
+    }
 }
 
-/// A missing agent is said before anything is begun.
+/// A missing agent is reported before anything begins.
 pub fn require_program(agent: &dyn Backend, root: &Path) -> Result<(), CommandError> {
     let request = LaunchRequest { work_tree: root, gates: &[], allowance: None };
     agent.command(&request)?;
@@ -144,41 +228,20 @@ pub fn backend(plan: &RunSettings) -> Result<Arc<dyn Backend>, CommandError> {
     })
 }
 
-fn policy(plan: &RunSettings, human_present: bool, agent: &dyn Backend, gates: &Gates) -> Policy {
-    Policy {
-        max_iterations: plan.max_iterations,
-        once: plan.once,
-        attempts_before: 0,
-        only: plan.story.clone(),
-        stuck_threshold: plan.stuck_threshold,
-        max_attempts: plan.max_attempts,
-        fresh_start_after: plan.fresh_start_after,
-        limits: plan.limits,
-        on_escalation: plan.on_escalation,
-        on_limit: plan.on_limit,
-        min_free_disk: plan.min_free_disk,
-        human_present,
-        budgets: plan.budgets.clone(),
-        lanes: NonZeroU32::MIN,
-        agent: agent.label(),
-        baseline: !gates.all.is_empty() && !gates.dry,
-    }
-}
-
-/// As they are now: what an agent writes into the backlog later changes nothing.
+/// As they are at the start: agents that edit the backlog later do not change them.
 fn gates(plan: &RunSettings, backlog: &Backlog, dry: bool) -> Gates {
     let with_gates = backlog.stories.iter().filter(|story| !story.verify.is_empty());
     let of = with_gates.map(|story| (story.id.clone(), story.verify.clone())).collect();
     Gates { all: plan.verify.clone(), of, recheck: plan.recheck, dry }
 }
 
-/// As they are now, like the gates.
+/// As they are at the start, like the gates.
 pub fn markers(plan: &RunSettings, backlog: &Backlog) -> RunMarkers {
     let of = backlog.stories.iter().map(|story| (story.id.clone(), story.signs.clone()));
     RunMarkers { run: plan.markers.clone(), of: of.collect() }
 }
 
-fn banner(gates: &Gates) -> Option<ConfigNotice> {
+fn gates_notice(gates: &Gates) -> Option<ConfigNotice> {
     match (gates.is_empty(), gates.dry) {
         (false, true) => Some(ConfigNotice::GatesNotRun),
         (true, false) => Some(ConfigNotice::NoGates),
@@ -186,9 +249,21 @@ fn banner(gates: &Gates) -> Option<ConfigNotice> {
     }
 }
 
-pub fn exit_code(ending: &Ending) -> u8 {
-    match ending {
-        Ending::Stopped(reason) => reason.exit_code(),
-        Ending::Interrupted { signal } => u8::try_from(128 + signal).unwrap_or(1),
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Only the commands: the environment of a gate may contain secrets. A dry run runs none.
+fn applied_gates(gates: &Gates, secrets: &Arc<Rules>) -> Vec<AppliedGate> {
+    if gates.dry {
+        return Vec::new();
     }
+    let one = |story: Option<&StoryId>, gate: &Gate| AppliedGate {
+        story: story.cloned(),
+        run: secrets.redact(&gate.to_string()).into_owned(),
+    };
+    let all = gates.all.iter().map(|gate| one(None, gate));
+    let of_stories =
+        gates.of.iter().flat_map(|(id, gates)| gates.iter().map(move |gate| (id, gate)));
+    all.chain(of_stories.map(|(id, gate)| one(Some(id), gate))).collect()
 }

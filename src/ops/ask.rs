@@ -11,22 +11,14 @@ use crate::ui::TerminalHuman;
 
 use super::error::CommandError;
 
-/// How it ended.
-#[derive(Clone, Copy)]
-pub enum Answered<T> {
-    Answer(T),
-    Nobody,
-    /// With this signal, or a key that stands for it.
-    Left(i32),
-}
-
-/// A signal ends the question, and the terminal is given back first.
+/// None: there is no terminal, or no answer. A signal ends the question and is an error; the
+/// terminal is released first.
 pub fn ask<T: Send + 'static>(
     human: &Arc<TerminalHuman>,
     question: impl FnOnce(&TerminalHuman) -> Result<T, Asked> + Send + 'static,
-) -> Result<Answered<T>, CommandError> {
+) -> Result<Option<T>, CommandError> {
     if !TerminalHuman::is_there() {
-        return Ok(Answered::Nobody);
+        return Ok(None);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answer = runtime.block_on(async {
@@ -34,15 +26,15 @@ pub fn ask<T: Send + 'static>(
         let asked = Arc::clone(human);
         let mut asking = spawn_blocking(move || question(&asked));
         tokio::select! {
-            asked = &mut asking => Ok(match asked.unwrap_or(Err(Asked::NoAnswer)) {
-                Ok(answer) => Answered::Answer(answer),
-                Err(Asked::Interrupted) => Answered::Left(SIGINT),
-                Err(_) => Answered::Nobody,
-            }),
+            asked = &mut asking => match asked.unwrap_or(Err(Asked::NoAnswer)) {
+                Ok(answer) => Ok(Some(answer)),
+                Err(Asked::Interrupted) => Err(CommandError::Interrupted { signal: SIGINT }),
+                Err(_) => Ok(None),
+            },
             signal = signals.next() => {
                 human.withdraw();
                 let _ = timeout(WITHDRAWAL, asking).await;
-                Ok(Answered::Left(signal))
+                Err(CommandError::Interrupted { signal })
             }
         }
     });
