@@ -24,7 +24,7 @@ pub fn check(prd: &Path, strict: bool) -> Result<u8, CommandError> {
     file.check_writable()?;
     let (stories, open) = (loaded.backlog.stories.len(), loaded.backlog.remaining());
     let mut warnings = loaded.warnings;
-    warnings.extend(too_many(open)?);
+    warnings.extend(too_many(open, prd)?);
     let shown = prd.to_string_lossy();
     if warnings.is_empty() {
         print(&format!("{shown}: ok, {}, {open} open\n", ui::stories(stories)))?;
@@ -35,10 +35,9 @@ pub fn check(prd: &Path, strict: bool) -> Result<u8, CommandError> {
 }
 
 /// A run would stop in the middle of such a backlog.
-fn too_many(open: usize) -> Result<Option<Diagnostic>, CommandError> {
+fn too_many(open: usize, prd: &Path) -> Result<Option<Diagnostic>, CommandError> {
     let here = std::env::current_dir()?;
-    let root = open_tree(&here.join("PRD.json")).map(|tree| tree.root().to_owned());
-    let root = root.unwrap_or(here);
+    let root = open_tree(prd).map_or(here, |tree| tree.root().to_owned());
     let settings = RunSettings::load(&root, &Flags::default(), &ui::env_var)?;
     let limit = settings.max_iterations.and_then(|limit| usize::try_from(limit).ok());
     Ok(limit.filter(|limit| open > *limit).map(|limit| {

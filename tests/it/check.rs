@@ -83,3 +83,12 @@ fn more_stories_than_the_limit_allows_is_a_doubt() {
     let said = world.ralph(&["check", "--strict"]);
     assert_eq!((said.code, said.out.as_str()), (0, "PRD.json: ok, 51 stories, 51 open\n"));
 }
+
+#[test]
+fn a_backlog_of_another_repository_is_checked_with_the_settings_there() {
+    let (world, elsewhere) = (World::new(), World::without_repository());
+    world.write("PRD.json", &Prd::stories(2).text());
+    world.write("ralph.toml", "max_iterations = 1\n");
+    let said = elsewhere.ralph(&["check", world.path("PRD.json").to_str().unwrap()]);
+    assert!(said.out.contains("2 stories are open, but `max_iterations` is 1"), "{}", said.out);
+}
