@@ -73,24 +73,28 @@ fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String, C
     let tree = WorkTree::look(folder).ok();
     let root = tree.as_ref().map_or(folder, WorkTree::root);
     let path = root.join(FILE_NAME);
-    if path.exists() && !named.is_empty() {
-        let text = format!("`{}` already exists; add the gates to its `verify`", path.display());
-        return Err(CommandError::Refused(text));
-    }
-    if path.exists() {
-        return Ok(String::new());
+    let shown = path.display();
+    let refused = format!("`{shown}` already exists; add the gates to its `verify`");
+    // A link to a missing file exists too.
+    if path.symlink_metadata().is_ok() {
+        if named.is_empty() {
+            return Ok(String::new());
+        }
+        return Err(CommandError::Refused(refused));
     }
     let gates = wanted(named, root, look)?;
     if gates.is_empty() {
         return Ok(String::new());
     }
     refuse_agents("`ralph init` with gates")?;
-    let written = write_new(&path, &settings(&gates))?;
-    if let Some(tree) = tree.filter(|_| written) {
+    if !write_new(&path, &settings(&gates))? {
+        return Err(CommandError::Refused(refused));
+    }
+    if let Some(tree) = tree {
         let texts = gates.iter().map(|gate| (GATE, gate.as_str()));
         store_of(&tree).answers()?.trust(now(), texts)?;
     }
-    Ok(format!("created {} with your gates\n", path.display()))
+    Ok(format!("created {shown} with your gates\n"))
 }
 
 fn wanted(named: &[String], root: &Path, look: &UiOptions) -> Result<Vec<String>, CommandError> {

@@ -99,6 +99,15 @@ fn init_says_what_stands_in_its_way() {
 }
 
 #[test]
+fn init_does_not_report_gates_that_it_could_not_write() {
+    let world = World::new();
+    std::os::unix::fs::symlink("nowhere", world.path("ralph.toml")).unwrap();
+    let said = world.ralph(&["init", "--gate", "true"]);
+    assert_eq!(said.code, 2, "{}", said.out);
+    assert!(said.err.contains("already exists; add the gates to its `verify`"), "{}", said.err);
+}
+
+#[test]
 fn status_changes_nothing() {
     let world = World::with(&Prd::stories(1));
     let said = world.ralph(&["status"]);
