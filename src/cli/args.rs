@@ -1,4 +1,4 @@
-//! What can be typed. Nothing past this folder sees clap.
+//! The top level of the command line, and the hidden commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub struct LookArgs {
     /// When to use colors
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", display_order = 100)]
     pub color: ColorArg,
-    // Taken anywhere, so that `ralph -q run` works; shown where they do something.
+    // Accepted everywhere, so that `ralph -q run` works; shown only where they have an effect.
     #[arg(short, long, global = true, hide = true, conflicts_with = "verbose")]
     pub quiet: bool,
     #[arg(short, long, global = true, hide = true)]
@@ -57,7 +57,7 @@ pub enum ColorArg {
     Never,
 }
 
-// Each command's text is at its arguments: one here would hide the long one there.
+// The help of each command is at its arguments: a comment here would replace the long help.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Run(Box<RunArgs>),

@@ -32,7 +32,7 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     let look = look(cli.look);
-    match act(cli.command, &look) {
+    match dispatch(cli.command, &look) {
         Ok(code) => code,
         Err(error) => {
             if !error.is_silent() {
@@ -44,7 +44,7 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-fn act(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
+fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
     match command {
         // These have exit codes of their own.
         Command::Run(args) => return args.call(look),

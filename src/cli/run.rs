@@ -21,7 +21,7 @@ use crate::ui::UiOptions;
         interrupted run.",
     after_help = "`ralph run --help` shows examples, the environment and the exit codes.",
     after_long_help = after_long_help(),
-    args = loudness()
+    args = verbosity()
 )]
 pub struct RunArgs {
     /// The backlog
@@ -64,7 +64,7 @@ impl RunArgs {
 }
 
 /// The global `-q` and `-v` with their texts, for the help of `run`. The values are `LookArgs`'.
-fn loudness() -> [Arg; 2] {
+fn verbosity() -> [Arg; 2] {
     let flag = |name: &'static str, short, help: &'static str| {
         Arg::new(name).short(short).long(name).action(ArgAction::SetTrue).help(help)
     };

@@ -54,10 +54,10 @@ pub fn dry_run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandErro
         backlog,
         place,
         plan,
-        // The user's file is out of reach of the run.
+        // The run is in another repository, so there is no file to guard.
         instructions: RunInstructions { file: None, ..instructions },
         reporter,
-        human: Arc::new(Nobody),
+        human: Arc::new(NoHuman),
         human_present: false,
         verbose: look.verbose,
         branch: None,
@@ -97,7 +97,7 @@ fn plan(options: &RunOptions) -> Result<RunSettings, CommandError> {
     Ok(plan)
 }
 
-/// The order it would work in, and what would be asked.
+/// The order of the stories, and the questions.
 fn summary(events: &[Recorded]) -> String {
     let mut text = String::from("Dry run: nothing was changed.\n");
     let closed = events.iter().filter_map(|recorded| match &recorded.event {
@@ -118,9 +118,9 @@ fn summary(events: &[Recorded]) -> String {
 }
 
 /// A dry run asks no questions.
-struct Nobody;
+struct NoHuman;
 
-impl Human for Nobody {
+impl Human for NoHuman {
     fn ask(&self, _: &Ask) -> Asked {
         Asked::NoAnswer
     }

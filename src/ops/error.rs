@@ -97,7 +97,7 @@ impl CommandError {
         }
     }
 
-    /// It needs no message: the user knows.
+    /// The user knows already, so there is no message.
     pub fn is_silent(&self) -> bool {
         matches!(self, Self::Pipe | Self::Interrupted { .. })
     }
@@ -120,7 +120,7 @@ impl CommandError {
     }
 }
 
-/// As shells have it.
+/// As in shells.
 pub fn exit_code_of(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(1)
 }

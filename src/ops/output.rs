@@ -8,7 +8,7 @@ use crate::ui;
 
 use super::error::CommandError;
 
-/// A reader that has gone is no error.
+/// A closed pipe is an error without a message.
 pub fn print(text: &str) -> Result<(), CommandError> {
     print_bytes(text.as_bytes())
 }

@@ -30,7 +30,7 @@ pub struct BacklogPlace {
     pub in_tree: Option<PathBuf>,
 }
 
-/// From this folder upward; else from the PRD's, so that it can be named from anywhere.
+/// The work tree of the current folder, else that of the PRD.
 pub fn open_tree(prd: &Path) -> Result<WorkTree, CommandError> {
     let here = std::env::current_dir()?;
     match WorkTree::open(&here) {
@@ -63,7 +63,7 @@ pub fn find_story<'a>(backlog: &'a Backlog, id: &StoryId) -> Result<&'a Story, C
     })
 }
 
-/// What is kept about the runs of this repository.
+/// The store of this repository's runs.
 pub fn store_of(tree: &WorkTree) -> Store {
     let linked = tree.git_dir() != tree.common_dir();
     let name = tree.git_dir().file_name().filter(|_| linked).unwrap_or_default();

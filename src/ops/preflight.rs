@@ -22,7 +22,7 @@ use super::place::{BacklogPlace, find_story, human_files, place_of};
 use super::session::{backend, require_program};
 use super::trust;
 
-/// So many paths are named; the rest is a number.
+/// More files than these are only counted.
 const MOST_NAMED: usize = 20;
 /// Where the human's choice of a permission mode is remembered.
 const PERMISSION_KEY: &str = "permission_mode";
@@ -38,8 +38,8 @@ pub struct Preflight {
 }
 
 impl Preflight {
-    /// Ends and removes what earlier runs left. The journal is checked at the same time as the
-    /// rest of the preparation.
+    /// Ends processes of earlier runs and removes their locks. The journal is checked in the
+    /// background.
     pub fn clean_up(&mut self) -> Result<StoreCheck, CommandError> {
         let check = self.store.start_check()?;
         let runs = self.store.open_runs()?;
@@ -50,14 +50,14 @@ impl Preflight {
         Ok(check)
     }
 
-    /// Uncommitted edits are refused unless the human allows them. Returns whether they are allowed.
+    /// Refuses uncommitted edits unless the human allows them. Returns whether they are allowed.
     pub fn check_edits(
         &mut self,
         place: &BacklogPlace,
         state: &RunState,
     ) -> Result<bool, CommandError> {
         self.tree.require_unlocked()?;
-        // Uncommitted changes are then the story's work, and its base knows the rest.
+        // The changes in the tree are the story's work; edits from before are in its base.
         if state.lanes.occupant(LaneId::HOME).is_some() {
             return Ok(self.plan.allow_dirty);
         }
@@ -88,8 +88,8 @@ impl Preflight {
         }
     }
 
-    /// A line for each way in which ralph's commits differ from git's, and for a command as agent:
-    /// it may come from a file that someone else wrote.
+    /// Reports how ralph's commits differ from git's, and the agent's command: it may come from a
+    /// file that is not the user's.
     pub fn report_setup(&mut self) -> Result<(), CommandError> {
         let found = self.tree.surroundings()?;
         let names: Vec<PathBuf> = found.attributes.iter().map(PathBuf::from).collect();
@@ -118,12 +118,12 @@ impl Preflight {
         (!paths.is_empty()).then_some(SetupNotice::Hooks { paths, pre_commit })
     }
 
-    /// Afterwards the plan has what the agent may do.
+    /// Sets what the agent may do, if the settings do not.
     pub fn settle_permissions(&mut self) -> Result<(), CommandError> {
         let agent = backend(&self.plan)?;
         let Some(modes) = agent.permission_modes() else { return Ok(()) };
         if self.plan.lacks_permissions() {
-            // No question about an agent that cannot run.
+            // A missing agent is reported before the question.
             require_program(agent.as_ref(), self.tree.root())?;
             self.plan.agent_settings.permission_mode = self.permission_mode(&*agent, modes)?;
         }
@@ -143,7 +143,7 @@ impl Preflight {
     ) -> Result<Option<PermissionMode>, CommandError> {
         let answers = self.store.answers()?;
         let remembered = answers.recall(PERMISSION_KEY)?;
-        // A name that this agent does not know is asked for again.
+        // A mode that this agent does not have is asked for again.
         let known = modes.modes.iter().find(|mode| remembered.as_deref() == Some(mode.name));
         if let Some(mode) = known {
             let name = mode.name.to_owned();

@@ -35,7 +35,7 @@ pub fn prompt(
     let plan = RunSettings::load(tree.root(), &Flags::default(), &ui::env_var)?;
     let store = store_of(&tree);
     let state = state_of(&store, &place_of(&tree, prd)?)?;
-    let state = as_it_would_be(state, &loaded.backlog, &tree, &store)?;
+    let state = as_next_run(state, &loaded.backlog, &tree, &store)?;
     // The notes belong to the story whose work is in the tree now.
     let notes = notes_for(tree.root(), &story.id, &state, &secrets());
     let (state, changes) = with_its_work(state, story, &tree)?;
@@ -72,7 +72,7 @@ pub fn prompt(
 }
 
 /// Without a run, the state that the next `ralph run` would begin with.
-fn as_it_would_be(
+fn as_next_run(
     state: RunState,
     backlog: &Backlog,
     tree: &WorkTree,
@@ -120,7 +120,10 @@ fn characters(text: &str) -> usize {
 
 fn as_json(story: &Story, layers: &[Layer]) -> Value {
     let text = joined(layers);
-    let layer = |layer: &Layer| json!({ "name": layer.name, "characters": characters(&layer.text), "text": layer.text });
+    let layer = |layer: &Layer| {
+        let characters = characters(&layer.text);
+        json!({ "name": layer.name, "characters": characters, "text": layer.text })
+    };
     json!({
         "story": story.id,
         "characters": characters(&text),

@@ -54,22 +54,22 @@ fn run_once(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> 
     let plan = RunSettings::load(tree.root(), &options.flags, &ui::env_var)?;
     check_script(&plan)?;
     let (reporter, human) = ui::terminal(look);
-    let mut before = Preflight { tree, store, plan, reporter, human, secrets: secrets() };
-    let journal_check = before.clean_up()?;
-    let found = place_of(&before.tree, prd)?;
-    let known = history(&before.store, &found)?;
-    let allow_dirty = before.check_edits(&found, &known.state)?;
-    before.report_setup()?;
-    before.settle_permissions()?;
-    before.require_trust(&loaded.backlog, options.trust)?;
-    let branch = before.take_branch()?;
+    let mut preflight = Preflight { tree, store, plan, reporter, human, secrets: secrets() };
+    let journal_check = preflight.clean_up()?;
+    let found = place_of(&preflight.tree, prd)?;
+    let known = history(&preflight.store, &found)?;
+    let allow_dirty = preflight.check_edits(&found, &known.state)?;
+    preflight.report_setup()?;
+    preflight.settle_permissions()?;
+    preflight.require_trust(&loaded.backlog, options.trust)?;
+    let branch = preflight.take_branch()?;
     // On another branch it may be another backlog.
-    let backlog = before.open_backlog(prd)?;
-    before.require_trust(backlog.current(), options.trust)?;
-    let place = before.place_of(prd)?;
-    let history = if place.key == found.key { known } else { history(&before.store, &place)? };
+    let backlog = preflight.open_backlog(prd)?;
+    preflight.require_trust(backlog.current(), options.trust)?;
+    let place = preflight.place_of(prd)?;
+    let history = if place.key == found.key { known } else { history(&preflight.store, &place)? };
     journal_check.finish()?;
-    let Preflight { tree, store, plan, reporter, human, secrets } = before;
+    let Preflight { tree, store, plan, reporter, human, secrets } = preflight;
     Session {
         instructions: instructions(plan.prompt.as_deref(), prd, Some(tree.root()))?,
         tree,

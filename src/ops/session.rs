@@ -1,4 +1,4 @@
-//! One process's part of a run: the settings become the parts of the loop, and it is run. For
+//! One process's part of a run: builds the loop from settings, store and agent, and runs it. For
 //! `ralph run` and `ralph run --dry-run`.
 
 use std::num::NonZeroU32;

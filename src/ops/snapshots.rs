@@ -19,7 +19,7 @@ use super::error::CommandError;
 use super::output::{counted, print, print_bytes, table};
 use super::place::{find_story, place_of, state_of, store_of, take_lease};
 
-/// So many files are named; the rest is a number.
+/// More files than these are only counted.
 const MOST_NAMED: usize = 20;
 
 pub fn log(json: bool) -> Result<(), CommandError> {
@@ -58,7 +58,7 @@ fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 6] {
     ]
 }
 
-/// Only a checkpoint has something to say that the columns do not.
+/// A checkpoint's message; the columns say everything about other snapshots.
 fn remark(snapshot: &SnapshotRef) -> String {
     let is_checkpoint = snapshot.kind == SnapshotKind::Checkpoint;
     if is_checkpoint { visible_line(&snapshot.subject) } else { String::new() }
@@ -99,8 +99,7 @@ pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<(), CommandError
     if is_terminal || colors { print(&ui::diff(&patch, colors)) } else { print_bytes(&patch) }
 }
 
-/// Of a story in work the changes since it began, of a closed one its commits, else the newest
-/// snapshot of its work.
+/// The changes of a story in work, the commits of a closed one, else the newest snapshot of work.
 fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>, CommandError> {
     let neither = |_| CommandError::NeitherNumberNorStory(visible_line(what));
     let story = StoryId::try_from(what).map_err(neither)?;

@@ -61,8 +61,8 @@ fn message(story: &StoryId, title: &str, backlog: &str, closing: &ClosedStory) -
     )
 }
 
-/// So that the next run knows that the human reopened it. Another story's unfinished work in the
-/// tree began before this commit and continues after it.
+/// The next run must know that the human reopened the story. Another story's unfinished work in
+/// the tree began before this commit and continues after it, so its base moves.
 fn record(
     tree: &WorkTree,
     mut journal: SqliteJournal,

@@ -23,7 +23,7 @@ pub type SettingChoice = (&'static str, &'static str);
 pub(super) struct ValueKind<T: 'static> {
     /// Completes "expected …".
     pub expected: &'static str,
-    /// How ralph.toml has it.
+    /// Its type in ralph.toml.
     pub form: Form,
     pub choices: fn() -> Vec<SettingChoice>,
     /// In a list, the same value twice is a mistake.
@@ -65,7 +65,7 @@ impl<T: DeserializeOwned> ValueKind<T> {
 
 pub(super) const COUNT: ValueKind<NonZeroU32> =
     ValueKind::number("a number of at least 1", |text| text.parse().ok());
-/// `none` switches a limit off; with `0` a run could do nothing.
+/// `none` disables a limit; with `0` a run could do nothing.
 pub(super) const LIMIT: ValueKind<Option<u32>> =
     ValueKind::number("a number of at least 1, or `none`", |text| or_none(text, at_least_one));
 pub(super) const UP_TO_TEN: ValueKind<Option<u32>> =
@@ -146,7 +146,7 @@ fn named<T: DeserializeOwned>(text: &str) -> Option<T> {
     T::deserialize(name).ok()
 }
 
-/// The outer option says whether the text is right.
+/// The outer option says whether the text is valid.
 #[expect(clippy::option_option, reason = "`none` is a value, and a bad value is another thing")]
 fn or_none<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     let text = text.trim();
@@ -174,7 +174,7 @@ const UNITS: [(&str, u64); 10] = [
     ("tib", 1 << 40),
 ];
 
-/// Bytes: `256MB`, `1.5 GB`, `64MiB`. Digits around one point; a float could be more than a size.
+/// Bytes: `256MB`, `1.5 GB`, `64MiB`. Only digits and one point: `1e3` is no size.
 fn size(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(end)?;

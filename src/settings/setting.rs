@@ -11,7 +11,7 @@ use crate::text::backlog::{Diagnostic, render, summary};
 use super::file::{FILE_NAME, FileValue, SettingsFile, gates};
 use super::kind::{SettingChoice, ValueKind};
 
-/// What the flags, the file, the environment and the documentation of a setting are made of.
+/// One declaration, from which flag, file, environment and documentation are made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
     /// Its heading in the help and in the documentation.
@@ -25,10 +25,10 @@ pub struct Setting {
     pub env: Option<&'static str>,
     /// As ralph.toml would have it. Empty: there is none.
     pub default: &'static str,
-    /// What happens by default, where a value cannot tell.
+    /// What happens by default, if no value says it.
     pub default_note: &'static str,
     pub help: &'static str,
-    /// The only values there are.
+    /// The only valid values. Empty: there are others.
     pub choices: Vec<SettingChoice>,
     /// What a value looks like: `a number of at least 1, or `none``.
     pub expected: &'static str,
@@ -96,9 +96,8 @@ pub(super) struct SettingsReader<'a> {
     flags: &'a FlagValues,
     env: &'a dyn Fn(&str) -> Option<String>,
     file: SettingsFile<'a>,
-    /// Of the setting that is read next.
+    /// Group and help of the setting that is read next.
     pub group: &'static str,
-    /// Of the setting that is read next.
     pub help: &'static str,
     pub declared: Vec<Setting>,
     pub origins: BTreeMap<&'static str, Origin>,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::decide::efficiency::Figures;
 use crate::store::AttemptCosts;
 
-/// Results of attempts whose cost was for nothing.
+/// Results of attempts that achieved nothing.
 const FAILED: [&str; 3] = ["failed", "rejected", "prompt_too_long"];
 const UNKNOWN: &str = "unknown";
 
