@@ -54,10 +54,8 @@ impl Backlog {
 
     /// Its place in the file's order. Thousands of stories are looked up in every decision.
     pub fn place(&self, id: &StoryId) -> Option<usize> {
-        let places = self.places.get_or_init(|| {
-            let ids = self.stories.iter().map(|story| story.id.clone());
-            ids.zip(0..).collect()
-        });
+        let ids = || self.stories.iter().map(|story| story.id.clone());
+        let places = self.places.get_or_init(|| ids().zip(0..).collect());
         places.get(id).copied()
     }
 

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::id::StoryId;
-use crate::model::money::Usd;
+use super::id::StoryId;
+use super::money::Usd;
 
 /// Reported once, and throttled from here on.
 const ALERT: u64 = 80;

@@ -1,9 +1,9 @@
-//! Evidence: what the driver finds out about a claim.
+//! What the driver finds out about a claim.
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::id::StoryId;
-use crate::model::text::visible_line;
+use super::id::StoryId;
+use super::text::visible_line;
 
 /// Bytes of a gate's output, from its end, for the journal and the next prompt.
 pub const TAIL: usize = 2048;
@@ -19,8 +19,7 @@ pub enum EvidenceItem {
 pub struct GateReport {
     /// The command.
     pub gate: String,
-    /// The closed story that it was run again for, if it was.
-    #[serde(default)]
+    /// The closed story that it was run again for.
     pub guards: Option<StoryId>,
     pub end: GateEnd,
     pub elapsed_ms: u64,

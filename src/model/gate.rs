@@ -5,17 +5,16 @@ use std::fmt;
 use std::path::{Component, Path};
 use std::time::Duration;
 
-use serde::de::value::MapAccessDeserializer;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::model::text::{visible, visible_line};
-use crate::model::time;
+use super::text::{A_TIME, duration, visible, visible_line};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(30);
 const MOST_RETRIES: u32 = 10;
 
-/// One command, as ralph.toml or a story has it.
+/// One command of ralph.toml or a story.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Gate {
     pub run: GateCommand,
@@ -58,10 +57,10 @@ pub enum Recheck {
 /// The command alone.
 impl fmt::Display for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.run {
-            GateCommand::Shell(command) => f.write_str(&visible_line(command)),
-            GateCommand::Program(words) => f.write_str(&visible_line(&words.join(" "))),
-        }
+        f.write_str(&match &self.run {
+            GateCommand::Shell(command) => visible_line(command),
+            GateCommand::Program(words) => visible_line(&words.join(" ")),
+        })
     }
 }
 
@@ -81,31 +80,27 @@ impl<'de> Visitor<'de> for GateVisitor {
     }
 
     fn visit_str<E: Error>(self, command: &str) -> Result<Gate, E> {
-        let run = RunVisitor.visit_str(command)?;
+        let run = CommandVisitor.visit_str(command)?;
         Ok(Gate { run, ..Gate::shell("") })
     }
 
     fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Gate, M::Error> {
-        let table = Table::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Gate {
-            run: table.run,
-            timeout: table.timeout.map_or(Ok(DEFAULT_TIMEOUT), |text| {
-                let bad = || Error::custom(format!("`{}` is not {}", visible(&text), time::A_TIME));
-                time::duration(&text).ok_or_else(bad)
-            })?,
-            dir: table.dir.map(inside).transpose()?,
-            env: table.env,
-            retries: match table.retries {
-                retries if retries <= MOST_RETRIES => retries,
-                _ => return Err(Error::custom(format!("`retries` is at most {MOST_RETRIES}"))),
-            },
-        })
+        let table = GateTable::deserialize(MapAccessDeserializer::new(map))?;
+        let timeout = table.timeout.map_or(Ok(DEFAULT_TIMEOUT), |text| {
+            let bad = || Error::custom(format!("`{}` is not {A_TIME}", visible(&text)));
+            duration(&text).ok_or_else(bad)
+        })?;
+        let dir = table.dir.map(inside).transpose()?;
+        if table.retries > MOST_RETRIES {
+            return Err(Error::custom(format!("`retries` is at most {MOST_RETRIES}")));
+        }
+        Ok(Gate { run: table.run, timeout, dir, env: table.env, retries: table.retries })
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct GateTable {
     run: GateCommand,
     timeout: Option<String>,
     dir: Option<String>,
@@ -127,15 +122,15 @@ fn inside<E: Error>(dir: String) -> Result<String, E> {
 
 impl<'de> Deserialize<'de> for GateCommand {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RunVisitor)
+        deserializer.deserialize_any(CommandVisitor)
     }
 }
 
-struct RunVisitor;
+struct CommandVisitor;
 
 const EMPTY: &str = "a gate without a command";
 
-impl<'de> Visitor<'de> for RunVisitor {
+impl<'de> Visitor<'de> for CommandVisitor {
     type Value = GateCommand;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,11 +144,8 @@ impl<'de> Visitor<'de> for RunVisitor {
         Ok(GateCommand::Shell(command.to_owned()))
     }
 
-    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<GateCommand, S::Error> {
-        let mut words: Vec<String> = Vec::new();
-        while let Some(word) = list.next_element()? {
-            words.push(word);
-        }
+    fn visit_seq<S: SeqAccess<'de>>(self, list: S) -> Result<GateCommand, S::Error> {
+        let words = Vec::<String>::deserialize(SeqAccessDeserializer::new(list))?;
         if words.first().is_none_or(|program| program.trim().is_empty()) {
             return Err(Error::custom(EMPTY));
         }

@@ -1,8 +1,25 @@
-//! What one attempt leaves for the next.
+//! What an agent leaves for the next one at its story.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+/// What an agent leaves for the next one. Its texts are untrusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Handoff {
+    pub phase: String,
+    pub completed: String,
+    pub pending: String,
+    /// With the reason.
+    pub blocked: String,
+    pub decisions: String,
+    pub assumptions: String,
+    pub constraints: String,
+    pub next_step: String,
+    /// The raw text of a malformed block.
+    pub unread: Option<String>,
+}
 
 /// Why a fresh agent should continue instead of this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 const ENOUGH: usize = 3;
 const LONG: u64 = 3;
 /// Recent iterations that are looked at; if half of them failed, health is degraded.
-pub const LAST: usize = 6;
+const LAST: usize = 6;
 /// A run is failing if `TOO_MANY` of these failed.
 pub const WATCHED: usize = 10;
 pub const TOO_MANY: u32 = 8;

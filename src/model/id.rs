@@ -1,11 +1,11 @@
-//! Names of things that end up in file names, refs and commit trailers.
+//! Names of stories and lanes.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 /// The longest id a story may have.
-pub const MAX_LEN: usize = 64;
+const MAX_LEN: usize = 64;
 
 /// A story's id: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`, without `..` and not
 /// ending in `.lock`, so that it can be part of a ref and a path.
@@ -31,16 +31,12 @@ impl TryFrom<String> for StoryId {
     type Error = BadStoryId;
 
     fn try_from(text: String) -> Result<Self, BadStoryId> {
-        let mut bytes = text.bytes();
-        let starts_well = bytes.next().is_some_and(|b| b.is_ascii_alphanumeric());
-        let rest_is_valid = bytes.all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        let starts_well = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+        let is_plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
         let fits_in_a_ref =
             !text.contains("..") && !text.ends_with(".lock") && !text.ends_with('.');
-        if starts_well && rest_is_valid && fits_in_a_ref && text.len() <= MAX_LEN {
-            Ok(Self(text))
-        } else {
-            Err(BadStoryId)
-        }
+        let is_valid = starts_well && is_plain && fits_in_a_ref && text.len() <= MAX_LEN;
+        is_valid.then_some(Self(text)).ok_or(BadStoryId)
     }
 }
 
@@ -72,12 +68,32 @@ impl fmt::Display for StoryId {
     }
 }
 
+/// A work tree that one attempt at a time runs in. Lane 0 is the user's own.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct LaneId(pub u32);
+
+impl LaneId {
+    pub const HOME: Self = Self(0);
+
+    pub fn is_home(&self) -> bool {
+        *self == Self::HOME
+    }
+}
+
+impl fmt::Display for LaneId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn accepts_what_fits_in_a_ref_and_nothing_else() {
+    fn only_ids_that_fit_in_a_ref_are_accepted() {
         for good in ["US-001", "a", "7", "a.b_c-d", &"x".repeat(MAX_LEN)] {
             assert!(StoryId::try_from(good).is_ok(), "{good}");
         }

@@ -33,19 +33,16 @@ impl Usd {
         self.0
     }
 
-    /// 1 for all of it.
+    /// 1 if it is all of it.
     pub fn part_of(self, whole: Self) -> f64 {
         self.0 as f64 / whole.0.max(1) as f64
     }
 
-    /// What an agent reports. Negative and non-finite values count as zero.
+    /// Dollars as an agent reports them. Negative and non-finite values count as zero.
     pub fn of(dollars: f64) -> Self {
-        if dollars.is_finite() {
-            // Saturating, as casts from floats are.
-            Self::from_micros((dollars * MICROS).round() as u64)
-        } else {
-            Self::ZERO
-        }
+        // The cast saturates; without the check infinity would be the highest amount.
+        let micros = if dollars.is_finite() { (dollars * MICROS).round() as u64 } else { 0 };
+        Self::from_micros(micros)
     }
 
     pub fn as_f64(self) -> f64 {
@@ -64,10 +61,6 @@ impl Usd {
     /// At least so many hundredths of `limit`.
     pub fn is_percent_of(self, percent: u64, limit: Self) -> bool {
         self.0.saturating_mul(100) >= limit.0.saturating_mul(percent)
-    }
-
-    pub fn times(self, count: u64) -> Self {
-        Self::from_micros(self.0.saturating_mul(count))
     }
 
     /// `25`, `0.50`, `$3`. None for zero or an invalid amount.
@@ -128,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_write_amounts_and_nonsense_is_none() {
+    fn invalid_amounts_are_none() {
         for (text, micros) in
             [("25", 25_000_000), ("0.50", 500_000), ("$3", 3_000_000), (".5", 500_000)]
         {
@@ -159,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_says_is_an_amount_or_nothing() {
+    fn reported_costs_are_never_negative_or_infinite() {
         for (said, micros) in [
             (0.1 + 0.2, 300_000),
             (-3.0, 0),
@@ -185,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_in_cents_where_cents_can_show_them() {
+    fn amounts_below_a_cent_show_more_digits() {
         for (usd, shown) in [
             (0.0, "$0.00"),
             (0.000_42, "$0.00042"),
@@ -200,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_is_something_or_there_is_none() {
+    fn an_empty_rest_is_none() {
         let five = Usd::dollars(5);
         assert_eq!(five.rest_after(Usd::dollars(2)), Some(Usd::dollars(3)));
         assert_eq!(five.rest_after(five), None);
@@ -208,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_exact_at_their_border() {
+    fn percentages_are_exact_at_the_border() {
         let ten = Usd::dollars(10);
         assert!(Usd::dollars(8).is_percent_of(80, ten));
         assert!(!Usd::from_micros(7_999_999).is_percent_of(80, ten));

@@ -1,4 +1,4 @@
-//! What people should know that is no fact of the run: as data, worded by the display.
+//! What people should know that is not a fact of the run: as data, worded by the display.
 
 use std::path::PathBuf;
 
@@ -7,241 +7,183 @@ use super::money::Usd;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The backlog file cannot be used as it is now; the last good version serves.
-    BacklogBroken {
-        problem: String,
-    },
+    /// The backlog file is invalid; the run uses its last valid version.
+    BacklogBroken { problem: String },
+    /// The backlog file is valid again.
     BacklogUsableAgain,
     /// The PRD is outside the repository or ignored: written, not committed.
-    BacklogNotCommitted {
-        path: PathBuf,
-        why: String,
-    },
+    BacklogNotCommitted { path: PathBuf, why: String },
     /// The agent promised the whole backlog while stories are left.
-    FalsePromise {
-        remaining: usize,
-    },
+    FalsePromise { remaining: usize },
     /// The agent spoke of other stories as complete.
-    OtherClaims {
-        ids: Vec<String>,
-    },
-    /// Marks in the backlog that changed during an attempt are as they were again.
-    MarksPutBack {
-        ids: Vec<StoryId>,
-    },
+    OtherClaims { ids: Vec<String> },
+    /// Marks in the backlog that changed during an attempt were restored.
+    MarksPutBack { ids: Vec<StoryId> },
+    /// About stories and their marks.
     Backlog(BacklogNotice),
+    /// About the agent and its processes.
     Agent(AgentNotice),
+    /// About the work tree, its branch and its files.
     Tree(TreeNotice),
+    /// About the repository, before the run begins.
     Setup(SetupNotice),
+    /// About how the run is configured.
     Config(ConfigNotice),
-    /// What an interrupted run left behind.
+    /// What an interrupted run left.
     Resumed(Resumed),
 }
 
 /// Stories and their marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BacklogNotice {
-    /// Of the validation.
-    Doubt {
-        message: String,
-    },
-    Disappeared {
-        ids: Vec<StoryId>,
-    },
-    /// Accepted, and out of the backlog before it was closed.
-    CompletedButGone {
-        story: StoryId,
-    },
+    /// A warning of the validation.
+    Doubt { message: String },
+    /// These stories left the backlog during an attempt.
+    Disappeared { ids: Vec<StoryId> },
+    /// The story was accepted, and left the backlog before it was closed.
+    CompletedButGone { story: StoryId },
     /// Another story has the id now.
-    Replaced {
-        story: StoryId,
-    },
-    /// Marked as passing by hand: its uncommitted work is the human's.
-    Disowned {
-        story: StoryId,
-    },
-    /// After the journal was lost: no commit confirms the mark.
-    MarkUnconfirmed {
-        story: StoryId,
-    },
+    Replaced { story: StoryId },
+    /// The human marked it as passing: its uncommitted work is the human's.
+    Disowned { story: StoryId },
+    /// The journal was lost, and no commit confirms the mark.
+    MarkUnconfirmed { story: StoryId },
 }
 
 /// The agent and its processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentNotice {
-    ToolDenied {
-        rule: String,
-        times: u32,
-    },
-    LogIncomplete {
-        problem: String,
-    },
-    /// Processes that the attempt left behind.
-    LeftoversEnded {
-        names: Vec<String>,
-    },
-    EarlierRunEnded {
-        names: Vec<String>,
-    },
-    /// By `keep_processes`.
-    ProcessesKept {
-        names: Vec<String>,
-    },
+    /// The agent was denied a tool; the rule would allow it.
+    ToolDenied { rule: String, times: u32 },
+    /// Part of the agent's output is not in its log.
+    LogIncomplete { problem: String },
+    /// Processes that the attempt left running were ended.
+    LeftoversEnded { names: Vec<String> },
+    /// Processes that an earlier run left running were ended.
+    EarlierRunEnded { names: Vec<String> },
+    /// `keep_processes` kept these running.
+    ProcessesKept { names: Vec<String> },
+    /// The run reached its time limit.
     EndedForRunTime,
+    /// The disk is nearly full.
     EndedForDisk,
+    /// The human aborted the run.
     EndedForAbort,
-    Scratchpad {
-        problem: String,
-    },
-    /// A newer ralph asks for something that this one does not know.
+    /// The scratchpad cannot be used.
+    Scratchpad { problem: String },
+    /// A newer ralph sent a request that this one does not know.
     UnknownRequest,
-    OverIterationBudget {
-        cost: Usd,
-        limit: Usd,
-    },
+    /// The iteration cost more than its budget.
+    OverIterationBudget { cost: Usd, limit: Usd },
 }
 
 /// The work tree, its branch and its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeNotice {
-    NotCommitted {
-        path: PathBuf,
-        why: NotCommitted,
-    },
-    /// That a killed process left behind.
-    LockRemoved {
-        path: PathBuf,
-    },
-    /// Of the agent's git, which was ended with it.
-    AgentLockRemoved {
-        path: PathBuf,
-    },
-    CleanUpFailed {
-        problem: String,
-    },
+    /// A changed file is not in the story's commit.
+    NotCommitted { path: PathBuf, why: NotCommitted },
+    /// A killed process left the lock.
+    LockRemoved { path: PathBuf },
+    /// The agent's git left the lock when the agent was ended.
+    AgentLockRemoved { path: PathBuf },
+    /// Temporary files or locks could not be removed.
+    CleanUpFailed { problem: String },
     /// The agent worked on another branch, and the run's branch has its commits now.
-    CommitsTakenFrom {
-        branch: String,
-    },
-    StashRestored {
-        message: String,
-    },
-    /// Something else stands where lost files were.
-    CannotRestore {
-        paths: Vec<PathBuf>,
-        kept: String,
-    },
-    InstructionsNotRestored {
-        path: String,
-        problem: String,
-    },
-    /// Since an attempt that was cut off.
-    InstructionsDiffer {
-        path: String,
-    },
-    WorkKept {
-        story: StoryId,
-        reference: String,
-        comes_back: bool,
-    },
-    NotPruned {
-        problem: String,
-    },
+    CommitsTakenFrom { branch: String },
+    /// The agent dropped the stash.
+    StashRestored { message: String },
+    /// Something else is in the place of lost files.
+    CannotRestore { paths: Vec<PathBuf>, kept: String },
+    /// The attempt changed the instructions, and they could not be restored.
+    InstructionsNotRestored { path: String, problem: String },
+    /// The instructions changed since an attempt that was interrupted.
+    InstructionsDiffer { path: String },
+    /// Earlier work is at a ref.
+    WorkKept { story: StoryId, reference: String, comes_back: bool },
+    /// Old snapshots could not be removed.
+    NotPruned { problem: String },
 }
 
 /// Why a file stays out of the commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotCommitted {
+    /// It is a repository of its own.
     Repository,
+    /// Its name matches `never_commit`.
     Name { files: usize },
+    /// It was the user's and untracked before the story.
     Users,
+    /// It needs a git filter.
     Filter,
 }
 
 /// What a run finds in the repository before it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetupNotice {
-    Untracked {
-        paths: Vec<PathBuf>,
-    },
-    UncommittedEdits {
-        paths: Vec<PathBuf>,
-    },
-    Hooks {
-        paths: Vec<PathBuf>,
-        pre_commit: Option<PathBuf>,
-    },
-    Attributes {
-        names: Vec<PathBuf>,
-    },
+    /// They are kept and never committed.
+    Untracked { paths: Vec<PathBuf> },
+    /// They are kept and never committed.
+    UncommittedEdits { paths: Vec<PathBuf> },
+    /// ralph's commits skip them.
+    Hooks { paths: Vec<PathBuf>, pre_commit: Option<PathBuf> },
+    /// ralph cannot apply these git attributes.
+    Attributes { names: Vec<PathBuf> },
+    /// Excluded files stay as committed.
     SparseCheckout,
-    Submodules {
-        paths: Vec<PathBuf>,
-    },
+    /// ralph commits which commit they are at.
+    Submodules { paths: Vec<PathBuf> },
+    /// git is configured to sign commits.
     CommitsSigned,
-    BranchCreated {
-        branch: String,
-    },
-    BranchSwitched {
-        branch: String,
-    },
-    BranchCurrent {
-        branch: String,
-    },
+    /// `--branch` named a new branch.
+    BranchCreated { branch: String },
+    /// `--branch` named another branch.
+    BranchSwitched { branch: String },
+    /// `--branch` named the current branch.
+    BranchCurrent { branch: String },
     /// `main` or `master`, without `--branch`.
-    OnMainBranch {
-        branch: String,
-    },
+    OnMainBranch { branch: String },
 }
 
-/// How the run is set up.
+/// How the run is configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigNotice {
-    JournalDamaged {
-        kept: PathBuf,
-    },
-    AgentCommand {
-        command: String,
-    },
-    PermissionsRemembered {
-        mode: String,
-    },
-    PermissionsAssumed {
-        mode: String,
-        meaning: String,
-    },
-    PermissionsDoubt {
-        message: String,
-    },
+    /// The damaged file is kept, and the journal is rebuilt.
+    JournalDamaged { kept: PathBuf },
+    /// The command comes from the settings.
+    AgentCommand { command: String },
+    /// The human chose the mode before an earlier run.
+    PermissionsRemembered { mode: String },
+    /// The human could not be asked.
+    PermissionsAssumed { mode: String, meaning: String },
+    /// The permissions are probably not what was meant.
+    PermissionsDoubt { message: String },
+    /// A claim is checked by its diff only.
     NoGates,
-    /// In a dry run.
+    /// Gates are not run in a dry run.
     GatesNotRun,
-    UserCostsNotKept {
-        problem: String,
-    },
-    /// This agent cannot be told what it may cost.
-    BudgetsBetweenIterations {
-        agent: String,
-    },
+    /// Costs over all repositories cannot be recorded.
+    UserCostsNotKept { problem: String },
+    /// This agent has no cost limit of its own.
+    BudgetsBetweenIterations { agent: String },
 }
 
+/// What an interrupted run left, and what happens to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resumed {
-    /// How the last process ended, and its attempt.
-    After {
-        died: bool,
-        attempt: Option<(u32, StoryId)>,
-    },
+    /// How the last process ended, with the number and story of its attempt.
+    After { died: bool, attempt: Option<(u32, StoryId)> },
+    /// It is accepted and maybe not committed.
     Accepted(StoryId),
+    /// It is to be skipped.
     ToSkip(StoryId),
+    /// Its question is open.
     Question(StoryId),
+    /// Its claim is not checked.
     Claimed(StoryId),
+    /// Its unfinished work is in the tree.
     InTree(StoryId),
-    Shelved {
-        story: StoryId,
-        reference: String,
-    },
-    More {
-        count: usize,
-    },
+    /// Its unfinished work is at a ref.
+    Shelved { story: StoryId, reference: String },
+    /// How many more there are.
+    More { count: usize },
 }

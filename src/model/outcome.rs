@@ -1,78 +1,71 @@
-//! How an attempt's process ended. The agent's backend decides the class.
+//! How an attempt ended: the process, the service, the verdict.
 
 use serde::{Deserialize, Serialize};
 
+use super::question::Escalation;
+
+/// How an attempt's process ended. The agent's backend decides the class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "class", rename_all = "snake_case")]
 pub enum Outcome {
     /// Exit 0 and a result without an error. Says nothing about the work.
     Completed,
-    NoResult {
-        detail: String,
-    },
-    /// `resets_at` is in seconds since the Unix epoch.
-    UsageLimit {
-        resets_at: Option<i64>,
-        detail: String,
-    },
-    Overloaded {
-        detail: String,
-    },
-    ServerError {
-        detail: String,
-    },
-    Connection {
-        detail: String,
-    },
-    Login {
-        detail: String,
-    },
-    Billing {
-        detail: String,
-    },
-    PromptTooLong {
-        detail: String,
-    },
-    ModelNotFound {
-        detail: String,
-    },
+    /// The agent ended without a result.
+    NoResult { detail: String },
+    /// The account's limit is reached. `resets_at` is in seconds since the Unix epoch.
+    UsageLimit { resets_at: Option<i64>, detail: String },
+    /// The service refused because of its load.
+    Overloaded { detail: String },
+    /// The service failed.
+    ServerError { detail: String },
+    /// The service could not be reached.
+    Connection { detail: String },
+    /// The agent is not logged in.
+    Login { detail: String },
+    /// The account cannot pay.
+    Billing { detail: String },
+    /// The prompt does not fit into the model's context.
+    PromptTooLong { detail: String },
+    /// The model does not exist for this account.
+    ModelNotFound { detail: String },
+    /// The agent used all of its turns.
     TurnLimit,
+    /// The agent used up the cost limit of the iteration.
     IterationBudget,
-    Refusal {
-        detail: String,
-    },
+    /// The model refused to continue.
+    Refusal { detail: String },
     /// The agent reported an error that fits no other class.
-    AgentError {
-        detail: String,
-    },
-    SpawnFailed {
-        detail: String,
-    },
+    AgentError { detail: String },
+    /// The process could not be started.
+    SpawnFailed { detail: String },
+    /// The agent printed nothing.
     FirstEventTimeout,
+    /// The agent stopped printing.
     IdleTimeout,
+    /// The iteration took too long.
     IterationTimeout,
     /// It printed output without progress for too long.
     Stuck,
+    /// ralph ended it for a reason of the run.
     EndedByUs,
-    KilledBySomeoneElse {
-        signal: i32,
-    },
+    /// A signal that ralph did not send killed it.
+    KilledBySomeoneElse { signal: i32 },
 }
 
 /// How the process exited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exit {
+    /// By itself.
     Code(i32),
+    /// Killed by a signal.
     Signal(i32),
     /// It never started.
-    NotSpawned {
-        error: String,
-    },
+    NotSpawned { error: String },
     /// Unknown: its supervisor is gone.
     Unknown,
 }
 
-/// Why we ended it, if we did.
+/// Why ralph ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
     Human,
@@ -145,4 +138,74 @@ impl Outcome {
             Self::KilledBySomeoneElse { .. } => "killed_by_someone_else",
         }
     }
+}
+
+/// A failure of the service; it says nothing about the story.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "trouble", rename_all = "snake_case")]
+pub enum ServiceFault {
+    /// The account's usage limit; `resets_at` is in seconds since the Unix epoch.
+    Limit { resets_at: Option<i64> },
+    /// The service is overloaded, failing or not reachable.
+    Outage,
+    /// The agent printed nothing.
+    Silence,
+    /// Login or billing: the next story would fail too.
+    Account,
+    /// The agent cannot be started, or not with this model.
+    Setup,
+}
+
+impl ServiceFault {
+    pub fn of(outcome: &Outcome) -> Option<Self> {
+        Some(match outcome {
+            Outcome::UsageLimit { resets_at, .. } => Self::Limit { resets_at: *resets_at },
+            Outcome::Overloaded { .. }
+            | Outcome::ServerError { .. }
+            | Outcome::Connection { .. } => Self::Outage,
+            Outcome::FirstEventTimeout => Self::Silence,
+            Outcome::Login { .. } | Outcome::Billing { .. } => Self::Account,
+            Outcome::ModelNotFound { .. } | Outcome::SpawnFailed { .. } => Self::Setup,
+            _ => return None,
+        })
+    }
+
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.gravity() == other.gravity()
+    }
+
+    /// Waiting as long as for the other would be too short.
+    pub fn is_graver_than(&self, other: &Self) -> bool {
+        self.gravity() > other.gravity()
+    }
+
+    fn gravity(&self) -> u8 {
+        match self {
+            Self::Silence => 0,
+            Self::Outage => 1,
+            Self::Limit { .. } => 2,
+            Self::Account => 3,
+            Self::Setup => 4,
+        }
+    }
+}
+
+/// What an attempt amounts to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    /// It claims the story; the evidence decides.
+    Done,
+    /// The agent needs the human.
+    Escalated { escalation: Escalation },
+    /// Something changed, no claim yet: continue with the same story.
+    Progress,
+    /// It failed. Equal fingerprints are the same error.
+    Failed { error: String, fingerprint: String },
+    /// The service failed; it says nothing about the story.
+    NotTheStory { trouble: ServiceFault, error: String },
+    /// The prompt was too long for the agent.
+    PromptTooLong { error: String },
+    /// The human stopped it; it says nothing about the story.
+    Interrupted,
 }

@@ -1,13 +1,13 @@
-//! Settings that decisions depend on.
+//! Settings as values.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::budget::Budgets;
-use crate::model::health::TOO_MANY;
-use crate::model::id::StoryId;
+use super::budget::Budgets;
+use super::health::TOO_MANY;
+use super::id::StoryId;
 
 /// The settings that decisions depend on.
 #[derive(Clone, Debug)]
@@ -125,4 +125,45 @@ impl Default for Limits {
             backoff: Some(Duration::from_secs(1)),
         }
     }
+}
+
+/// Entries kept of each kind, whatever the settings.
+pub const MOST_KEPT: usize = 20;
+/// Characters kept of each entry.
+pub const LONGEST_KEPT: usize = 2000;
+
+/// How much of a story's memory goes into a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryLimits {
+    pub outcomes: usize,
+    pub errors: usize,
+    pub worked: usize,
+    /// Characters of one entry.
+    pub entry: usize,
+    /// Characters of all of them.
+    pub total: usize,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> Self {
+        Self { outcomes: 5, errors: 5, worked: 3, entry: 500, total: 5000 }
+    }
+}
+
+/// An agent's modes that make sense unattended, the usual one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PermissionModes {
+    /// The agent's name.
+    pub agent: &'static str,
+    pub modes: &'static [PermissionMode],
+}
+
+/// One mode, by the agent's own name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PermissionMode {
+    pub name: &'static str,
+    /// What the agent may do in it.
+    pub meaning: &'static str,
+    /// Advice for choosing.
+    pub advice: &'static str,
 }

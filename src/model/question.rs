@@ -1,22 +1,68 @@
-//! Questions for the human, and the answers to them.
+//! Questions for the human, their answers, and the human's requests to a run.
 
 use serde::{Deserialize, Serialize};
 
-/// What the human decided about a question.
+use super::id::StoryId;
+
+/// The text of a question. It is untrusted: make it visible before showing it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Escalation {
+    pub kind: EscalationKind,
+    pub summary: String,
+    pub context: String,
+    pub options: Vec<String>,
+    pub question: String,
+    /// The raw text of a malformed block.
+    pub unread: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EscalationKind {
+    Stuck,
+    Deviation,
+    /// Missing or unknown in the block.
+    Unstated,
+    /// Raised by ralph: is the claim true?
+    Claim,
+    /// Raised by ralph: commit it despite the objections?
+    Commit,
+    /// Raised by ralph: the story makes no progress.
+    #[serde(rename = "rut")]
+    NoProgress,
+}
+
+impl EscalationKind {
+    /// "Accept" is an answer, and closes the story.
+    pub fn can_be_accepted(self) -> bool {
+        matches!(self, Self::Claim | Self::Commit)
+    }
+}
+
+/// The human's decision about a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "choice", rename_all = "snake_case")]
 pub enum Answer {
     /// One of the agent's options, counted from 1, with its text.
-    Option {
-        number: usize,
-        text: String,
-    },
-    Guidance {
-        text: String,
-    },
+    Option { number: usize, text: String },
+    /// Text for the next attempt.
+    Guidance { text: String },
     /// The claim in question is true.
     Accept,
+    /// Try again without guidance.
     Retry,
+    /// Skip the story.
     Skip,
+    /// Stop the run.
     Abort,
+}
+
+/// A request of another process to the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "wish", rename_all = "snake_case")]
+pub enum Request {
+    /// `ralph nudge`: send this to the running agents.
+    Nudge { text: String },
+    /// `ralph mark`: set a story's marks.
+    Mark { story: StoryId, passes: bool, skipped: bool },
 }

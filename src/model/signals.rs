@@ -4,21 +4,22 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::handoff::Handoff;
 use super::id::StoryId;
+use super::question::Escalation;
 
-/// Signals in an agent's text.
+/// What an agent's text says that has a meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSignals {
     /// The last statement about the current story is that it is complete.
     pub claims_story: bool,
-    /// Other stories that it calls complete; reported, never acted on.
+    /// Other stories that it calls complete; only reported.
     pub claims_others: Vec<String>,
     /// It says that the whole backlog is done.
     pub promises_all: bool,
     /// It asks for a human.
     pub escalation: Option<Escalation>,
     /// What it leaves for the next agent.
-    #[serde(default)]
     pub handoff: Option<Handoff>,
     /// Stages that it reached, in order; a story's last stage is its claim.
     #[serde(default)]
@@ -26,58 +27,6 @@ pub struct AgentSignals {
     /// Some stages are not reached yet: nothing else is a claim.
     #[serde(default)]
     pub stages_left: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EscalationKind {
-    Stuck,
-    Deviation,
-    /// Missing or unknown in the block.
-    Unstated,
-    /// Raised by ralph: is the claim true?
-    Claim,
-    /// Raised by ralph: commit it despite the objections?
-    Commit,
-    /// Raised by ralph: the story makes no progress.
-    #[serde(rename = "rut")]
-    NoProgress,
-}
-
-impl EscalationKind {
-    /// "Accept" is an answer, and closes the story.
-    pub fn can_be_accepted(self) -> bool {
-        matches!(self, Self::Claim | Self::Commit)
-    }
-}
-
-/// A question for the human. Its texts are untrusted: sanitise before showing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Escalation {
-    pub kind: EscalationKind,
-    pub summary: String,
-    pub context: String,
-    pub options: Vec<String>,
-    pub question: String,
-    /// The raw text of a malformed block.
-    pub unread: Option<String>,
-}
-
-/// What an agent leaves for the next one. Its texts are untrusted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Handoff {
-    pub phase: String,
-    pub completed: String,
-    pub pending: String,
-    /// With the reason.
-    pub blocked: String,
-    pub decisions: String,
-    pub assumptions: String,
-    pub constraints: String,
-    pub next_step: String,
-    /// The raw text of a malformed block.
-    pub unread: Option<String>,
 }
 
 /// Lines that claim a story in addition to the built-in one.

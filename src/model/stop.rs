@@ -1,87 +1,50 @@
-//! Why a run stops.
+//! Why a run stops or waits.
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::budget::Budget;
-use crate::model::id::StoryId;
-use crate::model::money::Usd;
+use super::budget::Budget;
+use super::id::StoryId;
+use super::money::Usd;
 
 /// Why a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum StopReason {
+    /// Every story is settled.
     AllDone,
     /// `--story`: that one is settled.
-    StoryDone {
-        story: StoryId,
-    },
+    StoryDone { story: StoryId },
     /// `--once`: the one iteration is over and work is left.
     Once,
-    BudgetUsedUp {
-        budget: Budget,
-        spent: Usd,
-        limit: Usd,
-    },
-    MaxIterations {
-        limit: u32,
-    },
+    /// A budget does not allow another attempt.
+    BudgetUsedUp { budget: Budget, spent: Usd, limit: Usd },
+    /// The run has as many iterations as it may have.
+    MaxIterations { limit: u32 },
     /// The breaker let one iteration through, and that failed too.
-    BreakerOpen {
-        why: String,
-        error: String,
-    },
+    BreakerOpen { why: String, error: String },
     /// Agents broke down at once, repeatedly and with the same error.
-    FailsAtOnce {
-        times: u32,
-        error: String,
-    },
+    FailsAtOnce { times: u32, error: String },
     /// Too many of the last ten iterations failed.
-    Failing {
-        failed: u32,
-        error: String,
-    },
-    /// Over all stories.
-    ConsecutiveErrors {
-        limit: u32,
-        error: String,
-    },
-    MaxRunTime {
-        limit_ms: u64,
-        worked_ms: u64,
-    },
+    Failing { failed: u32, error: String },
+    /// Too many errors in a row, over all stories.
+    ConsecutiveErrors { limit: u32, error: String },
+    /// Agents and gates worked as long as they may.
+    MaxRunTime { limit_ms: u64, worked_ms: u64 },
     /// An iteration takes too long on average.
-    SlowIterations {
-        limit_ms: u64,
-        average_ms: u64,
-        iterations: u32,
-    },
-    /// `--on-limit stop`. Seconds since the Unix epoch.
-    UsageLimit {
-        resets_at: Option<i64>,
-        error: String,
-    },
+    SlowIterations { limit_ms: u64, average_ms: u64, iterations: u32 },
+    /// `--on-limit stop`. `resets_at` is in seconds since the Unix epoch.
+    UsageLimit { resets_at: Option<i64>, error: String },
     /// The service did not come back.
-    ServiceDown {
-        error: String,
-    },
+    ServiceDown { error: String },
     /// Login or billing.
-    AccountTrouble {
-        error: String,
-    },
+    AccountTrouble { error: String },
     /// The agent cannot be started, or not with this model.
-    AgentUnusable {
-        error: String,
-    },
-    /// Bytes; `place` is the path.
-    DiskLow {
-        free: u64,
-        floor: u64,
-        place: String,
-    },
+    AgentUnusable { error: String },
+    /// In bytes; `place` is the path.
+    DiskLow { free: u64, floor: u64, place: String },
     /// Work is left, and none of it can be started.
-    NothingToSelect {
-        blocked: Vec<Blocked>,
-    },
+    NothingToSelect { blocked: Vec<Blocked> },
+    /// The human aborted the run.
     Aborted,
 }
 
@@ -90,7 +53,7 @@ pub enum StopReason {
 pub enum RunResult {
     /// Every story is settled, or the one that was asked for.
     Completed,
-    /// It could not go on.
+    /// It could not continue.
     Failed,
     /// A limit or the human ended it.
     Terminated,
@@ -147,18 +110,36 @@ pub struct Blocked {
 pub enum Because {
     /// Its question waits for an answer.
     Parked,
-    WaitsForSkipped {
-        on: StoryId,
-    },
-    WaitsForParked {
-        on: StoryId,
-    },
-    /// On a story that could be started, but is not wanted.
-    WaitsForOpen {
-        on: StoryId,
-    },
-    /// On a story that waits itself.
-    WaitsFor {
-        on: StoryId,
-    },
+    /// It depends on a skipped story.
+    WaitsForSkipped { on: StoryId },
+    /// It depends on a parked story.
+    WaitsForParked { on: StoryId },
+    /// It depends on a story that could be started, but is not wanted.
+    WaitsForOpen { on: StoryId },
+    /// It depends on a story that waits itself.
+    WaitsFor { on: StoryId },
+}
+
+/// Why nothing can start, and until when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    pub what: WaitFor,
+    /// The reason, in words.
+    pub error: String,
+    /// Milliseconds since the Unix epoch.
+    pub until: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitFor {
+    /// The end of the account's usage limit.
+    Limit,
+    /// The service to recover.
+    Service,
+    /// The next try, after a failure.
+    Retry,
+    /// The end of the breaker's pause.
+    CoolDown,
+    /// A budget to last longer.
+    Budget,
 }

@@ -1,8 +1,9 @@
-//! Helpers for untrusted text.
+//! Text: untrusted text for people, and durations.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Makes characters visible that could act on a terminal: control characters (except line feed
 /// and tab), and those that reorder or hide text.
@@ -76,12 +77,22 @@ pub fn first_few(paths: &[PathBuf], most: usize) -> String {
     }
 }
 
+pub const A_TIME: &str = "a time such as `10m` or `90s`, at most 30 days";
+const LONGEST: Duration = Duration::from_hours(30 * 24);
+
+/// `90s`, `10m`, `1h 30m`. None if it is invalid, zero or too long.
+pub fn duration(text: &str) -> Option<Duration> {
+    let span: jiff::SignedDuration = text.trim().parse().ok()?;
+    let duration = Duration::try_from(span).ok()?;
+    (!duration.is_zero() && duration <= LONGEST).then_some(duration)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_acts_on_a_terminal_is_shown_instead() {
+    fn characters_that_act_on_a_terminal_become_visible() {
         for (raw, shown) in [
             ("plain\n\ttext ✓ 漢字", "plain\n\ttext ✓ 漢字"),
             ("\x1b[2J", "\\x1b[2J"),
@@ -102,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_both_ends_stay() {
+    fn a_long_text_keeps_both_ends() {
         assert_eq!(both_ends("漢字かな", 4), "漢字かな");
         assert_eq!(both_ends("0123456789abcdef", 12), "012 … abcdef");
         for max in 0..20 {

@@ -180,7 +180,7 @@ impl Facts {
         let worked = state.work_time.agents_ms;
         let most = limit + u64::from(policy.lanes.get()) * 6_000;
         assert!(worked <= most, "agents worked for {worked} of {limit} ms");
-        let each = Usd::of(ALLOWANCE).times(u64::from(policy.lanes.get()));
+        let each: Usd = (0..policy.lanes.get()).map(|_| Usd::of(ALLOWANCE)).sum();
         if let Some(budget) = policy.budgets.per_run {
             let spent = state.costs.spent;
             assert!(spent <= budget + each, "{spent} of {budget}, more than an iteration too much");

@@ -10,7 +10,7 @@ fn a_string_is_a_shell_command() {
 }
 
 #[test]
-fn a_table_has_everything_else() {
+fn a_table_has_all_settings() {
     let text = r#"{ "run": ["cargo", "test"], "timeout": "90s", "dir": "sub/dir",
                     "env": { "CI": "1" }, "retries": 2 }"#;
     let gate = Gate {
@@ -29,7 +29,7 @@ fn a_table_has_everything_else() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_the_problem() {
     for (text, said) in [
         ("7", "a shell command, or a table with `run`"),
         ("\"  \"", "a gate without a command"),
@@ -48,6 +48,6 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn a_name_never_acts_on_a_terminal() {
+fn control_characters_of_a_command_become_visible() {
     assert_eq!(Gate::shell("echo \x1b[2J\nrm").to_string(), "echo \\x1b[2J rm");
 }

@@ -1,7 +1,7 @@
 use crate::decide::samples::{History, escalation, failed, guidance, id};
 use crate::model::event::Event;
 use crate::model::evidence::{GateEnd, GateReport};
-use crate::model::service::ServiceFault;
+use crate::model::outcome::ServiceFault;
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn does_not_fit(history: History) -> History {
 }
 
 #[test]
-fn each_history_has_its_reason_for_the_next_attempt() {
+fn the_history_gives_the_reason_for_the_next_attempt() {
     let tried = |verdict| History::new().tried("A", verdict);
     let error = || "e".to_owned();
     let option = Answer::Option { number: 1, text: "left".into() };
@@ -38,7 +38,7 @@ fn each_history_has_its_reason_for_the_next_attempt() {
     let outage = Verdict::NotTheStory { trouble: ServiceFault::Outage, error: error() };
     let not_started = GateEnd::NotStarted { error: error() };
     for (case, history, why) in [
-        ("nothing yet", History::new(), AttemptReason::FirstTry),
+        ("no attempt yet", History::new(), AttemptReason::FirstTry),
         (
             "another story's failure",
             History::new().tried("B", failed("x")),
@@ -48,14 +48,14 @@ fn each_history_has_its_reason_for_the_next_attempt() {
         ("a failure", tried(failed("x")), AttemptReason::AfterError),
         ("an outage", tried(outage), AttemptReason::AfterServiceTrouble),
         (
-            "too much",
+            "a prompt that was too long",
             tried(Verdict::PromptTooLong { error: error() }),
             AttemptReason::PromptTooLong,
         ),
-        ("Ctrl-C", tried(Verdict::Interrupted), AttemptReason::Recovery),
+        ("an interrupt", tried(Verdict::Interrupted), AttemptReason::Recovery),
         ("a crash", History::new().started("A").then(Event::RunContinued), AttemptReason::Recovery),
         (
-            "a crash, and another backlog",
+            "a crash, then a new run",
             History::new().started("A").run(&["A"]),
             AttemptReason::Recovery,
         ),
@@ -69,14 +69,10 @@ fn each_history_has_its_reason_for_the_next_attempt() {
             rejected(vec![gate(GateEnd::Failed { code: 1 })]),
             AttemptReason::GateFailed,
         ),
-        ("no gate to run", rejected(vec![gate(not_started)]), AttemptReason::GateFailed),
-        ("nothing to show", rejected(vec![]), AttemptReason::ClaimRejected),
-        (
-            "good gates, and yet",
-            rejected(vec![gate(GateEnd::Passed)]),
-            AttemptReason::ClaimRejected,
-        ),
-        ("not to be committed", refused(), AttemptReason::ClaimRejected),
+        ("a gate that did not start", rejected(vec![gate(not_started)]), AttemptReason::GateFailed),
+        ("no gates", rejected(vec![]), AttemptReason::ClaimRejected),
+        ("passing gates", rejected(vec![gate(GateEnd::Passed)]), AttemptReason::ClaimRejected),
+        ("a refused commit", refused(), AttemptReason::ClaimRejected),
         ("guidance", escalated().answered("A", guidance("do")), AttemptReason::HumanGuidance),
         ("an option", escalated().answered("A", option), AttemptReason::HumanGuidance),
         ("retry", escalated().answered("A", Answer::Retry), AttemptReason::HumanRetry),
@@ -87,7 +83,7 @@ fn each_history_has_its_reason_for_the_next_attempt() {
         ),
         ("lost work", does_not_fit(tried(failed("x"))), AttemptReason::FreshStart),
         (
-            "lost work, and guidance",
+            "lost work after guidance",
             does_not_fit(escalated().answered("A", guidance("do"))),
             AttemptReason::HumanGuidance,
         ),
@@ -97,9 +93,9 @@ fn each_history_has_its_reason_for_the_next_attempt() {
 }
 
 #[test]
-fn an_attempt_from_before_there_were_reasons_is_read_as_a_first_one() {
+fn an_event_without_a_reason_reads_as_a_first_try() {
     let old = r#"{"attempt":"a","iteration":1,"role":"implement","story":"A","title":"t",
         "agent":"mock","base":{"commit":null,"tree":"t"},"guided":false}"#;
-    let started: crate::model::event::AttemptStarted = serde_json::from_str(old).unwrap();
+    let started: AttemptStarted = serde_json::from_str(old).unwrap();
     assert_eq!(started.why, AttemptReason::FirstTry);
 }

@@ -1,0 +1,192 @@
+//! One attempt: why it is made, how it starts, and what it leaves.
+
+use serde::{Deserialize, Serialize};
+
+use super::evidence::{Concern, EvidenceItem};
+use super::handoff::{ContextUsage, HandoffTrigger};
+use super::id::{LaneId, StoryId};
+use super::money::Usd;
+use super::outcome::{Outcome, Verdict};
+use super::question::Answer;
+use super::signals::AgentSignals;
+use super::usage::{AttemptCost, Usage};
+
+/// Why an attempt is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptReason {
+    /// The story was not tried before.
+    #[default]
+    FirstTry,
+    /// The previous attempt made progress and claimed nothing.
+    Incomplete,
+    /// A gate contradicted the claim.
+    GateFailed,
+    /// The claim had no changes to show, or its work could not be committed.
+    ClaimRejected,
+    /// Two claims are required, and the previous attempt made the first.
+    SecondLook,
+    /// The human chose an option or gave guidance.
+    HumanGuidance,
+    /// The human chose to retry.
+    HumanRetry,
+    /// The previous attempt was interrupted, or ralph died during it.
+    Recovery,
+    /// The previous attempt failed.
+    AfterError,
+    /// A limit or an outage ended the previous attempt.
+    AfterServiceTrouble,
+    /// Its prompt has none of ralph's additions.
+    PromptTooLong,
+    /// The earlier work is at a ref and no longer in the tree.
+    FreshStart,
+}
+
+impl AttemptReason {
+    /// A claim keeps the reason: it is not decided yet.
+    pub fn after(self, verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Done => self,
+            Verdict::Progress | Verdict::Escalated { .. } => Self::Incomplete,
+            Verdict::Failed { .. } => Self::AfterError,
+            Verdict::NotTheStory { .. } => Self::AfterServiceTrouble,
+            Verdict::PromptTooLong { .. } => Self::PromptTooLong,
+            Verdict::Interrupted => Self::Recovery,
+        }
+    }
+
+    /// By the evidence for the claim.
+    pub fn after_rejection(evidence: &[EvidenceItem]) -> Self {
+        let failed = evidence.iter().any(|EvidenceItem::Gate(report)| !report.passed());
+        if failed { Self::GateFailed } else { Self::ClaimRejected }
+    }
+
+    pub fn after_answer(self, answer: &Answer) -> Self {
+        match answer {
+            Answer::Option { .. } | Answer::Guidance { .. } => Self::HumanGuidance,
+            Answer::Retry => Self::HumanRetry,
+            Answer::Accept | Answer::Skip | Answer::Abort => self,
+        }
+    }
+
+    /// The human's answer is the reason, whatever happens to the work.
+    pub fn without_its_work(self) -> Self {
+        match self {
+            Self::HumanGuidance | Self::HumanRetry => self,
+            _ => Self::FreshStart,
+        }
+    }
+}
+
+/// What an attempt is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Implement,
+}
+
+/// Everything known when an attempt starts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptStarted {
+    /// UUIDv7.
+    pub attempt: String,
+    pub iteration: u32,
+    pub role: Role,
+    pub story: StoryId,
+    pub title: String,
+    pub agent: String,
+    /// The work tree that it runs in.
+    #[serde(default, skip_serializing_if = "LaneId::is_home")]
+    pub lane: LaneId,
+    pub base: Base,
+    /// The story's criteria at the time.
+    pub criteria: Option<Vec<String>>,
+    /// Branch and work tree right before it.
+    pub before: Option<Base>,
+    /// The ref of their snapshot.
+    pub snapshot: Option<String>,
+    /// The prompt contained the human's guidance.
+    pub guided: bool,
+    #[serde(default)]
+    pub why: AttemptReason,
+    /// The most that it may cost: reserved while it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowance: Option<Usd>,
+    /// The hash (as of `git hash-object`) of what all prompts share: instructions and contract.
+    pub stable: Option<String>,
+}
+
+impl AttemptStarted {
+    /// Branch and work tree right before it.
+    pub fn before(&self) -> &Base {
+        self.before.as_ref().unwrap_or(&self.base)
+    }
+}
+
+/// Where the repository stood: a commit and a work tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// None on a branch without commits.
+    pub commit: Option<String>,
+    /// The work tree (tracked and untracked, not ignored) as a git tree.
+    pub tree: String,
+}
+
+/// What an attempt came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptEnded {
+    pub attempt: String,
+    pub story: StoryId,
+    pub outcome: Outcome,
+    pub signals: AgentSignals,
+    pub verdict: Verdict,
+    pub usage: Usage,
+    pub elapsed_ms: u64,
+    /// The branch tip that the attempt left.
+    pub head: Option<String>,
+    /// Changes that a human must see before a claim counts.
+    #[serde(default)]
+    pub concerns: Vec<Concern>,
+    /// The agent's version, if reported.
+    pub agent_version: Option<String>,
+    pub model: Option<String>,
+    /// The end of the agent's last text.
+    pub said: Option<String>,
+    pub context: Option<ContextUsage>,
+    /// Why a fresh agent should continue.
+    #[serde(default)]
+    pub triggers: Vec<HandoffTrigger>,
+    /// What tells progress from stagnation.
+    #[serde(default)]
+    pub traces: Footprint,
+    #[serde(default)]
+    pub bill: AttemptCost,
+}
+
+/// What an attempt left that tells progress from stagnation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Footprint {
+    /// Tree, branch or story differ from before it. None: not checked.
+    pub changed: Option<bool>,
+    /// The branch has new commits.
+    pub committed: bool,
+    /// It changed only tests.
+    pub only_tests: bool,
+    /// The end of its final text, normalised for comparison.
+    pub said: String,
+    /// Similarity to the closest of the story's last five texts, from 0 to 1.
+    pub likeness: f64,
+}
+
+impl AttemptEnded {
+    /// It ended normally, claimed nothing and changed nothing.
+    pub fn did_nothing(&self) -> bool {
+        matches!(self.verdict, Verdict::Failed { .. })
+            && self.outcome == Outcome::Completed
+            && self.traces.changed == Some(false)
+    }
+}
+
+#[cfg(test)]
+mod tests;
