@@ -26,7 +26,7 @@ pub fn story(name: &str) -> Story {
         priority: None,
         verify: vec![],
         max_attempts: None,
-        signs: CompletionMarkers::default(),
+        markers: CompletionMarkers::default(),
     }
 }
 

@@ -33,7 +33,7 @@ pub struct Story {
     /// Attempts before the human is asked; None: the run's setting.
     pub max_attempts: Option<NonZeroU32>,
     /// Lines that also claim it.
-    pub signs: CompletionMarkers,
+    pub markers: CompletionMarkers,
 }
 
 impl PartialEq for Backlog {

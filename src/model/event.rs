@@ -16,7 +16,7 @@ use super::stop::StopReason;
 use super::violation::Cause;
 
 /// The version of the event format that this program writes.
-pub const VERSION: u32 = 1;
+pub const EVENT_VERSION: u32 = 1;
 
 /// An event with its time in the journal.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use super::id::StoryId;
 use super::text::visible_line;
 
 /// Bytes of a gate's output, from its end, for the journal and the next prompt.
-pub const TAIL: usize = 2048;
+pub const GATE_TAIL: usize = 2048;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "item", rename_all = "snake_case")]

@@ -237,7 +237,7 @@ fn gates(plan: &RunSettings, backlog: &Backlog, dry: bool) -> Gates {
 
 /// As they are at the start, like the gates.
 pub fn markers(plan: &RunSettings, backlog: &Backlog) -> RunMarkers {
-    let of = backlog.stories.iter().map(|story| (story.id.clone(), story.signs.clone()));
+    let of = backlog.stories.iter().map(|story| (story.id.clone(), story.markers.clone()));
     RunMarkers { run: plan.markers.clone(), of: of.collect() }
 }
 

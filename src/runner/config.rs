@@ -65,7 +65,7 @@ pub struct RunConfig {
 impl RunConfig {
     pub fn markers_of(&self, id: &StoryId, backlog: &Backlog) -> CompletionMarkers {
         let none = CompletionMarkers::default();
-        let now = backlog.story(id).map_or(&none, |story| &story.signs);
+        let now = backlog.story(id).map_or(&none, |story| &story.markers);
         self.markers.of_story(id, now)
     }
 

@@ -185,7 +185,7 @@ pub fn story(number: u64, dice: &mut Dice) -> Story {
         depends_on: on.into_iter().collect(),
         priority: dice.percent(20).then(|| f64::from(dice.count(0, 9))),
         verify: vec![],
-        signs: CompletionMarkers::default(),
+        markers: CompletionMarkers::default(),
         max_attempts: dice.percent(10).then(|| NonZeroU32::new(dice.count(1, 12)).unwrap()),
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::model::{EvidenceItem, Gate, GateCommand, GateEnd, GateReport, StoryId, TAIL};
+use crate::model::{EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, StoryId};
 use crate::ports::{Activity, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
 use crate::process::{Order, ProcessExit, Spec, Supervisor};
@@ -104,7 +104,7 @@ impl GatesTask {
         let (mut output, mut errors) = (redactor(), redactor());
         let deadline = Deadline { at: Instant::now() + gate.timeout, silence: false };
         let (mut timed_out, mut stopped) = (false, false);
-        let mut tail = Tail::new(TAIL);
+        let mut tail = Tail::new(GATE_TAIL);
         loop {
             match pump.next(deadline).await {
                 Pumped::Output(chunk) => self.hear(&mut output, Some(chunk), &mut tail),

@@ -53,14 +53,14 @@ impl World {
     /// The scanner uses those of the run's start.
     fn other_signs(&self, story: &Story) -> Option<Concern> {
         let before = self.config.markers.of.get(&story.id)?;
-        if *before == story.signs {
+        if *before == story.markers {
             return None;
         }
         let texts = |signs: &CompletionMarkers| {
             let promise = signs.promise.clone();
             promise.into_iter().chain(signs.signals.clone()).chain(signs.stages.clone()).collect()
         };
-        let (before, now): (Vec<String>, Vec<String>) = (texts(before), texts(&story.signs));
+        let (before, now): (Vec<String>, Vec<String>) = (texts(before), texts(&story.markers));
         let what = "its completion markers changed".to_owned();
         Some(Concern { what, diff: lines(&before, &now) })
     }

@@ -40,7 +40,7 @@ impl World {
             story,
             instructions: &self.config.instructions,
             max_iterations: self.config.policy.max_iterations,
-            signs: &self.config.markers.of_story(&story.id, &story.signs),
+            signs: &self.config.markers.of_story(&story.id, &story.markers),
             limits: &self.config.memory,
             notes: notes.as_deref(),
             // A failed summary is no reason to stop.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use rusqlite::{Connection, params};
 
-use crate::model::{Event, Recorded, VERSION};
+use crate::model::{EVENT_VERSION, Event, Recorded};
 use crate::store::error::{Problem, StoreError};
 
 use super::damage::{reading, sum, writing};
@@ -150,7 +150,7 @@ impl SqliteJournal {
         )?;
         for payload in payloads {
             let sum = sum_of(run, at, payload);
-            insert.execute(params![backlog, work_tree, run, at, VERSION, payload, sum])?;
+            insert.execute(params![backlog, work_tree, run, at, EVENT_VERSION, payload, sum])?;
         }
         drop(insert);
         // Before other tables get rows with numbers of their own.

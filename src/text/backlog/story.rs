@@ -76,7 +76,7 @@ fn read_fields<'a>(fields: &mut Fields<'_, 'a>) -> Draft<'a> {
     let priority = fields.number(&schema::PRIORITY);
     let verify = gates(fields);
     let max_attempts = max_attempts(fields);
-    let signs = signs(fields);
+    let markers = signs(fields);
     let story = || {
         Some(Story {
             id: story_id?,
@@ -89,7 +89,7 @@ fn read_fields<'a>(fields: &mut Fields<'_, 'a>) -> Draft<'a> {
             priority,
             verify: verify?,
             max_attempts: max_attempts?,
-            signs: signs?,
+            markers: markers?,
         })
     };
     Draft { owner: fields.owner.clone(), story: story(), id, depends_on }

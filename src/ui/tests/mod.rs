@@ -47,7 +47,7 @@ fn story(text: &str, title: &str) -> Story {
         priority: None,
         verify: vec![],
         max_attempts: None,
-        signs: CompletionMarkers::default(),
+        markers: CompletionMarkers::default(),
     }
 }
 

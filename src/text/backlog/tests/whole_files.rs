@@ -27,7 +27,7 @@ fn everything_is_read() {
         priority: Some(1.1),
         verify: vec![],
         max_attempts: None,
-        signs: CompletionMarkers {
+        markers: CompletionMarkers {
             promise: Some("SHIPPED".to_owned()),
             signals: vec!["LOGIN_OK".to_owned()],
             stages: vec!["TESTS_PASS".to_owned(), "DOCS_COMPLETE".to_owned()],
@@ -44,7 +44,7 @@ fn everything_is_read() {
         priority: Some(1e20),
         verify: vec![],
         max_attempts: None,
-        signs: CompletionMarkers::default(),
+        markers: CompletionMarkers::default(),
     };
     let backlog = Backlog::new("Café".to_owned(), "d".to_owned(), vec![first, second]);
     for text in [text.to_owned(), format!("\u{feff}{text}\n"), text.replace('\n', "\r\n")] {
