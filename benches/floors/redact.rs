@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ralph::agent::{StreamReader, any_decoder};
 use ralph::model::{Exit, StoryId};
-use ralph::text::redact::{Redactor, Rules};
+use ralph::text::redact::{Redactor, SecretRules};
 
 use crate::scan::{CHUNK, best, recordings};
 
@@ -17,7 +17,7 @@ pub fn bench() {
     let mut recorded = recordings(|_| true);
     recorded.truncate(PART);
     let megabytes = recorded.len() as f64 / 1e6;
-    let rules = Arc::new(Rules::new(environment()));
+    let rules = Arc::new(SecretRules::new(environment()));
     let alone = megabytes
         / best(ROUNDS, || {
             each_chunk(&rules, &recorded, |clean| {
@@ -49,7 +49,7 @@ pub fn bench() {
     println!("  floor: copying them: {floor:.0} MB/s");
 }
 
-fn each_chunk(rules: &Arc<Rules>, bytes: &[u8], mut each: impl FnMut(&[u8])) {
+fn each_chunk(rules: &Arc<SecretRules>, bytes: &[u8], mut each: impl FnMut(&[u8])) {
     let mut redactor = Redactor::new(Arc::clone(rules));
     let mut clean = Vec::with_capacity(CHUNK);
     for chunk in bytes.chunks(CHUNK) {

@@ -11,7 +11,7 @@ use crate::runner::log::JournalHistory;
 use crate::settings;
 use crate::state::RunState;
 use crate::store::{Journal, Lease, Store, StorePlace};
-use crate::text::redact::Rules;
+use crate::text::redact::SecretRules;
 use crate::ui;
 use crate::workspace::{FileLocation, GitError, WorkTree};
 
@@ -125,11 +125,11 @@ pub fn instructions(
 }
 
 /// Secrets of the environment: the agent inherits them and could print them.
-pub fn secrets() -> Arc<Rules> {
+pub fn secrets() -> Arc<SecretRules> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    Arc::new(Rules::new(std::env::vars_os().filter_map(text)))
+    Arc::new(SecretRules::new(std::env::vars_os().filter_map(text)))
 }
 
 /// An agent must not decide about itself.

@@ -12,7 +12,7 @@ use crate::state::RunState;
 use crate::store::prd::PrdFile;
 use crate::store::{Store, StoreCheck, atomic};
 use crate::text::backlog::Severity;
-use crate::text::redact::Rules;
+use crate::text::redact::SecretRules;
 use crate::ui::TerminalHuman;
 use crate::workspace::{FileLocation, Head, Switched, WorkTree};
 
@@ -34,7 +34,7 @@ pub struct Preflight {
     pub plan: RunSettings,
     pub reporter: Box<dyn Reporter>,
     pub human: Arc<TerminalHuman>,
-    pub secrets: Arc<Rules>,
+    pub secrets: Arc<SecretRules>,
 }
 
 impl Preflight {

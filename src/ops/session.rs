@@ -22,7 +22,7 @@ use crate::settings;
 use crate::settings::{AgentChoice, RunSettings};
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{Lease, Store, UserCosts, state_folder};
-use crate::text::redact::Rules;
+use crate::text::redact::SecretRules;
 use crate::ui;
 use crate::workspace::{Keeping, WorkTree};
 
@@ -41,7 +41,7 @@ pub struct Session {
     pub verbose: bool,
     pub branch: Option<String>,
     pub dry: bool,
-    pub secrets: Arc<Rules>,
+    pub secrets: Arc<SecretRules>,
     /// Run with uncommitted edits.
     pub allow_dirty: bool,
     pub store: Store,
@@ -254,7 +254,7 @@ fn ms(time: Duration) -> u64 {
 }
 
 /// Only the commands: the environment of a gate may contain secrets. A dry run runs none.
-fn applied_gates(gates: &Gates, secrets: &Arc<Rules>) -> Vec<AppliedGate> {
+fn applied_gates(gates: &Gates, secrets: &Arc<SecretRules>) -> Vec<AppliedGate> {
     if gates.dry {
         return Vec::new();
     }

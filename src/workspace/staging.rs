@@ -38,7 +38,7 @@ pub enum WhyLeftOut {
 #[derive(Clone, Copy)]
 pub struct Staging<'a> {
     pub rules: &'a Rules,
-    pub secrets: &'a Arc<redact::Rules>,
+    pub secrets: &'a Arc<redact::SecretRules>,
 }
 
 /// What a story adds to a branch: collected where its agent worked, committed by `integrate`.

@@ -18,7 +18,7 @@ use crate::runner::error::RunnerError;
 use crate::runner::log::Clock;
 use crate::runner::task::tail::Tail;
 use crate::runner::task::{Mailbox, Message};
-use crate::text::redact::{Redactor, Rules};
+use crate::text::redact::{Redactor, SecretRules};
 
 pub struct GatesTask {
     pub of: GatesOf,
@@ -30,7 +30,7 @@ pub struct GatesTask {
     pub env: Vec<(OsString, Option<OsString>)>,
     pub stop: watch::Receiver<Option<Order>>,
     /// Redacts the gates' output.
-    pub secrets: Arc<Rules>,
+    pub secrets: Arc<SecretRules>,
     /// The gates' output.
     pub log: File,
     pub mailbox: Mailbox,

@@ -46,7 +46,7 @@ use crate::runner::task::{self, Mailbox, Message};
 use crate::store::files::append_private;
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{PendingRequest, Requests};
-use crate::text::redact::Rules;
+use crate::text::redact::SecretRules;
 use crate::workspace::{StoredBlob, WorkTree};
 use attempt::RunningAttempt;
 use money::CostBooks;
@@ -65,7 +65,7 @@ pub struct Env {
     pub agent: Arc<dyn Backend>,
     pub supervisor: Supervisor,
     /// Redacts output of agents and gates.
-    pub secrets: Arc<Rules>,
+    pub secrets: Arc<SecretRules>,
     pub human: Arc<dyn Human>,
     pub costs: CostBooks,
     pub clock: Clock,

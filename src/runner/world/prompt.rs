@@ -12,7 +12,7 @@ use crate::runner::log::RunLog;
 use crate::state::RunState;
 use crate::store::ralph_dir::RalphDir;
 use crate::store::scratchpad::{self, ScratchpadError};
-use crate::text::redact::Rules;
+use crate::text::redact::SecretRules;
 use crate::workspace::hash;
 
 use super::World;
@@ -85,7 +85,7 @@ fn reached(log: &RunLog, id: &StoryId, markers: &CompletionMarkers) -> usize {
 }
 
 /// The end of the agents' notes, redacted here because files do not pass the attempt's redactor.
-pub fn notes(root: &Path, secrets: &Arc<Rules>) -> Result<Option<String>, ScratchpadError> {
+pub fn notes(root: &Path, secrets: &Arc<SecretRules>) -> Result<Option<String>, ScratchpadError> {
     Ok(scratchpad::end(root)?.and_then(|text| fit_for_a_prompt(&text, secrets)))
 }
 
@@ -94,7 +94,7 @@ pub fn notes_for(
     root: &Path,
     story: &StoryId,
     state: &RunState,
-    secrets: &Arc<Rules>,
+    secrets: &Arc<SecretRules>,
 ) -> Result<Option<String>, ScratchpadError> {
     let occupant = state.lanes.occupant(LaneId::HOME);
     let is_anothers = occupant.is_some_and(|other| other != story);
@@ -106,7 +106,7 @@ pub fn notes_for(
     Ok(text.and_then(|text| fit_for_a_prompt(&text, secrets)))
 }
 
-fn fit_for_a_prompt(text: &str, secrets: &Arc<Rules>) -> Option<String> {
+fn fit_for_a_prompt(text: &str, secrets: &Arc<SecretRules>) -> Option<String> {
     let clean = secrets.redact(text);
     let from = clean.ceil_char_boundary(clean.len().saturating_sub(NOTES));
     clean.get(from..).map(str::to_owned)

@@ -1,83 +1,33 @@
-//! Which environment variables hold secrets: by name, with exceptions by value.
+//! Secrets of the environment: which variables hold them, and how their values are spelt.
+
+use std::fmt::Write;
 
 /// Words that make a name secret. Whole words: not `KEYBOARD`, `AUTHOR`, `MONKEY`.
+#[rustfmt::skip]
 const SECRET_WORDS: [&str; 14] = [
-    "KEY",
-    "APIKEY",
-    "TOKEN",
-    "SECRET",
-    "SECRETS",
-    "PASS",
-    "PWD",
-    "CREDENTIAL",
-    "CREDENTIALS",
-    "CREDS",
-    "AUTH",
-    "OAUTH",
-    "JWT",
-    "PAT",
+    "KEY", "APIKEY", "TOKEN", "SECRET", "SECRETS", "PASS", "PWD", "CREDENTIAL", "CREDENTIALS",
+    "CREDS", "AUTH", "OAUTH", "JWT", "PAT",
 ];
 
 /// Long enough to match at the end of a longer word: `PGPASSWORD`.
 const SECRET_ENDINGS: [&str; 6] = ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "APIKEY"];
 
 /// Names with these endings describe a secret instead of holding it: `SSH_AUTH_SOCK`.
+#[rustfmt::skip]
 const ABOUT_A_SECRET: [&str; 25] = [
-    "SOCK",
-    "SOCKET",
-    "FILE",
-    "PATH",
-    "DIR",
-    "HOME",
-    "URL",
-    "URI",
-    "ENDPOINT",
-    "HOST",
-    "PORT",
-    "TYPE",
-    "METHOD",
-    "MODE",
-    "PROVIDER",
-    "HELPER",
-    "NAME",
-    "USER",
-    "USERNAME",
-    "EMAIL",
-    "TTL",
-    "TIMEOUT",
-    "LIMIT",
-    "EXPIRY",
-    "ALGORITHM",
+    "SOCK", "SOCKET", "FILE", "PATH", "DIR", "HOME", "URL", "URI", "ENDPOINT", "HOST", "PORT",
+    "TYPE", "METHOD", "MODE", "PROVIDER", "HELPER", "NAME", "USER", "USERNAME", "EMAIL", "TTL",
+    "TIMEOUT", "LIMIT", "EXPIRY", "ALGORITHM",
 ];
 
 /// Common words are not redacted, because that would damage every text: placeholder values, and
 /// the words that agents and ralph exchange.
+#[rustfmt::skip]
 const KNOWN_TO_ALL: [&str; 25] = [
-    "password",
-    "passw0rd",
-    "changeme",
-    "postgres",
-    "username",
-    "anonymous",
-    "localhost",
-    "undefined",
-    "disabled",
-    "required",
-    "optional",
-    "keychain",
-    "keyring",
-    "credential",
-    "development",
-    "production",
-    "placeholder",
-    "interactive",
-    "complete",
-    "escalate",
-    "question",
-    "deviation",
-    "assistant",
-    "tool_use",
-    "tool_result",
+    "password", "passw0rd", "changeme", "postgres", "username", "anonymous", "localhost",
+    "undefined", "disabled", "required", "optional", "keychain", "keyring", "credential",
+    "development", "production", "placeholder", "interactive", "complete", "escalate",
+    "question", "deviation", "assistant", "tool_use", "tool_result",
 ];
 
 /// Shorter values would match everywhere.
@@ -130,4 +80,56 @@ fn is_random(part: &str) -> bool {
         && has(u8::is_ascii_digit)
         && has(u8::is_ascii_uppercase)
         && has(u8::is_ascii_lowercase)
+}
+
+/// The spellings of a value in an agent's output, without duplicates.
+///
+/// Events are JSON, and a tool's result may be JSON inside JSON; serialisers differ in what they
+/// escape. Most values have one spelling.
+pub fn spellings(value: &str) -> Vec<String> {
+    // JavaScript and serde_json, Python, PHP, Go.
+    let json = in_json(value);
+    let ascii = escaped(&json, |c| !c.is_ascii());
+    let slashed = ascii.replace('/', "\\/");
+    let web = escaped(&json, |c| matches!(c, '<' | '>' | '&'));
+    let mut all = vec![value.to_owned(), in_url(value)];
+    for once in [json, ascii, slashed, web] {
+        all.push(in_json(&once));
+        all.push(once);
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn in_json(value: &str) -> String {
+    let quoted = serde_json::Value::from(value).to_string();
+    quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(value).to_owned()
+}
+
+fn escaped(text: &str, which: fn(char) -> bool) -> String {
+    let mut spelt = String::with_capacity(text.len());
+    for c in text.chars() {
+        if which(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a String cannot fail.
+                let _ = write!(spelt, "\\u{unit:04x}");
+            }
+        } else {
+            spelt.push(c);
+        }
+    }
+    spelt
+}
+
+fn in_url(value: &str) -> String {
+    let mut spelt = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            spelt.push(char::from(byte));
+        } else {
+            let _ = write!(spelt, "%{byte:02X}");
+        }
+    }
+    spelt
 }

@@ -4,33 +4,29 @@
 //! in the format of a known kind of credential. It becomes `[redacted:KIND]`, which is
 //! safe inside JSON.
 //!
-//! [`Rules`] are made once per process; a [`Redactor`] applies them to one stream. They
+//! [`SecretRules`] are made once per process; a [`Redactor`] applies them to one stream. They
 //! protect against accidents, such as a printed file or environment, not against an
 //! agent that encodes a secret on purpose.
 
-mod ahead;
 mod environment;
 mod filter;
 mod pattern;
 mod patterns;
 mod pem;
 mod redactor;
-mod shapes;
-mod spelling;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ahead::{Ahead, More};
 use filter::{Filter, WIDTH};
-use pattern::{Hit, Pattern};
+use pattern::{Credential, Lookahead, More, SecretRange};
 pub use redactor::Redactor;
 
 /// Triggers are compared by this many bytes first.
 const KEY: usize = 3;
 
 /// What counts as a secret here.
-pub struct Rules {
+pub struct SecretRules {
     filter: Filter,
     /// Sorted by start; among equal first bytes in the order of trying.
     triggers: Vec<Trigger>,
@@ -39,38 +35,45 @@ pub struct Rules {
 /// How a secret begins.
 struct Trigger {
     start: Cow<'static, [u8]>,
-    what: What,
+    secret: Secret,
 }
 
-enum What {
-    /// The whole secret: the value of the variable of this name.
+enum Secret {
+    /// The start is the whole secret: the value of the variable of this name.
     Value(String),
-    Pattern(&'static Pattern),
+    Credential(&'static Credential),
 }
 
 /// A secret at a place.
-struct Found<'a> {
+struct FoundSecret<'a> {
     kind: &'a str,
-    hit: Hit,
+    range: SecretRange,
 }
 
-impl Rules {
-    /// The known kinds of credentials, and secrets of the environment.
-    pub fn new(environment: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut triggers: Vec<Trigger> = patterns::ALL.iter().flat_map(of_pattern).collect();
-        for (name, value) in environment {
-            triggers.extend(of_variable(&name, &value));
+impl SecretRules {
+    /// The known kinds of credentials, and secrets among environment variables.
+    pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let known = patterns::ALL.iter().flat_map(|credential| {
+            let starts = credential.starts.iter().map(|start| Cow::Borrowed(start.as_bytes()));
+            starts.map(|start| Trigger { start, secret: Secret::Credential(credential) })
+        });
+        let mut triggers: Vec<Trigger> = known.collect();
+        for (name, value) in variables {
+            let Some(value) = environment::secret(&name, &value) else { continue };
+            triggers.extend(environment::spellings(value).into_iter().map(|spelling| Trigger {
+                start: Cow::Owned(spelling.into_bytes()),
+                secret: Secret::Value(environment::shown(&name)),
+            }));
         }
-        let order = |trigger: &Trigger| {
-            let is_pattern = matches!(trigger.what, What::Pattern(_));
-            (first_bytes(&trigger.start), is_pattern, usize::MAX - trigger.start.len())
-        };
-        triggers.sort_by_key(order);
+        triggers.sort_by_key(|trigger| {
+            let is_credential = matches!(trigger.secret, Secret::Credential(_));
+            (first_bytes(&trigger.start), is_credential, usize::MAX - trigger.start.len())
+        });
         let filter = Filter::new(triggers.iter().map(|trigger| trigger.start.as_ref()));
         Self { filter, triggers }
     }
 
-    /// For a complete text.
+    /// Redacts a complete text.
     pub fn redact<'a>(self: &Arc<Self>, text: &'a str) -> Cow<'a, str> {
         if self.filter.next(text.as_bytes(), 0).is_none() {
             return Cow::Borrowed(text);
@@ -84,7 +87,9 @@ impl Rules {
 
     /// The kind of the first secret in a complete text.
     pub fn kind_in(self: &Arc<Self>, text: &[u8]) -> Option<String> {
-        Redactor::new(Arc::clone(self)).first(text)
+        let redactor = Redactor::new(Arc::clone(self));
+        let (_, found) = redactor.find(self, text, 0, true).ok()?;
+        Some(found.kind.to_owned())
     }
 
     /// The next place at or after `from` where a secret begins or may begin.
@@ -97,14 +102,18 @@ impl Rules {
         (tail..bytes.len()).find(|place| self.may_start(bytes.get(*place..).unwrap_or_default()))
     }
 
-    /// Fewer bytes than the filter needs.
+    /// For fewer bytes than the filter needs.
     fn may_start(&self, bytes: &[u8]) -> bool {
         let mut starts = self.triggers.iter().map(|trigger| &trigger.start);
         starts.any(|start| start.starts_with(bytes) || bytes.starts_with(start))
     }
 
-    /// `after_word`: the bytes before belong to the same word.
-    fn look(&self, ahead: Ahead<'_>, after_word: bool) -> Result<Option<Found<'_>>, More> {
+    /// The secret that begins here. `after_word`: the bytes before belong to the same word.
+    fn look(
+        &self,
+        ahead: Lookahead<'_>,
+        after_word: bool,
+    ) -> Result<Option<FoundSecret<'_>>, More> {
         let mut key = [0; KEY];
         for (place, byte) in key.iter_mut().enumerate() {
             let Some(there) = ahead.at(place)? else { return Ok(None) };
@@ -117,36 +126,18 @@ impl Rules {
                 continue;
             }
             let length = trigger.start.len();
-            match &trigger.what {
-                What::Value(name) => {
-                    return Ok(Some(Found { kind: name, hit: Hit::all(length) }));
+            let (kind, range) = match &trigger.secret {
+                Secret::Value(name) => (name.as_str(), Some(SecretRange::new(0, length))),
+                Secret::Credential(credential) => {
+                    (credential.kind, credential.find(ahead, length, after_word)?)
                 }
-                What::Pattern(pattern) => {
-                    if let Some(hit) = pattern.find(ahead, length, after_word)? {
-                        return Ok(Some(Found { kind: pattern.kind, hit }));
-                    }
-                }
+            };
+            if let Some(range) = range {
+                return Ok(Some(FoundSecret { kind, range }));
             }
         }
         Ok(None)
     }
-}
-
-fn of_pattern(pattern: &'static Pattern) -> impl Iterator<Item = Trigger> {
-    let start = |text: &'static str| Cow::Borrowed(text.as_bytes());
-    pattern
-        .starts
-        .iter()
-        .map(move |text| Trigger { start: start(text), what: What::Pattern(pattern) })
-}
-
-fn of_variable(name: &str, value: &str) -> Vec<Trigger> {
-    let Some(secret) = environment::secret(name, value) else { return Vec::new() };
-    let trigger = |form: String| Trigger {
-        start: Cow::Owned(form.into_bytes()),
-        what: What::Value(environment::shown(name)),
-    };
-    spelling::all(secret).into_iter().map(trigger).collect()
 }
 
 fn first_bytes(start: &[u8]) -> [u8; KEY] {

@@ -1,10 +1,125 @@
-//! The parts of a pattern.
+//! The parts of a rule: lookahead, the range of a secret, and the pattern of a credential.
 
-use super::ahead::{Ahead, Class, More, REACH};
 use super::pem;
 
+/// The answer depends on bytes that have not arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct More;
+
+pub type ByteClass = fn(u8) -> bool;
+
+/// The secret at the start of the lookahead, if there is one.
+pub type Match = Result<Option<SecretRange>, More>;
+
+/// The longest lookahead, which limits what is held back.
+pub const REACH: usize = 512;
+
+/// The bytes that have arrived. Asking for a later one yields [`More`], and the rule decides later.
+/// So a rule decides the same however the stream is cut into chunks.
+#[derive(Clone, Copy)]
+pub struct Lookahead<'a> {
+    bytes: &'a [u8],
+    /// These are the last bytes.
+    is_all: bool,
+}
+
+impl<'a> Lookahead<'a> {
+    pub fn new(bytes: &'a [u8], is_all: bool) -> Self {
+        Self { bytes, is_all }
+    }
+
+    /// None after the end of the stream.
+    pub fn at(&self, place: usize) -> Result<Option<u8>, More> {
+        match self.bytes.get(place) {
+            Some(byte) => Ok(Some(*byte)),
+            None if self.is_all => Ok(None),
+            None => Err(More),
+        }
+    }
+
+    pub fn is(&self, place: usize, class: ByteClass) -> Result<bool, More> {
+        Ok(self.at(place)?.is_some_and(class))
+    }
+
+    pub fn has(&self, from: usize, literal: &[u8]) -> Result<bool, More> {
+        let there = self.bytes.get(from..).unwrap_or_default();
+        if there.len() >= literal.len() {
+            return Ok(there.starts_with(literal));
+        }
+        if self.is_all || !literal.starts_with(there) { Ok(false) } else { Err(More) }
+    }
+
+    /// The end of a run of a class, after at most `most` bytes.
+    pub fn run(&self, from: usize, class: ByteClass, most: usize) -> Result<usize, More> {
+        let mut end = from;
+        while end - from < most && self.is(end, class)? {
+            end += 1;
+        }
+        Ok(end)
+    }
+
+    pub fn part(&self, from: usize, to: usize) -> &'a [u8] {
+        self.bytes.get(from..to).unwrap_or_default()
+    }
+
+    /// The bytes of a class that have arrived; no decision depends on the end.
+    pub fn while_there(&self, class: ByteClass) -> usize {
+        self.bytes.iter().position(|byte| !class(*byte)).unwrap_or(self.bytes.len())
+    }
+
+    pub fn from(&self, place: usize) -> Self {
+        Self { bytes: self.bytes.get(place..).unwrap_or_default(), is_all: self.is_all }
+    }
+}
+
+/// The secret's bytes, counted from the start of the lookahead.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretRange {
+    pub from: usize,
+    pub to: usize,
+    /// How it continues after that.
+    pub rest: Option<SecretRest>,
+}
+
+/// The rest of a secret whose marker is already written.
+#[derive(Clone, Copy, Debug)]
+pub enum SecretRest {
+    Run(ByteClass),
+    KeyBlock,
+}
+
+/// Bytes that are part of the secret; then it ends, or may continue.
+pub struct Swallowed {
+    pub length: usize,
+    pub is_over: bool,
+}
+
+impl SecretRange {
+    pub fn new(from: usize, to: usize) -> Self {
+        Self { from, to, rest: None }
+    }
+
+    /// Ends with a run that was counted from `counted`; beyond the reach it continues uncounted.
+    pub fn with_run(from: usize, counted: usize, to: usize, class: ByteClass) -> Self {
+        let rest = (to - counted >= REACH).then_some(SecretRest::Run(class));
+        Self { from, to, rest }
+    }
+}
+
+impl SecretRest {
+    pub fn swallow(self, ahead: Lookahead<'_>) -> Result<Swallowed, More> {
+        match self {
+            Self::Run(class) => {
+                let length = ahead.while_there(class);
+                Ok(Swallowed { length, is_over: ahead.at(length).is_ok() })
+            }
+            Self::KeyBlock => pem::next(ahead),
+        }
+    }
+}
+
 /// A known kind of credential: how it begins, and what follows.
-pub struct Pattern {
+pub struct Credential {
     /// In the marker.
     pub kind: &'static str,
     /// Each of at least three bytes.
@@ -15,105 +130,15 @@ pub struct Pattern {
 }
 
 pub enum Follows {
-    /// Bytes of a class, so many at least, and no further ones after `most`.
-    Run { class: Class, least: usize, most: usize },
+    /// Bytes of a class, at least so many, and no further ones after `most`.
+    Run { class: ByteClass, least: usize, most: usize },
     /// Anything else, given the length of the start.
-    Shape(fn(Ahead<'_>, usize) -> Result<Option<Hit>, More>),
+    Shape(fn(Lookahead<'_>, usize) -> Match),
 }
 
-/// The secret range, counted from the start.
-#[derive(Clone, Copy, Debug)]
-pub struct Hit {
-    pub from: usize,
-    pub to: usize,
-    /// How it continues after that.
-    pub rest: Option<Rest>,
-}
-
-/// The rest of a secret that was already marked.
-#[derive(Clone, Copy, Debug)]
-pub enum Rest {
-    Run(Class),
-    KeyBlock,
-}
-
-/// Bytes that are part of it; then it ends, or may continue.
-pub struct Swallowed {
-    pub length: usize,
-    pub is_over: bool,
-}
-
-impl Hit {
-    pub fn all(length: usize) -> Self {
-        Self { from: 0, to: length, rest: None }
-    }
-
-    pub fn part(from: usize, to: usize) -> Self {
-        Self { from, to, rest: None }
-    }
-
-    /// Ends with a run that was counted from `counted`; beyond the reach it continues uncounted.
-    pub fn with_run(from: usize, counted: usize, to: usize, class: Class) -> Self {
-        let rest = (to - counted >= REACH).then_some(Rest::Run(class));
-        Self { from, to, rest }
-    }
-}
-
-impl Rest {
-    pub fn swallow(self, ahead: Ahead<'_>) -> Result<Swallowed, More> {
-        match self {
-            Self::Run(class) => {
-                let length = ahead.while_there(class);
-                Ok(Swallowed { length, is_over: ahead.at(length).is_ok() })
-            }
-            Self::KeyBlock => pem::swallow(ahead),
-        }
-    }
-}
-
-impl Pattern {
-    /// Whatever the start, at least `least` bytes of the class after it.
-    pub const fn open(
-        kind: &'static str,
-        starts: &'static [&'static str],
-        class: Class,
-        least: usize,
-    ) -> Self {
-        let follows = Follows::Run { class, least, most: usize::MAX };
-        Self { kind, starts, stands_alone: false, follows }
-    }
-
-    /// An exact number.
-    pub const fn exact(
-        kind: &'static str,
-        starts: &'static [&'static str],
-        class: Class,
-        length: usize,
-    ) -> Self {
-        let follows = Follows::Run { class, least: length, most: length };
-        Self { kind, starts, stands_alone: false, follows }
-    }
-
-    pub const fn shape(
-        kind: &'static str,
-        starts: &'static [&'static str],
-        find: fn(Ahead<'_>, usize) -> Result<Option<Hit>, More>,
-    ) -> Self {
-        Self { kind, starts, stands_alone: false, follows: Follows::Shape(find) }
-    }
-
-    pub const fn alone(mut self) -> Self {
-        self.stands_alone = true;
-        self
-    }
-
+impl Credential {
     /// `length`: of the start, which is there.
-    pub fn find(
-        &self,
-        ahead: Ahead<'_>,
-        length: usize,
-        after_word: bool,
-    ) -> Result<Option<Hit>, More> {
+    pub fn find(&self, ahead: Lookahead<'_>, length: usize, after_word: bool) -> Match {
         if self.stands_alone && after_word {
             return Ok(None);
         }
@@ -123,7 +148,7 @@ impl Pattern {
                 let end = ahead.run(length, class, REACH.min(most.saturating_add(1)))?;
                 let fits = (least..=most).contains(&(end - length));
                 let is_one = fits && is_varied(ahead.part(length, end));
-                Ok(is_one.then(|| Hit::with_run(0, length, end, class)))
+                Ok(is_one.then(|| SecretRange::with_run(0, length, end, class)))
             }
         }
     }

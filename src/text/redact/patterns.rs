@@ -3,41 +3,43 @@
 //! Only kinds with a prefix or context: plain hex or base64 cannot be told from a hash,
 //! an id or an image.
 
-use super::pattern::Pattern;
-use super::{pem, shapes};
+use super::pattern::{
+    ByteClass, Credential, Follows, Lookahead, Match, REACH, SecretRange, SecretRest, is_varied,
+};
+use super::pem;
 
 /// Longer starts are tried first.
-pub const ALL: &[Pattern] = &[
+pub const ALL: &[Credential] = &[
     // Models.
-    Pattern::open("anthropic-key", &["sk-ant-"], word_or_dash, 20),
-    Pattern::open("openai-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], word_or_dash, 32),
-    Pattern::open("openrouter-key", &["sk-or-v1-"], hex, 32),
+    open("anthropic-key", &["sk-ant-"], word_or_dash, 20),
+    open("openai-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], word_or_dash, 32),
+    open("openrouter-key", &["sk-or-v1-"], hex, 32),
     // The first form of OpenAI's, which others took over.
-    Pattern::open("api-key", &["sk-"], alphanumeric, 32).alone(),
-    Pattern::open("xai-key", &["xai-"], alphanumeric, 40),
-    Pattern::open("groq-key", &["gsk_"], alphanumeric, 40),
-    Pattern::open("perplexity-key", &["pplx-"], alphanumeric, 40),
-    Pattern::open("huggingface-token", &["hf_"], alphanumeric, 30).alone(),
-    Pattern::exact("replicate-token", &["r8_"], alphanumeric, 37).alone(),
+    alone(open("api-key", &["sk-"], alphanumeric, 32)),
+    open("xai-key", &["xai-"], alphanumeric, 40),
+    open("groq-key", &["gsk_"], alphanumeric, 40),
+    open("perplexity-key", &["pplx-"], alphanumeric, 40),
+    alone(open("huggingface-token", &["hf_"], alphanumeric, 30)),
+    alone(exact("replicate-token", &["r8_"], alphanumeric, 37)),
     // Clouds.
-    Pattern::exact("google-api-key", &["AIza"], word_or_dash, 35).alone(),
-    Pattern::open("google-oauth-token", &["ya29."], word_or_dash, 20),
-    Pattern::exact("google-client-secret", &["GOCSPX-"], word_or_dash, 28),
-    Pattern::exact("aws-access-key", &["AKIA", "ASIA", "ABIA", "ACCA"], upper_or_digit, 16).alone(),
-    Pattern::shape(
+    alone(exact("google-api-key", &["AIza"], word_or_dash, 35)),
+    open("google-oauth-token", &["ya29."], word_or_dash, 20),
+    exact("google-client-secret", &["GOCSPX-"], word_or_dash, 28),
+    alone(exact("aws-access-key", &["AKIA", "ASIA", "ABIA", "ACCA"], upper_or_digit, 16)),
+    shape(
         "aws-secret-key",
         &["aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "SecretAccessKey", "secretAccessKey"],
-        shapes::aws_secret,
+        aws_secret,
     ),
-    Pattern::shape("azure-storage-key", &["AccountKey="], shapes::azure_key),
-    Pattern::open("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], hex, 40),
-    Pattern::exact("databricks-token", &["dapi"], hex, 32).alone(),
-    Pattern::open("tailscale-key", &["tskey-"], alphanumeric_or_dash, 20),
-    Pattern::open("supabase-key", &["sbp_", "sb_secret_"], word_or_dash, 30),
+    shape("azure-storage-key", &["AccountKey="], azure_key),
+    open("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], hex, 40),
+    alone(exact("databricks-token", &["dapi"], hex, 32)),
+    open("tailscale-key", &["tskey-"], alphanumeric_or_dash, 20),
+    open("supabase-key", &["sbp_", "sb_secret_"], word_or_dash, 30),
     // Where code lives.
-    Pattern::open("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], alphanumeric, 36),
-    Pattern::open("github-token", &["github_pat_"], word, 22),
-    Pattern::open(
+    open("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], alphanumeric, 36),
+    open("github-token", &["github_pat_"], word, 22),
+    open(
         "gitlab-token",
         &[
             "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glsoat-", "glft-", "glimt-", "gloas-",
@@ -46,55 +48,77 @@ pub const ALL: &[Pattern] = &[
         word_or_dash,
         20,
     ),
-    Pattern::open("atlassian-token", &["ATATT3"], base64_any, 40),
-    Pattern::exact("npm-token", &["npm_"], alphanumeric, 36),
-    Pattern::open("pypi-token", &["pypi-AgE"], word_or_dash, 50),
-    Pattern::shape("crates-io-token", &["\"cio", " cio", "=cio"], shapes::crates_io),
-    Pattern::open("rubygems-key", &["rubygems_"], hex, 40),
-    Pattern::open("docker-token", &["dckr_pat_", "dckr_oat_"], word_or_dash, 20),
+    open("atlassian-token", &["ATATT3"], base64_any, 40),
+    exact("npm-token", &["npm_"], alphanumeric, 36),
+    open("pypi-token", &["pypi-AgE"], word_or_dash, 50),
+    shape("crates-io-token", &["\"cio", " cio", "=cio"], crates_io),
+    open("rubygems-key", &["rubygems_"], hex, 40),
+    open("docker-token", &["dckr_pat_", "dckr_oat_"], word_or_dash, 20),
     // Services.
-    Pattern::open(
+    open(
         "slack-token",
         &["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-"],
         alphanumeric_or_dash,
         20,
     ),
-    Pattern::open("slack-token", &["xoxe.xox", "xapp-1-"], alphanumeric_or_dash, 20),
-    Pattern::open("slack-webhook", &["hooks.slack.com/services/"], path, 30),
-    Pattern::open("discord-webhook", &["discord.com/api/webhooks/"], path, 40),
-    Pattern::open(
-        "stripe-key",
-        &["sk_live_", "sk_test_", "rk_live_", "rk_test_"],
-        alphanumeric,
-        16,
-    ),
-    Pattern::open("webhook-secret", &["whsec_"], base64_any, 24),
-    Pattern::shape("sendgrid-key", &["SG."], shapes::sendgrid),
-    Pattern::open("shopify-token", &["shpat_", "shpss_", "shpca_", "shppa_"], hex, 32),
-    Pattern::open("linear-key", &["lin_api_", "lin_oauth_"], alphanumeric, 32),
-    Pattern::open("notion-token", &["ntn_"], alphanumeric, 40),
-    Pattern::open("figma-token", &["figd_"], word_or_dash, 30),
-    Pattern::open("sentry-token", &["sntrys_", "sntryu_"], base64_any, 40),
-    Pattern::open("grafana-token", &["glsa_", "glc_"], base64_any, 32),
-    Pattern::open("postman-key", &["PMAK-"], alphanumeric_or_dash, 40),
-    Pattern::open("newrelic-key", &["NRAK-"], upper_or_digit, 20),
-    Pattern::open("doppler-token", &["dp.pt.", "dp.st.", "dp.sa."], word_or_dash, 30),
-    Pattern::open("vault-token", &["hvs.", "hvb."], word_or_dash, 24),
-    Pattern::open("age-key", &["AGE-SECRET-KEY-1"], upper_or_digit, 50),
+    open("slack-token", &["xoxe.xox", "xapp-1-"], alphanumeric_or_dash, 20),
+    open("slack-webhook", &["hooks.slack.com/services/"], path, 30),
+    open("discord-webhook", &["discord.com/api/webhooks/"], path, 40),
+    open("stripe-key", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], alphanumeric, 16),
+    open("webhook-secret", &["whsec_"], base64_any, 24),
+    shape("sendgrid-key", &["SG."], sendgrid),
+    open("shopify-token", &["shpat_", "shpss_", "shpca_", "shppa_"], hex, 32),
+    open("linear-key", &["lin_api_", "lin_oauth_"], alphanumeric, 32),
+    open("notion-token", &["ntn_"], alphanumeric, 40),
+    open("figma-token", &["figd_"], word_or_dash, 30),
+    open("sentry-token", &["sntrys_", "sntryu_"], base64_any, 40),
+    open("grafana-token", &["glsa_", "glc_"], base64_any, 32),
+    open("postman-key", &["PMAK-"], alphanumeric_or_dash, 40),
+    open("newrelic-key", &["NRAK-"], upper_or_digit, 20),
+    open("doppler-token", &["dp.pt.", "dp.st.", "dp.sa."], word_or_dash, 30),
+    open("vault-token", &["hvs.", "hvb."], word_or_dash, 24),
+    open("age-key", &["AGE-SECRET-KEY-1"], upper_or_digit, 50),
     // Shapes of all kinds of services.
-    Pattern::shape("jwt", &["eyJ"], shapes::jwt),
-    Pattern::shape("private-key", &["BEGIN "], pem::begin),
-    Pattern::shape("bearer-token", &["Bearer ", "bearer ", "BEARER "], shapes::bearer),
-    Pattern::shape("basic-auth", &["Basic ", "basic "], shapes::basic),
+    shape("jwt", &["eyJ"], jwt),
+    shape("private-key", &["BEGIN "], pem::begin),
+    shape("bearer-token", &["Bearer ", "bearer ", "BEARER "], bearer),
+    shape("basic-auth", &["Basic ", "basic "], basic),
     // Some write `/` as `\/` in JSON.
-    Pattern::shape("url-password", &["://", ":\\/\\/"], shapes::url_password),
+    shape("url-password", &["://", ":\\/\\/"], url_password),
 ];
 
-pub fn alphanumeric(byte: u8) -> bool {
+type Starts = &'static [&'static str];
+
+/// At least so many bytes of the class.
+const fn open(kind: &'static str, starts: Starts, class: ByteClass, least: usize) -> Credential {
+    let follows = Follows::Run { class, least, most: usize::MAX };
+    Credential { kind, starts, stands_alone: false, follows }
+}
+
+/// Exactly so many bytes of the class.
+const fn exact(kind: &'static str, starts: Starts, class: ByteClass, most: usize) -> Credential {
+    let follows = Follows::Run { class, least: most, most };
+    Credential { kind, starts, stands_alone: false, follows }
+}
+
+const fn shape(
+    kind: &'static str,
+    starts: Starts,
+    find: fn(Lookahead<'_>, usize) -> Match,
+) -> Credential {
+    Credential { kind, starts, stands_alone: false, follows: Follows::Shape(find) }
+}
+
+/// Its start is also the end of ordinary words.
+const fn alone(credential: Credential) -> Credential {
+    Credential { stands_alone: true, ..credential }
+}
+
+fn alphanumeric(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
 
-pub fn word_or_dash(byte: u8) -> bool {
+fn word_or_dash(byte: u8) -> bool {
     word(byte) || byte == b'-'
 }
 
@@ -125,4 +149,123 @@ fn base64_any(byte: u8) -> bool {
 
 fn path(byte: u8) -> bool {
     word_or_dash(byte) || byte == b'/'
+}
+
+/// Header and payload are JSON objects; the rest is part of it.
+fn jwt(ahead: Lookahead<'_>, start: usize) -> Match {
+    const PAYLOAD: usize = 12;
+    let header = ahead.run(start, word_or_dash, REACH)?;
+    if header - start < 7 || !ahead.has(header, b".eyJ")? {
+        return Ok(None);
+    }
+    let payload = ahead.run(header + 1, word_or_dash, PAYLOAD)?;
+    let is_one = payload - header > PAYLOAD;
+    let rest = Some(SecretRest::Run(|byte| word_or_dash(byte) || byte == b'.'));
+    Ok(is_one.then_some(SecretRange { from: 0, to: payload, rest }))
+}
+
+/// The word before it stays.
+fn bearer(ahead: Lookahead<'_>, start: usize) -> Match {
+    let token = |byte| base64(byte) || matches!(byte, b'-' | b'.' | b'_' | b'~');
+    let end = ahead.run(start, token, REACH)?;
+    let is_one = end - start >= 16 && is_no_word(ahead.part(start, end));
+    Ok(is_one.then(|| SecretRange::with_run(start, start, end, token)))
+}
+
+/// `Bearer authentication-scheme` and `Bearer TokenProvider` are words.
+fn is_no_word(bytes: &[u8]) -> bool {
+    let rises =
+        |pair: &&[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
+    bytes.iter().any(u8::is_ascii_digit) || bytes.windows(2).filter(rises).count() > 3
+}
+
+/// It must decode to `user:password`, so `Basic functionality` is not one.
+fn basic(ahead: Lookahead<'_>, start: usize) -> Match {
+    let end = ahead.run(start, base64, REACH)?;
+    let meant = decoded(ahead.part(start, end));
+    let is_one = end - start >= 8
+        && meant.contains(&b':')
+        && meant.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    Ok(is_one.then(|| SecretRange::with_run(start, start, end, base64)))
+}
+
+/// Lenient about leftover bits.
+fn decoded(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0u32, 0);
+    for sextet in text.iter().filter_map(|byte| sextet(*byte)) {
+        bits = bits << 6 | u32::from(sextet);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+            bits &= (1 << count) - 1;
+        }
+    }
+    bytes
+}
+
+fn sextet(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    }
+}
+
+/// `scheme://user:PASSWORD@host`; a variable or placeholder is not a password.
+fn url_password(ahead: Lookahead<'_>, start: usize) -> Match {
+    let user = |byte: u8| password_byte(byte) && byte != b':';
+    let colon = ahead.run(start, user, 128)?;
+    if ahead.at(colon)? != Some(b':') {
+        return Ok(None);
+    }
+    let from = colon + 1;
+    if ahead.is(from, |byte| b"$<{[*".contains(&byte))? {
+        return Ok(None);
+    }
+    let to = ahead.run(from, password_byte, 256)?;
+    let has_host = ahead.at(to)? == Some(b'@')
+        && ahead.is(to + 1, |byte| byte.is_ascii_alphanumeric() || b"[$".contains(&byte))?;
+    Ok((has_host && to - from >= 3).then(|| SecretRange::new(from, to)))
+}
+
+fn password_byte(byte: u8) -> bool {
+    byte > b' ' && byte != 127 && !b"/?#@\"'<>\\`".contains(&byte)
+}
+
+/// Forty arbitrary bytes, recognised by the name before them.
+fn aws_secret(ahead: Lookahead<'_>, start: usize) -> Match {
+    let between = |byte: u8| b" =:\"'\\\t".contains(&byte);
+    let from = ahead.run(start, between, 24)?;
+    let to = ahead.run(from, base64, 41)?;
+    let is_one = from > start && to - from == 40 && is_varied(ahead.part(from, to));
+    Ok(is_one.then(|| SecretRange::new(from, to)))
+}
+
+/// 64 bytes as base64; the name before them stays.
+fn azure_key(ahead: Lookahead<'_>, start: usize) -> Match {
+    let to = ahead.run(start, base64, 89)?;
+    let is_one = to - start == 88 && is_varied(ahead.part(start, to));
+    Ok(is_one.then(|| SecretRange::new(start, to)))
+}
+
+/// `cio` is in too many words to be a start; the text before it stays.
+fn crates_io(ahead: Lookahead<'_>, start: usize) -> Match {
+    let to = ahead.run(start, alphanumeric, 33)?;
+    let is_one = to - start == 32 && is_varied(ahead.part(start, to));
+    Ok(is_one.then(|| SecretRange::new(1, to)))
+}
+
+/// `SG.` and two parts of known length.
+fn sendgrid(ahead: Lookahead<'_>, start: usize) -> Match {
+    let first = ahead.run(start, word_or_dash, 23)?;
+    if first - start != 22 || ahead.at(first)? != Some(b'.') {
+        return Ok(None);
+    }
+    let end = ahead.run(first + 1, word_or_dash, 44)?;
+    Ok((end - first == 44).then(|| SecretRange::new(0, end)))
 }

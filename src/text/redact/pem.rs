@@ -4,8 +4,7 @@
 //! line numbers. The two lines around the block stay. A block without an end must not
 //! redact what follows, so every word has to look like key material.
 
-use super::ahead::{Ahead, More, REACH};
-use super::pattern::{Hit, Rest, Swallowed};
+use super::pattern::{Lookahead, Match, More, REACH, SecretRange, SecretRest, Swallowed};
 use super::patterns::base64;
 
 /// The longest gap between two words of a block.
@@ -17,26 +16,17 @@ const HEADER: usize = 160;
 const HEADERS: [&[u8]; 5] = [b"Proc-Type:", b"DEK-Info:", b"Version:", b"Comment:", b"Hash:"];
 const RULE: &[u8] = b"-----";
 
-/// What comes next in a block.
-enum Next {
-    /// Up to here it is key material.
-    Material(usize),
-    /// The closing line begins here.
-    End(usize),
-    Other,
-}
-
 /// After `BEGIN `: the rest of the line, and the key.
-pub fn begin(ahead: Ahead<'_>, start: usize) -> Result<Option<Hit>, More> {
+pub fn begin(ahead: Lookahead<'_>, start: usize) -> Match {
     const NAMES: [&[u8]; 2] = [b"PRIVATE KEY-----", b"PRIVATE KEY BLOCK-----"];
     let mut place = start;
     loop {
         for name in NAMES {
             if ahead.has(place, name)? {
                 let from = place + name.len();
-                let is_one = matches!(next(ahead.from(from))?, Next::Material(_));
-                let rest = Some(Rest::KeyBlock);
-                return Ok(is_one.then_some(Hit { from, to: from, rest }));
+                let is_one = !next(ahead.from(from))?.is_over;
+                let rest = Some(SecretRest::KeyBlock);
+                return Ok(is_one.then_some(SecretRange { from, to: from, rest }));
             }
         }
         // `RSA `, `EC `, `OPENSSH `, `ENCRYPTED `
@@ -48,36 +38,30 @@ pub fn begin(ahead: Ahead<'_>, start: usize) -> Result<Option<Hit>, More> {
     }
 }
 
-pub fn swallow(ahead: Ahead<'_>) -> Result<Swallowed, More> {
-    Ok(match next(ahead)? {
-        Next::Material(length) => Swallowed { length, is_over: false },
-        Next::End(length) => Swallowed { length, is_over: true },
-        Next::Other => Swallowed { length: 0, is_over: true },
-    })
-}
-
-fn next(ahead: Ahead<'_>) -> Result<Next, More> {
+/// Key material up to here, or the end of the block.
+pub fn next(ahead: Lookahead<'_>) -> Result<Swallowed, More> {
     let from = gap(ahead, 0)?;
     if ahead.has(from, RULE)? {
-        return Ok(Next::End(from));
+        return Ok(Swallowed { length: from, is_over: true });
     }
     for name in HEADERS {
         if ahead.has(from, name)? {
             let is_value = |byte: u8| byte >= b' ' && byte != b'\\' && byte != b'"';
-            return Ok(Next::Material(ahead.run(from, is_value, HEADER)?));
+            let length = ahead.run(from, is_value, HEADER)?;
+            return Ok(Swallowed { length, is_over: false });
         }
     }
     let to = ahead.run(from, base64, REACH)?;
     if to - from >= WORD {
-        return Ok(Next::Material(to));
+        return Ok(Swallowed { length: to, is_over: false });
     }
     let after = gap(ahead, to)?;
     let is_last = to > from && ahead.has(after, RULE)?;
-    Ok(if is_last { Next::End(after) } else { Next::Other })
+    Ok(Swallowed { length: if is_last { after } else { 0 }, is_over: true })
 }
 
 /// Skips everything between two words: blanks, line ends in any spelling, line numbers.
-fn gap(ahead: Ahead<'_>, start: usize) -> Result<usize, More> {
+fn gap(ahead: Lookahead<'_>, start: usize) -> Result<usize, More> {
     let mut place = start;
     while place - start < GAP {
         let length = separator(ahead, place)?;
@@ -90,7 +74,7 @@ fn gap(ahead: Ahead<'_>, start: usize) -> Result<usize, More> {
     Ok(place)
 }
 
-fn separator(ahead: Ahead<'_>, place: usize) -> Result<usize, More> {
+fn separator(ahead: Lookahead<'_>, place: usize) -> Result<usize, More> {
     const ARROW: &[u8] = "→".as_bytes();
     Ok(match ahead.at(place)? {
         Some(b' ' | b'\t' | b'\r' | b'\n' | b'|' | b'>' | b':' | b',' | b'\'') => 1,
@@ -105,7 +89,7 @@ fn separator(ahead: Ahead<'_>, place: usize) -> Result<usize, More> {
 }
 
 /// Digits before a separator.
-fn line_number(ahead: Ahead<'_>, place: usize) -> Result<usize, More> {
+fn line_number(ahead: Lookahead<'_>, place: usize) -> Result<usize, More> {
     let end = ahead.run(place, |byte| byte.is_ascii_digit(), 7)?;
     let is_one = (1..7).contains(&(end - place)) && separator(ahead, end)? > 0;
     Ok(if is_one { end - place } else { 0 })

@@ -2,38 +2,37 @@
 
 use std::sync::Arc;
 
-use super::ahead::{Ahead, More};
-use super::pattern::Rest;
-use super::{Found, Rules};
+use super::pattern::{Lookahead, More, SecretRest};
+use super::{FoundSecret, SecretRules};
 
 /// Yields the same bytes for every chunking, and holds back only what may become a secret: a few
 /// hundred bytes, or the length of the longest value.
 pub struct Redactor {
-    rules: Arc<Rules>,
+    rules: Arc<SecretRules>,
     /// Not decided yet.
     pub(super) held: Vec<u8>,
     /// Inside a secret whose marker is already written.
-    rest: Option<Rest>,
+    rest: Option<SecretRest>,
     /// The last original bytes before `held`.
     behind: [u8; 2],
 }
 
 impl Redactor {
-    pub fn new(rules: Arc<Rules>) -> Self {
+    pub fn new(rules: Arc<SecretRules>) -> Self {
         Self { rules, held: Vec::new(), rest: None, behind: *b"\n\n" }
     }
 
     /// Appends clean or redacted bytes to `out`.
     pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
-        if self.held.is_empty() {
-            let done = self.pass(chunk, false, out);
-            self.held.extend_from_slice(chunk.get(done..).unwrap_or_default());
+        let mut joined = std::mem::take(&mut self.held);
+        let bytes = if joined.is_empty() {
+            chunk
         } else {
-            let mut bytes = std::mem::take(&mut self.held);
-            bytes.extend_from_slice(chunk);
-            let done = self.pass(&bytes, false, out);
-            self.held.extend_from_slice(bytes.get(done..).unwrap_or_default());
-        }
+            joined.extend_from_slice(chunk);
+            &joined
+        };
+        let done = self.pass(bytes, false, out);
+        self.held.extend_from_slice(bytes.get(done..).unwrap_or_default());
     }
 
     /// The stream is over: decides what was held back.
@@ -42,30 +41,24 @@ impl Redactor {
         self.pass(&bytes, true, out);
     }
 
-    /// The kind of the first secret in a complete text.
-    pub(super) fn first(&self, bytes: &[u8]) -> Option<String> {
-        let found = self.find(&self.rules, bytes, 0, true).ok();
-        found.map(|(_, found)| found.kind.to_owned())
-    }
-
     /// How many bytes are decided.
     fn pass(&mut self, bytes: &[u8], is_all: bool, out: &mut Vec<u8>) -> usize {
         let rules = Arc::clone(&self.rules);
         let mut done = 0;
         loop {
-            done += self.swallow(Ahead::new(bytes, is_all).from(done));
+            done += self.swallow(Lookahead::new(bytes, is_all).from(done));
             if self.rest.is_some() {
                 break;
             }
             match self.find(&rules, bytes, done, is_all) {
                 Ok((place, found)) => {
-                    let (from, to) = (place + found.hit.from, place + found.hit.to);
+                    let (from, to) = (place + found.range.from, place + found.range.to);
                     out.extend_from_slice(bytes.get(done..from).unwrap_or_default());
                     for part in ["[redacted:", found.kind, "]"] {
                         out.extend_from_slice(part.as_bytes());
                     }
                     done = to;
-                    self.rest = found.hit.rest;
+                    self.rest = found.range.rest;
                 }
                 Err(clean) => {
                     out.extend_from_slice(bytes.get(done..clean).unwrap_or_default());
@@ -79,7 +72,7 @@ impl Redactor {
     }
 
     /// The rest of the previous secret, as far as it has arrived.
-    fn swallow(&mut self, ahead: Ahead<'_>) -> usize {
+    fn swallow(&mut self, ahead: Lookahead<'_>) -> usize {
         let mut length = 0;
         while let Some(rest) = self.rest {
             let Ok(swallowed) = rest.swallow(ahead.from(length)) else { break };
@@ -94,14 +87,14 @@ impl Redactor {
     }
 
     /// The next secret, or the end of the bytes that are certainly none.
-    fn find<'a>(
+    pub(super) fn find<'a>(
         &self,
-        rules: &'a Rules,
+        rules: &'a SecretRules,
         bytes: &[u8],
         from: usize,
         is_all: bool,
-    ) -> Result<(usize, Found<'a>), usize> {
-        let ahead = Ahead::new(bytes, is_all);
+    ) -> Result<(usize, FoundSecret<'a>), usize> {
+        let ahead = Lookahead::new(bytes, is_all);
         let mut at = from;
         while let Some(place) = rules.next_candidate(bytes, at, is_all) {
             match rules.look(ahead.from(place), self.is_after_word(bytes, place)) {

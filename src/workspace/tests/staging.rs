@@ -10,9 +10,9 @@ use crate::workspace::{Committed, GitError, LeftOut, Staging, WhyLeftOut, WorkTr
 use super::sandbox::{CommitRequest, Sandbox};
 
 /// The known kinds, and one value of the environment.
-fn secrets() -> Arc<redact::Rules> {
+fn secrets() -> Arc<redact::SecretRules> {
     let variable = ("TEST_API_KEY".to_owned(), "correct-horse-battery".to_owned());
-    Arc::new(redact::Rules::new([variable]))
+    Arc::new(redact::SecretRules::new([variable]))
 }
 
 fn commit(tree: &WorkTree, base: &Base, as_it_is: bool) -> Result<Committed, GitError> {

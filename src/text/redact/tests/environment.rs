@@ -1,10 +1,10 @@
-//! Values of the environment: which ones, and in which spelling.
+//! Values of environment variables: which ones are secrets, and in which spellings.
 
 use super::super::environment::secret;
 use super::{redacted, rules};
 
 #[test]
-fn names_that_look_secret_and_names_that_do_not() {
+fn secret_names_are_recognised_by_whole_words() {
     let value = "hunter2hunter2";
     for name in [
         "ANTHROPIC_API_KEY",
@@ -53,7 +53,7 @@ fn names_that_look_secret_and_names_that_do_not() {
 }
 
 #[test]
-fn values_that_are_secrets_and_values_that_are_not() {
+fn paths_and_common_words_are_not_secrets() {
     for value in ["hunter22", "correct horse", "12345678", "/q7Rt2WxKp9ZsLd4/f6NbHj3Mg", "päßwört1"]
     {
         assert_eq!(secret("TOKEN", value), Some(value));
@@ -76,7 +76,7 @@ fn values_that_are_secrets_and_values_that_are_not() {
 }
 
 #[test]
-fn a_value_is_found_by_its_variables_name_in_the_middle_of_a_word() {
+fn a_value_inside_a_word_is_replaced_by_its_variables_name() {
     let rules = rules(&[("MY_TOKEN", "hunter2hunter2"), ("EDITOR", "an-editor-of-mine")]);
     assert_eq!(
         rules.redact("xhunter2hunter2y an-editor-of-mine"),
@@ -86,7 +86,7 @@ fn a_value_is_found_by_its_variables_name_in_the_middle_of_a_word() {
 }
 
 #[test]
-fn of_two_values_the_longer_one_goes() {
+fn the_longer_of_two_values_is_redacted() {
     let rules = rules(&[("A_TOKEN", "hunter2hunter2"), ("B_TOKEN", "hunter2hunter2-and-more")]);
     assert_eq!(
         rules.redact("hunter2hunter2-and-more hunter2hunter2-and"),

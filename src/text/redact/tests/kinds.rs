@@ -1,11 +1,11 @@
-//! Each kind: what is one, and what only begins like it.
+//! Each kind of credential, and a text that only begins like it.
 
 use std::collections::BTreeSet;
 
 use super::super::patterns;
 use super::{hex, mixed, redacted, row, upper};
 
-/// The kind, one of it, and something that must stay.
+/// The kind, an example, and a similar text that must be kept.
 fn table() -> Vec<(&'static str, String, String)> {
     let many = "x".repeat(60);
     vec![
@@ -128,7 +128,7 @@ fn table() -> Vec<(&'static str, String, String)> {
 }
 
 #[test]
-fn every_kind_is_found_and_its_neighbour_stays() {
+fn every_kind_is_redacted_and_its_neighbour_is_kept() {
     for (kind, one, other) in table() {
         let found = redacted(&one);
         assert!(found.contains(&format!("[redacted:{kind}]")), "{kind}: {one} → {found}");
@@ -137,7 +137,7 @@ fn every_kind_is_found_and_its_neighbour_stays() {
 }
 
 #[test]
-fn it_is_found_in_whatever_stands_around_it() {
+fn every_kind_is_redacted_inside_json_colours_and_quotes() {
     for (kind, one, _) in table() {
         let marker = format!("[redacted:{kind}]");
         let json = serde_json::Value::from(format!("first\n{one}\nlast")).to_string();
@@ -157,7 +157,7 @@ fn it_is_found_in_whatever_stands_around_it() {
 }
 
 #[test]
-fn what_is_json_stays_json_and_what_was_redacted_stays_so() {
+fn json_stays_json_and_redacted_text_does_not_change() {
     for (kind, one, _) in table() {
         let event = serde_json::json!({"type": "assistant", "text": format!("a\n{one}\nb")});
         let found = redacted(&event.to_string());
@@ -168,17 +168,17 @@ fn what_is_json_stays_json_and_what_was_redacted_stays_so() {
 }
 
 #[test]
-fn the_table_has_every_kind_and_there_are_enough() {
+fn the_table_has_every_kind() {
     let tested: BTreeSet<&str> = table().iter().map(|(kind, ..)| *kind).collect();
-    let known: BTreeSet<&str> = patterns::ALL.iter().map(|pattern| pattern.kind).collect();
+    let known: BTreeSet<&str> = patterns::ALL.iter().map(|known| known.kind).collect();
     assert_eq!(tested, known);
     assert!(known.len() >= 25);
-    let starts = patterns::ALL.iter().flat_map(|pattern| pattern.starts);
+    let starts = patterns::ALL.iter().flat_map(|known| known.starts);
     assert!(starts.clone().all(|start| start.len() >= super::super::KEY));
 }
 
 #[test]
-fn only_the_secret_goes() {
+fn only_the_secret_is_redacted() {
     let secret = mixed(40);
     for (text, left) in [
         (format!("Bearer {secret}, then"), "Bearer [redacted:bearer-token], then"),
@@ -195,7 +195,7 @@ fn only_the_secret_goes() {
 }
 
 #[test]
-fn a_token_goes_as_a_whole_however_long_it_is() {
+fn a_long_token_is_redacted_as_a_whole() {
     for length in [500, 512, 513, 5_000] {
         let text = format!("a sk-ant-{} b", mixed(length));
         assert_eq!(redacted(&text), "a [redacted:anthropic-key] b");

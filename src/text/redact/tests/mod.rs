@@ -1,5 +1,4 @@
-//! Nothing here looks like a secret to those who search repositories for them: each is put
-//! together when it is needed.
+//! Secrets are put together at run time, so that scanners of repositories find none here.
 
 mod environment;
 mod kinds;
@@ -9,11 +8,11 @@ mod streams;
 
 use std::sync::Arc;
 
-use super::{Redactor, Rules};
+use super::{Redactor, SecretRules};
 
-fn rules(environment: &[(&str, &str)]) -> Arc<Rules> {
+fn rules(environment: &[(&str, &str)]) -> Arc<SecretRules> {
     let owned = environment.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-    Arc::new(Rules::new(owned))
+    Arc::new(SecretRules::new(owned))
 }
 
 fn redacted(text: &str) -> String {
@@ -37,8 +36,8 @@ fn upper(length: usize) -> String {
     row("Q7RTWXKP4ZSLD2VFNBHJ3MGYC", length)
 }
 
-/// What comes out when these chunks come in one after the other.
-fn in_chunks<'a>(rules: &Arc<Rules>, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+/// The output for these chunks.
+fn in_chunks<'a>(rules: &Arc<SecretRules>, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut redactor = Redactor::new(Arc::clone(rules));
     let mut out = Vec::new();
     for chunk in chunks {

@@ -1,11 +1,11 @@
-//! What agents print all day and what must never be touched.
+//! Ordinary output of agents, which must be kept.
 
 use std::path::Path;
 
 use super::{hex, in_chunks, mixed, redacted, row, rules};
 
 #[test]
-fn what_is_no_secret_stays() {
+fn ordinary_output_is_kept() {
     let picture = format!("data:image/png;base64,iVBORw0KGgo{}", row(&mixed(64), 4000));
     for text in [
         "Task US-001 complete",
@@ -32,7 +32,7 @@ fn what_is_no_secret_stays() {
 }
 
 #[test]
-fn no_recording_of_a_real_agent_is_changed() {
+fn recordings_of_real_agents_are_kept() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings");
     let rules = rules(&[]);
     let mut seen = 0;

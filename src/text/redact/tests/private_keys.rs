@@ -1,4 +1,4 @@
-//! Key blocks, in every spelling of a line end.
+//! Private key blocks.
 
 use super::{mixed, redacted, row};
 
@@ -13,7 +13,7 @@ fn lines() -> Vec<String> {
 }
 
 #[test]
-fn line_ends_of_all_kinds() {
+fn a_key_block_is_redacted_with_any_line_end() {
     for end in ["\n", "\r\n", r"\n", r"\r\n", r"\\n", r"\\\\n", "\n> ", "\n    ", r"\n    \t"] {
         let text = format!("before {} after", lines().join(end));
         assert_eq!(redacted(&text), format!("before {LEFT} after"), "{end:?}");
@@ -21,7 +21,7 @@ fn line_ends_of_all_kinds() {
 }
 
 #[test]
-fn line_numbers_do_not_help() {
+fn a_key_block_with_line_numbers_is_redacted() {
     for gutter in ["→", "\t", ": ", " | ", r"\t"] {
         let numbered = |(n, line): (usize, &String)| format!("{:>6}{gutter}{line}", n + 1);
         let text: Vec<String> = lines().iter().enumerate().map(numbered).collect();
@@ -33,7 +33,7 @@ fn line_numbers_do_not_help() {
 }
 
 #[test]
-fn other_kinds_and_headers() {
+fn key_blocks_of_other_kinds_and_with_headers_are_redacted() {
     let body = mixed(64);
     for (kind, header) in [
         ("EC ", ""),
@@ -54,7 +54,7 @@ fn other_kinds_and_headers() {
 }
 
 #[test]
-fn a_block_without_an_end_takes_nothing_else_along() {
+fn a_key_block_without_an_end_keeps_the_text_after_it() {
     let body = mixed(64);
     for (text, left) in [
         (

@@ -1,16 +1,16 @@
-//! The same bytes come out however they came in.
+//! The result is the same for every chunking.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::ahead::REACH;
-use super::super::{Redactor, Rules};
+use super::super::pattern::REACH;
+use super::super::{Redactor, SecretRules};
 use super::{hex, in_chunks, mixed, rules};
 
 const VALUE: &str = "hunter2\"hunter2\nhunter2";
 
-fn the_rules() -> Arc<Rules> {
+fn the_rules() -> Arc<SecretRules> {
     rules(&[("MY_TOKEN", VALUE), ("MY_KEY", "hunter2\"hun")])
 }
 
@@ -63,7 +63,7 @@ fn piece() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn chunks_do_not_matter(
+    fn chunking_makes_no_difference(
         pieces in prop::collection::vec(piece(), 1..14),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
@@ -77,18 +77,18 @@ proptest! {
         let chunks = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]);
         prop_assert_eq!(in_chunks(&rules, chunks), whole.clone());
         prop_assert_eq!(in_chunks(&rules, bytes.chunks(1)), whole.clone());
-        // What was text is text.
+        // UTF-8 stays UTF-8.
         prop_assert!(String::from_utf8(whole).is_ok());
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_accepted(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let rules = the_rules();
         prop_assert_eq!(in_chunks(&rules, [&bytes[..]]), in_chunks(&rules, bytes.chunks(1)));
     }
 
     #[test]
-    fn what_is_held_back_is_bounded(pieces in prop::collection::vec(piece(), 1..30)) {
+    fn held_back_bytes_are_bounded(pieces in prop::collection::vec(piece(), 1..30)) {
         let mut redactor = Redactor::new(the_rules());
         let mut out = Vec::new();
         for byte in pieces.concat().bytes() {
@@ -99,7 +99,7 @@ proptest! {
 }
 
 #[test]
-fn a_secret_split_at_every_place_appears_nowhere() {
+fn a_secret_split_into_two_chunks_is_redacted() {
     let rules = the_rules();
     for secret in [format!("ghp_{}", mixed(36)), VALUE.to_owned()] {
         let text = format!("before {secret} after");
@@ -115,7 +115,7 @@ fn a_secret_split_at_every_place_appears_nowhere() {
 }
 
 #[test]
-fn a_line_that_is_complete_is_not_held_back() {
+fn a_complete_line_is_not_held_back() {
     for line in [
         "Task US-001 complete\n",
         "{\"type\":\"result\"}\n",
