@@ -1,183 +1,206 @@
-//! Reads the fields of one object, and reports wrong types, missing and misspelt fields.
+//! Reads the fields of one object, and reports duplicate, missing, misspelt and mistyped ones.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
-use super::diagnostic::{Diagnostic, Severity};
+use super::diagnostic::{Diagnostic, Diagnostics, Severity, quoted};
 use super::raw::{self, Member, RawValue};
-use super::report::{Report, quoted};
-use super::schema::{Field, Owner, Vocabulary};
+use super::schema::{FieldSpec, KnownFields, Owner};
 
 /// A string of the file, with its place.
 #[derive(Clone, Debug)]
-pub struct Text<'a> {
+pub struct JsonString<'a> {
     pub text: Cow<'a, str>,
     pub raw: &'a RawValue,
 }
 
-pub struct Fields<'r, 'a> {
-    pub report: &'r mut Report<'a>,
-    pub owner: Owner<'a>,
-    members: &'r [Member<'a>],
-    vocabulary: &'r mut Vocabulary,
-    /// What to point at if something is missing.
-    anchor: Range<usize>,
-    /// Unknown names already reported as a misspelling of a required field.
-    explained: Vec<&'r str>,
+/// Reports duplicate keys of one object. JSON parsers disagree about which one counts, so they are
+/// an error at any depth, even in unknown fields.
+pub fn check_keys<'a>(found: &mut Diagnostics<'a>, members: &[Member<'a>]) {
+    let mut first_of: HashMap<&str, &RawValue> = HashMap::with_capacity(members.len());
+    for member in members {
+        match first_of.entry(member.name.as_ref()) {
+            Entry::Vacant(free) => {
+                free.insert(member.key);
+            }
+            Entry::Occupied(_) if found.is_full_of(Severity::Error) => break,
+            Entry::Occupied(first) => {
+                let name = quoted(&member.name);
+                let line = found.line(first.get());
+                let message = format!("the field {name} is in the same object twice");
+                let help = format!("keep one of them; the first is on line {line}");
+                found.error(member.key, message, help);
+            }
+        }
+    }
 }
 
-impl<'r, 'a> Fields<'r, 'a> {
-    pub fn new(
-        report: &'r mut Report<'a>,
-        owner: Owner<'a>,
-        members: &'r [Member<'a>],
-        vocabulary: &'r mut Vocabulary,
-        anchor: Range<usize>,
-    ) -> Self {
-        Self { report, owner, members, vocabulary, anchor, explained: Vec::new() }
+/// Reports duplicate keys inside a value. The recursion depth was checked before.
+pub fn check_inside<'a>(found: &mut Diagnostics<'a>, value: &'a RawValue) {
+    let text = value.get().as_bytes();
+    if memchr::memchr(b'{', text).is_none() {
+        return;
     }
+    if text.first() == Some(&b'{') {
+        let members = raw::members(value).unwrap_or_default();
+        check_keys(found, &members);
+        members.iter().for_each(|member| check_inside(found, member.value));
+    } else if text.first() == Some(&b'[') {
+        let elements = raw::elements(value).unwrap_or_default();
+        elements.into_iter().for_each(|element| check_inside(found, element));
+    }
+}
 
-    /// The raw value; reports if it is missing, duplicated or `null`.
-    pub fn value(&mut self, field: &Field) -> Option<&'a RawValue> {
+/// Reads one object. None: the field is not there, or it is invalid and reported.
+pub struct ObjectReader<'r, 'a> {
+    pub found: &'r mut Diagnostics<'a>,
+    pub owner: Owner<'a>,
+    pub members: &'r [Member<'a>],
+    pub known: &'r mut KnownFields,
+    /// Where a missing field is reported.
+    pub anchor: Range<usize>,
+    /// Unknown names already reported as a misspelling of a required field.
+    pub explained: Vec<&'r str>,
+}
+
+impl<'a> ObjectReader<'_, 'a> {
+    /// The raw value; reports if it is required and missing, or there under two names. An optional
+    /// field may be `null`.
+    pub fn value(&mut self, field: &FieldSpec) -> Option<&'a RawValue> {
         let by_name = |name| self.members.iter().find(|member| member.name == name);
-        let found = by_name(field.name);
+        let named = by_name(field.name);
         let aliased = field.alias.and_then(by_name);
-        if let (Some(_), Some(aliased)) = (found, aliased) {
-            self.report_both_spellings(field, aliased);
+        if let (Some(_), Some(aliased)) = (named, aliased) {
+            let (owner, alias) = (&self.owner, &aliased.name);
+            let message = format!("{owner} has both `{}` and `{alias}`", field.name);
+            self.found.error(aliased.key, message, "they mean the same: keep one of them");
         }
-        match found.or(aliased) {
-            Some(member) if !field.required && member.value.get() == "null" => None,
-            Some(member) => Some(member.value),
-            None if field.required => self.report_missing(field),
-            None => None,
+        let value = named.or(aliased).map(|member| member.value);
+        if value.is_none() && field.required {
+            self.report_missing(field);
+        }
+        value.filter(|value| field.required || value.get() != "null")
+    }
+
+    /// The default without the field; None if `read` refuses it.
+    pub fn optional<T: Default>(
+        &mut self,
+        field: &FieldSpec,
+        read: impl FnOnce(&mut Self, &'a RawValue) -> Option<T>,
+    ) -> Option<T> {
+        match self.value(field) {
+            None => Some(T::default()),
+            Some(raw) => read(self, raw),
         }
     }
 
-    pub fn string(&mut self, field: &Field) -> Option<Text<'a>> {
+    pub fn string(&mut self, field: &FieldSpec) -> Option<JsonString<'a>> {
         let raw = self.value(field)?;
+        self.string_in(field, raw)
+    }
+
+    pub fn string_in(&mut self, field: &FieldSpec, raw: &'a RawValue) -> Option<JsonString<'a>> {
         if !raw.get().starts_with('"') {
             let help = format!("write it in double quotes: `\"{}\": \"…\"`", field.name);
-            return self.report_type(field, raw, "a string", &help);
+            return self.refuse_type(field, raw, "a string", &help);
         }
         self.text(field, raw)
     }
 
-    pub fn flag(&mut self, field: &Field) -> Option<bool> {
+    pub fn flag(&mut self, field: &FieldSpec) -> Option<bool> {
         let raw = self.value(field)?;
-        match raw.get() {
-            "true" => Some(true),
-            "false" => Some(false),
-            _ => self.report_type(
-                field,
-                raw,
-                "`true` or `false`",
-                "write `true` or `false`, without quotes",
-            ),
-        }
+        let help = "write `true` or `false`, without quotes";
+        let flag = raw.get().parse().ok();
+        flag.or_else(|| self.refuse_type(field, raw, "`true` or `false`", help))
     }
 
-    pub fn number(&mut self, field: &Field) -> Option<f64> {
+    pub fn number(&mut self, field: &FieldSpec) -> Option<f64> {
         let raw = self.value(field)?;
         let Ok(number) = raw.get().parse::<f64>() else {
             let help = "write a number without quotes, or remove the field";
-            return self.report_type(field, raw, "a number", help);
+            return self.refuse_type(field, raw, "a number", help);
         };
         if !number.is_finite() {
             let message = format!("{} is too large", self.owner.field(field.name));
-            return self.report_at(raw, message, "write a smaller number");
+            return self.refuse(raw, message, "write a smaller number");
         }
         Some(number)
     }
 
     /// The strings of a list; reports the first element that is not a string.
-    pub fn strings(&mut self, field: &Field) -> Option<Vec<Text<'a>>> {
-        let raw = self.value(field)?;
+    pub fn strings(&mut self, field: &FieldSpec, raw: &'a RawValue) -> Option<Vec<JsonString<'a>>> {
         let Some(elements) = raw::elements(raw) else {
             let help = format!("write it as a list: `\"{}\": [\"…\"]`", field.name);
-            return self.report_type(field, raw, "an array of strings", &help);
+            return self.refuse_type(field, raw, "an array of strings", &help);
         };
-        let not_text = elements.iter().copied().find(|one| !one.get().starts_with('"'));
-        if let Some(odd) = not_text {
+        if let Some(odd) = elements.iter().find(|one| !one.get().starts_with('"')) {
             let help = "write every entry in double quotes";
-            return self.report_type(field, odd, "an array of strings", help);
+            return self.refuse_type(field, odd, "an array of strings", help);
         }
         elements.into_iter().map(|one| self.text(field, one)).collect()
+    }
+
+    /// Reports an error there.
+    pub fn refuse<T>(&mut self, raw: &RawValue, message: String, help: &str) -> Option<T> {
+        self.found.error(raw, message, help);
+        None
     }
 
     /// Warns of unknown fields that look like known ones.
     pub fn warn_of_misspelt(&mut self) {
         for member in self.members {
-            if self.report.is_full_of(Severity::Warning) {
+            if self.found.is_full_of(Severity::Warning) {
                 break;
             }
             let name = member.name.as_ref();
-            if self.vocabulary.knows(name) || self.explained.contains(&name) {
+            if self.known.has(name) || self.explained.contains(&name) {
                 continue;
             }
-            if let Some(meant) = self.vocabulary.meant_by(name) {
-                self.warn_of_unknown(member, meant);
+            if let Some(meant) = self.known.meant_by(name) {
+                let message = format!("{} has an unknown field {}", self.owner, quoted(name));
+                let help = format!("did you mean `{}`? As it is, it is ignored", meant.name);
+                self.found.warn(member.key, message, help);
             }
         }
     }
 
-    fn warn_of_unknown(&mut self, member: &Member<'a>, meant: &Field) {
-        let message = format!("{} has an unknown field {}", self.owner, quoted(&member.name));
-        let help = format!("did you mean `{}`? As it is, it is ignored", meant.name);
-        let span = self.report.span(member.key);
-        self.report.push(Diagnostic::warning(message).at(span).help(help));
-    }
-
-    pub fn report_at<T>(&mut self, raw: &RawValue, message: String, help: &str) -> Option<T> {
-        let span = self.report.span(raw);
-        self.report.push(Diagnostic::error(message).at(span).help(help));
-        None
-    }
-
-    fn text(&mut self, field: &Field, raw: &'a RawValue) -> Option<Text<'a>> {
+    fn text(&mut self, field: &FieldSpec, raw: &'a RawValue) -> Option<JsonString<'a>> {
         let Some(text) = raw::string(raw) else {
             let owned = self.owner.field(field.name);
             let message = format!("{owned} has a `\\u` escape that is half a character");
-            return self.report_at(raw, message, "write the character itself");
+            return self.refuse(raw, message, "write the character itself");
         };
-        Some(Text { text, raw })
+        Some(JsonString { text, raw })
     }
 
-    fn report_type<T>(
+    fn refuse_type<T>(
         &mut self,
-        field: &Field,
+        field: &FieldSpec,
         raw: &RawValue,
         expected: &str,
         help: &str,
     ) -> Option<T> {
-        let found = raw::kind(raw);
-        let message = format!("{} must be {expected}, found {found}", self.owner.field(field.name));
-        self.report_at(raw, message, help)
+        let (owned, found) = (self.owner.field(field.name), raw::kind(raw));
+        self.refuse(raw, format!("{owned} must be {expected}, found {found}"), help)
     }
 
-    fn report_both_spellings(&mut self, field: &Field, aliased: &Member<'a>) {
-        let message = format!("{} has both `{}` and `{}`", self.owner, field.name, aliased.name);
-        let help = "they mean the same: keep one of them";
-        let _: Option<()> = self.report_at(aliased.key, message, help);
-    }
-
-    fn report_missing<T>(&mut self, field: &Field) -> Option<T> {
-        let members = self.members;
-        let misspelt = members.iter().find(|member| {
-            !self.vocabulary.knows(&member.name)
+    fn report_missing(&mut self, field: &FieldSpec) {
+        let misspelt = self.members.iter().find(|member| {
+            !self.known.has(&member.name)
                 && !self.explained.contains(&member.name.as_ref())
                 && field.looks_like(&member.name)
         });
-        let error = Diagnostic::error(format!("{} has no `{}`", self.owner, field.name));
-        self.report.push(match misspelt {
-            None => error.at(self.anchor.clone()).help(format!("add `{}`", field.example)),
-            Some(member) => {
-                self.explained.push(&member.name);
-                let written = quoted(&member.name);
-                error
-                    .at(self.report.span(member.key))
-                    .help(format!("did you mean this {written}? Rename it to `{}`", field.name))
-            }
-        });
-        None
+        let message = format!("{} has no `{}`", self.owner, field.name);
+        let Some(member) = misspelt else {
+            let help = format!("add `{}`", field.example);
+            self.found.push(Diagnostic::error(message).at(self.anchor.clone()).help(help));
+            return;
+        };
+        self.explained.push(&member.name);
+        let written = quoted(&member.name);
+        let help = format!("did you mean this {written}? Rename it to `{}`", field.name);
+        self.found.error(member.key, message, help);
     }
 }

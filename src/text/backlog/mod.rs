@@ -1,27 +1,101 @@
 //! The grammar of PRD.json, with diagnostics.
+//!
+//! Any text must lead to a backlog or an error, without a panic or deep recursion.
 
-mod dependencies;
-mod depth;
-pub mod diagnostic;
-mod duplicates;
+mod cycles;
+mod diagnostic;
 mod fields;
-mod graph;
-mod ids;
-mod knots;
-mod parse;
 pub mod position;
 pub(crate) mod raw;
+mod relations;
 mod render;
-mod report;
 mod schema;
-mod signs;
 mod spelling;
 mod story;
 mod syntax;
 #[cfg(test)]
 mod tests;
 
+use crate::model::Backlog;
+
 pub use diagnostic::{Diagnostic, Severity};
-pub use parse::{MAX_BYTES, MAX_DEPTH, MAX_STORIES, Parsed, parse};
 pub use position::{LineIndex, Position, position};
 pub use render::{render, summary};
+pub use syntax::{MAX_BYTES, MAX_DEPTH};
+
+use diagnostic::Diagnostics;
+use fields::{ObjectReader, check_inside, check_keys};
+use raw::RawValue;
+use schema::{KnownFields, Owner};
+
+pub const MAX_STORIES: usize = 10_000;
+
+/// The result of parsing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed {
+    /// Some if there is no error among the diagnostics.
+    pub backlog: Option<Backlog>,
+    /// Errors first, each severity in the order of the file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Parses a backlog file into a backlog, or into all of its errors.
+pub fn parse(text: &str) -> Parsed {
+    let mut found = Diagnostics::new(text);
+    let backlog = match syntax::root(text) {
+        Ok(root) => read_file(&mut found, root),
+        Err(error) => {
+            found.push(error);
+            None
+        }
+    };
+    let backlog = backlog.filter(|_| !found.has_errors());
+    Parsed { backlog, diagnostics: found.into_sorted() }
+}
+
+fn read_file<'a>(found: &mut Diagnostics<'a>, root: &'a RawValue) -> Option<Backlog> {
+    let start = found.span(root).start;
+    let anchor = start..start + 1;
+    let Some(members) = raw::members(root) else {
+        let message = format!("the file must hold one object, found {}", raw::kind(root));
+        let help = "write `{ \"project\": …, \"description\": …, \"userStories\": [ … ] }`";
+        found.push(Diagnostic::error(message).at(anchor).help(help));
+        return None;
+    };
+    check_keys(found, &members);
+    // The stories are checked when each is read.
+    for member in members.iter().filter(|member| member.name != schema::STORIES.name) {
+        check_inside(found, member.value);
+    }
+    let known = &mut KnownFields::new(schema::OF_FILE);
+    let (owner, members, explained) = (Owner::File, members.as_slice(), Vec::new());
+    let mut fields = ObjectReader { found, owner, members, known, anchor, explained };
+    let project = fields.string(&schema::PROJECT);
+    let description = fields.string(&schema::SUMMARY);
+    let stories = stories(&mut fields);
+    fields.warn_of_misspelt();
+    let mut known = KnownFields::new(schema::OF_STORY);
+    let numbered = stories?.into_iter().zip(1..);
+    let drafts = numbered.filter_map(|(raw, number)| story::read(found, &mut known, number, raw));
+    let drafts: Vec<_> = drafts.collect();
+    relations::check(found, &drafts);
+    let stories = drafts.into_iter().map(|draft| draft.story).collect::<Option<_>>()?;
+    Some(Backlog::new(project?.text.into_owned(), description?.text.into_owned(), stories))
+}
+
+fn stories<'a>(fields: &mut ObjectReader<'_, 'a>) -> Option<Vec<&'a RawValue>> {
+    let raw = fields.value(&schema::STORIES)?;
+    let Some(stories) = raw::elements(raw) else {
+        let message = format!("`userStories` must be an array, found {}", raw::kind(raw));
+        return fields.refuse(raw, message, "write the stories as a list: `[ { … }, { … } ]`");
+    };
+    if stories.is_empty() {
+        let message = "`userStories` is empty: there is nothing to do".to_owned();
+        return fields.refuse(raw, message, "add at least one story");
+    }
+    if let Some(over) = stories.get(MAX_STORIES) {
+        let message = format!("there are {} stories; the maximum is {MAX_STORIES}", stories.len());
+        return fields.refuse(over, message, "split the file into several backlogs");
+    }
+    Some(stories)
+}

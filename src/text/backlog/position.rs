@@ -75,13 +75,11 @@ impl<'t> LineIndex<'t> {
 }
 
 fn chars_before_blocks(text: &str) -> Vec<usize> {
-    let mut seen = 0;
-    let mut before = vec![0];
-    for block in text.as_bytes().chunks(BLOCK) {
-        seen += count_chars(block);
-        before.push(seen);
-    }
-    before
+    let counts = text.as_bytes().chunks(BLOCK).scan(0, |seen, block| {
+        *seen += count_chars(block);
+        Some(*seen)
+    });
+    std::iter::once(0).chain(counts).collect()
 }
 
 /// Every byte except UTF-8 continuation bytes begins a character.
@@ -95,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn counts_characters_from_the_line_feed_and_without_the_bom() {
+    fn columns_count_characters_without_the_bom() {
         for (text, offset, line, column) in [
             ("", 0, 1, 1),
             ("abc", 2, 1, 3),
@@ -115,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_told_without_its_ending() {
+    fn a_line_range_excludes_its_ending() {
         let index = LineIndex::new("\u{feff}a\r\nbc\n");
         assert_eq!(index.line_range(1), 3..4);
         assert_eq!(index.line_range(2), 6..8);
@@ -123,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn many_questions_about_one_long_line_are_cheap() {
+    fn positions_in_a_long_line_are_cheap() {
         let text = "é".repeat(4 * 1024 * 1024);
         let index = LineIndex::new(&text);
         let start = std::time::Instant::now();
@@ -135,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_counting_from_the_start(text in "[a\u{e9}\u{6f22}\n]{0,40}", pad in 0..9000_usize) {
+        fn positions_equal_a_count_from_the_start(text in "[a\u{e9}\u{6f22}\n]{0,40}", pad in 0..9000_usize) {
             let text = format!("{}{text}", "ü".repeat(pad));
             let index = LineIndex::new(&text);
             for (offset, _) in text.char_indices().rev().take(50) {

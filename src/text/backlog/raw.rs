@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_surrogate_is_no_text_but_does_not_stop_the_file() {
+    fn a_lone_surrogate_is_not_a_string() {
         let root: &RawValue = serde_json::from_str(r#"{"\ud800": "\ud800"}"#).unwrap();
         let all = members(root).unwrap();
         assert_eq!(all[0].name, r#""\ud800""#);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_apart() {
+    fn kinds_of_values_have_names() {
         for (text, told) in [
             ("{}", "an object"),
             ("[]", "an array"),

@@ -60,9 +60,8 @@ fn render_one(path: &str, text: &str, lines: &LineIndex<'_>, diagnostic: &Diagno
         Some(span) => {
             let at = lines.position(span.start);
             gutter = at.line.to_string().len();
-            let place = format!("{path}:{}:{}", at.line, at.column);
-            let excerpt = excerpt(text, lines.line_range(at.line), span);
-            format!("{kind}: {place}: {message}\n{}", excerpt.under(at.line))
+            let excerpt = excerpt(text, lines, at.line, span);
+            format!("{kind}: {path}:{}:{}: {message}\n{excerpt}", at.line, at.column)
         }
     };
     if let Some(help) = &diagnostic.help {
@@ -72,38 +71,22 @@ fn render_one(path: &str, text: &str, lines: &LineIndex<'_>, diagnostic: &Diagno
     out
 }
 
-/// A piece of one line, and the characters to underline.
-struct Excerpt {
-    shown: String,
-    caret_from: usize,
-    carets: usize,
-}
-
-impl Excerpt {
-    fn under(&self, line: usize) -> String {
-        let gutter = line.to_string().len();
-        let indent = " ".repeat(self.caret_from);
-        let carets = "^".repeat(self.carets);
-        let shown = format!("{line} | {}", self.shown);
-        let shown = shown.trim_end();
-        format!("{:gutter$} |\n{shown}\n{:gutter$} | {indent}{carets}\n", "", "")
-    }
-}
-
-fn excerpt(text: &str, line: Range<usize>, span: &Range<usize>) -> Excerpt {
-    let start = span.start.clamp(line.start, line.end);
-    let window = window(text, &line, start);
+/// The line of the problem, with carets below it.
+fn excerpt(text: &str, lines: &LineIndex<'_>, line: usize, span: &Range<usize>) -> String {
+    let range = lines.line_range(line);
+    let start = span.start.clamp(range.start, range.end);
+    let window = window(text, &range, start);
     let end = span.end.clamp(start, window.end);
     let before = plain(text.get(window.start..start).unwrap_or_default());
     let meant = plain(text.get(start..end).unwrap_or_default());
     let after = plain(text.get(end..window.end).unwrap_or_default());
-    let cut_before = if window.start > line.start { "…" } else { "" };
-    let cut_after = if window.end < line.end { "…" } else { "" };
-    Excerpt {
-        caret_from: cut_before.chars().count() + before.chars().count(),
-        carets: meant.chars().count().max(1),
-        shown: format!("{cut_before}{before}{meant}{after}{cut_after}").trim_end().to_owned(),
-    }
+    let cut_before = if window.start > range.start { "…" } else { "" };
+    let cut_after = if window.end < range.end { "…" } else { "" };
+    let shown = format!("{line} | {cut_before}{before}{meant}{after}{cut_after}");
+    let gutter = " ".repeat(line.to_string().len());
+    let indent = " ".repeat(cut_before.chars().count() + before.chars().count());
+    let carets = "^".repeat(meant.chars().count().max(1));
+    format!("{gutter} |\n{}\n{gutter} | {indent}{carets}\n", shown.trim_end())
 }
 
 /// The whole line, or the part around the problem if it is long (minified JSON).

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
-use super::report::quoted;
+use super::diagnostic::quoted;
 use super::spelling::looks_like;
 
-#[derive(Debug, PartialEq, Eq)]
-pub struct Field {
+#[derive(Debug)]
+pub struct FieldSpec {
     pub name: &'static str,
     /// The name in other tools, read as the same.
     pub alias: Option<&'static str>,
@@ -19,64 +19,50 @@ pub struct Field {
     pub guessed: bool,
 }
 
-const fn required(name: &'static str, example: &'static str) -> Field {
-    Field { name, alias: None, required: true, example, guessed: true }
+const fn required(name: &'static str, example: &'static str) -> FieldSpec {
+    FieldSpec { name, alias: None, required: true, example, guessed: true }
 }
 
-const fn optional(name: &'static str) -> Field {
-    Field { name, alias: None, required: false, example: "", guessed: true }
+const fn optional(name: &'static str) -> FieldSpec {
+    FieldSpec { name, alias: None, required: false, example: "", guessed: true }
 }
 
-const fn also(field: Field, alias: &'static str) -> Field {
-    Field { alias: Some(alias), ..field }
+const fn also(field: FieldSpec, alias: &'static str) -> FieldSpec {
+    FieldSpec { alias: Some(alias), ..field }
 }
 
 /// So short and common that others resemble it by chance: `pages`, `images`.
-const fn never_guessed(field: Field) -> Field {
-    Field { guessed: false, ..field }
+const fn never_guessed(field: FieldSpec) -> FieldSpec {
+    FieldSpec { guessed: false, ..field }
 }
 
-pub const PROJECT: Field = required("project", r#""project": "…""#);
-pub const SUMMARY: Field = required("description", r#""description": "…""#);
-pub const STORIES: Field = required("userStories", r#""userStories": [ … ]"#);
+pub const PROJECT: FieldSpec = required("project", r#""project": "…""#);
+pub const SUMMARY: FieldSpec = required("description", r#""description": "…""#);
+pub const STORIES: FieldSpec = required("userStories", r#""userStories": [ … ]"#);
 
-pub const ID: Field = required("id", r#""id": "US-001""#);
-pub const TITLE: Field = required("title", r#""title": "…""#);
-pub const DESCRIPTION: Field = required("description", r#""description": "…""#);
-pub const CRITERIA: Field =
+pub const ID: FieldSpec = required("id", r#""id": "US-001""#);
+pub const TITLE: FieldSpec = required("title", r#""title": "…""#);
+pub const DESCRIPTION: FieldSpec = required("description", r#""description": "…""#);
+pub const CRITERIA: FieldSpec =
     also(required("criteria", r#""criteria": ["…"]"#), "acceptanceCriteria");
-pub const PASSES: Field = required("passes", r#""passes": false"#);
-pub const DEPENDS_ON: Field = also(optional("depends_on"), "dependsOn");
-pub const SKIPPED: Field = optional("skipped");
-pub const PRIORITY: Field = optional("priority");
-pub const VERIFY: Field = optional("verify");
-pub const MAX_ATTEMPTS: Field = also(optional("max_attempts"), "maxAttempts");
-pub const PROMISE: Field = also(optional("completion_promise"), "completionPromise");
-pub const SIGNALS: Field = never_guessed(optional("signals"));
-pub const STAGES: Field = never_guessed(optional("stages"));
+pub const PASSES: FieldSpec = required("passes", r#""passes": false"#);
+pub const DEPENDS_ON: FieldSpec = also(optional("depends_on"), "dependsOn");
+pub const SKIPPED: FieldSpec = optional("skipped");
+pub const PRIORITY: FieldSpec = optional("priority");
+pub const VERIFY: FieldSpec = optional("verify");
+pub const MAX_ATTEMPTS: FieldSpec = also(optional("max_attempts"), "maxAttempts");
+pub const PROMISE: FieldSpec = also(optional("completion_promise"), "completionPromise");
+pub const SIGNALS: FieldSpec = never_guessed(optional("signals"));
+pub const STAGES: FieldSpec = never_guessed(optional("stages"));
 
-pub const OF_FILE: &[Field] = &[PROJECT, SUMMARY, STORIES];
-pub const OF_STORY: &[Field] = &[
-    ID,
-    TITLE,
-    DESCRIPTION,
-    CRITERIA,
-    PASSES,
-    DEPENDS_ON,
-    SKIPPED,
-    PRIORITY,
-    VERIFY,
-    MAX_ATTEMPTS,
-    PROMISE,
-    SIGNALS,
-    STAGES,
+pub const OF_FILE: &[FieldSpec] = &[PROJECT, SUMMARY, STORIES];
+#[rustfmt::skip]
+pub const OF_STORY: &[FieldSpec] = &[
+    ID, TITLE, DESCRIPTION, CRITERIA, PASSES, DEPENDS_ON, SKIPPED, PRIORITY, VERIFY, MAX_ATTEMPTS,
+    PROMISE, SIGNALS, STAGES,
 ];
 
-impl Field {
-    pub fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.alias == Some(name)
-    }
-
+impl FieldSpec {
     pub fn looks_like(&self, written: &str) -> bool {
         let is_like = |name| looks_like(written, name);
         self.guessed && (is_like(self.name) || self.alias.is_some_and(is_like))
@@ -84,26 +70,26 @@ impl Field {
 }
 
 /// The fields of one kind of object, with a cache for unknown names.
-pub struct Vocabulary {
-    fields: &'static [Field],
+pub struct KnownFields {
+    fields: &'static [FieldSpec],
     /// The same unknown field is usually in every story.
-    meant: HashMap<String, Option<&'static Field>>,
+    meant: HashMap<String, Option<&'static FieldSpec>>,
 }
 
 /// Cached names; a file can consist of different ones.
 const MAX_REMEMBERED: usize = 1000;
 
-impl Vocabulary {
-    pub fn new(fields: &'static [Field]) -> Self {
+impl KnownFields {
+    pub fn new(fields: &'static [FieldSpec]) -> Self {
         Self { fields, meant: HashMap::new() }
     }
 
-    pub fn knows(&self, name: &str) -> bool {
-        self.fields.iter().any(|field| field.is_called(name))
+    pub fn has(&self, name: &str) -> bool {
+        self.fields.iter().any(|field| field.name == name || field.alias == Some(name))
     }
 
     /// The field that an unknown name probably means.
-    pub fn meant_by(&mut self, name: &str) -> Option<&'static Field> {
+    pub fn meant_by(&mut self, name: &str) -> Option<&'static FieldSpec> {
         if let Some(meant) = self.meant.get(name) {
             return *meant;
         }

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelt_fields_are_recognised_and_others_left_alone() {
+    fn misspelt_fields_are_recognised() {
         for (written, known) in [
             ("dependson", "depends_on"),
             ("depends", "depends_on"),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_id_finds_the_one_that_was_meant() {
+    fn a_missing_id_suggests_similar_ids() {
         let ids = ["US-001", "US-002", "US-003", "US-010", "US-011", "US-012", "US-013", "login"];
         for (missing, found) in [
             ("US-03", vec!["US-003"]),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_before_a_number_do_not_count_but_others_do() {
+    fn leading_zeros_of_a_number_are_ignored() {
         for (id, reduced) in [
             ("US-003", "us3"),
             ("a0", "a0"),

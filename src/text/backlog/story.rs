@@ -1,69 +1,58 @@
-//! Reads and checks one story; `dependencies` and `ids` check stories against each other.
+//! Reads and checks one story; `relations` checks stories against each other.
 
+use std::collections::HashSet;
 use std::num::NonZeroU32;
 
-use crate::model::{BadStoryId, Gate, Story, StoryId, visible_line};
+use crate::model::{BadStoryId, CompletionMarkers, Gate, Story, StoryId, visible_line};
+use crate::text::signals::{can_be_a_line, can_be_promised};
 
-use super::diagnostic::Diagnostic;
-use super::fields::{Fields, Text};
-use super::raw::RawValue;
-use super::report::{Report, quoted};
-use super::schema::{Owner, Vocabulary};
-use super::signs::signs;
-use super::{duplicates, raw, schema};
+use super::diagnostic::{Diagnostics, quoted};
+use super::fields::{JsonString, ObjectReader, check_inside, check_keys};
+use super::raw::{self, RawValue};
+use super::schema::{self, FieldSpec, KnownFields, Owner};
+use super::syntax;
+
+const A_LINE: &str = "write one line of at most 200 characters that says something, such as \"LOGIN_OK\"; no quote, \
+                      comment or code";
+const A_WORD: &str = "write what stands in the `<promise>`, such as \"DONE\"";
 
 /// The readable part of a story, enough to check it against the others.
-pub struct Draft<'a> {
+pub struct StoryDraft<'a> {
     pub owner: Owner<'a>,
-    pub id: Option<Text<'a>>,
-    pub depends_on: Vec<Text<'a>>,
+    pub id: Option<JsonString<'a>>,
+    pub depends_on: Vec<JsonString<'a>>,
     /// None if it is invalid, which is reported.
     pub story: Option<Story>,
 }
 
-/// Reads stories one after the other.
-pub struct Reader<'r, 'a> {
-    report: &'r mut Report<'a>,
-    vocabulary: Vocabulary,
+/// `number` counts from 1. None if it is not an object.
+pub fn read<'a>(
+    found: &mut Diagnostics<'a>,
+    known: &mut KnownFields,
     number: usize,
+    value: &'a RawValue,
+) -> Option<StoryDraft<'a>> {
+    let Some(members) = raw::members(value) else {
+        let kind = raw::kind(value);
+        let message = format!("story number {number} must be an object, found {kind}");
+        found.error(value, message, "write it as `{ \"id\": …, \"title\": …, … }`");
+        return None;
+    };
+    check_keys(found, &members);
+    members.iter().for_each(|member| check_inside(found, member.value));
+    let id = members.iter().find(|member| member.name == schema::ID.name);
+    let id = id.map(|member| member.value);
+    let owner = Owner::Story { number, id: id.and_then(raw::string) };
+    let brace = found.span(value).start;
+    let anchor = id.map_or(brace..brace + 1, |id| found.span(id));
+    let explained = Vec::new();
+    let mut fields = ObjectReader { found, owner, members: &members, known, anchor, explained };
+    let draft = read_fields(&mut fields);
+    fields.warn_of_misspelt();
+    Some(draft)
 }
 
-impl<'r, 'a> Reader<'r, 'a> {
-    pub fn new(report: &'r mut Report<'a>) -> Self {
-        Self { report, vocabulary: Vocabulary::new(schema::OF_STORY), number: 0 }
-    }
-
-    /// None if it is not an object.
-    pub fn read(&mut self, value: &'a RawValue) -> Option<Draft<'a>> {
-        self.number += 1;
-        let Some(members) = raw::members(value) else {
-            self.report_no_object(value);
-            return None;
-        };
-        duplicates::check_keys(self.report, &members);
-        members.iter().for_each(|member| duplicates::check_inside(self.report, member.value));
-        let id = members.iter().find(|member| member.name == schema::ID.name);
-        let id = id.map(|member| member.value);
-        let owner = Owner::Story { number: self.number, id: id.and_then(raw::string) };
-        let brace = self.report.span(value).start;
-        let anchor = id.map_or(brace..brace + 1, |id| self.report.span(id));
-        let vocabulary = &mut self.vocabulary;
-        let mut fields = Fields::new(self.report, owner, &members, vocabulary, anchor);
-        let draft = read_fields(&mut fields);
-        fields.warn_of_misspelt();
-        Some(draft)
-    }
-
-    fn report_no_object(&mut self, value: &RawValue) {
-        let (number, found) = (self.number, raw::kind(value));
-        let message = format!("story number {number} must be an object, found {found}");
-        let help = "write it as `{ \"id\": …, \"title\": …, … }`";
-        let span = self.report.span(value);
-        self.report.push(Diagnostic::error(message).at(span).help(help));
-    }
-}
-
-fn read_fields<'a>(fields: &mut Fields<'_, 'a>) -> Draft<'a> {
+fn read_fields<'a>(fields: &mut ObjectReader<'_, 'a>) -> StoryDraft<'a> {
     // All fields are read, so that all problems are reported at once.
     let id = fields.string(&schema::ID);
     let story_id = id.as_ref().and_then(|id| valid_id(fields, id));
@@ -71,12 +60,14 @@ fn read_fields<'a>(fields: &mut Fields<'_, 'a>) -> Draft<'a> {
     let description = fields.string(&schema::DESCRIPTION);
     let criteria = criteria(fields);
     let passes = fields.flag(&schema::PASSES);
-    let depends_on = fields.strings(&schema::DEPENDS_ON).unwrap_or_default();
+    let depends_on = fields.value(&schema::DEPENDS_ON);
+    let depends_on = depends_on.and_then(|list| fields.strings(&schema::DEPENDS_ON, list));
+    let depends_on = depends_on.unwrap_or_default();
     let skipped = skipped(fields, passes);
     let priority = fields.number(&schema::PRIORITY);
-    let verify = gates(fields);
-    let max_attempts = max_attempts(fields);
-    let markers = signs(fields);
+    let verify = fields.optional(&schema::VERIFY, gates);
+    let max_attempts = fields.optional(&schema::MAX_ATTEMPTS, max_attempts);
+    let markers = markers(fields);
     let story = || {
         Some(Story {
             id: story_id?,
@@ -92,105 +83,119 @@ fn read_fields<'a>(fields: &mut Fields<'_, 'a>) -> Draft<'a> {
             markers: markers?,
         })
     };
-    Draft { owner: fields.owner.clone(), story: story(), id, depends_on }
+    StoryDraft { owner: fields.owner.clone(), story: story(), id, depends_on }
 }
 
-fn valid_id(fields: &mut Fields<'_, '_>, id: &Text<'_>) -> Option<StoryId> {
-    match StoryId::try_from(id.text.as_ref()) {
-        Ok(valid) => Some(valid),
-        Err(BadStoryId) => {
-            let message = format!("{} cannot be a story's id", quoted(&id.text));
-            fields.report_at(id.raw, message, &BadStoryId.to_string())
-        }
-    }
+fn valid_id(fields: &mut ObjectReader<'_, '_>, id: &JsonString<'_>) -> Option<StoryId> {
+    let valid = StoryId::try_from(id.text.as_ref()).ok();
+    valid.or_else(|| {
+        let message = format!("{} cannot be a story's id", quoted(&id.text));
+        fields.refuse(id.raw, message, &BadStoryId.to_string())
+    })
 }
 
-fn title(fields: &mut Fields<'_, '_>) -> Option<String> {
+fn title(fields: &mut ObjectReader<'_, '_>) -> Option<String> {
     let title = fields.string(&schema::TITLE)?;
     if title.text.trim().is_empty() {
         let message = format!("the title of {} is empty", fields.owner);
-        return fields.report_at(title.raw, message, "say in one line what the story does");
+        return fields.refuse(title.raw, message, "say in one line what the story does");
     }
     Some(title.text.into_owned())
 }
 
-fn criteria(fields: &mut Fields<'_, '_>) -> Option<Vec<String>> {
-    let field = &schema::CRITERIA;
-    let criteria = fields.strings(field)?;
-    if criteria.is_empty() {
+fn criteria(fields: &mut ObjectReader<'_, '_>) -> Option<Vec<String>> {
+    let list = fields.value(&schema::CRITERIA)?;
+    let criteria = fields.strings(&schema::CRITERIA, list)?;
+    if criteria.is_empty()
+        && let Some(list) = fields.value(&schema::CRITERIA)
+    {
         let message = format!("{} has no criteria", fields.owner);
-        if let Some(list) = fields.value(field) {
-            warn(fields, list, message, "say how to tell that it is done");
-        }
+        fields.found.warn(list, message, "say how to tell that it is done");
     }
     if let Some(empty) = criteria.iter().find(|criterion| criterion.text.trim().is_empty()) {
         let message = format!("a criterion of {} is empty", fields.owner);
-        warn(fields, empty.raw, message, "fill it in, or remove it");
+        fields.found.warn(empty.raw, message, "fill it in, or remove it");
     }
     Some(criteria.into_iter().map(|criterion| criterion.text.into_owned()).collect())
 }
 
-/// None if one of them is invalid.
-fn gates(fields: &mut Fields<'_, '_>) -> Option<Vec<Gate>> {
-    let field = &schema::VERIFY;
-    let Some(raw) = fields.value(field) else { return Some(Vec::new()) };
-    let owned = fields.owner.field(field.name);
+fn skipped(fields: &mut ObjectReader<'_, '_>, passes: Option<bool>) -> bool {
+    let skipped = fields.flag(&schema::SKIPPED) == Some(true);
+    if skipped
+        && passes == Some(true)
+        && let Some(value) = fields.value(&schema::SKIPPED)
+    {
+        let message = format!("{} both passes and is skipped", fields.owner);
+        fields.found.warn(value, message, "it counts as passed: remove `skipped`");
+    }
+    skipped
+}
+
+fn gates(fields: &mut ObjectReader<'_, '_>, raw: &RawValue) -> Option<Vec<Gate>> {
+    let owned = fields.owner.field(schema::VERIFY.name);
     let Some(elements) = raw::elements(raw) else {
         let message = format!("{owned} must be an array of commands, found {}", raw::kind(raw));
-        return fields.report_at(
-            raw,
-            message,
-            "write it as a list: `\"verify\": [\"cargo test\"]`",
-        );
+        let help = "write it as a list: `\"verify\": [\"cargo test\"]`";
+        return fields.refuse(raw, message, help);
     };
     let gates = elements.into_iter().map(|one| match serde_json::from_str(one.get()) {
         Ok(gate) => Some(gate),
         Err(error) => {
-            let message =
-                format!("{owned} has a gate that cannot be used: {}", without_place(&error));
-            fields.report_at(
-                one,
-                message,
-                "write a shell command, or `{ \"run\": …, \"timeout\": \"10m\" }`",
-            )
+            let reason = visible_line(&syntax::reason(&error));
+            let message = format!("{owned} has a gate that cannot be used: {reason}");
+            let help = "write a shell command, or `{ \"run\": …, \"timeout\": \"10m\" }`";
+            fields.refuse(one, message, help)
         }
     });
     // All are checked, so that all problems are reported at once.
     gates.collect::<Vec<_>>().into_iter().collect()
 }
 
-/// The outer None: it is invalid, and reported.
-#[expect(clippy::option_option, reason = "a field that is not there is right too")]
-fn max_attempts(fields: &mut Fields<'_, '_>) -> Option<Option<NonZeroU32>> {
-    let field = &schema::MAX_ATTEMPTS;
-    let Some(raw) = fields.value(field) else { return Some(None) };
-    if let Ok(count) = raw.get().parse() {
-        return Some(Some(count));
+fn max_attempts(fields: &mut ObjectReader<'_, '_>, raw: &RawValue) -> Option<Option<NonZeroU32>> {
+    let count = raw.get().parse().ok().map(Some);
+    count.or_else(|| {
+        let owned = fields.owner.field(schema::MAX_ATTEMPTS.name);
+        let message = format!("{owned} must be a number from 1 on");
+        fields.refuse(raw, message, "write a number such as `5`, or remove the field")
+    })
+}
+
+fn markers(fields: &mut ObjectReader<'_, '_>) -> Option<CompletionMarkers> {
+    // All are checked, so that all problems are reported at once.
+    let promise = fields.optional(&schema::PROMISE, promise);
+    let signals = marker_lines(fields, &schema::SIGNALS);
+    let stages = marker_lines(fields, &schema::STAGES);
+    Some(CompletionMarkers { promise: promise?, signals: signals?, stages: stages? })
+}
+
+fn promise<'a>(fields: &mut ObjectReader<'_, 'a>, raw: &'a RawValue) -> Option<Option<String>> {
+    let promise = fields.string(&schema::PROMISE)?;
+    if !can_be_promised(&promise.text) {
+        return refuse_entry(fields, &schema::PROMISE, raw, A_WORD);
     }
-    let message = format!("{} must be a number from 1 on", fields.owner.field(field.name));
-    fields.report_at(raw, message, "write a number such as `5`, or remove the field")
+    Some(Some(promise.text.into_owned()))
 }
 
-/// Without the place inside the value, which means nothing in the whole file.
-fn without_place(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
-    visible_line(text)
-}
-
-fn skipped(fields: &mut Fields<'_, '_>, passes: Option<bool>) -> bool {
-    let field = &schema::SKIPPED;
-    let skipped = fields.flag(field) == Some(true);
-    if skipped && passes == Some(true) {
-        let message = format!("{} both passes and is skipped", fields.owner);
-        if let Some(value) = fields.value(field) {
-            warn(fields, value, message, "it counts as passed: remove `skipped`");
+fn marker_lines(fields: &mut ObjectReader<'_, '_>, field: &FieldSpec) -> Option<Vec<String>> {
+    fields.optional(field, |fields, raw| {
+        let lines = fields.strings(field, raw)?;
+        if let Some(bad) = lines.iter().find(|line| !can_be_a_line(&line.text)) {
+            return refuse_entry(fields, field, bad.raw, A_LINE);
         }
-    }
-    skipped
+        let mut seen = HashSet::new();
+        if let Some(again) = lines.iter().find(|line| !seen.insert(line.text.trim())) {
+            return refuse_entry(fields, field, again.raw, "each of them once is enough");
+        }
+        Some(lines.iter().map(|line| line.text.trim().to_owned()).collect())
+    })
 }
 
-fn warn(fields: &mut Fields<'_, '_>, at: &RawValue, message: String, help: &str) {
-    let span = fields.report.span(at);
-    fields.report.push(Diagnostic::warning(message).at(span).help(help));
+fn refuse_entry<T>(
+    fields: &mut ObjectReader<'_, '_>,
+    field: &FieldSpec,
+    raw: &RawValue,
+    help: &str,
+) -> Option<T> {
+    let owned = fields.owner.field(field.name);
+    fields.refuse(raw, format!("{owned} has an entry that cannot be used"), help)
 }

@@ -1,24 +1,57 @@
-//! Turns the JSON parser's error into a message with help.
+//! From text to JSON: the limits of a file, and the parser's errors with help.
 
 use serde_json::Error;
 use serde_json::error::Category;
 
 use super::diagnostic::Diagnostic;
+use super::position::BOM;
+use super::raw::RawValue;
+
+/// The longest text.
+pub const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// How deep objects and arrays may nest.
+pub const MAX_DEPTH: usize = 64;
+
+/// The file's one value, if the text is JSON within the limits.
+pub fn root(text: &str) -> Result<&RawValue, Diagnostic> {
+    if text.len() > MAX_BYTES {
+        let message = format!("the file is larger than {} MB", MAX_BYTES / 1024 / 1024);
+        return Err(Diagnostic::error(message).help("split it into several backlogs"));
+    }
+    let json = text.strip_prefix(BOM).unwrap_or(text);
+    if json.trim().is_empty() {
+        let help = "`ralph init` writes a backlog to start from";
+        return Err(Diagnostic::error("the file is empty").help(help));
+    }
+    // Checked first, because the JSON parser recurses.
+    if let Some(at) = first_deeper_than(text, MAX_DEPTH) {
+        let message = format!("brackets are nested more than {MAX_DEPTH} deep");
+        let help = "a backlog needs 4 levels: remove what is nested deeper";
+        return Err(Diagnostic::error(message).at(at..at + 1).help(help));
+    }
+    let begin = text.len() - json.len();
+    serde_json::from_str(json).map_err(|error| explain(json, begin, &error))
+}
+
+/// The parser's error without its place.
+pub fn reason(error: &Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
+}
 
 /// The parser's error about `json`, which begins at byte `begin` of the file.
-pub fn explain(json: &str, begin: usize, error: &Error) -> Diagnostic {
+fn explain(json: &str, begin: usize, error: &Error) -> Diagnostic {
     let at = offset(json, error);
     let rest = json.get(at..).unwrap_or_default();
     let len = rest.chars().next().map_or(0, char::len_utf8);
-    let reason = error.to_string();
-    let reason = reason.rsplit_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
+    let reason = reason(error);
     let (what, help) = if error.classify() == Category::Eof {
         (
             reason.replace("EOF while parsing", "the file ends in the middle of"),
             "the end is missing: restore the file, or close what is open",
         )
     } else {
-        in_words(reason, json.get(..at).unwrap_or_default(), rest)
+        in_words(&reason, json.get(..at).unwrap_or_default(), rest)
     };
     Diagnostic::error(format!("this is not JSON: {what}"))
         .at(begin + at..begin + at + len)
@@ -73,4 +106,63 @@ fn in_words(reason: &str, before: &str, rest: &str) -> (String, &'static str) {
         _ => (reason, "correct it there"),
     };
     (what.to_owned(), help)
+}
+
+/// The byte of the first bracket that opens more than `max` levels, found without recursion.
+fn first_deeper_than(text: &str, max: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => at = end_of_string(bytes, at),
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > max {
+                    return Some(at);
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The byte of the quote that closes the string opened at `open`, or the end of the text.
+fn end_of_string(bytes: &[u8], open: usize) -> usize {
+    let mut at = open + 1;
+    while let Some(rest) = bytes.get(at..) {
+        match memchr::memchr2(b'"', b'\\', rest) {
+            Some(found) if rest.get(found) == Some(&b'"') => return at + found,
+            // The backslash and the character that it escapes.
+            Some(found) => at += found + 2,
+            None => break,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_in_strings_do_not_count() {
+        for (text, found) in [
+            ("", None),
+            ("[[]]", None),
+            ("[[[]]]", Some(2)),
+            ("[{\"a\":[", Some(6)),
+            ("[[],[],[]]", None),
+            (r#"["[[[","\"[[[","\\"]"#, None),
+            (r#"["\\",[["#, Some(7)),
+            ("\"[[[", None),
+            ("\"\\", None),
+            ("]]]]][[[", Some(7)),
+        ] {
+            assert_eq!(first_deeper_than(text, 2), found, "{text}");
+        }
+    }
 }

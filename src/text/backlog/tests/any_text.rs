@@ -1,4 +1,4 @@
-//! Whatever the text is, it comes to an end with a backlog or an error.
+//! Any text ends in a backlog or an error.
 
 use super::*;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn must_end(text: &str) {
 }
 
 #[test]
-fn the_small_file_is_good() {
+fn the_small_file_is_valid() {
     assert_eq!(problems(SMALL), Vec::<String>::new());
 }
 
@@ -34,7 +34,7 @@ fn every_truncation_is_an_error() {
 }
 
 #[test]
-fn every_flipped_byte_is_survived() {
+fn every_flipped_bit_ends_in_a_backlog_or_an_error() {
     for at in 0..SMALL.len() {
         for bit in 0..8 {
             let mut bytes = SMALL.as_bytes().to_vec();
@@ -45,7 +45,7 @@ fn every_flipped_byte_is_survived() {
 }
 
 #[test]
-fn a_million_brackets_end_quickly_with_a_clear_error() {
+fn a_million_brackets_are_one_error() {
     for open in ["[", "{\"a\":", "[\"\\\"\",{"] {
         let text = open.repeat(1_000_000);
         let told = problems(&text);
@@ -55,7 +55,7 @@ fn a_million_brackets_end_quickly_with_a_clear_error() {
 }
 
 #[test]
-fn of_too_many_problems_not_all_are_kept() {
+fn at_most_ten_thousand_problems_are_kept() {
     let doubled = format!("{{{}\"a\":1}}", "\"pases\":1,".repeat(100_000));
     assert_eq!(parse(&doubled).diagnostics.len(), 10_000);
     let empty = file_with(&vec!["{}"; MAX_STORIES].join(","));
@@ -73,12 +73,12 @@ fn pieces() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_text_ends(text in pieces()) {
+    fn any_text_ends_in_a_backlog_or_an_error(text in pieces()) {
         must_end(&text);
     }
 
     #[test]
-    fn any_piece_in_a_good_file_ends(at in 0..SMALL.len(), cut in 0..20_usize, piece in pieces()) {
+    fn any_change_of_a_valid_file_ends_in_a_backlog_or_an_error(at in 0..SMALL.len(), cut in 0..20_usize, piece in pieces()) {
         let start = SMALL.floor_char_boundary(at);
         let end = SMALL.floor_char_boundary(start + cut);
         must_end(&[SMALL.get(..start).unwrap(), &piece, SMALL.get(end..).unwrap()].concat());

@@ -1,9 +1,9 @@
-//! What the file as a whole and stories between each other are told.
+//! Messages about the file as a whole, and about stories against each other.
 
 use super::*;
 
 #[test]
-fn a_file_of_the_wrong_shape() {
+fn a_file_of_the_wrong_shape_is_an_error() {
     for (text, told) in [
         (
             "[]",
@@ -52,7 +52,7 @@ fn a_file_of_the_wrong_shape() {
 }
 
 #[test]
-fn two_stories_with_one_id() {
+fn two_stories_with_one_id_are_an_error() {
     let told = |second: &str| {
         let other = GOOD.replacen("\"A\"", second, 1);
         problems(&file_with(&format!("\n{GOOD},\n\n{other}")))
@@ -70,7 +70,7 @@ fn two_stories_with_one_id() {
 }
 
 #[test]
-fn circles_are_named_and_long_ones_cut() {
+fn cycles_are_named_and_long_ones_shortened() {
     let story = |id: &str, on: &str| {
         let story = GOOD.replacen("\"A\"", &format!("{id:?}"), 1);
         story.replacen("false", &format!("false, \"depends_on\": [{on:?}]"), 1)
@@ -91,7 +91,7 @@ fn circles_are_named_and_long_ones_cut() {
 }
 
 #[test]
-fn too_much_of_anything_is_one_clear_error() {
+fn each_limit_is_one_error() {
     let large = " ".repeat(MAX_BYTES + 1);
     assert_eq!(
         problems(&large),

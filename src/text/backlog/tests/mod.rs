@@ -1,4 +1,4 @@
-//! The file format, from the outside: text in, messages out.
+//! The file format as its users see it: text in, messages out.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn file_with(story: &str) -> String {
 const GOOD: &str =
     r#"{"id": "A", "title": "t", "description": "d", "criteria": ["c"], "passes": false}"#;
 
-/// `severity line:column message (help)` of all that is wrong.
+/// All diagnostics, as `severity line:column message (help)`.
 fn problems(text: &str) -> Vec<String> {
     let lines = LineIndex::new(text);
     let told = |one: &Diagnostic| {

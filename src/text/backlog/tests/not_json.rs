@@ -1,9 +1,9 @@
-//! What a file that is not JSON is told.
+//! Messages about text that is not JSON.
 
 use super::*;
 
 #[test]
-fn a_file_that_is_no_json_says_what_to_change() {
+fn invalid_json_is_one_error_with_help() {
     for (text, told) in [
         ("", "error - the file is empty (`ralph init` writes a backlog to start from)"),
         (" \r\n\t", "error - the file is empty (`ralph init` writes a backlog to start from)"),

@@ -1,9 +1,9 @@
-//! What one story by itself is told.
+//! Messages about one story.
 
 use super::*;
 
 #[test]
-fn a_story_that_is_wrong_by_itself() {
+fn each_problem_of_a_story_is_reported_once() {
     for (from, to, told) in [
         (
             GOOD,
@@ -155,7 +155,7 @@ fn a_story_that_is_wrong_by_itself() {
 }
 
 #[test]
-fn what_is_allowed_says_nothing() {
+fn valid_stories_have_no_diagnostics() {
     for more in [
         "",
         r#", "skipped": null, "depends_on": null, "priority": null"#,

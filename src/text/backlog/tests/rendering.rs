@@ -1,9 +1,9 @@
-//! What a human sees, character by character.
+//! Diagnostics as text, character by character.
 
 use super::*;
 
 #[test]
-fn a_file_with_many_problems_is_told_in_one_go() {
+fn all_problems_of_a_file_are_rendered() {
     let text = "\u{feff}{\r
   \"project\": \"shop\",\r
   \"description\": 7,\r
@@ -44,7 +44,7 @@ warning: PRD.json:5:73: story `US-001` has no criteria
 }
 
 #[test]
-fn what_acts_on_a_terminal_is_made_visible_and_the_carets_follow() {
+fn carets_line_up_below_visible_control_characters() {
     let text = "\t\u{202e}\"\u{1b}[2J\" x";
     let at = text.find('"').unwrap();
     let problem = Diagnostic::warning("odd").at(at..text.len() - 2);
@@ -60,7 +60,7 @@ warning: a\\x1bb:1:3: odd
 }
 
 #[test]
-fn of_a_long_line_only_what_is_near_is_shown() {
+fn a_long_line_is_cut_around_the_problem() {
     let text = format!("{}HERE{}", "ä".repeat(5000), "b".repeat(5000));
     let problem = Diagnostic::error("long").at(10_000..10_004);
     let rendered = render("f", &text, std::slice::from_ref(&problem));
@@ -74,7 +74,7 @@ fn of_a_long_line_only_what_is_near_is_shown() {
 }
 
 #[test]
-fn errors_come_first_in_the_order_of_the_file_and_fifty_are_enough() {
+fn errors_come_first_and_at_most_fifty_are_shown() {
     let text = "x".repeat(100);
     let mut all: Vec<Diagnostic> =
         (0..362).map(|_| Diagnostic::warning("later").at(0..1)).collect();
@@ -97,7 +97,7 @@ fn errors_come_first_in_the_order_of_the_file_and_fifty_are_enough() {
 }
 
 #[test]
-fn the_end_of_the_file_and_the_file_as_a_whole_can_be_meant() {
+fn a_problem_can_be_at_the_end_or_in_the_whole_file() {
     let rendered = render("f", "{\n", &parse("{\n").diagnostics);
     assert!(rendered.starts_with("error: f:2:1: this is not JSON: the file ends in the middle of an object\n  |\n2 |\n  | ^\n"), "{rendered}");
     let rendered = render("f", "", &parse("").diagnostics);

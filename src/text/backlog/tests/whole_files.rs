@@ -1,11 +1,11 @@
-//! Files as a whole: what is read, and that nothing is left for a second try.
+//! Whole files: all fields are read, and all problems are found at once.
 
 use crate::model::{Backlog, CompletionMarkers, Story, StoryId};
 
 use super::*;
 
 #[test]
-fn everything_is_read() {
+fn all_fields_are_read() {
     let text = r#"{
         "branchName": "x", "project": "Caf\u00e9", "description": "d",
         "userStories": [
@@ -53,7 +53,7 @@ fn everything_is_read() {
 }
 
 #[test]
-fn ten_different_problems_are_ten_reports() {
+fn all_problems_of_a_file_are_found_at_once() {
     let text = r#"{
   "project": 1,
   "descripton": "d",
@@ -99,7 +99,7 @@ fn chain(stories: usize, wait_for: impl Fn(usize) -> String) -> String {
 }
 
 #[test]
-fn ten_thousand_stories_in_a_circle_cost_no_stack() {
+fn a_cycle_of_ten_thousand_stories_needs_no_stack() {
     let text = chain(MAX_STORIES, |n| format!("US-{:05}", (n + 1) % MAX_STORIES));
     let told = problems(&text);
     assert_eq!(told.len(), 1);
@@ -107,7 +107,7 @@ fn ten_thousand_stories_in_a_circle_cost_no_stack() {
 }
 
 #[test]
-fn ten_thousand_wrong_dependencies_are_all_counted() {
+fn all_unknown_dependencies_are_counted() {
     let text = chain(MAX_STORIES, |n| format!("XX-{:05}", n));
     let parsed = parse(&text);
     assert_eq!(parsed.diagnostics.len(), MAX_STORIES);
