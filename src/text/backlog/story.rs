@@ -106,9 +106,7 @@ fn title(fields: &mut ObjectReader<'_, '_>) -> Option<String> {
 fn criteria(fields: &mut ObjectReader<'_, '_>) -> Option<Vec<String>> {
     let list = fields.value(&schema::CRITERIA)?;
     let criteria = fields.strings(&schema::CRITERIA, list)?;
-    if criteria.is_empty()
-        && let Some(list) = fields.value(&schema::CRITERIA)
-    {
+    if criteria.is_empty() {
         let message = format!("{} has no criteria", fields.owner);
         fields.found.warn(list, message, "say how to tell that it is done");
     }
@@ -169,7 +167,7 @@ fn markers(fields: &mut ObjectReader<'_, '_>) -> Option<CompletionMarkers> {
 }
 
 fn promise<'a>(fields: &mut ObjectReader<'_, 'a>, raw: &'a RawValue) -> Option<Option<String>> {
-    let promise = fields.string(&schema::PROMISE)?;
+    let promise = fields.string_in(&schema::PROMISE, raw)?;
     if !can_be_promised(&promise.text) {
         return refuse_entry(fields, &schema::PROMISE, raw, A_WORD);
     }

@@ -89,6 +89,11 @@ fn each_problem_of_a_story_is_reported_once() {
         ),
         (
             "false",
+            r#"false, "completion_promise": "A", "completionPromise": "A""#,
+            "error 1:163 story `A` has both `completion_promise` and `completionPromise` (they mean the same: keep one of them)",
+        ),
+        (
+            "false",
             r#"false, "p\u0061sses": true"#,
             "error 1:136 the field `passes` is in the same object twice (keep one of them; the first is on line 1)",
         ),
@@ -152,6 +157,18 @@ fn each_problem_of_a_story_is_reported_once() {
         assert_ne!(story, GOOD);
         assert_eq!(problems(&file_with(&story)), [told], "{story}");
     }
+}
+
+#[test]
+fn two_names_of_an_empty_list_are_reported_once() {
+    let story = GOOD.replacen(r#"["c"]"#, r#"[], "acceptanceCriteria": []"#, 1);
+    assert_eq!(
+        problems(&file_with(&story)),
+        [
+            "error 1:116 story `A` has both `criteria` and `acceptanceCriteria` (they mean the same: keep one of them)",
+            "warning 1:112 story `A` has no criteria (say how to tell that it is done)",
+        ]
+    );
 }
 
 #[test]
