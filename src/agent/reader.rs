@@ -97,7 +97,7 @@ impl StreamReader {
         reached: usize,
         prompt: &str,
     ) -> Self {
-        let scanner = || Scanner::listening(story, markers.clone(), reached);
+        let scanner = || Scanner::with_markers(story, markers.clone(), reached);
         Self {
             lines: Lines::default(),
             contents: Contents {

@@ -199,7 +199,7 @@ fn the_contract_itself_is_no_signal() {
             it.standing.remaining = remaining;
             it.signs = own.clone();
         });
-        let mut scanner = Scanner::listening(&given.story.id, own, 0);
+        let mut scanner = Scanner::with_markers(&given.story.id, own, 0);
         scanner.push(&given.text());
         let signals = scanner.finish();
         assert!(!signals.claims_story && !signals.promises_all, "{remaining} remaining");

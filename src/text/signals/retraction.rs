@@ -4,11 +4,68 @@
 //! another iteration, but a claim that the agent retracted is false. A mention, a question or a
 //! condition does not retract.
 
-use super::find::find_ignore_case;
-use super::vocabulary::{
-    is_completion, is_condition, is_degree, is_failure, is_filler, is_lack, is_modal, is_negation,
-    is_qualifier,
-};
+use super::decoration::{find_ignore_case, is_doubt};
+
+#[rustfmt::skip]
+const COMPLETIONS: &[&str] = &[
+    "complete", "completed", "done", "finished", "finish", "finishing", "ready", "working",
+    "work", "works", "pass", "passes", "passing", "fixed", "implemented", "solved", "resolved",
+    "over", "there", "yet", "closed", "correct", "really", "true",
+];
+
+#[rustfmt::skip]
+const NEGATIONS: &[&str] = &[
+    "not", "never", "cannot", "cant", "isnt", "wasnt", "hasnt", "arent", "nowhere", "neither",
+    "wrong", "wrongly", "mistaken", "mistakenly", "untrue", "false", "falsely", "premature",
+    "prematurely", "retract", "retracting", "retraction", "retracted", "withdraw",
+    "withdrawing", "withdrawn", "scratch", "unable", "far", "longer",
+];
+
+#[rustfmt::skip]
+const DEGREES: &[&str] = &[
+    "almost", "nearly", "partially", "partly", "partial", "mostly", "half", "halfway",
+    "largely", "practically", "virtually", "roughly", "barely", "hardly", "somewhat", "close",
+    "maybe", "perhaps", "possibly", "probably", "likely", "hopefully", "supposedly",
+    "allegedly", "theoretically", "tentatively", "provisionally", "conditionally",
+];
+
+#[rustfmt::skip]
+const MODALS: &[&str] = &[
+    "will", "shall", "should", "would", "could", "might", "may", "must", "can", "going",
+    "gonna", "soon", "to", "being", "getting", "becoming", "expected", "it'll", "about",
+];
+
+#[rustfmt::skip]
+const FAILURES: &[&str] = &[
+    "incomplete", "unfinished", "undone", "failed", "fails", "failing", "broken", "blocked",
+    "stuck", "reverted", "reopened", "rejected", "unresolved", "pending", "wip", "ongoing",
+    "progress", "in-progress", "open", "missing", "needs", "half-done", "half-finished",
+];
+
+/// These retract anywhere in the sentence.
+const LACKS: &[&str] = &["incomplete", "unfinished", "undone", "half-done", "half-finished"];
+
+#[rustfmt::skip]
+const QUALIFIERS: &[&str] = &[
+    "if", "once", "when", "unless", "until", "except", "pending", "assuming", "provided",
+    "apart", "aside", "modulo", "maybe", "soon", "tomorrow", "later",
+];
+
+#[rustfmt::skip]
+const CONDITIONS: &[&str] = &[
+    "if", "once", "when", "whenever", "unless", "until", "till", "after", "before", "whether",
+    "assuming", "provided", "as", "while", "suppose",
+];
+
+/// Words that may be between a story and its predicate.
+#[rustfmt::skip]
+const FILLERS: &[&str] = &[
+    "is", "was", "are", "were", "be", "been", "has", "have", "had", "remains", "remain",
+    "stays", "still", "currently", "now", "only", "actually", "just", "sadly", "unfortunately",
+    "in", "fact", "a", "the", "quite", "very", "at", "all", "completely", "totally", "so",
+    "status", "it", "marked", "from", "near", "again", "however", "really", "does", "did", "do",
+    "yet",
+];
 
 /// A word of a sentence, and how it was written.
 #[derive(Clone, Copy)]
@@ -26,17 +83,17 @@ struct Subject<'a> {
 }
 
 /// The line says that this story is not complete.
-pub(super) fn takes_back(line: &str, story: &str) -> bool {
-    takes_back_subject(line, story, is_distinctive(Word::new(story).bare))
+pub(super) fn retracts_story(line: &str, story: &str) -> bool {
+    retracts(line, story, is_distinctive(Word::new(story).bare))
 }
 
 /// The line says that this marker does not hold.
-pub(super) fn takes_back_sign(line: &str, sign: &str) -> bool {
-    let is_word = !sign.contains(char::is_whitespace) && sign.contains(['_', '-']);
-    is_word && takes_back_subject(line, sign, true)
+pub(super) fn retracts_marker(line: &str, marker: &str) -> bool {
+    let is_word = !marker.contains(char::is_whitespace) && marker.contains(['_', '-']);
+    is_word && retracts(line, marker, true)
 }
 
-fn takes_back_subject(line: &str, name: &str, distinctive: bool) -> bool {
+fn retracts(line: &str, name: &str, distinctive: bool) -> bool {
     if find_ignore_case(line, name).is_none() {
         return false;
     }
@@ -84,25 +141,25 @@ fn is_conditional(before: &[Word<'_>]) -> bool {
         .rev()
         .take_while(|word| !word.raw.ends_with([',', ':']))
         .take(3)
-        .any(|word| is_condition(word.bare))
+        .any(|word| word.is_in(CONDITIONS))
 }
 
 /// `I could not finish Task X`, `It is not so that Task X is complete`, `[ ] Task X complete`.
 fn denied_before(before: &[Word<'_>], after: &[Word<'_>]) -> bool {
     let mut denied = false;
     for word in before {
-        if denied && is_completion(word.bare) {
+        if denied && word.is_in(COMPLETIONS) {
             return true;
         }
         denied |= word.denies_ahead();
         denied &= !(word.raw.ends_with(',') || word.bare.eq_ignore_ascii_case("but"));
     }
-    denied && after.iter().any(|word| is_completion(word.bare))
+    denied && after.iter().any(|word| word.is_in(COMPLETIONS))
 }
 
-/// What the rest of the sentence says so far.
+/// What the words after the id say so far.
 #[derive(Default)]
-struct Heard {
+struct Predicate {
     denial: bool,
     doubt: bool,
     completion: bool,
@@ -111,41 +168,39 @@ struct Heard {
 
 /// Without the word `Task` only the words directly after the id count.
 fn denied_after(after: &[Word<'_>], named: bool) -> bool {
-    let mut heard = Heard::default();
+    let mut said = Predicate::default();
     for (at, word) in after.iter().enumerate() {
-        if heard.aside && !named {
+        if said.aside && !named {
             return false;
         }
-        if heard.is_denied_by(word.bare, after.get(at + 1)) {
+        if said.is_denied_by(*word, after.get(at + 1)) {
             return true;
         }
     }
-    ends_in_denial(after, heard.aside)
+    ends_in_denial(after, said.aside)
 }
 
 /// `Task X is not`, `Task X complete: no`.
 fn ends_in_denial(after: &[Word<'_>], aside: bool) -> bool {
-    let Some((last, rest)) = after.split_last() else {
-        return false;
-    };
-    let denies = is_negation(last.bare) || last.bare.eq_ignore_ascii_case("no");
-    denies && (!aside || rest.last().is_some_and(|word| is_completion(word.bare)))
+    let Some((last, rest)) = after.split_last() else { return false };
+    let denies = last.is_negation() || last.bare.eq_ignore_ascii_case("no");
+    denies && (!aside || rest.last().is_some_and(|word| word.is_in(COMPLETIONS)))
 }
 
-impl Heard {
-    fn is_denied_by(&mut self, word: &str, next: Option<&Word<'_>>) -> bool {
-        let failed = is_failure(word) && !self.aside && !self.completion || is_lack(word);
+impl Predicate {
+    fn is_denied_by(&mut self, word: Word<'_>, next: Option<&Word<'_>>) -> bool {
+        let failed = word.is_in(FAILURES) && !self.aside && !self.completion || word.is_in(LACKS);
         if failed && !self.denial {
             return true;
         }
-        if is_completion(word) {
+        if word.is_in(COMPLETIONS) {
             let lowered = self.denial || (self.doubt && !self.completion);
             self.completion = true;
-            return lowered || next.is_some_and(|next| is_qualifier(next.bare));
+            return lowered || next.is_some_and(|next| next.is_in(QUALIFIERS));
         }
-        let doubts = is_degree(word) || is_modal(word);
-        let leads_on = doubts || is_negation(word) || is_filler(word);
-        self.denial |= is_negation(word);
+        let doubts = word.is_degree() || word.is_in(MODALS);
+        let leads_on = doubts || word.is_negation() || word.is_in(FILLERS);
+        self.denial |= word.is_negation();
         // A title may contain such words; they count only next to the word they weaken.
         self.doubt = doubts || (self.doubt && leads_on);
         self.aside |= !leads_on;
@@ -172,6 +227,24 @@ impl<'a> Word<'a> {
         Self { raw, bare }
     }
 
+    fn is_in(&self, list: &[&str]) -> bool {
+        list.iter().any(|known| known.eq_ignore_ascii_case(self.bare))
+    }
+
+    fn is_negation(&self) -> bool {
+        let lower = self.bare.to_ascii_lowercase();
+        self.is_in(NEGATIONS)
+            || lower.ends_with("n't")
+            || lower.ends_with("n’t")
+            || self.bare.starts_with(is_doubt)
+    }
+
+    /// Incomplete or uncertain: `almost`, `90%`, `maybe`.
+    fn is_degree(&self) -> bool {
+        let percent = self.bare.strip_suffix('%');
+        self.is_in(DEGREES) || percent.is_some_and(|number| number != "100")
+    }
+
     /// The last character that is not a closing bracket, quote or emphasis.
     fn last_sign(&self) -> Option<char> {
         self.raw.chars().rev().find(|c| !"*_\"'”’)]`~".contains(*c))
@@ -188,9 +261,7 @@ impl<'a> Word<'a> {
     /// It negates what follows.
     fn denies_ahead(&self) -> bool {
         let mark = matches!(self.raw, "[" | "[]") || self.is_struck();
-        mark || is_negation(self.bare)
-            || is_degree(self.bare)
-            || self.bare.eq_ignore_ascii_case("failed")
+        mark || self.is_negation() || self.is_degree() || self.bare.eq_ignore_ascii_case("failed")
     }
 
     fn is_struck(&self) -> bool {

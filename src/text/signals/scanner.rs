@@ -2,15 +2,17 @@
 
 use crate::model::{AgentSignals, CompletionMarkers, StoryId};
 
-use super::bounded::{Bounded, LIMIT};
-use super::claim::Claim;
-use super::find::{find_tag_start, starts_with_tag};
-use super::place::{Place, Standing};
-use super::promise::is_promise;
-use super::retraction::{takes_back, takes_back_sign};
-use super::signs::{is_claimed_by, is_sign};
-use super::{claim, escalation, handoff};
+use super::block::{find_tag_start, parse_handoff, starts_with_tag};
+use super::claim::{ClaimLine, is_claimed_by, is_marker, promises_all, read_claim};
+use super::decoration::without_leading;
+use super::escalation::parse_escalation;
+use super::markdown::{LineRole, MarkdownState};
+use super::retraction::{retracts_marker, retracts_story};
 
+/// The most that is kept of one line, and of one block.
+const LIMIT: usize = 64 * 1024;
+/// The longest marker, in characters.
+const LONGEST_MARKER: usize = 200;
 /// The most other stories' ids to report.
 const MAX_OTHERS: usize = 16;
 
@@ -21,13 +23,13 @@ const MAX_OTHERS: usize = 16;
 #[derive(Debug)]
 pub struct Scanner {
     story: StoryId,
-    signs: CompletionMarkers,
+    markers: CompletionMarkers,
     /// How many of the stages were reached before.
     reached: usize,
     pending: Bounded,
     /// The last line ended in a carriage return, which may be half of an ending.
     after_return: bool,
-    place: Place,
+    markdown: MarkdownState,
     block: Option<Block>,
     signals: AgentSignals,
 }
@@ -35,55 +37,48 @@ pub struct Scanner {
 /// A block that is open.
 #[derive(Debug)]
 struct Block {
-    kind: Kind,
+    kind: BlockKind,
     text: Bounded,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     Escalation,
     Handoff,
 }
 
-impl Kind {
-    fn tag(self) -> &'static str {
+impl BlockKind {
+    /// The starts of its opening and closing tags.
+    fn tags(self) -> (&'static str, &'static str) {
         match self {
-            Self::Escalation => "<escalate",
-            Self::Handoff => "<handoff",
-        }
-    }
-
-    fn closing_tag(self) -> &'static str {
-        match self {
-            Self::Escalation => "</escalate",
-            Self::Handoff => "</handoff",
+            Self::Escalation => ("<escalate", "</escalate"),
+            Self::Handoff => ("<handoff", "</handoff"),
         }
     }
 
     /// Its tag at the start of a line, indented by less than a code block.
     fn opened_by(line: &str) -> Option<Self> {
         let tag = line.trim_start_matches(' ');
-        let opens = |kind: &Self| starts_with_tag(tag, kind.tag());
-        [Self::Escalation, Self::Handoff]
-            .into_iter()
-            .find(|kind| line.len() - tag.len() < 4 && opens(kind))
+        let is_opened = |kind: &Self| starts_with_tag(tag, kind.tags().0);
+        let opened = [Self::Escalation, Self::Handoff].into_iter().find(is_opened);
+        opened.filter(|_| line.len() - tag.len() < 4)
     }
 }
 
 impl Scanner {
     pub fn new(story: &StoryId) -> Self {
-        Self::listening(story, CompletionMarkers::default(), 0)
+        Self::with_markers(story, CompletionMarkers::default(), 0)
     }
 
-    /// With completion markers, after `reached` of their stages.
-    pub fn listening(story: &StoryId, signs: CompletionMarkers, reached: usize) -> Self {
+    /// Also finds these markers, after `reached` of their stages.
+    pub fn with_markers(story: &StoryId, markers: CompletionMarkers, reached: usize) -> Self {
         Self {
             story: story.clone(),
-            signs,
+            markers,
             reached,
             pending: Bounded::default(),
             after_return: false,
-            place: Place::default(),
+            markdown: MarkdownState::default(),
             block: None,
             signals: AgentSignals::default(),
         }
@@ -108,17 +103,17 @@ impl Scanner {
 
     /// The pending line is complete, and nothing stays open.
     pub fn end_message(&mut self) {
-        if !self.pending.is_empty() {
+        if !self.pending.text.is_empty() {
             self.complete_line("");
         }
         self.after_return = false;
-        self.place = Place::default();
+        self.markdown = MarkdownState::default();
         self.close_block();
     }
 
     pub fn finish(mut self) -> AgentSignals {
         self.end_message();
-        let stages = self.signs.stages.len();
+        let stages = self.markers.stages.len();
         if stages > 0 {
             self.signals.stages_left = self.reached + self.signals.stages.len() < stages;
         }
@@ -126,40 +121,41 @@ impl Scanner {
     }
 
     fn complete_line(&mut self, tail: &str) {
-        if self.pending.is_empty() && tail.len() <= LIMIT {
+        if self.pending.text.is_empty() && tail.len() <= LIMIT {
             return self.read(tail, true);
         }
         let mut line = std::mem::take(&mut self.pending);
         line.push(tail);
-        self.read(line.text(), line.is_whole());
-        line.clear();
-        self.pending = line;
+        self.read(&line.text, !line.overflowed);
+        // The buffer is used again.
+        line.text.clear();
+        self.pending = Bounded { text: line.text, overflowed: false };
     }
 
     fn read(&mut self, line: &str, whole: bool) {
         if let Some(kind) = self.block.as_ref().map(|block| block.kind) {
             // An unclosed hand-off must not hide a question.
-            let asks = Kind::opened_by(line) == Some(Kind::Escalation);
-            if kind == Kind::Escalation || !asks {
+            let asks = BlockKind::opened_by(line) == Some(BlockKind::Escalation);
+            if kind == BlockKind::Escalation || !asks {
                 return self.read_in_block(kind, line);
             }
             self.close_block();
         }
-        let opened = Kind::opened_by(line).filter(|_| whole && self.place.is_prose());
+        let opened = BlockKind::opened_by(line).filter(|_| whole && self.markdown.is_prose());
         if let Some(kind) = opened {
             self.block = Some(Block { kind, text: Bounded::default() });
             self.read_in_block(kind, line.trim_start());
         } else {
-            match self.place.enter(line) {
-                Standing::Prose if whole => self.read_prose(line),
-                Standing::BesideComment(visible) if whole => self.read_retraction(&visible),
+            match self.markdown.enter(line) {
+                LineRole::Prose if whole => self.read_prose(line),
+                LineRole::WithComment(visible) if whole => self.read_retraction(&visible),
                 _ => {}
             }
         }
     }
 
-    fn read_in_block(&mut self, kind: Kind, line: &str) {
-        let close = find_tag_start(line, kind.closing_tag());
+    fn read_in_block(&mut self, kind: BlockKind, line: &str) {
+        let close = find_tag_start(line, kind.tags().1);
         let inside = close.and_then(|at| line.get(..at)).unwrap_or(line);
         if let Some(block) = &mut self.block {
             block.text.push(inside);
@@ -174,12 +170,12 @@ impl Scanner {
     /// the last counts.
     fn close_block(&mut self) {
         let Some(block) = self.block.take() else { return };
-        let text = block.text.text();
+        let text = &block.text.text;
         match block.kind {
-            Kind::Escalation => {
-                self.signals.escalation.get_or_insert_with(|| escalation::parse(text));
+            BlockKind::Escalation => {
+                self.signals.escalation.get_or_insert_with(|| parse_escalation(text));
             }
-            Kind::Handoff => self.signals.handoff = Some(handoff::parse(text)),
+            BlockKind::Handoff => self.signals.handoff = Some(parse_handoff(text)),
         }
     }
 
@@ -187,11 +183,11 @@ impl Scanner {
         if self.reaches_stage(line) {
             return;
         }
-        if self.signs.stages.is_empty() && is_claimed_by(&self.signs, line) {
+        if self.markers.stages.is_empty() && is_claimed_by(&self.markers, line) {
             self.signals.claims_story = true;
-        } else if let Some(claim) = claim::read(line) {
+        } else if let Some(claim) = read_claim(line) {
             self.take_claim(&claim);
-        } else if is_promise(line) {
+        } else if promises_all(line) {
             self.signals.promises_all = true;
         } else {
             self.read_retraction(line);
@@ -200,9 +196,9 @@ impl Scanner {
 
     /// In order.
     fn reaches_stage(&mut self, line: &str) -> bool {
-        let stages = &self.signs.stages;
+        let stages = &self.markers.stages;
         let next = self.reached + self.signals.stages.len();
-        let Some(stage) = stages.get(next).filter(|stage| is_sign(line, stage)) else {
+        let Some(stage) = stages.get(next).filter(|stage| is_marker(line, stage)) else {
             return false;
         };
         self.signals.stages.push(stage.clone());
@@ -210,10 +206,10 @@ impl Scanner {
         true
     }
 
-    fn take_claim(&mut self, claim: &Claim<'_>) {
+    fn take_claim(&mut self, claim: &ClaimLine<'_>) {
         let others = &mut self.signals.claims_others;
         if claim.id.eq_ignore_ascii_case(self.story.as_str()) {
-            self.signals.claims_story |= self.signs.stages.is_empty();
+            self.signals.claims_story |= self.markers.stages.is_empty();
         } else if claim.surely_names_a_story()
             && others.len() < MAX_OTHERS
             && !others.iter().any(|known| known.eq_ignore_ascii_case(claim.id))
@@ -224,17 +220,17 @@ impl Scanner {
     }
 
     fn read_retraction(&mut self, line: &str) {
-        if self.signals.claims_story && takes_back(line, self.story.as_str()) {
+        if self.signals.claims_story && retracts_story(line, self.story.as_str()) {
             self.signals.claims_story = false;
             // The last stage is the claim.
             self.signals.stages.pop();
         }
-        let signals = &self.signs.signals;
-        if self.signals.claims_story && signals.iter().any(|sign| takes_back_sign(line, sign)) {
+        let signals = &self.markers.signals;
+        if self.signals.claims_story && signals.iter().any(|signal| retracts_marker(line, signal)) {
             self.signals.claims_story = false;
         }
-        let is_taken_back = |stage: &String| takes_back_sign(line, stage);
-        if let Some(at) = self.signals.stages.iter().position(is_taken_back) {
+        let is_retracted = |stage: &String| retracts_marker(line, stage);
+        if let Some(at) = self.signals.stages.iter().position(is_retracted) {
             self.signals.stages.truncate(at);
             self.signals.claims_story = false;
         }
@@ -242,6 +238,66 @@ impl Scanner {
 
     #[cfg(test)]
     pub(super) fn buffered(&self) -> usize {
-        self.pending.capacity() + self.block.as_ref().map_or(0, |block| block.text.capacity())
+        self.pending.text.capacity()
+            + self.block.as_ref().map_or(0, |block| block.text.text.capacity())
     }
+}
+
+/// A text that is cut at `LIMIT`.
+#[derive(Debug, Default)]
+struct Bounded {
+    text: String,
+    overflowed: bool,
+}
+
+impl Bounded {
+    fn push(&mut self, more: &str) {
+        // After a cut nothing may follow, or the result would depend on chunking.
+        if self.overflowed {
+            return;
+        }
+        let room = LIMIT - self.text.len();
+        let fits = more.get(..more.floor_char_boundary(room)).unwrap_or_default();
+        self.overflowed = fits.len() < more.len();
+        self.make_room(fits.len());
+        self.text.push_str(fits);
+    }
+
+    /// Doubling past the limit would waste half the buffer.
+    fn make_room(&mut self, more: usize) {
+        let needed = self.text.len() + more;
+        if needed > self.text.capacity() {
+            let grown = (self.text.capacity() * 2).clamp(needed, LIMIT);
+            self.text.reserve_exact(grown - self.text.len());
+        }
+    }
+}
+
+/// A line that the scanner would find as a marker.
+pub fn can_be_a_line(line: &str) -> bool {
+    let signals = vec![line.to_owned()];
+    let markers = CompletionMarkers { signals, ..CompletionMarkers::default() };
+    can_be_a_marker(line, without_leading(line)) && claims(markers, line)
+}
+
+/// A text that the scanner would find in a `<promise>`.
+pub fn can_be_promised(word: &str) -> bool {
+    let promise = Some(word.to_owned());
+    let markers = CompletionMarkers { promise, ..CompletionMarkers::default() };
+    can_be_a_marker(word, word) && claims(markers, &format!("<promise>{word}</promise>"))
+}
+
+/// It is one line, not too long, and `content` has letters or digits.
+fn can_be_a_marker(marker: &str, content: &str) -> bool {
+    marker.chars().count() <= LONGEST_MARKER
+        && !marker.contains(['\n', '\r'])
+        && content.contains(char::is_alphanumeric)
+}
+
+fn claims(markers: CompletionMarkers, line: &str) -> bool {
+    // Not a story's id, so that only the marker itself can match.
+    let Ok(no_story) = StoryId::try_from("0") else { return false };
+    let mut scanner = Scanner::with_markers(&no_story, markers, 0);
+    scanner.push(line);
+    scanner.finish().claims_story
 }

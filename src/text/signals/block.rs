@@ -1,10 +1,44 @@
-//! The parts of a block: its opening tag, its fields, and the rest.
+//! Blocks: an opening tag, fields, and the rest. Reads hand-offs.
 //!
-//! It never fails: unreadable parts are passed on as they are.
+//! It never fails: the content matters more than its form, and unreadable parts are passed on as
+//! they are.
 
 use std::ops::Range;
 
-use super::find::find_tag;
+use crate::model::Handoff;
+
+use super::decoration::strip_ignore_case;
+
+const HANDOFF_FIELDS: [&[&str]; 8] = [
+    &["phase"],
+    &["completed", "done"],
+    &["pending", "open"],
+    &["blocked"],
+    &["decisions"],
+    &["assumptions"],
+    &["constraints"],
+    &["next_step", "next-step", "next step", "nextstep", "next"],
+];
+
+/// `block` starts with `<handoff` and ends before its closing tag.
+pub(super) fn parse_handoff(block: &str) -> Handoff {
+    let (_, body) = split_tag(block);
+    let fields = BlockFields::read(body, &HANDOFF_FIELDS);
+    let [phase, completed, pending, blocked, decisions, assumptions, constraints, next_step] =
+        fields.values.map(|value| value.unwrap_or_default().trim().to_owned());
+    let unread = join_unread(fields.unread);
+    Handoff {
+        phase,
+        completed,
+        pending,
+        blocked,
+        decisions,
+        assumptions,
+        constraints,
+        next_step,
+        unread,
+    }
+}
 
 /// The opening tag ends at its `>`; if that is missing, where the next tag or line starts.
 pub(super) fn split_tag(block: &str) -> (&str, &str) {
@@ -27,33 +61,28 @@ fn is_inside_of_tag(text: &str) -> bool {
 }
 
 /// The parts of a block's body, and the text between them.
-pub(super) struct Fields<'a, const N: usize> {
+pub(super) struct BlockFields<'a, const N: usize> {
     /// Every way to write each field's name.
     names: &'static [&'static [&'static str]; N],
     pub values: [Option<&'a str>; N],
     pub unread: Vec<&'a str>,
 }
 
-impl<'a, const N: usize> Fields<'a, N> {
+impl<'a, const N: usize> BlockFields<'a, N> {
     pub(super) fn read(body: &'a str, names: &'static [&'static [&'static str]; N]) -> Self {
         let mut fields = Self { names, values: [None; N], unread: Vec::new() };
         let mut rest = body;
         while let Some((at, tag)) = fields.next_opening(rest, |_| true) {
             let (before, inside) = cut(rest, &tag);
             fields.unread.push(before);
-            fields.set(at, "");
+            // A field is read once: its own tag does not end it.
+            fields.values[at] = Some("");
             let (content, after) = fields.split_content(inside, at);
-            fields.set(at, content);
+            fields.values[at] = Some(content);
             rest = after;
         }
         fields.unread.push(rest);
         fields
-    }
-
-    fn set(&mut self, at: usize, content: &'a str) {
-        if let Some(value) = self.values.get_mut(at) {
-            *value = Some(content);
-        }
     }
 
     /// The first opening of a field that is still to be read.
@@ -73,8 +102,7 @@ impl<'a, const N: usize> Fields<'a, N> {
     /// A field ends at its closing tag, or where another one starts if that is missing or too
     /// late. Tags in running text end nothing.
     fn split_content(&self, text: &'a str, own: usize) -> (&'a str, &'a str) {
-        let names = self.names.get(own).copied().unwrap_or_default();
-        let closes = names.iter().filter_map(|name| find_tag(text, &format!("/{name}")));
+        let closes = self.names[own].iter().filter_map(|name| find_tag(text, &format!("/{name}")));
         let close = closes.min_by_key(|tag| tag.start);
         let before_close = |at: usize| match &close {
             Some(close) => at < close.start && starts_a_line(text, at),
@@ -99,7 +127,29 @@ fn starts_a_line(text: &str, at: usize) -> bool {
 }
 
 pub(super) fn join_unread(parts: Vec<&str>) -> Option<String> {
-    let parts: Vec<&str> =
-        parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
-    (!parts.is_empty()).then(|| parts.join("\n"))
+    let parts = parts.into_iter().map(str::trim).filter(|part| !part.is_empty());
+    let unread = parts.collect::<Vec<_>>().join("\n");
+    (!unread.is_empty()).then_some(unread)
+}
+
+/// The first `<name>`; `name` starts with a slash for a closing tag.
+pub(super) fn find_tag(text: &str, name: &str) -> Option<Range<usize>> {
+    text.match_indices('<').find_map(|(start, _)| {
+        let inside = text.get(start + 1..)?;
+        let after = strip_ignore_case(inside, name)?.trim_start().strip_prefix('>')?;
+        Some(start..text.len() - after.len())
+    })
+}
+
+/// The start of the first `<name` or `</name` that is not part of a longer name.
+pub(super) fn find_tag_start(text: &str, tag: &str) -> Option<usize> {
+    text.match_indices('<')
+        .map(|(start, _)| start)
+        .find(|&start| text.get(start..).is_some_and(|from| starts_with_tag(from, tag)))
+}
+
+pub(super) fn starts_with_tag(text: &str, tag: &str) -> bool {
+    strip_ignore_case(text, tag).is_some_and(|rest| {
+        !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ':' | '.'))
+    })
 }

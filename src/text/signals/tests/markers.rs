@@ -1,10 +1,10 @@
-//! The human's own signs: heard like the built-in ones, and where those are not, neither.
+//! Completion markers count wherever the built-in claim counts.
 
 use crate::model::{AgentSignals, CompletionMarkers, StoryId};
 
-use super::*;
+use super::super::*;
 
-fn signs(promise: Option<&str>, signals: &[&str], stages: &[&str]) -> CompletionMarkers {
+fn markers(promise: Option<&str>, signals: &[&str], stages: &[&str]) -> CompletionMarkers {
     let owned = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect();
     CompletionMarkers {
         promise: promise.map(str::to_owned),
@@ -13,14 +13,15 @@ fn signs(promise: Option<&str>, signals: &[&str], stages: &[&str]) -> Completion
     }
 }
 
-fn scan(signs: CompletionMarkers, reached: usize, text: &str) -> AgentSignals {
-    let mut scanner = Scanner::listening(&StoryId::try_from("US-001").unwrap(), signs, reached);
+fn scan(markers: CompletionMarkers, reached: usize, text: &str) -> AgentSignals {
+    let mut scanner =
+        Scanner::with_markers(&StoryId::try_from("US-001").unwrap(), markers, reached);
     scanner.push(text);
     scanner.finish()
 }
 
 #[test]
-fn a_sign_is_heard_on_a_line_of_its_own_in_any_dressing() {
+fn a_marker_alone_on_a_line_is_found_in_any_decoration() {
     for line in [
         "LOGIN_OK",
         "**LOGIN_OK**",
@@ -35,20 +36,20 @@ fn a_sign_is_heard_on_a_line_of_its_own_in_any_dressing() {
         "**<promise> shipped </promise>**",
         "Task US-001 complete",
     ] {
-        let own = signs(Some("SHIPPED"), &["LOGIN_OK", "Everything works now"], &[]);
+        let own = markers(Some("SHIPPED"), &["LOGIN_OK", "Everything works now"], &[]);
         assert!(scan(own, 0, line).claims_story, "{line}");
     }
 }
 
 #[test]
-fn a_sign_is_not_heard_where_no_claim_would_be() {
+fn a_marker_is_ignored_where_a_claim_would_be() {
     for text in [
         "not LOGIN_OK",
         "LOGIN_OK?",
         "LOGIN_OK if the tests pass",
         "LOGIN_OKAY",
         "NO_LOGIN_OK",
-        "The sign is LOGIN_OK",
+        "The marker is LOGIN_OK",
         "`LOGIN_OK`",
         "\"LOGIN_OK\"",
         "~~LOGIN_OK~~",
@@ -67,25 +68,25 @@ fn a_sign_is_not_heard_where_no_claim_would_be() {
         "LOGIN_OK\nLOGIN_OK is not true after all.",
         "LOGIN_OK\nScratch that: LOGIN_OK was premature.",
     ] {
-        let signals = scan(signs(Some("SHIPPED"), &["LOGIN_OK"], &[]), 0, text);
+        let signals = scan(markers(Some("SHIPPED"), &["LOGIN_OK"], &[]), 0, text);
         assert!(!signals.claims_story && !signals.promises_all, "{text}");
     }
     let mention = "LOGIN_OK\nI printed LOGIN_OK because the tests pass.";
-    assert!(scan(signs(None, &["LOGIN_OK"], &[]), 0, mention).claims_story);
+    assert!(scan(markers(None, &["LOGIN_OK"], &[]), 0, mention).claims_story);
 }
 
 #[test]
-fn without_the_humans_word_for_it_a_sign_is_only_a_line() {
+fn only_configured_markers_are_found() {
     assert_eq!(
         scan(CompletionMarkers::default(), 0, "LOGIN_OK\n<promise>SHIPPED</promise>"),
         AgentSignals::default()
     );
-    let done = scan(signs(Some("DONE"), &[], &[]), 0, "<promise>DONE</promise>");
+    let done = scan(markers(Some("DONE"), &[], &[]), 0, "<promise>DONE</promise>");
     assert!(done.claims_story && !done.promises_all, "it is the story's own promise now");
 }
 
 #[test]
-fn stages_come_in_their_order_and_only_the_last_is_a_claim() {
+fn stages_count_in_order_and_the_last_is_a_claim() {
     let stages = ["TESTS_PASS", "DOCS_COMPLETE", "SHIPPED"];
     let all = "TESTS_PASS\nDOCS_COMPLETE\nSHIPPED\n";
     for (before, text, reached, claims) in [
@@ -102,7 +103,7 @@ fn stages_come_in_their_order_and_only_the_last_is_a_claim() {
         (2, "SHIPPED\nTask US-001 is not complete", &[], false),
         (0, "TESTS_PASS\nDOCS_COMPLETE\nSorry, TESTS_PASS is not true.", &[], false),
     ] {
-        let own = signs(Some("OWN"), &["ALSO_DONE"], &stages);
+        let own = markers(Some("OWN"), &["ALSO_DONE"], &stages);
         let signals = scan(own, before, text);
         assert_eq!(signals.stages, reached, "after {before}: {text}");
         assert_eq!(signals.claims_story, claims, "after {before}: {text}");
@@ -112,8 +113,8 @@ fn stages_come_in_their_order_and_only_the_last_is_a_claim() {
 }
 
 #[test]
-fn reached_stages_are_counted_from_the_first_on_and_never_to_the_claim() {
-    let own = signs(None, &[], &["A_1", "B_2", "C_3"]);
+fn reached_stages_are_counted_without_the_claim() {
+    let own = markers(None, &[], &["A_1", "B_2", "C_3"]);
     let owned = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
     for (known, reached) in [
         (&[][..], 0),
@@ -127,16 +128,16 @@ fn reached_stages_are_counted_from_the_first_on_and_never_to_the_claim() {
 }
 
 #[test]
-fn a_storys_own_signs_go_before_the_runs_each_by_itself() {
-    let run = signs(Some("R"), &["r1"], &["s1"]);
+fn each_marker_of_a_story_overrides_the_runs() {
+    let run = markers(Some("R"), &["r1"], &["s1"]);
     assert_eq!(CompletionMarkers::default().or(&run), run);
-    assert_eq!(signs(Some("S"), &[], &[]).or(&run), signs(Some("S"), &["r1"], &["s1"]));
-    let own = signs(Some("S"), &["a"], &["b"]);
+    assert_eq!(markers(Some("S"), &[], &[]).or(&run), markers(Some("S"), &["r1"], &["s1"]));
+    let own = markers(Some("S"), &["a"], &["b"]);
     assert_eq!(own.or(&run), own);
 }
 
 #[test]
-fn what_could_never_be_heard_is_no_sign() {
+fn a_line_that_cannot_be_found_is_no_marker() {
     for good in ["LOGIN_OK", "✅ All green", "Tests pass!", "<done/>", "fertig: äöü"] {
         assert!(can_be_a_line(good), "{good}");
     }
@@ -153,7 +154,7 @@ fn what_could_never_be_heard_is_no_sign() {
 }
 
 #[test]
-fn a_task_ticked_among_the_instructions_is_a_claim_only_when_it_is_new() {
+fn a_newly_ticked_task_in_the_instructions_is_a_claim() {
     for (before, after, claims) in [
         ("Work.\n", "Work.\n- [x] TASK_COMPLETE\n", true),
         ("- [ ] TASK_COMPLETE\n", "- [X] TASK_COMPLETE\n", true),

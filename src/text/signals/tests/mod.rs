@@ -1,14 +1,19 @@
 //! The module as its users see it: text in, signals out.
 
+mod corpus;
+mod escalations;
+mod handoffs;
+mod markers;
+
 use proptest::prelude::*;
 
 use crate::model::{AgentSignals, StoryId};
 
-use super::corpus::{
-    CLAIMS, CLAIMS_IN_CONTEXT, ESCALATIONS, LEAVES, NOTHING, OTHER_STORIES, OTHERS, PROMISES,
-    TAKES_BACK,
-};
 use super::*;
+use corpus::{
+    CLAIMS, CLAIMS_IN_CONTEXT, ESCALATIONS, MENTIONS, NOTHING, OTHER_STORIES, OTHERS, PROMISES,
+    RETRACTIONS,
+};
 
 fn scan_for(story: &str, text: &str) -> AgentSignals {
     let mut scanner = Scanner::new(&StoryId::try_from(story).unwrap());
@@ -35,8 +40,8 @@ fn check_wrapped(before: &str, after: &str, expected: &AgentSignals) {
 }
 
 #[test]
-fn the_corpus_is_large_enough_to_mean_something() {
-    let near_misses = NOTHING.len() + TAKES_BACK.len();
+fn the_corpus_is_large_and_has_no_duplicates() {
+    let near_misses = NOTHING.len() + RETRACTIONS.len();
     assert!(CLAIMS.len() >= 80, "{}", CLAIMS.len());
     assert!(near_misses >= 140, "{near_misses}");
     let mut all: Vec<_> =
@@ -46,17 +51,17 @@ fn the_corpus_is_large_enough_to_mean_something() {
 }
 
 #[test]
-fn hears_a_claim_in_any_dressing() {
+fn claims_are_found_in_any_decoration() {
     check_all(CLAIMS.iter().chain(CLAIMS_IN_CONTEXT).copied(), &claimed());
 }
 
 #[test]
-fn hears_nothing_in_near_misses() {
+fn near_misses_are_no_signals() {
     check_all(NOTHING.iter().copied(), &AgentSignals::default());
 }
 
 #[test]
-fn hears_no_claim_where_nothing_is_said_in_earnest() {
+fn claims_in_code_quotes_and_comments_are_ignored() {
     let nothing = AgentSignals::default();
     for (before, after) in [
         ("```\n", "\n```"),
@@ -75,7 +80,7 @@ fn hears_no_claim_where_nothing_is_said_in_earnest() {
 }
 
 #[test]
-fn hears_every_claim_between_other_lines() {
+fn claims_are_found_between_other_lines() {
     for (before, after) in [
         ("So.\n\n", "\n\nBye."),
         ("Task US-001 is not complete\r\n", "\r\n"),
@@ -87,8 +92,8 @@ fn hears_every_claim_between_other_lines() {
 }
 
 #[test]
-fn a_claim_taken_back_is_no_claim() {
-    for line in TAKES_BACK {
+fn a_retracted_claim_is_no_claim() {
+    for line in RETRACTIONS {
         check_all([*line], &AgentSignals::default());
         let after = format!("Task US-001 complete\n{line}\n");
         check_all([after.as_str()], &AgentSignals::default());
@@ -97,15 +102,15 @@ fn a_claim_taken_back_is_no_claim() {
 }
 
 #[test]
-fn a_mere_mention_leaves_a_claim() {
-    for line in LEAVES {
+fn a_mention_does_not_retract_a_claim() {
+    for line in MENTIONS {
         check_all([format!("Task US-001 complete\n{line}\n").as_str()], &claimed());
         check_all([*line], &AgentSignals::default());
     }
 }
 
 #[test]
-fn other_stories_are_told_as_they_were_named() {
+fn claims_of_other_stories_are_reported_as_written() {
     for (text, ids) in OTHERS {
         let claims_others = ids.iter().map(|id| (*id).to_owned()).collect();
         check_all([*text], &AgentSignals { claims_others, ..AgentSignals::default() });
@@ -113,7 +118,7 @@ fn other_stories_are_told_as_they_were_named() {
 }
 
 #[test]
-fn at_most_sixteen_other_stories_are_told() {
+fn at_most_sixteen_other_stories_are_reported() {
     let text: String = (0..40).map(|n| format!("Task US-{n:04} done\n")).collect();
     let others = scan(&text).claims_others;
     assert_eq!(others.len(), 16);
@@ -121,14 +126,14 @@ fn at_most_sixteen_other_stories_are_told() {
 }
 
 #[test]
-fn an_id_matches_whole_or_not_at_all() {
+fn an_id_must_match_as_a_whole() {
     for (story, line, claims) in OTHER_STORIES {
         assert_eq!(scan_for(story, line).claims_story, *claims, "{story}: {line}");
     }
 }
 
 #[test]
-fn hears_a_promise() {
+fn promises_are_found() {
     check_all(
         PROMISES.iter().copied(),
         &AgentSignals { promises_all: true, ..AgentSignals::default() },
@@ -136,7 +141,7 @@ fn hears_a_promise() {
 }
 
 #[test]
-fn hears_an_escalation_and_nothing_inside_of_it() {
+fn an_escalation_hides_the_signals_inside_it() {
     for text in ESCALATIONS {
         let signals = scan(text);
         assert!(signals.escalation.is_some(), "{text}");
@@ -145,7 +150,7 @@ fn hears_an_escalation_and_nothing_inside_of_it() {
 }
 
 #[test]
-fn reports_a_claim_beside_an_escalation() {
+fn a_claim_next_to_an_escalation_is_found() {
     let block = "<escalate type=\"stuck\">\n<summary>x</summary>\n</escalate>";
     for text in [format!("Task US-001 done\n{block}"), format!("{block}\nTask US-001 done")] {
         let signals = scan(&text);
@@ -161,7 +166,7 @@ fn the_first_escalation_counts() {
 }
 
 #[test]
-fn nothing_left_open_reaches_into_the_next_message() {
+fn the_end_of_a_message_closes_open_blocks() {
     for open in ["```", "- ~~~", "<!-- x", "say <!--", "<escalate type=\"stuck\">", "x"] {
         let mut scanner = Scanner::new(&StoryId::try_from("US-001").unwrap());
         scanner.push(open);
@@ -172,7 +177,7 @@ fn nothing_left_open_reaches_into_the_next_message() {
 }
 
 #[test]
-fn a_line_too_long_is_no_signal_and_hides_nothing() {
+fn a_line_over_the_limit_is_ignored() {
     let long = format!("Task US-001 complete{}", " ".repeat(64 * 1024));
     assert_eq!(scan(&long), AgentSignals::default());
     assert!(scan(&format!("{long}\nTask US-001 complete")).claims_story);
@@ -181,7 +186,7 @@ fn a_line_too_long_is_no_signal_and_hides_nothing() {
 }
 
 #[test]
-fn memory_is_bounded_whatever_comes() {
+fn memory_is_bounded() {
     for start in ["", "<escalate>\n", "```\n", "<!-- "] {
         let mut scanner = Scanner::new(&StoryId::try_from("US-001").unwrap());
         scanner.push(start);

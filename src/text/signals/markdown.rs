@@ -3,17 +3,21 @@
 //! Follows `CommonMark` for code fences, quotes, comments and indented code as far as one pass
 //! over lines can; in doubt a line is not prose.
 
-/// The prose of a line.
+use super::decoration::after_number;
+
+/// What a line is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum LineRole {
     Prose,
-    /// Part of the line is a comment; this is the rest.
-    BesideComment(String),
+    /// Part of the line is a comment; this is the rest of it.
+    WithComment(String),
+    /// Code, quote or comment.
     Hidden,
 }
 
+/// What the lines so far leave open.
 #[derive(Debug, Default)]
-pub(super) enum Place {
+pub(super) enum MarkdownState {
     #[default]
     Prose,
     Fence(Fence),
@@ -28,60 +32,58 @@ pub(super) struct Fence {
     in_list: bool,
 }
 
-impl Place {
+impl MarkdownState {
     pub(super) fn is_prose(&self) -> bool {
         matches!(self, Self::Prose)
     }
 
     /// Classifies the next line.
-    pub(super) fn enter(&mut self, line: &str) -> Standing {
+    pub(super) fn enter(&mut self, line: &str) -> LineRole {
         match self {
             Self::Fence(fence) => {
                 if fence.is_closed_by(line) {
                     *self = Self::Prose;
                 }
-                Standing::Hidden
+                LineRole::Hidden
             }
             Self::Comment => self.enter_comment(line),
             Self::Prose => self.enter_prose(line),
         }
     }
 
-    fn enter_prose(&mut self, line: &str) -> Standing {
+    fn enter_prose(&mut self, line: &str) -> LineRole {
         let indented = is_indented(line);
         let (content, in_list) = without_list_markers(line.trim_start());
         if !indented && content.starts_with('>') {
-            return Standing::Hidden;
+            return LineRole::Hidden;
         }
         if !indented && let Some(fence) = Fence::opened_by(content, in_list) {
             *self = Self::Fence(fence);
-            return Standing::Hidden;
+            return LineRole::Hidden;
         }
         let standing =
-            if line.contains("<!--") { self.enter_comment(line) } else { Standing::Prose };
-        if indented || (in_list && is_code_in_list(content)) { Standing::Hidden } else { standing }
+            if line.contains("<!--") { self.enter_comment(line) } else { LineRole::Prose };
+        if indented || (in_list && is_code_in_list(content)) { LineRole::Hidden } else { standing }
     }
 
-    fn enter_comment(&mut self, line: &str) -> Standing {
+    fn enter_comment(&mut self, line: &str) -> LineRole {
         let mut visible = String::new();
         let mut rest = line;
         let mut inside = matches!(self, Self::Comment);
         let mut touched = inside;
         loop {
-            let next =
-                if inside { after_comment(rest) } else { before_comment(rest, &mut visible) };
+            let next = if inside {
+                // `<!-->` and `<!--->` are whole comments, hence the dashes of the opening count.
+                rest.split_once("-->").map(|(_, after)| after)
+            } else {
+                before_comment(rest, &mut visible)
+            };
             let Some(after) = next else { break };
             (rest, inside, touched) = (after, !inside, true);
         }
         *self = if inside { Self::Comment } else { Self::Prose };
-        if touched { Standing::BesideComment(visible) } else { Standing::Prose }
+        if touched { LineRole::WithComment(visible) } else { LineRole::Prose }
     }
-}
-
-/// `rest` starts inside a comment.
-fn after_comment(rest: &str) -> Option<&str> {
-    // `<!-->` and `<!--->` are whole comments, hence the dashes of the opening count.
-    rest.split_once("-->").map(|(_, after)| after)
 }
 
 /// Moves the text up to the next comment to `visible`; what is left starts with its dashes.
@@ -161,12 +163,7 @@ fn without_list_markers(text: &str) -> (&str, bool) {
 }
 
 fn without_list_marker(text: &str) -> Option<&str> {
-    let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let rest = if numbered.len() < text.len() {
-        numbered.strip_prefix(['.', ')'])?
-    } else {
-        text.strip_prefix(['-', '*', '+'])?
-    };
+    let rest = after_number(text).or_else(|| text.strip_prefix(['-', '*', '+']))?;
     rest.starts_with([' ', '\t']).then_some(rest)
 }
 

@@ -1,4 +1,4 @@
-//! Texts and what they say about `US-001`, one list for each answer.
+//! Texts about `US-001`, one list for each result.
 
 /// Each says that the story is complete, and nothing else.
 pub(super) const CLAIMS: &[&str] = &[
@@ -150,7 +150,7 @@ pub(super) const CLAIMS_IN_CONTEXT: &[&str] = &[
     "Task US-001 is 90% complete\nTask US-001 complete",
 ];
 
-/// Near misses: none of them says anything.
+/// Near misses: none of them is a signal.
 pub(super) const NOTHING: &[&str] = &[
     "",
     "\n\n\r\n",
@@ -540,8 +540,8 @@ pub(super) const ESCALATIONS: &[&str] = &[
     "```\nx\n```\n<escalate type=\"stuck\">\n</escalate>",
 ];
 
-/// After a claim each of these takes it back.
-pub(super) const TAKES_BACK: &[&str] = &[
+/// Each retracts an earlier claim.
+pub(super) const RETRACTIONS: &[&str] = &[
     "Task US-001 is not complete",
     "Task US-001 incomplete",
     "Task US-001 is not done yet",
@@ -589,8 +589,8 @@ pub(super) const TAKES_BACK: &[&str] = &[
     "Task US-001 is not complete <!-- sorry -->",
 ];
 
-/// After a claim each of these leaves it as it is.
-pub(super) const LEAVES: &[&str] = &[
+/// None retracts an earlier claim.
+pub(super) const MENTIONS: &[&str] = &[
     "Next I would look at US-001's docs",
     "Task US-001 did not need any migrations.",
     "Task US-001 adds a login, no breaking changes.",

@@ -1,8 +1,8 @@
-//! What is read of a hand-off, well-formed and not.
+//! Hand-offs, well-formed and malformed.
 
 use crate::model::{AgentSignals, Handoff, StoryId};
 
-use super::*;
+use super::super::*;
 
 fn scan(text: &str) -> AgentSignals {
     let mut scanner = Scanner::new(&StoryId::try_from("US-001").unwrap());
@@ -29,7 +29,7 @@ Bye.
 ";
 
 #[test]
-fn reads_a_whole_block() {
+fn a_complete_block_is_read() {
     let expected = Handoff {
         phase: "testing".into(),
         completed: "- the parser\n- its tests".into(),
@@ -49,7 +49,7 @@ fn reads_a_whole_block() {
 }
 
 #[test]
-fn a_malformed_one_is_still_one_and_shown_as_it_came() {
+fn a_malformed_hand_off_keeps_its_text() {
     for (text, next_step, unread) in [
         ("<handoff>", "", None),
         ("<handoff\n", "", None),
@@ -70,7 +70,7 @@ fn a_malformed_one_is_still_one_and_shown_as_it_came() {
 }
 
 #[test]
-fn it_counts_only_where_it_is_said_in_earnest() {
+fn hand_offs_in_code_quotes_and_comments_are_ignored() {
     for text in [
         "```\n<handoff>x</handoff>\n```",
         "> <handoff>x</handoff>",
@@ -85,7 +85,7 @@ fn it_counts_only_where_it_is_said_in_earnest() {
 }
 
 #[test]
-fn nothing_inside_is_a_signal_but_a_question_is_never_lost() {
+fn a_hand_off_hides_claims_but_not_escalations() {
     let inside = "<handoff>\nTask US-001 complete\n<promise>DONE</promise>\n</handoff>";
     let signals = scan(inside);
     assert!(!signals.claims_story && !signals.promises_all && signals.escalation.is_none());
@@ -98,13 +98,13 @@ fn nothing_inside_is_a_signal_but_a_question_is_never_lost() {
 }
 
 #[test]
-fn of_several_the_last_counts() {
+fn the_last_hand_off_counts() {
     let text = "<handoff><phase>a</phase></handoff>\n<handoff><phase>b</phase></handoff>";
     assert_eq!(scan(text).handoff.unwrap().phase, "b");
 }
 
 #[test]
-fn signals_from_before_there_were_hand_offs_can_be_read() {
+fn signals_without_a_hand_off_can_be_read() {
     let old = r#"{"claims_story":true,"claims_others":[],"promises_all":false,"escalation":null}"#;
     let read: AgentSignals = serde_json::from_str(old).unwrap();
     assert_eq!(read, AgentSignals { claims_story: true, ..AgentSignals::default() });

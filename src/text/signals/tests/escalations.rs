@@ -1,9 +1,9 @@
-//! What is read of an escalation, well-formed and not.
+//! Escalations, well-formed and malformed.
 
 use crate::model::EscalationKind::{Deviation, Stuck, Unstated};
 use crate::model::{Escalation, EscalationKind, StoryId};
 
-use super::*;
+use super::super::*;
 
 fn escalation(text: &str) -> Escalation {
     let mut scanner = Scanner::new(&StoryId::try_from("US-001").unwrap());
@@ -36,7 +36,7 @@ fn check(text: &str, expected: &Expected) {
 }
 
 #[test]
-fn reads_a_whole_block() {
+fn a_complete_block_is_read() {
     let text = "\
 I need help.
 <escalate type=\"deviation\">
@@ -70,7 +70,7 @@ Thanks.";
 }
 
 #[test]
-fn reads_the_kind_however_it_is_written() {
+fn the_kind_is_read_in_any_spelling() {
     for (tag, kind) in [
         ("<escalate type=\"stuck\">", Stuck),
         ("<escalate type='stuck'>", Stuck),
@@ -89,7 +89,7 @@ fn reads_the_kind_however_it_is_written() {
 }
 
 #[test]
-fn shows_a_tag_it_cannot_read() {
+fn an_unreadable_tag_is_kept() {
     for tag in [
         "<escalate type=\"panic\">",
         "<escalate type=\"\">",
@@ -103,7 +103,7 @@ fn shows_a_tag_it_cannot_read() {
 }
 
 #[test]
-fn reads_what_it_can_of_a_malformed_body() {
+fn a_malformed_body_is_read_as_far_as_possible() {
     let base = Expected { kind: Stuck, summary: "s", ..EMPTY };
     for (body, expected) in [
         ("<summary>s", Expected { ..base }),
@@ -139,7 +139,7 @@ fn reads_what_it_can_of_a_malformed_body() {
 }
 
 #[test]
-fn finds_a_summary_in_whatever_there_is() {
+fn a_missing_summary_is_the_first_line() {
     for (body, summary, unread) in [
         ("", "<escalate type=\"stuck\">", None),
         ("\n\n", "<escalate type=\"stuck\">", None),
@@ -157,14 +157,14 @@ fn finds_a_summary_in_whatever_there_is() {
 }
 
 #[test]
-fn an_opening_tag_without_its_end_takes_no_prose_with_it() {
+fn an_opening_tag_without_its_end_ends_with_its_line() {
     let text = "<escalate type=\"stuck\"\nShall a -> b stay?\n</escalate>";
     let line = "Shall a -> b stay?";
     check(text, &Expected { kind: Stuck, summary: line, unread: Some(line), ..EMPTY });
 }
 
 #[test]
-fn reads_options_of_any_shape() {
+fn options_are_read_in_any_form() {
     for (list, options, unread) in [
         ("1. a\n2. b", &["a", "b"][..], None),
         ("1) a\n2) b", &["a", "b"], None),
@@ -189,7 +189,7 @@ fn reads_options_of_any_shape() {
 }
 
 #[test]
-fn keeps_nine_options_and_shows_the_rest() {
+fn options_after_the_ninth_are_unread() {
     let list: String = (1..=11).map(|n| format!("{n}. o{n}\n")).collect();
     let escalation = escalation(&format!("<escalate><options>\n{list}</options></escalate>"));
     assert_eq!(escalation.options.len(), 9);
@@ -198,7 +198,7 @@ fn keeps_nine_options_and_shows_the_rest() {
 }
 
 #[test]
-fn keeps_the_start_of_a_block_too_long() {
+fn a_long_block_is_cut_at_its_end() {
     let lines = "é line\n".repeat(20_000);
     let escalation = escalation(&format!(
         "<escalate><summary>s</summary><context>\n{lines}</context></escalate>"
