@@ -13,16 +13,9 @@ pub fn is_test(path: &str) -> bool {
 
 fn is_test_name(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default();
-    let middle = |word: &str| name.split('.').skip(1).any(|part| part == word);
-    let word = |word: &str| stem.split(['_', '-']).any(|part| part == word);
-    middle("test")
-        || middle("spec")
-        || middle("snap")
-        || word("test")
-        || word("tests")
-        || word("spec")
-        || stem == "conftest"
-        || is_class_of_tests(name, stem)
+    let has_ending = name.split('.').skip(1).any(|part| ["test", "spec", "snap"].contains(&part));
+    let has_word = stem.split(['_', '-']).any(|part| ["test", "tests", "spec"].contains(&part));
+    has_ending || has_word || stem == "conftest" || is_class_of_tests(name, stem)
 }
 
 /// `LoginTest.java`, `LoginTests.cs`: languages with a class per file.
@@ -37,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_are_known_by_their_names() {
+    fn tests_are_recognised_by_their_names() {
         for path in [
             "tests/it/run.rs",
             "src/core/tests/mod.rs",
