@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain};
 use crate::decide::gates::Gates;
 use crate::model::{Backlog, Policy, RunMarkers};
-use crate::ports::{Both, ConfigNotice, Human, Notice, Reporter};
+use crate::ports::{ConfigNotice, Human, Notice, Reporter};
 use crate::process::Supervisor;
 use crate::report::Publisher;
 use crate::runner::log::{JournalHistory, RunLog};
@@ -72,8 +72,8 @@ impl Session<'_> {
         let costs = cost_books(plan, &self.store, &self.tree, agent.as_ref(), reporter)?;
         let files = Publisher::start(ralph_dir.clone(), applied, now);
         let clock = Arc::new(now);
-        let reporter = Box::new(Both(self.reporter, files.teller()));
-        let log = RunLog::new(Box::new(journal), reporter, clock.clone());
+        let reporters = vec![self.reporter, Box::new(files.teller())];
+        let log = RunLog::new(Box::new(journal), Box::new(reporters), clock.clone());
         let env = Env {
             backlog: self.backlog,
             tree: self.tree,

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::model::Recorded;
-use crate::ports::{Activity, Doing, Notice, Reporter, View, Wait};
+use crate::ports::{Activity, Doing, Reporter, View};
 use crate::store::ralph_dir::RalphDir;
 
 use super::document::AppliedSettings;
@@ -136,11 +136,6 @@ impl Reporter for ReportTeller {
             Doing::Said(_) => false,
         });
     }
-
-    /// The fold knows until when.
-    fn on_wait(&mut self, _: &Wait) {}
-
-    fn on_notice(&mut self, _: &Notice) {}
 }
 
 struct ReportWriter {
