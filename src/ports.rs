@@ -1,4 +1,4 @@
-//! Traits for the display and the human.
+//! Traits for the display and the human, and the clock.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,6 +11,17 @@ pub use crate::model::{
     AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Notice, Resumed, SetupNotice,
     TreeNotice, Wait,
 };
+
+/// The time. There is one clock per process, passed in, so that tests choose their own.
+pub type Clock = Arc<dyn Fn() -> Moment + Send + Sync>;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Milliseconds since the Unix epoch.
+    pub wall: i64,
+    /// Since an arbitrary start, without the time that the machine slept.
+    pub steady: Duration,
+}
 
 /// Context for an event.
 #[derive(Clone, Copy)]

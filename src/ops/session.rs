@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain};
 use crate::decide::gates::Gates;
 use crate::model::{Backlog, Policy, RunMarkers};
-use crate::ports::{ConfigNotice, Human, Notice, Reporter};
+use crate::ports::{Clock, ConfigNotice, Human, Notice, Reporter};
 use crate::process::Supervisor;
 use crate::report::Publisher;
 use crate::runner::log::{JournalHistory, RunLog};
@@ -24,7 +24,7 @@ use crate::workspace::{Keeping, WorkTree};
 use super::accounts::cost_books;
 use super::applied;
 use super::error::CommandError;
-use super::place::{BacklogPlace, human_files, now};
+use super::place::{BacklogPlace, human_files};
 
 pub struct Session<'a> {
     pub tree: WorkTree,
@@ -48,6 +48,7 @@ pub struct Session<'a> {
     pub lease: Lease,
     /// What the journal had when the run began.
     pub history: JournalHistory,
+    pub clock: Clock,
 }
 
 impl Session<'_> {
@@ -70,10 +71,9 @@ impl Session<'_> {
             Supervisor::new(std::env::current_exe()?, self.plan.keep_processes.clone());
         let (plan, reporter) = (self.plan, &mut *self.reporter);
         let costs = cost_books(plan, &self.store, &self.tree, agent.as_ref(), reporter)?;
-        let files = Publisher::start(ralph_dir.clone(), applied, now);
-        let clock = Arc::new(now);
+        let files = Publisher::start(ralph_dir.clone(), applied, Arc::clone(&self.clock));
         let reporters = vec![self.reporter, Box::new(files.teller())];
-        let log = RunLog::new(Box::new(journal), Box::new(reporters), clock.clone());
+        let log = RunLog::new(Box::new(journal), Box::new(reporters), Arc::clone(&self.clock));
         let env = Env {
             backlog: self.backlog,
             tree: self.tree,
@@ -84,7 +84,7 @@ impl Session<'_> {
             secrets: self.secrets,
             human: self.human,
             costs,
-            clock,
+            clock: self.clock,
             new_id: || Uuid::now_v7().to_string(),
         };
         let ending = runtime.block_on(async { begin(log, self.history, env, config)?.run().await });

@@ -8,10 +8,10 @@ use std::convert::Infallible;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::model::Recorded;
-use crate::ports::{Activity, Doing, Reporter, View};
+use crate::ports::{Activity, Clock, Doing, Reporter, View};
 use crate::store::ralph_dir::RalphDir;
 
 use super::document::AppliedSettings;
@@ -31,7 +31,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Both files of one process. Without [`finish`](Self::finish) there is no report.
 pub struct Publisher {
     desk: Arc<ReportDesk>,
-    clock: fn() -> i64,
+    clock: Clock,
     /// Closed when the thread has ended.
     over: Receiver<Infallible>,
 }
@@ -53,11 +53,16 @@ struct PendingReport {
 }
 
 impl Publisher {
-    pub fn start(ralph_dir: RalphDir, settings: AppliedSettings, clock: fn() -> i64) -> Self {
+    pub fn start(ralph_dir: RalphDir, settings: AppliedSettings, clock: Clock) -> Self {
         let draft = PendingReport { report: RunReport::new(settings), ..PendingReport::default() };
         let desk = Arc::new(ReportDesk { draft: Mutex::new(draft), changed: Condvar::new() });
         let (alive, over) = channel();
-        let writer = ReportWriter { desk: Arc::clone(&desk), ralph_dir, clock, _alive: alive };
+        let writer = ReportWriter {
+            desk: Arc::clone(&desk),
+            ralph_dir,
+            clock: Arc::clone(&clock),
+            _alive: alive,
+        };
         // Without a thread nothing can be written; the run goes on all the same.
         let _ = thread::Builder::new().name("report".to_owned()).spawn(move || writer.write());
         Self { desk, clock, over }
@@ -70,7 +75,7 @@ impl Publisher {
 
     /// Writes both files for the last time; `error` is why ralph itself could not go on.
     pub fn finish(self, error: Option<&str>) {
-        let now = (self.clock)();
+        let now = (self.clock)().wall;
         self.desk.change(|draft| {
             if let Some(error) = error {
                 draft.report.fail(error, now);
@@ -141,7 +146,7 @@ impl Reporter for ReportTeller {
 struct ReportWriter {
     desk: Arc<ReportDesk>,
     ralph_dir: RalphDir,
-    clock: fn() -> i64,
+    clock: Clock,
     _alive: Sender<Infallible>,
 }
 
@@ -155,7 +160,7 @@ impl ReportWriter {
             let (begun, finished) = (draft.begun, draft.finished);
             draft.changed = false;
             let render = |draft: &mut PendingReport, extent| {
-                draft.report.render((self.clock)(), extent).ok().filter(|_| begun)
+                draft.report.render((self.clock)().wall, extent).ok().filter(|_| begun)
             };
             let status = render(&mut draft, Extent::Latest(LATEST));
             let report = if finished { render(&mut draft, Extent::Whole) } else { None };
@@ -165,14 +170,15 @@ impl ReportWriter {
             if finished {
                 return;
             }
-            last = Some(Instant::now());
+            last = Some((self.clock)().steady);
         }
     }
 
-    fn wait_for_news(&self, last: Option<Instant>) -> MutexGuard<'_, PendingReport> {
+    fn wait_for_news(&self, last: Option<Duration>) -> MutexGuard<'_, PendingReport> {
         let idle = |draft: &mut PendingReport| !draft.changed && !draft.finished;
         let draft = self.desk.wait(self.desk.draft(), SIGN_OF_LIFE, idle);
-        let left = last.map_or(Duration::ZERO, |last| PACE.saturating_sub(last.elapsed()));
+        let now = (self.clock)().steady;
+        let left = last.map_or(Duration::ZERO, |last| (last + PACE).saturating_sub(now));
         self.desk.wait(draft, left, |draft| !draft.finished)
     }
 

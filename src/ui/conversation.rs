@@ -1,7 +1,7 @@
 //! One question's time with the human: keys, patience, the end of it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use console::Term;
 
@@ -72,8 +72,7 @@ impl<'a> Conversation<'a> {
 
     /// The next key. Every key starts the patience anew.
     pub fn next(&mut self) -> Result<KeyPress, Asked> {
-        // A time too far to be counted is no limit.
-        let deadline = Instant::now().checked_add(self.patience);
+        let deadline = self.display.deadline(self.patience);
         loop {
             if self.is_withdrawn() {
                 return Err(Asked::NoAnswer);
@@ -85,7 +84,7 @@ impl<'a> Conversation<'a> {
             match self.tty.key(GLANCE) {
                 Ok(Some(KeyPress::Interrupt)) => return Err(Asked::Interrupted),
                 Ok(Some(key)) => return Ok(key),
-                Ok(None) if deadline.is_none_or(|end| Instant::now() < end) => {}
+                Ok(None) if !self.display.is_over(deadline) => {}
                 Ok(None) | Err(_) => return Err(Asked::NoAnswer),
             }
         }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::model::{Event, Health, NudgedBy, Recorded, StuckEvent, WaitFor};
-use crate::ports::{Activity, Asked, Doing, Notice, Reporter, View, Wait};
+use crate::ports::{Activity, Asked, Clock, Doing, Notice, Reporter, View, Wait};
 
 use super::look::{Line, Text, Tone};
 use super::menu::{Menu, MenuBody};
@@ -24,8 +24,6 @@ use super::{UiOptions, notices, wording};
 const ROOM: usize = 4 << 20;
 /// How soon a withdrawn question is noticed.
 const GLANCE: Duration = Duration::from_millis(100);
-/// How often the moving line moves.
-const TICK: Duration = Duration::from_millis(100);
 
 enum DisplayMessage {
     Fact(Vec<Line>),
@@ -59,8 +57,8 @@ pub struct Display {
 }
 
 impl Display {
-    pub fn start(screen: Screen, options: &UiOptions) -> Self {
-        let (queue, messages) = channel();
+    pub fn start(screen: Screen, options: &UiOptions, clock: Clock) -> Self {
+        let (sender, messages) = channel();
         let (alive, over) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&waiting);
@@ -72,7 +70,7 @@ impl Display {
         let _ = thread::Builder::new().name("display".to_owned()).spawn(work);
         Self {
             amount: Amount::new(options),
-            queue: DisplayQueue(queue),
+            queue: DisplayQueue { sender, clock },
             waiting,
             left_out: false,
             told_wait: None,
@@ -182,20 +180,13 @@ fn health_of_agent(event: &Event) -> Option<Option<&'static str>> {
 }
 
 fn show(mut screen: Screen, messages: &Receiver<DisplayMessage>, waiting: &AtomicUsize) {
-    let mut due = Instant::now();
     loop {
-        if screen.moves() && due <= Instant::now() {
-            screen.tick();
-            due = Instant::now() + TICK;
-        }
-        let wait = due.saturating_duration_since(Instant::now());
-        let message = if screen.moves() {
-            match messages.recv_timeout(wait) {
+        let message = match screen.tick() {
+            Some(wait) => match messages.recv_timeout(wait) {
                 Err(RecvTimeoutError::Timeout) => continue,
                 message => message.ok(),
-            }
-        } else {
-            messages.recv().ok()
+            },
+            None => messages.recv().ok(),
         };
         match message {
             Some(DisplayMessage::Doing(what)) => {
@@ -230,7 +221,10 @@ fn take(screen: &mut Screen, message: DisplayMessage) {
 
 /// The way of a menu to the display.
 #[derive(Clone)]
-pub struct DisplayQueue(Sender<DisplayMessage>);
+pub struct DisplayQueue {
+    sender: Sender<DisplayMessage>,
+    clock: Clock,
+}
 
 /// Another program has the terminal; the display goes on when this is dropped.
 pub struct TerminalHold {
@@ -240,7 +234,7 @@ pub struct TerminalHold {
 impl DisplayQueue {
     /// A display that is gone is no error: nobody is there to be told.
     fn send(&self, message: DisplayMessage) {
-        let _ = self.0.send(message);
+        let _ = self.sender.send(message);
     }
 
     pub fn print(&self, lines: Vec<Line>) {
@@ -273,12 +267,21 @@ impl DisplayQueue {
         self.hold(patience, withdrawn).map(drop)
     }
 
+    /// On the steady clock. None: too far to be counted, so there is no limit.
+    pub fn deadline(&self, patience: Duration) -> Option<Duration> {
+        (self.clock)().steady.checked_add(patience)
+    }
+
+    pub fn is_over(&self, deadline: Option<Duration>) -> bool {
+        deadline.is_some_and(|end| (self.clock)().steady >= end)
+    }
+
     /// As `sync`, and nothing is shown until the result is dropped.
     pub fn hold(&self, patience: Duration, withdrawn: &AtomicBool) -> Result<TerminalHold, Asked> {
         let (held, is_held) = channel();
         let (release, released) = channel();
         self.send(DisplayMessage::Hold(HoldRequest { held, released }));
-        let deadline = Instant::now().checked_add(patience);
+        let deadline = self.deadline(patience);
         loop {
             if withdrawn.load(Ordering::SeqCst) {
                 return Err(Asked::NoAnswer);
@@ -288,8 +291,7 @@ impl DisplayQueue {
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => {
                     return Ok(TerminalHold { _release: release });
                 }
-                Err(RecvTimeoutError::Timeout)
-                    if deadline.is_none_or(|end| Instant::now() < end) => {}
+                Err(RecvTimeoutError::Timeout) if !self.is_over(deadline) => {}
                 // A terminal that takes nothing has nobody in front of it who could answer.
                 Err(RecvTimeoutError::Timeout) => return Err(Asked::NoAnswer),
             }

@@ -5,36 +5,19 @@
 use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::model::WaitFor;
-use crate::ports::Wait;
+use crate::ports::{Moment, Wait};
 
 use super::figures::{clock, whole_seconds};
 use super::layout;
 use super::look::{Look, Tone, one_line};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-
-#[derive(Clone, Copy, Debug)]
-pub struct Moment {
-    /// Milliseconds since the Unix epoch.
-    pub wall: i64,
-    /// Of a clock that stands still while the machine sleeps.
-    pub steady: Duration,
-}
-
-/// Injected, so that a screen is a function of what was told.
-pub type ScreenClock = Box<dyn Fn() -> Moment + Send>;
-
-pub fn system_clock() -> ScreenClock {
-    let start = Instant::now();
-    Box::new(move || Moment { wall: Timestamp::now().as_millisecond(), steady: start.elapsed() })
-}
 
 /// `⠋ Running claude · 1m02s · Bash cargo test`.
 pub struct LiveLine {

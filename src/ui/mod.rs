@@ -26,10 +26,9 @@ mod wording;
 
 use std::sync::Arc;
 
-use crate::ports::Reporter;
+use crate::ports::{Clock, Reporter};
 
 use display::Display;
-use live::system_clock;
 use screen::Screen;
 
 pub use figures::{cost, count, day_and_time, duration, short_commit, short_run, stories, to_go};
@@ -58,19 +57,19 @@ impl UiOptions {
 }
 
 /// The display that fits the options. It is shown on a thread of its own until it is dropped.
-pub fn reporter(options: &UiOptions) -> Box<dyn Reporter> {
-    Box::new(start(options))
+pub fn reporter(options: &UiOptions, clock: &Clock) -> Box<dyn Reporter> {
+    Box::new(start(options, clock))
 }
 
 /// A display, and the person in front of it. The display has to outlive the questions.
-pub fn terminal(options: &UiOptions) -> (Box<dyn Reporter>, Arc<TerminalHuman>) {
-    let display = start(options);
+pub fn terminal(options: &UiOptions, clock: &Clock) -> (Box<dyn Reporter>, Arc<TerminalHuman>) {
+    let display = start(options, clock);
     let human = Arc::new(TerminalHuman::new(display.queue()));
     (Box::new(display), human)
 }
 
-fn start(options: &UiOptions) -> Display {
+fn start(options: &UiOptions, clock: &Clock) -> Display {
     let printer = Printer::stderr(options.color, options.terminal);
-    let screen = Screen::new(printer, options.can_animate(), system_clock());
-    Display::start(screen, options)
+    let screen = Screen::new(printer, options.can_animate(), Arc::clone(clock));
+    Display::start(screen, options, Arc::clone(clock))
 }

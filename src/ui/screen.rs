@@ -4,27 +4,32 @@
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
 
 use console::strip_ansi_codes;
 
 use crate::model::visible_line;
-use crate::ports::Wait;
+use crate::ports::{Clock, Wait};
 
 use super::layout;
-use super::live::{LiveLine, LiveSubject, ScreenClock};
+use super::live::{LiveLine, LiveSubject};
 use super::look::Line;
 use super::menu::{Menu, MenuBody};
 use super::printer::Printer;
 
+/// How often the moving line moves.
+const TICK: Duration = Duration::from_millis(100);
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 
 pub struct Screen {
     printer: Printer,
-    clock: ScreenClock,
+    clock: Clock,
     /// A line can be replaced in place. In a log it cannot.
     animated: bool,
     live: Option<LiveLine>,
+    /// When the moving line is drawn again, on the steady clock.
+    due: Duration,
     menu: Option<Menu>,
     open_questions: usize,
     /// Enter ends a wait.
@@ -53,12 +58,13 @@ pub struct HoldRequest {
 }
 
 impl Screen {
-    pub fn new(printer: Printer, animated: bool, clock: ScreenClock) -> Self {
+    pub fn new(printer: Printer, animated: bool, clock: Clock) -> Self {
         Self {
             printer,
             clock,
             animated,
             live: None,
+            due: Duration::ZERO,
             menu: None,
             open_questions: 0,
             keys: false,
@@ -115,14 +121,21 @@ impl Screen {
     }
 
     /// Something moves and must be drawn again soon.
-    pub fn moves(&self) -> bool {
+    fn moves(&self) -> bool {
         self.live.is_some() && self.menu.is_none()
     }
 
-    pub fn tick(&mut self) {
-        if self.moves() {
-            self.print(&[]);
+    /// Draws the moving line again when it is due. Says how long to wait until the next time.
+    pub fn tick(&mut self) -> Option<Duration> {
+        if !self.moves() {
+            return None;
         }
+        let now = (self.clock)().steady;
+        if self.due <= now {
+            self.print(&[]);
+            self.due = now + TICK;
+        }
+        Some(self.due.saturating_sub(now))
     }
 
     pub fn open_menu(&mut self, menu: Menu) {

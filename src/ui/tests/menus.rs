@@ -1,6 +1,7 @@
 //! Open questions on a terminal, as people see them.
 
 use std::num::NonZeroU16;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use vt100::Parser;
@@ -13,6 +14,8 @@ use crate::ui::menu::{Menu, MenuBody};
 struct Terminal {
     emulator: Emulator,
     window: Arc<Mutex<(usize, usize)>>,
+    /// Seconds since ten o'clock.
+    time: Arc<AtomicU64>,
     screen: Screen,
 }
 
@@ -44,7 +47,13 @@ impl Terminal {
         let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
         let window_size = Box::new(move || Some(*seen.lock().unwrap()));
         let printer = Printer::to(Box::new(emulator.clone()), look, window_size);
-        Self { emulator, window, screen: Screen::new(printer, true, clock()) }
+        let time = Arc::new(AtomicU64::new(0));
+        let seconds = Arc::clone(&time);
+        let clock = Arc::new(move || {
+            let steady = Duration::from_secs(seconds.load(Ordering::Relaxed));
+            Moment { wall: 8 * 3_600_000 + steady.as_millis() as i64, steady }
+        });
+        Self { emulator, window, time, screen: Screen::new(printer, true, clock) }
     }
 
     /// With a question about a database.
@@ -209,7 +218,7 @@ fn an_agent_that_starts_elsewhere_leaves_the_menu_alone() {
     let running = Line::Running { at: 0, agent: "claude".into(), to_go: None, health: None };
     terminal.screen.fact(vec![running]);
     terminal.screen.doing("Bash cargo test");
-    assert!(!terminal.screen.moves());
+    assert_eq!(terminal.screen.tick(), None);
     terminal.screen.tick();
     assert_eq!(terminal.text(), before);
     terminal.screen.close_menu(&[Text::new().plain("› [1] Use SQLite").into()]);
@@ -325,6 +334,32 @@ fn an_answered_question_stays_in_the_scrollback() {
     └──────────────────────────────────────────────────────────────────────────────┘
     › [1] Use SQLite
     [00:00:00] ✓ US-001 complete · 12s
+    ");
+}
+
+#[test]
+fn the_moving_line_moves_with_the_clock_that_was_passed_in() {
+    let mut terminal = Terminal::new(24, 80);
+    let running = Line::Running { at: 0, agent: "claude".into(), to_go: None, health: None };
+    terminal.screen.fact(vec![running]);
+    let mut seen = vec![terminal.text()];
+    for (seconds, doing) in [(62, "Bash cargo test"), (3_600, "Edit a.rs")] {
+        terminal.screen.doing(doing);
+        terminal.time.store(seconds, Ordering::Relaxed);
+        assert!(terminal.screen.tick().is_some());
+        seen.push(terminal.text());
+    }
+    terminal.screen.doing("not drawn before its time");
+    assert_eq!(terminal.screen.tick(), Some(Duration::from_millis(100)));
+    seen.push(terminal.text());
+    terminal.screen.wait(Wait { until: 8 * 3_600_000 + 3_661_000, ..wait("overloaded") });
+    seen.push(terminal.text());
+    insta::assert_snapshot!(seen.join("\n"), @r"
+    ⠋ Running claude · 0s
+    ⠋ Running claude · 1m02s · Bash cargo test
+    ⠋ Running claude · 1h00m · Edit a.rs
+    ⠋ Running claude · 1h00m · Edit a.rs
+    ⠋ Waiting for the service: 1m01s left, until Thu 09:01
     ");
 }
 

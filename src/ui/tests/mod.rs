@@ -18,12 +18,12 @@ use crate::model::{
     WaitFor,
 };
 use crate::ports::{
-    Activity, Asked, BacklogNotice, Doing, Notice, Reporter, SetupNotice, TreeNotice, View, Wait,
+    Activity, Asked, BacklogNotice, Clock, Doing, Moment, Notice, Reporter, SetupNotice,
+    TreeNotice, View, Wait,
 };
 use crate::state::RunState;
 
 use super::display::Display;
-use super::live::{Moment, ScreenClock};
 use super::look::Look;
 use super::printer::{ColorChoice, Printer};
 use super::screen::Screen;
@@ -176,13 +176,13 @@ impl Sink {
         let options = UiOptions { color: ColorChoice::Never, quiet, verbose, terminal: false };
         let window = Box::new(move || columns.map(|columns| (24, columns)));
         let printer = Printer::to(Box::new(self.clone()), look, window);
-        Display::start(Screen::new(printer, false, clock()), &options)
+        Display::start(Screen::new(printer, false, clock()), &options, clock())
     }
 }
 
 /// It is always ten o'clock.
-fn clock() -> ScreenClock {
-    Box::new(|| Moment { wall: 8 * 3_600_000, steady: Duration::ZERO })
+fn clock() -> Clock {
+    Arc::new(|| Moment { wall: 8 * 3_600_000, steady: Duration::ZERO })
 }
 
 /// Plays the events, one every ten seconds from ten o'clock, as the driver would.
@@ -495,7 +495,7 @@ impl Write for Stopped {
 fn stopped() -> Display {
     let options =
         UiOptions { color: ColorChoice::Never, quiet: false, verbose: true, terminal: false };
-    Display::start(Screen::new(stopped_printer(), false, clock()), &options)
+    Display::start(Screen::new(stopped_printer(), false, clock()), &options, clock())
 }
 
 fn stopped_printer() -> Printer {
