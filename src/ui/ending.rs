@@ -76,7 +76,7 @@ fn heading_and_remedy(reason: &StopReason) -> (&'static str, &'static str) {
         }
         StopReason::AccountTrouble { .. } => (
             "Login or billing problem",
-            "Run `claude` and `/login`, or fix the API key or the billing.",
+            "Log in to the agent again, or fix its API key or billing.",
         ),
         StopReason::AgentUnusable { .. } => {
             ("The agent cannot be used", "Fix `[agent]` in ralph.toml (`model`, `program`).")

@@ -19,7 +19,7 @@ use super::look::{Look, Tone, one_line};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// `⠋ Running claude · 1m02s · Bash cargo test`.
+/// `⠋ Running mock · 1m02s · Bash cargo test`.
 pub struct LiveLine {
     pub subject: LiveSubject,
     since: Duration,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     fn agent(to_go: Option<&str>, health: Option<&'static str>, doing: &str) -> LiveSubject {
-        let (name, to_go) = ("claude".to_owned(), to_go.map(str::to_owned));
+        let (name, to_go) = ("mock".to_owned(), to_go.map(str::to_owned));
         LiveSubject::Agent { name, to_go, health, doing: doing.to_owned() }
     }
 
@@ -182,12 +182,12 @@ mod tests {
             draw(agent(None, None, "Bash echo \x1b[2J漢字"), after(62), 80),
         ];
         insta::assert_snapshot!(lines.join("\n"), @r"
-        ⠋ Running claude · 0s
-        ⠋ Running claude · 1m02s · Bash cargo test
-        ⠋ Running claude · 1h01m · $1.20–$2.40 to go · Edit a.rs
-        ⠋ Running claude · 1m02s · stuck · $1.20–$2.40 to go · Edit a.rs
-        ⠋ Running claude · 1m02s · stuck · $1.…
-        ⠋ Running claude · 1m02s · Bash echo \x1b[2J漢字
+        ⠋ Running mock · 0s
+        ⠋ Running mock · 1m02s · Bash cargo test
+        ⠋ Running mock · 1h01m · $1.20–$2.40 to go · Edit a.rs
+        ⠋ Running mock · 1m02s · stuck · $1.20–$2.40 to go · Edit a.rs
+        ⠋ Running mock · 1m02s · stuck · $1.20…
+        ⠋ Running mock · 1m02s · Bash echo \x1b[2J漢字
         ");
     }
 

@@ -163,7 +163,7 @@ fn no_room_but_the_agents_knows_a_vendors_word() {
         "bypasspermissions",
     ];
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let rooms = PURE.into_iter().chain(["process", "workspace", "store", "runner", "report"]);
+    let rooms = PURE.into_iter().chain(["process", "workspace", "store", "runner", "report", "ui"]);
     // Whose keys are secrets is a list of vendors.
     let credentials = root.join("text/redact/patterns.rs");
     for path in rooms.flat_map(|room| sources(&root.join(room))) {
