@@ -7,14 +7,12 @@ use console::Term;
 
 use crate::ports::Asked;
 
+use super::GLANCE;
 use super::display::DisplayQueue;
 use super::keys::KeyPress;
 use super::look::{Line, Text, Tone};
 use super::menu::{Menu, MenuBody, MenuItem, MenuList};
 use super::tty::Tty;
-
-/// How soon a withdrawn question or another window size is noticed.
-const GLANCE: Duration = Duration::from_millis(100);
 
 pub struct Conversation<'a> {
     tty: Tty,
@@ -34,9 +32,9 @@ impl<'a> Conversation<'a> {
         withdrawn: &'a AtomicBool,
     ) -> Result<Self, Asked> {
         // A terminal that takes nothing has nobody in front of it who could answer.
-        display.sync(patience, withdrawn)?;
+        drop(display.hold(patience, withdrawn)?);
         let tty = Tty::take().map_err(|_| Asked::NoAnswer)?;
-        display.open_menu(menu);
+        display.send(move |screen| screen.open_menu(menu));
         let (size, outcome) = (Term::stderr().size(), Vec::new());
         Ok(Self { tty, display, patience, withdrawn, size, outcome })
     }
@@ -44,7 +42,8 @@ impl<'a> Conversation<'a> {
     /// Not while more keys are here already.
     pub fn show(&self, body: impl FnOnce() -> MenuBody) {
         if !self.tty.has_more() {
-            self.display.change_menu(body());
+            let body = body();
+            self.display.send(move |screen| screen.change_menu(body));
         }
     }
 
@@ -93,7 +92,8 @@ impl<'a> Conversation<'a> {
 
 impl Drop for Conversation<'_> {
     fn drop(&mut self) {
-        self.display.close_menu(std::mem::take(&mut self.outcome));
+        let outcome = std::mem::take(&mut self.outcome);
+        self.display.send(move |screen| screen.close_menu(&outcome));
     }
 }
 

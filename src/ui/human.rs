@@ -14,6 +14,7 @@ use console::Term;
 use crate::model::{Answer, Escalation, visible_line};
 use crate::ports::{Ask, Asked, Human};
 
+use super::GLANCE;
 use super::conversation::{Conversation, choose};
 use super::display::DisplayQueue;
 use super::figures::duration;
@@ -21,9 +22,6 @@ use super::guidance;
 use super::look::{Text, Tone};
 use super::menu::{Menu, MenuChoice, items};
 use super::tty::{self, Keyboard};
-
-/// How soon a withdrawn question, another window size or the end of a wait is noticed.
-const GLANCE: Duration = Duration::from_millis(100);
 
 pub struct TerminalHuman {
     display: DisplayQueue,
@@ -89,7 +87,7 @@ impl TerminalHuman {
             }
             if lock.is_some() != listening {
                 listening = lock.is_some();
-                self.display.keys_are_read(listening);
+                self.display.send(move |screen| screen.keys_are_read(listening));
             }
             if lock.is_none() {
                 thread::sleep(GLANCE);
@@ -112,7 +110,7 @@ impl Human for TerminalHuman {
     }
 
     fn open_questions(&self, count: usize) {
-        self.display.open_questions(count);
+        self.display.send(move |screen| screen.count_questions(count));
     }
 
     fn wait_skipped(&self, over: &AtomicBool) -> bool {
@@ -120,7 +118,7 @@ impl Human for TerminalHuman {
             return false;
         }
         let skipped = Keyboard::open().and_then(|keyboard| self.listen_for_enter(&keyboard, over));
-        self.display.keys_are_read(false);
+        self.display.send(|screen| screen.keys_are_read(false));
         skipped.unwrap_or(false)
     }
 }

@@ -25,6 +25,7 @@ mod tty;
 mod wording;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::ports::{Clock, Reporter};
 
@@ -38,6 +39,9 @@ pub use look::{Line, Text, Tone};
 
 pub use printer::{ColorChoice, Printer, colors, diff, env_var, error, render_error};
 pub use tty::name as terminal_name;
+
+/// How soon a withdrawn question, another window size or the end of a wait is noticed.
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// How to show things, as the command line and the environment have it.
 #[derive(Clone, Debug)]

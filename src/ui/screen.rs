@@ -49,14 +49,6 @@ enum Drawn {
     Menu(Vec<String>),
 }
 
-/// Another program wants the terminal.
-pub struct HoldRequest {
-    /// Told when all that came before is on the terminal.
-    pub held: Sender<()>,
-    /// Closed when the terminal is free again.
-    pub released: Receiver<Infallible>,
-}
-
 impl Screen {
     pub fn new(printer: Printer, animated: bool, clock: Clock) -> Self {
         Self {
@@ -169,15 +161,15 @@ impl Screen {
         self.draw(out);
     }
 
-    /// Nothing is written until the terminal is given back.
-    pub fn hold(&mut self, hold: &HoldRequest) {
+    /// Gives the terminal to another program until `released` is closed.
+    pub fn hold(&mut self, held: &Sender<()>, released: &Receiver<Infallible>) {
         let mut out = self.wipe();
         if self.menu.is_some() {
             out.push_str(SHOW_CURSOR);
         }
         self.printer.write(&out);
-        let _ = hold.held.send(());
-        let _ = hold.released.recv();
+        let _ = held.send(());
+        let _ = released.recv();
         self.print(&[]);
     }
 

@@ -532,13 +532,13 @@ fn another_program_has_the_terminal_for_itself() {
     drop(held);
     drop(display);
     assert_eq!(sink.text(), "the backlog is valid again\ncommits will be signed\n");
-    assert!(queue.sync(patience, &here).is_ok(), "a display that has ended is not waited for");
+    assert!(queue.hold(patience, &here).is_ok(), "a display that has ended is not waited for");
 
     let mut stopped = stopped();
     let queue = stopped.queue();
     stopped.on_notice(&Notice::BacklogUsableAgain);
-    assert_eq!(queue.sync(Duration::ZERO, &here), Err(Asked::NoAnswer));
-    assert_eq!(queue.sync(patience, &AtomicBool::new(true)), Err(Asked::NoAnswer));
+    assert_eq!(queue.hold(Duration::ZERO, &here).err(), Some(Asked::NoAnswer));
+    assert_eq!(queue.hold(patience, &AtomicBool::new(true)).err(), Some(Asked::NoAnswer));
 }
 
 #[test]
