@@ -103,7 +103,7 @@ fn wanted(named: &[String], root: &Path, look: &UiOptions) -> Result<Vec<String>
     }
     let (_display, human) = ui::terminal(look, &system_clock());
     let shown = found.join("\n");
-    match ask(&human, move |human| human.ask_gates(&shown, PATIENCE))? {
+    match ask(&human, move |human| human.confirm(&ui::GATES, &shown, PATIENCE))? {
         Answered::Answer(true) => Ok(found),
         _ => Ok(Vec::new()),
     }

@@ -9,7 +9,7 @@ use crate::runner::Ending;
 use crate::settings::{AgentChoice, RunSettings};
 use crate::state::RunState;
 use crate::text::redact::Rules;
-use crate::ui::TerminalHuman;
+use crate::ui::{EDITS, TerminalHuman};
 use crate::workspace::WorkTree;
 
 use super::asking::{Answered, ask};
@@ -92,7 +92,7 @@ impl Preflight<'_> {
     fn ask_about(&self, edited: &[PathBuf]) -> Result<Option<Ending>, CommandError> {
         let (files, patience) = (listed(edited), self.plan.answer_timeout);
         let asked = files.join("\n");
-        match ask(self.human, move |human| human.ask_about_edits(&asked, patience))? {
+        match ask(self.human, move |human| human.confirm(&EDITS, &asked, patience))? {
             Answered::Answer(true) => Ok(None),
             Answered::Left(signal) => Ok(Some(Ending::Interrupted { signal })),
             Answered::Answer(false) | Answered::Nobody => {

@@ -13,7 +13,7 @@ use crate::state::RunState;
 use crate::store::Store;
 use crate::store::prd::PrdFile;
 use crate::ui;
-use crate::ui::{Printer, Text, UiOptions};
+use crate::ui::{Printer, TextLine, UiOptions};
 use crate::workspace::WorkTree;
 
 use super::error::CommandError;
@@ -65,7 +65,7 @@ pub fn prompt(args: &PromptQuery, look: &UiOptions) -> Result<u8, CommandError> 
     }
     show(&layers)?;
     for row in sizes(&layers) {
-        printer.line(&Text::new().plain(row).into());
+        printer.line(&TextLine::new().plain(row).into());
     }
     Ok(0)
 }

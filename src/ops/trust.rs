@@ -68,7 +68,7 @@ pub fn require(
     let answer = if by_flag {
         Answered::Answer(true)
     } else {
-        ask(human, move |human| human.ask_trust(&question, patience))?
+        ask(human, move |human| human.confirm(&ui::TRUST, &question, patience))?
     };
     match answer {
         Answered::Answer(true) => {}

@@ -1,4 +1,4 @@
-//! One question's time with the human: keys, patience, the end of it.
+//! An open menu and its keys, until an answer, the end of the patience or a withdrawal.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,18 +9,17 @@ use crate::ports::Asked;
 
 use super::GLANCE;
 use super::display::DisplayQueue;
-use super::keys::KeyPress;
-use super::look::{Line, Text, Tone};
+use super::keyboard::{KeyPress, RawKeyboard};
+use super::look::{Line, TextLine, Tone};
 use super::menu::{Menu, MenuBody, MenuItem, MenuList};
-use super::tty::Tty;
 
 pub struct Conversation<'a> {
-    tty: Tty,
+    keyboard: RawKeyboard,
     display: &'a DisplayQueue,
     patience: Duration,
     withdrawn: &'a AtomicBool,
     size: (u16, u16),
-    /// What is left on the terminal below the question, when the menu closes.
+    /// The lines that stay below the question when the menu closes.
     outcome: Vec<Line>,
 }
 
@@ -31,17 +30,17 @@ impl<'a> Conversation<'a> {
         patience: Duration,
         withdrawn: &'a AtomicBool,
     ) -> Result<Self, Asked> {
-        // A terminal that takes nothing has nobody in front of it who could answer.
+        // The display is waited for: at a terminal that accepts nothing, no human can answer.
         drop(display.hold(patience, withdrawn)?);
-        let tty = Tty::take().map_err(|_| Asked::NoAnswer)?;
+        let keyboard = RawKeyboard::open().map_err(|_| Asked::NoAnswer)?;
         display.send(move |screen| screen.open_menu(menu));
         let (size, outcome) = (Term::stderr().size(), Vec::new());
-        Ok(Self { tty, display, patience, withdrawn, size, outcome })
+        Ok(Self { keyboard, display, patience, withdrawn, size, outcome })
     }
 
-    /// Not while more keys are here already.
+    /// Not if more keys are here already.
     pub fn show(&self, body: impl FnOnce() -> MenuBody) {
-        if !self.tty.has_more() {
+        if !self.keyboard.has_more() {
             let body = body();
             self.display.send(move |screen| screen.change_menu(body));
         }
@@ -53,23 +52,20 @@ impl<'a> Conversation<'a> {
 
     /// Above the menu, right now.
     pub fn warn(&self, problem: &str) {
-        let line = Text::new().with(Tone::Warning, "warning: ").plain(problem);
-        self.display.print(vec![line.into()]);
+        self.display.print(vec![TextLine::warning(problem).into()]);
     }
 
-    /// The terminal as it was, for another program; nothing else is shown meanwhile.
+    /// Gives the terminal to another program; nothing else is drawn until it ends.
     pub fn lend<T>(&mut self, to: impl FnOnce() -> T) -> Result<T, Asked> {
-        let held = self.display.hold(self.patience, self.withdrawn)?;
-        let result = self.tty.lend(to).map_err(|_| Asked::NoAnswer);
-        drop(held);
-        result
+        let _held = self.display.hold(self.patience, self.withdrawn)?;
+        self.keyboard.lend(to).map_err(|_| Asked::NoAnswer)
     }
 
     pub fn is_withdrawn(&self) -> bool {
         self.withdrawn.load(Ordering::SeqCst)
     }
 
-    /// The next key. Every key starts the patience anew.
+    /// The next key. Every key restarts the patience.
     pub fn next(&mut self) -> Result<KeyPress, Asked> {
         let deadline = self.display.deadline(self.patience);
         loop {
@@ -80,7 +76,7 @@ impl<'a> Conversation<'a> {
             if std::mem::replace(&mut self.size, size) != size {
                 return Ok(KeyPress::Resized);
             }
-            match self.tty.key(GLANCE) {
+            match self.keyboard.key(GLANCE) {
                 Ok(Some(KeyPress::Interrupt)) => return Err(Asked::Interrupted),
                 Ok(Some(key)) => return Ok(key),
                 Ok(None) if !self.display.is_over(deadline) => {}
@@ -97,7 +93,7 @@ impl Drop for Conversation<'_> {
     }
 }
 
-/// Shows the list until something is chosen.
+/// Shows the list until an item is chosen.
 pub fn choose<'i, C>(
     conversation: &mut Conversation<'_>,
     items: &'i [MenuItem<C>],
@@ -106,7 +102,7 @@ pub fn choose<'i, C>(
     loop {
         conversation.show(|| list.body());
         if let Some(item) = list.press(conversation.next()?) {
-            conversation.add(Text::new().with(Tone::Question, "› ").plain(item.text()));
+            conversation.add(TextLine::new().with(Tone::Question, "› ").plain(item.text()));
             return Ok(&item.choice);
         }
     }

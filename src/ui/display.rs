@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::model::{Event, Health, NudgedBy, Recorded, StuckEvent, WaitFor};
 use crate::ports::{Activity, Asked, Clock, Doing, Notice, Reporter, View, Wait};
 
-use super::look::{Line, Text, Tone};
+use super::look::{Line, TextLine, Tone};
 use super::printer::LAST_WORDS;
 use super::screen::Screen;
 use super::{GLANCE, UiOptions, notices, wording};
@@ -80,7 +80,8 @@ impl Display {
         let gap = "  (text left out here: it came faster than it could be shown)".to_owned();
         let indented = text.trim().lines().map(|line| format!("  {line}").trim_end().to_owned());
         let all = self.left_out.then_some(gap).into_iter().chain(indented);
-        let lines: Vec<Line> = all.map(|line| Text::new().with(Tone::Dim, line).into()).collect();
+        let lines: Vec<Line> =
+            all.map(|line| TextLine::new().with(Tone::Dim, line).into()).collect();
         self.left_out = !self.activity(text.len(), move |screen| screen.print(&lines));
     }
 

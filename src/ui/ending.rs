@@ -11,11 +11,12 @@ use crate::state::{RunState, Stage, StoryState};
 
 use super::figures::{cost, duration, short_commit, size, stories, to_go};
 use super::layout::width;
-use super::look::{Line, Text, Tone};
+use super::look::{Line, TextLine, Tone};
+use super::menu;
 
 pub fn lines(at: i64, reason: &StopReason, view: View<'_>) -> Vec<Line> {
     let counts = StoryCounts::of(view.backlog);
-    let final_counts = Text::at(at).plain(format!("Final: {counts}"));
+    let final_counts = TextLine::at(at).plain(format!("Final: {counts}"));
     let outlook = forecast(view.state, counts.remaining()).map(|forecast| to_go(&forecast));
     let final_counts = final_counts.figures(outlook);
     let mut lines =
@@ -105,10 +106,10 @@ fn explanation(reason: &StopReason, counts: &StoryCounts, view: View<'_>) -> Vec
         return human_needed(blocked, view);
     }
     let stopped = figures(reason, counts).map(|figures| {
-        Text::new().with(Tone::Warning, format!("Stopped: {}", visible_line(&figures))).into()
+        TextLine::new().with(Tone::Warning, format!("Stopped: {}", visible_line(&figures))).into()
     });
     let remedy = Some(heading_and_remedy(reason).1).filter(|remedy| !remedy.is_empty());
-    let remedy = remedy.map(|remedy| Text::new().with(Tone::Dim, remedy).into());
+    let remedy = remedy.map(|remedy| TextLine::new().with(Tone::Dim, remedy).into());
     stopped.into_iter().chain(remedy).collect()
 }
 
@@ -166,7 +167,7 @@ fn many(count: u32, what: &str) -> String {
 }
 
 fn human_needed(blocked: &[Blocked], view: View<'_>) -> Vec<Line> {
-    let reasons = blocked.iter().map(|blocked| Text::new().plain(why(blocked)).into());
+    let reasons = blocked.iter().map(|blocked| TextLine::new().plain(why(blocked)).into());
     let mut lines: Vec<Line> = reasons.collect();
     let questions: Vec<Line> = open_questions(view).collect();
     let is_open = |blocked: &Blocked| matches!(blocked.because, Because::WaitsForOpen { .. });
@@ -178,7 +179,7 @@ fn human_needed(blocked: &[Blocked], view: View<'_>) -> Vec<Line> {
         "Run `ralph run` in a terminal to answer."
     };
     lines.extend(questions);
-    lines.push(Text::new().with(Tone::Strong, next).into());
+    lines.push(TextLine::new().with(Tone::Strong, next).into());
     lines
 }
 
@@ -194,9 +195,9 @@ fn why(blocked: &Blocked) -> String {
 }
 
 fn open_questions(view: View<'_>) -> impl Iterator<Item = Line> {
-    view.state.questions().map(move |(id, question)| Line::Question {
+    view.state.questions().map(move |(id, question)| Line::Boxed {
         heading: titled(id, view),
-        escalation: question.escalation.clone(),
+        sections: menu::sections(&question.escalation),
     })
 }
 
@@ -213,7 +214,7 @@ pub fn budget_near(at: i64, level: &BudgetLevel) -> Line {
         Budget::Story(_) => format!("you are asked at {limit}"),
         _ => format!("the run stops at {limit}"),
     };
-    Text::at(at)
+    TextLine::at(at)
         .with(Tone::Warning, level.to_string())
         .plain(format!("; {then} (change it with {})", budget.flag()))
         .into()
@@ -272,7 +273,7 @@ fn table(view: View<'_>) -> Vec<Line> {
     let tone = |number| {
         if is_frame(number) { Tone::Dim } else { Tone::Normal }
     };
-    let text = |(number, row)| Text::new().with(tone(number), aligned(row, &widths)).into();
+    let text = |(number, row)| TextLine::new().with(tone(number), aligned(row, &widths)).into();
     std::iter::once(Line::Blank).chain(rows.iter().enumerate().map(text)).collect()
 }
 

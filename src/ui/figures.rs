@@ -1,5 +1,7 @@
 //! Times, costs and ids as short as people read them.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -21,17 +23,34 @@ pub fn whole_seconds(seconds: u64) -> String {
     if seconds == 0 { "0s".to_owned() } else { duration(seconds.saturating_mul(1000)) }
 }
 
+/// `10 minutes`, or as exact as it is.
+pub fn patience_in_words(patience: Duration) -> String {
+    match (patience.as_secs() / 60, patience.as_secs() % 60) {
+        (1, 0) => "1 minute".to_owned(),
+        (minutes @ 2..=120, 0) => format!("{minutes} minutes"),
+        _ => duration(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX)),
+    }
+}
+
 /// `17 B`, `1.5 MB`, `12 GB`.
 pub fn size(bytes: u64) -> String {
-    let units =
-        [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
-    let Some((unit, factor)) = units.into_iter().find(|(_, factor)| bytes >= *factor) else {
-        return format!("{bytes} B");
-    };
-    match (bytes / factor, bytes % factor * 10 / factor) {
-        (whole @ ..10, tenths @ 1..) => format!("{whole}.{tenths} {unit}"),
-        (whole, _) => format!("{whole} {unit}"),
-    }
+    scaled(bytes, &[(" TB", 12), (" GB", 9), (" MB", 6), (" kB", 3)], 10)
+        .unwrap_or_else(|| format!("{bytes} B"))
+}
+
+/// `950`, `12.3k`, `4.5M`.
+pub fn count(number: u64) -> String {
+    scaled(number, &[("G", 9), ("M", 6), ("k", 3)], 100).unwrap_or_else(|| number.to_string())
+}
+
+/// In the largest unit that fits, given as a power of ten; below `exact` of it with tenths.
+fn scaled(number: u64, units: &[(&str, u32)], exact: u64) -> Option<String> {
+    let mut factors = units.iter().map(|(unit, power)| (unit, 10_u64.pow(*power)));
+    let (unit, factor) = factors.find(|(_, factor)| number >= *factor)?;
+    Some(match (number / factor, number % factor * 10 / factor) {
+        (whole, tenths @ 1..) if whole < exact => format!("{whole}.{tenths}{unit}"),
+        (whole, _) => format!("{whole}{unit}"),
+    })
 }
 
 /// A moment in the words of `strftime`.
@@ -76,18 +95,6 @@ fn range<T>((low, high): (T, T), show: impl Fn(T) -> String) -> String {
     if low == high { low } else { format!("{low}–{high}") }
 }
 
-/// `950`, `12.3k`, `4.5M`.
-pub fn count(number: u64) -> String {
-    let units = [("G", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)];
-    let Some((unit, factor)) = units.into_iter().find(|(_, factor)| number >= *factor) else {
-        return number.to_string();
-    };
-    match (number / factor, number % factor * 10 / factor) {
-        (whole @ ..100, tenths @ 1..) => format!("{whole}.{tenths}{unit}"),
-        (whole, _) => format!("{whole}{unit}"),
-    }
-}
-
 pub fn short_commit(commit: &str) -> String {
     commit.chars().take(7).collect()
 }
@@ -124,6 +131,15 @@ mod tests {
             (360_000_000, "100h00m"),
         ] {
             assert_eq!(duration(ms), shown);
+        }
+    }
+
+    #[test]
+    fn a_patience_of_whole_minutes_is_in_words() {
+        for (seconds, shown) in
+            [(600, "10 minutes"), (60, "1 minute"), (90, "1m30s"), (5, "5s"), (36_000, "10h00m")]
+        {
+            assert_eq!(patience_in_words(Duration::from_secs(seconds)), shown);
         }
     }
 

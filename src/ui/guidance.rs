@@ -7,8 +7,8 @@ use dialoguer::Editor;
 use crate::ports::Asked;
 
 use super::conversation::Conversation;
-use super::keys::KeyPress;
-use super::look::{Text, Tone};
+use super::keyboard::KeyPress;
+use super::look::{TextLine, Tone};
 use super::menu::MenuBody;
 use super::printer::env_var;
 
@@ -16,11 +16,6 @@ use super::printer::env_var;
 pub fn write(conversation: &mut Conversation<'_>) -> Result<Option<String>, Asked> {
     let text = match type_in(conversation)? {
         Written::Text(text) => Some(text),
-        Written::Left(text) => {
-            let note = "No key was pressed in time; using what you have written so far.";
-            conversation.add(Text::new().with(Tone::Warning, note));
-            Some(text)
-        }
         Written::InEditor => edit(conversation)?,
         Written::Nothing => None,
     };
@@ -29,8 +24,6 @@ pub fn write(conversation: &mut Conversation<'_>) -> Result<Option<String>, Aske
 
 enum Written {
     Text(String),
-    /// Nobody went on with it.
-    Left(String),
     InEditor,
     Nothing,
 }
@@ -40,9 +33,11 @@ fn type_in(conversation: &mut Conversation<'_>) -> Result<Written, Asked> {
     loop {
         conversation.show(|| draft.body());
         let key = match conversation.next() {
-            // What somebody wrote is never lost.
+            // Text that was written is never lost.
             Err(Asked::NoAnswer) if draft.has_words() && !conversation.is_withdrawn() => {
-                return Ok(Written::Left(draft.text()));
+                let note = "No key was pressed in time; using what you have written so far.";
+                conversation.add(TextLine::new().with(Tone::Warning, note));
+                return Ok(draft.done());
             }
             key => key?,
         };
@@ -65,11 +60,15 @@ impl GuidanceDraft {
             KeyPress::Char(c) => self.current.push(c),
             KeyPress::Backspace => drop(self.current.pop()),
             KeyPress::EraseLine => self.current.clear(),
-            KeyPress::EraseWord => self.erase_word(),
+            KeyPress::EraseWord => {
+                let words = self.current.trim_end();
+                let kept = words.trim_end_matches(|c: char| !c.is_whitespace()).len();
+                self.current.truncate(kept);
+            }
             KeyPress::PasteStart => self.pasting = true,
             KeyPress::PasteEnd => self.pasting = false,
             KeyPress::Enter => return self.enter(),
-            KeyPress::End => return self.done(),
+            KeyPress::End => return Some(self.done()),
             KeyPress::Escape => return Some(Written::Nothing),
             _ => {}
         }
@@ -79,81 +78,51 @@ impl GuidanceDraft {
     /// Empty lines inside a pasted text belong to it.
     fn enter(&mut self) -> Option<Written> {
         if self.current.trim().is_empty() && !self.pasting {
-            return self.done();
+            return Some(self.done());
         }
-        if self.lines.is_empty() && self.current == "e" && !self.pasting {
+        if self.is_command() && !self.pasting {
             return Some(Written::InEditor);
         }
         self.lines.push(std::mem::take(&mut self.current));
         None
     }
 
-    fn done(&mut self) -> Option<Written> {
-        Some(Written::Text(self.text()))
-    }
-
-    fn text(&mut self) -> String {
+    fn done(&mut self) -> Written {
         self.lines.push(std::mem::take(&mut self.current));
-        self.lines.join("\n")
+        Written::Text(self.lines.join("\n"))
     }
 
     fn body(&self) -> MenuBody {
+        let lines = self.lines.iter().chain([&self.current]).cloned().collect();
         let help =
             format!("Finish with an empty line; Esc goes back; `e` + Enter opens {}.", editor());
-        MenuBody::Typing {
-            help,
-            lines: self.lines.iter().chain([&self.current]).cloned().collect(),
-        }
+        MenuBody::Typing { help, lines }
     }
 
-    /// A lone `e` was on its way to the editor.
+    /// A lone `e` opens the editor.
+    fn is_command(&self) -> bool {
+        self.lines.is_empty() && self.current == "e"
+    }
+
     fn has_words(&self) -> bool {
-        let is_command = self.lines.is_empty() && self.current == "e";
-        !is_command && self.lines.iter().chain([&self.current]).any(|line| !line.trim().is_empty())
-    }
-
-    fn erase_word(&mut self) {
-        let kept = self.current.trim_end();
-        let end = kept.rfind(char::is_whitespace).map_or(0, |place| place + 1);
-        self.current = self
-            .current
-            .chars()
-            .scan(0, |at, c| {
-                let keep = (*at < end).then_some(c);
-                *at += c.len_utf8();
-                keep
-            })
-            .collect();
+        let mut lines = self.lines.iter().chain([&self.current]);
+        !self.is_command() && lines.any(|line| !line.trim().is_empty())
     }
 }
 
-/// An editor that fails is told, and the menu comes back.
+/// If the editor fails, a warning says so and the menu returns.
 fn edit(conversation: &mut Conversation<'_>) -> Result<Option<String>, Asked> {
-    let problem = match conversation.lend(open_editor)? {
-        Edited::Text(text) => return Ok(Some(text)),
-        Edited::Nothing => return Ok(None),
-        Edited::Refused => "the editor failed; nothing was sent".to_owned(),
-        Edited::Failed(why) => format!("cannot use {}: {why}", editor()),
-    };
-    conversation.warn(&problem);
-    Ok(None)
+    Ok(conversation.lend(open_editor)?.unwrap_or_else(|problem| {
+        conversation.warn(&problem);
+        None
+    }))
 }
 
-/// dialoguer takes the text whether the editor failed or not. So the file goes when it fails,
-/// and there is nothing left to take. The editor gets the terminal, as the menu does, even where
-/// standard input or output is a pipe.
+/// dialoguer uses the text even if the editor failed (`:cq`), so this removes the file then. The
+/// editor gets the terminal, like the menu, even if standard input or output is a pipe.
 const OR_NOTHING: &str = r#"for file; do :; done
 [ -t 0 ] || exec </dev/tty
 "$@" >&2 || rm -f -- "$file""#;
-
-enum Edited {
-    Text(String),
-    /// Closed without saving.
-    Nothing,
-    /// The editor failed, or the human made it fail (`:cq`).
-    Refused,
-    Failed(String),
-}
 
 /// `$VISUAL`, else `$EDITOR`, else vi.
 fn editor() -> String {
@@ -162,18 +131,17 @@ fn editor() -> String {
     names.into_iter().find(has_words).unwrap_or_else(|| "vi".to_owned())
 }
 
-fn open_editor() -> Edited {
-    let Some(command) = command(&editor()) else {
-        return Edited::Failed("its name contains a NUL".to_owned());
-    };
-    match Editor::new().executable(command).extension(".md").edit("") {
-        Ok(Some(text)) => Edited::Text(text),
-        Ok(None) => Edited::Nothing,
-        Err(dialoguer::Error::IO(error)) if error.kind() == io::ErrorKind::NotFound => {
-            Edited::Refused
+/// None: closed without saving. Fails with the message for the human.
+fn open_editor() -> Result<Option<String>, String> {
+    let editor = editor();
+    let failed = |why: String| format!("cannot use {editor}: {why}");
+    let command = command(&editor).ok_or_else(|| failed("its name contains a NUL".to_owned()))?;
+    Editor::new().executable(command).extension(".md").edit("").map_err(|error| match error {
+        dialoguer::Error::IO(error) if error.kind() == io::ErrorKind::NotFound => {
+            "the editor failed; nothing was sent".to_owned()
         }
-        Err(error) => Edited::Failed(error.to_string()),
-    }
+        error => failed(error.to_string()),
+    })
 }
 
 /// None for a name with a NUL in it.
@@ -186,14 +154,14 @@ fn command(editor: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::keys::KeyDecoder;
+    use crate::ui::keyboard::KeyDecoder;
 
     /// What the bytes amount to: the text, `EDITOR`, `BACK` or `TYPING`.
     fn typed(bytes: &str) -> String {
         let mut draft = GuidanceDraft::default();
         for key in KeyDecoder::default().feed(bytes.as_bytes()) {
             match draft.press(key) {
-                Some(Written::Text(text) | Written::Left(text)) => return text,
+                Some(Written::Text(text)) => return text,
                 Some(Written::InEditor) => return "EDITOR".to_owned(),
                 Some(Written::Nothing) => return "BACK".to_owned(),
                 None => {}

@@ -14,8 +14,8 @@ use crate::model::WaitFor;
 use crate::ports::{Moment, Wait};
 
 use super::figures::{clock, whole_seconds};
-use super::layout;
-use super::look::{Look, Tone, one_line};
+use super::layout::{self, one_line};
+use super::look::{Look, Tone};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 

@@ -4,14 +4,13 @@
 //! run, never fail one (what cannot be shown is dropped), and never let a text
 //! from outside reach the terminal as it came.
 
-mod confirm;
 mod conversation;
 mod display;
 mod ending;
 mod figures;
 mod guidance;
 mod human;
-mod keys;
+mod keyboard;
 mod layout;
 mod live;
 mod look;
@@ -21,7 +20,6 @@ mod printer;
 mod screen;
 #[cfg(test)]
 mod tests;
-mod tty;
 mod wording;
 
 use std::sync::Arc;
@@ -33,12 +31,12 @@ use display::Display;
 use screen::Screen;
 
 pub use figures::{cost, count, day_and_time, duration, short_commit, short_run, stories, to_go};
-pub use human::TerminalHuman;
+pub use human::{Confirmation, EDITS, GATES, TRUST, TerminalHuman};
+pub use keyboard::terminal_name;
 pub use layout::width;
-pub use look::{Line, Text, Tone};
+pub use look::{Line, TextLine, Tone};
 
 pub use printer::{ColorChoice, Printer, colors, diff, env_var, error, render_error};
-pub use tty::name as terminal_name;
 
 /// How soon a withdrawn question, another window size or the end of a wait is noticed.
 const GLANCE: Duration = Duration::from_millis(100);

@@ -9,7 +9,7 @@ use crate::ports::{
 };
 
 use super::figures::stories;
-use super::look::{Line, Text, Tone};
+use super::look::{Line, TextLine, Tone};
 
 /// How many names a line has.
 const MOST: usize = 5;
@@ -23,12 +23,12 @@ enum NoticeLevel {
 pub fn lines(notice: &Notice) -> Vec<Line> {
     let (level, text) = words(notice);
     let label = match level {
-        NoticeLevel::Info => Text::new(),
-        NoticeLevel::Warning => Text::new().with(Tone::Warning, "warning: "),
+        NoticeLevel::Info => TextLine::new(),
+        NoticeLevel::Warning => TextLine::new().with(Tone::Warning, "warning: "),
     };
     let mut rest = text.trim_end().split('\n');
     let first = label.plain(rest.next().unwrap_or_default());
-    let more = rest.map(|line| Text::new().plain(format!("  {line}")));
+    let more = rest.map(|line| TextLine::new().plain(format!("  {line}")));
     std::iter::once(first).chain(more).map(Line::from).collect()
 }
 

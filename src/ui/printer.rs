@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 
 use crate::model::visible;
 
-use super::look::{Line, Look, Text, Tone};
+use super::look::{Line, Look, TextLine, Tone};
 
 /// How long the end of the process waits for a terminal that takes nothing.
 pub const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -108,7 +108,7 @@ impl Printer {
     }
 
     pub fn warning(&mut self, text: &str) {
-        let label = Text::new().with(Tone::Warning, "warning: ");
+        let label = TextLine::new().with(Tone::Warning, "warning: ");
         self.line(&label.plain(text).into());
     }
 

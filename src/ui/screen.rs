@@ -187,7 +187,7 @@ impl Screen {
             Drawn::Live => "\r\x1b[J".to_owned(),
             Drawn::Menu(lines) => {
                 let (_, columns) = self.printer.size();
-                let rows = |line: &String| layout::rows(&strip_ansi_codes(line), columns);
+                let rows = |line: &String| layout::broken(&strip_ansi_codes(line), columns).len();
                 let above = lines.iter().map(rows).sum::<usize>().saturating_sub(1);
                 let up = if above > 0 { format!("\x1b[{above}A") } else { String::new() };
                 format!("\r{up}\x1b[J")

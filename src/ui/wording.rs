@@ -10,7 +10,7 @@ use crate::state::StoryState;
 
 use super::ending::{self, StoryCounts};
 use super::figures::{cost, duration, short_commit, short_run, stories, to_go, to_go_in_short};
-use super::look::{Line, Text, Tone};
+use super::look::{Line, TextLine, Tone};
 
 /// The longest error or summary that one line shows.
 const LONGEST: usize = 300;
@@ -50,18 +50,18 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
         Event::StageReached { story, stage } => {
-            let text = Text::at(at).with(Tone::Good, "✓ ");
+            let text = TextLine::at(at).with(Tone::Good, "✓ ");
             vec![text.plain(format!("{story} reached the stage {}", brief(stage))).into()]
         }
         Event::SecondLookWanted { story } => {
             let text = format!("{story} is claimed complete; checking it a second time");
-            vec![Text::at(at).plain(text).into()]
+            vec![TextLine::at(at).plain(text).into()]
         }
         Event::InstructionsPutBack { path, kept, .. } => {
             vec![instructions_put_back(at, path, kept.as_deref())]
         }
         Event::StoryReopened { story, .. } => {
-            vec![Text::at(at).plain(format!("{story} is open again")).into()]
+            vec![TextLine::at(at).plain(format!("{story} is open again")).into()]
         }
         Event::WorkBroughtBack { story, reference, conflicts } => {
             vec![brought_back(at, story, reference, conflicts)]
@@ -69,7 +69,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::StorySkipped { story, commit } => {
             vec![skipped(at, story, commit.as_deref()), progress(at, view)]
         }
-        Event::WaitCutShort => vec![Text::at(at).plain("Wait skipped; retrying now").into()],
+        Event::WaitCutShort => vec![TextLine::at(at).plain("Wait skipped; retrying now").into()],
         Event::BreakerOpened { why, until } => vec![paused(at, why, *until)],
         Event::RunInterrupted { .. } => vec![interrupted(at)],
         Event::RunEnded { reason } => ending::lines(at, reason, view),
@@ -101,8 +101,8 @@ fn continued(at: i64, view: View<'_>) -> Vec<Line> {
         return vec![];
     };
     let next = view.state.attempts.iterations.saturating_add(1);
-    let text =
-        Text::at(at).plain(format!("Continuing run {} with iteration {next}", short_run(&run.run)));
+    let text = TextLine::at(at)
+        .plain(format!("Continuing run {} with iteration {next}", short_run(&run.run)));
     vec![title(&run.project, view), text.into(), progress(at, view)]
 }
 
@@ -123,10 +123,10 @@ fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
         Verdict::Failed { error, .. }
         | Verdict::NotTheStory { error, .. }
         | Verdict::PromptTooLong { error } => {
-            Text::at(at).with(Tone::Bad, format!("✗ {}: ", end.story)).plain(brief(error))
+            TextLine::at(at).with(Tone::Bad, format!("✗ {}: ", end.story)).plain(brief(error))
         }
         Verdict::Progress => {
-            Text::at(at).plain(format!("… {} not complete yet; continuing", end.story))
+            TextLine::at(at).plain(format!("… {} not complete yet; continuing", end.story))
         }
         // What follows from these says more.
         Verdict::Done | Verdict::Escalated { .. } | Verdict::Interrupted => return vec![],
@@ -137,7 +137,7 @@ fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
 fn complete(at: i64, story: &StoryId, commit: &str, view: View<'_>) -> Line {
     let none = StoryState::default();
     let figures = view.state.story(story).unwrap_or(&none);
-    Text::at(at)
+    TextLine::at(at)
         .with(Tone::Good, "✓ ")
         .plain(format!("Task {story} complete"))
         .figures(time_and_cost(figures.totals.elapsed_ms, &figures.totals.usage))
@@ -148,9 +148,9 @@ fn complete(at: i64, story: &StoryId, commit: &str, view: View<'_>) -> Line {
 /// Red tests are normal before the work; a suite that is not there is not.
 fn baseline(at: i64, report: &GateReport) -> Line {
     let text = match (report.passed(), report.cannot_run()) {
-        (true, _) => Text::at(at).with(Tone::Good, "✓ ").plain(report.describe()),
-        (_, true) => Text::at(at).with(Tone::Bad, format!("✗ {}", report.describe())),
-        _ => Text::at(at).plain(format!("○ {}, before any work", report.describe())),
+        (true, _) => TextLine::at(at).with(Tone::Good, "✓ ").plain(report.describe()),
+        (_, true) => TextLine::at(at).with(Tone::Bad, format!("✗ {}", report.describe())),
+        _ => TextLine::at(at).plain(format!("○ {}, before any work", report.describe())),
     };
     text.figures([duration(report.elapsed_ms)]).into()
 }
@@ -158,26 +158,26 @@ fn baseline(at: i64, report: &GateReport) -> Line {
 fn checked(at: i64, item: &EvidenceItem) -> Line {
     let EvidenceItem::Gate(report) = item;
     let text = if report.passed() {
-        Text::at(at).with(Tone::Good, "✓ ").plain(report.describe())
+        TextLine::at(at).with(Tone::Good, "✓ ").plain(report.describe())
     } else {
-        Text::at(at).with(Tone::Bad, "✗ ").plain(report.describe())
+        TextLine::at(at).with(Tone::Bad, "✗ ").plain(report.describe())
     };
     text.figures([duration(report.elapsed_ms)]).into()
 }
 
 fn rejected(at: i64, story: &StoryId, error: &str) -> Line {
     let first = error.lines().next().unwrap_or_default();
-    let text = Text::at(at).with(Tone::Bad, format!("✗ {story} is not done: "));
+    let text = TextLine::at(at).with(Tone::Bad, format!("✗ {story} is not done: "));
     text.plain(brief(first)).into()
 }
 
 fn not_closed(at: i64, story: &StoryId, error: &str) -> Line {
-    let text = Text::at(at).with(Tone::Bad, format!("✗ {story} cannot be closed: "));
+    let text = TextLine::at(at).with(Tone::Bad, format!("✗ {story} cannot be closed: "));
     text.plain(brief(error)).into()
 }
 
 fn asks(at: i64, story: &StoryId, summary: &str) -> Line {
-    Text::at(at).with(Tone::Question, format!("? {story} asks: ")).plain(brief(summary)).into()
+    TextLine::at(at).with(Tone::Question, format!("? {story} asks: ")).plain(brief(summary)).into()
 }
 
 /// Skipping and aborting show themselves in the event that follows.
@@ -189,11 +189,11 @@ fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
         Answer::Retry => format!("retrying {story}"),
         Answer::Skip | Answer::Abort => return vec![],
     };
-    vec![Text::at(at).plain(what).into()]
+    vec![TextLine::at(at).plain(what).into()]
 }
 
 fn parked(at: i64, story: &StoryId) -> Line {
-    Text::at(at)
+    TextLine::at(at)
         .with(Tone::Warning, format!("⏸ {story} parked: "))
         .plain("waiting for your answer")
         .into()
@@ -201,7 +201,7 @@ fn parked(at: i64, story: &StoryId) -> Line {
 
 fn set_aside(at: i64, story: &StoryId, reference: Option<&str>) -> Vec<Line> {
     let line =
-        |kept| Text::at(at).with(Tone::Dim, format!("work on {story} kept at {kept}")).into();
+        |kept| TextLine::at(at).with(Tone::Dim, format!("work on {story} kept at {kept}")).into();
     reference.map(line).into_iter().collect()
 }
 
@@ -224,12 +224,12 @@ fn goes_back(at: i64, story: &StoryId, why: Cause) -> Line {
             ),
         ),
     };
-    Text::at(at).with(tone, text).into()
+    TextLine::at(at).with(tone, text).into()
 }
 
 fn put_back(at: i64, paths: &[String], snapshot: Option<&str>) -> Line {
     let paths: Vec<String> = paths.iter().map(|path| visible_line(path)).collect();
-    let text = Text::at(at)
+    let text = TextLine::at(at)
         .with(Tone::Warning, "restored uncommitted files that the agent deleted or changed: ")
         .plain(shorten(&paths.join(", "), LONGEST));
     text.figures(snapshot.map(ToOwned::to_owned)).into()
@@ -237,7 +237,7 @@ fn put_back(at: i64, paths: &[String], snapshot: Option<&str>) -> Line {
 
 fn setup_put_back(at: i64, names: &[String], kept: &str) -> Line {
     let names: Vec<String> = names.iter().map(|name| visible_line(name)).collect();
-    Text::at(at)
+    TextLine::at(at)
         .with(Tone::Warning, "restored git settings that the agent changed: ")
         .plain(shorten(&names.join(", "), LONGEST))
         .figures([format!("the agent's version: {}", visible_line(kept))])
@@ -254,7 +254,7 @@ fn nudged(at: i64, story: &StoryId, by: NudgedBy, delivered: bool) -> Line {
         (NudgedBy::Human, true) => "message delivered to the agent",
         (_, false) => "this agent takes no messages; the next one gets it",
     };
-    Text::at(at).with(Tone::Warning, format!("{why}{how}")).into()
+    TextLine::at(at).with(Tone::Warning, format!("{why}{how}")).into()
 }
 
 fn stuck(at: i64, story: &StoryId, step: StuckEvent) -> Line {
@@ -268,22 +268,22 @@ fn stuck(at: i64, story: &StoryId, step: StuckEvent) -> Line {
             format!("stopped the agent of {story} after {minutes} min; its work stays")
         }
     };
-    Text::at(at).with(Tone::Warning, text).into()
+    TextLine::at(at).with(Tone::Warning, text).into()
 }
 
 fn instructions_put_back(at: i64, path: &str, kept: Option<&str>) -> Line {
     let text = format!("restored {}, which the agent changed", visible_line(path));
     let kept = kept.map(|kept| format!("the agent's version: {}", visible_line(kept)));
-    Text::at(at).with(Tone::Warning, text).figures(kept).into()
+    TextLine::at(at).with(Tone::Warning, text).figures(kept).into()
 }
 
 fn brought_back(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {
     if conflicts.is_empty() {
         let what = format!("restored the work on {story}");
-        return Text::at(at).with(Tone::Dim, what).into();
+        return TextLine::at(at).with(Tone::Dim, what).into();
     }
     let conflicting: Vec<String> = conflicts.iter().map(|path| visible_line(path)).collect();
-    Text::at(at)
+    TextLine::at(at)
         .with(
             Tone::Warning,
             format!("cannot restore the work on {story} (kept at {reference}); conflicts in: "),
@@ -293,20 +293,20 @@ fn brought_back(at: i64, story: &StoryId, reference: &str, conflicts: &[String])
 }
 
 fn skipped(at: i64, story: &StoryId, commit: Option<&str>) -> Line {
-    Text::at(at).plain(format!("→ {story} skipped")).figures(commit.map(short_commit)).into()
+    TextLine::at(at).plain(format!("→ {story} skipped")).figures(commit.map(short_commit)).into()
 }
 
 fn paused(at: i64, why: &str, until: i64) -> Line {
     let ms = u64::try_from(until.saturating_sub(at)).unwrap_or_default();
     let pause = duration(ms);
-    Text::at(at)
+    TextLine::at(at)
         .with(Tone::Warning, format!("⏸ {}: ", brief(why)))
         .plain(format!("pausing for {pause}, then trying one iteration"))
         .into()
 }
 
 fn interrupted(at: i64) -> Line {
-    Text::at(at).plain("Interrupted. Run `ralph run` to continue.").into()
+    TextLine::at(at).plain("Interrupted. Run `ralph run` to continue.").into()
 }
 
 fn time_and_cost(elapsed_ms: u64, usage: &Usage) -> impl Iterator<Item = String> {
@@ -320,5 +320,5 @@ fn brief(text: &str) -> String {
 fn progress(at: i64, view: View<'_>) -> Line {
     let counts = StoryCounts::of(view.backlog);
     let outlook = forecast(view.state, counts.remaining()).map(|forecast| to_go(&forecast));
-    Text::at(at).plain(format!("Progress: {counts}")).figures(outlook).into()
+    TextLine::at(at).plain(format!("Progress: {counts}")).figures(outlook).into()
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use vt100::Parser;
 
 use super::*;
-use crate::ui::look::{Line, Text};
+use crate::ui::look::{Line, TextLine};
 use crate::ui::menu::{Menu, MenuBody};
 
 /// A terminal whose window can change.
@@ -59,9 +59,10 @@ impl Terminal {
     /// With a question about a database.
     fn asking(rows: usize, columns: usize) -> Self {
         let mut terminal = Self::new(rows, columns);
-        let note = "Waiting 10 minutes for an answer; then the story is parked.";
+        let (heading, patience) = ("US-001 Store users".into(), Duration::from_mins(10));
         let question = escalation("which database?");
-        terminal.screen.open_menu(Menu::new("US-001 Store users".into(), question, note.into()));
+        let menu = Menu::new(heading, &question, patience, "the story is parked");
+        terminal.screen.open_menu(menu);
         terminal.choose(0);
         terminal
     }
@@ -81,7 +82,7 @@ impl Terminal {
     }
 
     fn tell(&mut self, text: &str) {
-        self.screen.fact(vec![Text::at(0).plain(text).into()]);
+        self.screen.fact(vec![TextLine::at(0).plain(text).into()]);
     }
 
     fn resize(&mut self, rows: usize, columns: usize) {
@@ -181,7 +182,7 @@ fn other_stories_scroll_by_above_an_open_menu() {
     terminal.choose(1);
     let before = terminal.text();
     terminal.tell("✓ US-002 complete · 12s");
-    terminal.screen.print(&[Text::new().plain("warning: something else").into()]);
+    terminal.screen.print(&[TextLine::new().plain("warning: something else").into()]);
     insta::assert_snapshot!(terminal.text(), @r"
     [00:00:00] ✓ US-002 complete · 12s
     warning: something else
@@ -221,7 +222,7 @@ fn an_agent_that_starts_elsewhere_leaves_the_menu_alone() {
     assert_eq!(terminal.screen.tick(), None);
     terminal.screen.tick();
     assert_eq!(terminal.text(), before);
-    terminal.screen.close_menu(&[Text::new().plain("› [1] Use SQLite").into()]);
+    terminal.screen.close_menu(&[TextLine::new().plain("› [1] Use SQLite").into()]);
     terminal.screen.tick();
     insta::assert_snapshot!(terminal.text(), @r"
     ┌─ US-001 Store users ─────────────────────────────────────────────────────────┐
@@ -319,7 +320,7 @@ fn a_window_that_changes_in_the_middle() {
 #[test]
 fn an_answered_question_stays_in_the_scrollback() {
     let mut terminal = Terminal::asking(24, 80);
-    terminal.screen.close_menu(&[Text::new().plain("› [1] Use SQLite").into()]);
+    terminal.screen.close_menu(&[TextLine::new().plain("› [1] Use SQLite").into()]);
     terminal.tell("✓ US-001 complete · 12s");
     insta::assert_snapshot!(terminal.text(), @r"
     ┌─ US-001 Store users ─────────────────────────────────────────────────────────┐
