@@ -16,7 +16,7 @@ use crate::ports::{Activity, Asked, Clock, Doing, Notice, Reporter, View, Wait};
 use super::look::{Line, TextLine, Tone};
 use super::printer::LAST_WORDS;
 use super::screen::Screen;
-use super::{GLANCE, UiOptions, notices, wording};
+use super::{GLANCE, UiOptions, events, notices};
 
 /// The most bytes of an agent's activity that wait to be drawn. Events and notices always may.
 const ROOM: usize = 4 << 20;
@@ -102,8 +102,8 @@ impl Display {
 
 impl Reporter for Display {
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
-        let is_shown = !self.quiet || wording::is_essential(&recorded.event);
-        let lines = if is_shown { wording::lines(recorded, view) } else { vec![] };
+        let is_shown = !self.quiet || events::is_essential(&recorded.event);
+        let lines = if is_shown { events::lines(recorded, view) } else { vec![] };
         match agent_health(&recorded.event) {
             // The agent is still running, so the moving line stays.
             Some(health) => self.queue.send(move |screen| {

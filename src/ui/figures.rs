@@ -53,7 +53,7 @@ fn scaled(number: u64, units: &[(&str, u32)], exact: u64) -> Option<String> {
     })
 }
 
-/// A moment in the words of `strftime`.
+/// A time in a `strftime` format.
 pub fn clock(at: i64, zone: &TimeZone, shape: &str) -> String {
     match Timestamp::from_millisecond(at) {
         Ok(time) => time.to_zoned(zone.clone()).strftime(shape).to_string(),
@@ -66,7 +66,7 @@ pub fn day_and_time(at: i64, zone: &TimeZone) -> String {
     clock(at, zone, "%a %H:%M:%S")
 }
 
-/// `$0.31`, `$12.40`, `<$0.01`. None when nothing was spent, or nobody knows what.
+/// `$0.31`, `$12.40`, `<$0.01`. None when nothing was spent, or the cost is unknown.
 pub fn cost(usd: Option<f64>) -> Option<String> {
     let usd = usd.filter(|usd| *usd > 0.0)?;
     Some(if usd < 0.01 { "<$0.01".to_owned() } else { format!("${usd:.2}") })
@@ -81,7 +81,7 @@ pub fn to_go(forecast: &Forecast) -> String {
     }
 }
 
-/// `$1.20–$2.40 to go`, for where there is little room.
+/// `$1.20–$2.40 to go`, for the moving line.
 pub fn to_go_in_short(forecast: &Forecast) -> String {
     let what = match forecast.cost {
         Some(cost) => range(cost, |usd| usd.to_string()),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_come_is_a_range() {
+    fn forecasts_are_ranges() {
         let usd = Usd::of;
         for (cost, time_ms, shown) in [
             (
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_have_their_day() {
+    fn times_have_their_day() {
         let east = TimeZone::fixed(jiff::tz::offset(2));
         assert_eq!(day_and_time(11_407_000, &TimeZone::UTC), "Thu 03:10:07");
         assert_eq!(day_and_time(82_800_000, &east), "Fri 01:00:00");

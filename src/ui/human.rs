@@ -14,12 +14,12 @@ use crate::model::{
 };
 use crate::ports::{Ask, Asked, Human};
 
-use super::conversation::{Conversation, choose};
+use super::GLANCE;
+use super::conversation::{Conversation, choose, write};
 use super::display::DisplayQueue;
 use super::keyboard::{Keyboard, can_draw};
 use super::look::{TextLine, Tone};
 use super::menu::{Menu, MenuChoice, MenuItem, items};
-use super::{GLANCE, guidance};
 
 pub struct TerminalHuman {
     display: DisplayQueue,
@@ -166,7 +166,7 @@ fn answer(conversation: &mut Conversation<'_>, question: &Escalation) -> Result<
         if let MenuChoice::Answer(answer) = choose(conversation, &items)? {
             return Ok(answer.clone());
         }
-        if let Some(text) = guidance::write(conversation)? {
+        if let Some(text) = write(conversation)? {
             conversation.add(TextLine::new().with(Tone::Dim, "The agent will read:"));
             for line in text.lines() {
                 conversation.add(TextLine::new().plain(format!("  {line}")));
@@ -278,7 +278,7 @@ mod tests {
     };
 
     #[test]
-    fn each_choice_is_explained() {
+    fn every_permission_mode_is_explained() {
         let look = Look { colors: false, columns: Some(80), zone: TimeZone::UTC };
         let mut menu = permission_menu(MODES, Duration::from_mins(10));
         let labels = permission_items(MODES).iter().map(MenuItem::text).collect();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_needs_a_key() {
+    fn confirmations_preselect_no() {
         let look = Look { colors: false, columns: Some(80), zone: TimeZone::UTC };
         let shown = |confirmation: Confirmation, facts| {
             let labels = confirmation.items().iter().map(MenuItem::text).collect();

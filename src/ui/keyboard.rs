@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_told_apart() {
+    fn bytes_become_keys() {
         for (bytes, keys) in [
             (&b"1c"[..], vec![KeyPress::Char('1'), KeyPress::Char('c')]),
             (b"\r\n", vec![KeyPress::Enter, KeyPress::Enter]),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_sequences_leave_nothing_behind_that_chooses() {
+    fn unknown_sequences_leave_no_key_behind() {
         for bytes in [
             &b"\x1b[1;5A"[..],
             b"\x1b[15~",
@@ -346,7 +346,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_bytes_end(bytes: Vec<u8>) {
+        fn any_bytes_are_consumed(bytes: Vec<u8>) {
             let mut decoder = KeyDecoder::default();
             let keys = decoder.feed(&bytes);
             proptest::prop_assert!(keys.len() <= bytes.len());

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stay_whole_where_they_can() {
+    fn words_are_broken_only_if_they_are_too_long() {
         let (plain, bad) = (Tone::Normal, Tone::Bad);
         for (parts, columns, hanging, rows) in [
             (vec![(plain, "fits as it  is ")], 15, 2, vec!["fits as it  is "]),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_stand_apart() {
+    fn sections_are_separated_by_an_empty_line() {
         insta::assert_snapshot!(draw("US-1 Title", &["One two three four five.", " ", "Second"], 24), @r"
         ┌─ US-1 Title ─────────┐
         │ One two three four   │

@@ -1,14 +1,14 @@
-//! What people see and how they answer, all of it on standard error.
+//! The wording, the look and the menus: everything that people see on standard error, and how they
+//! answer.
 //!
-//! Owns the wording, the look and the menu. Must never decide anything about a
-//! run, never fail one (what cannot be shown is dropped), and never let a text
-//! from outside reach the terminal as it came.
+//! It decides nothing about a run and never fails one: what cannot be shown is dropped. No text
+//! reaches the terminal before its control characters are made visible.
 
 mod conversation;
 mod display;
 mod ending;
+mod events;
 mod figures;
-mod guidance;
 mod human;
 mod keyboard;
 mod layout;
@@ -20,7 +20,6 @@ mod printer;
 mod screen;
 #[cfg(test)]
 mod tests;
-mod wording;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,12 +35,12 @@ pub use keyboard::terminal_name;
 pub use layout::width;
 pub use look::{Line, TextLine, Tone};
 
-pub use printer::{ColorChoice, Printer, colors, diff, env_var, error, render_error};
+pub use printer::{ColorChoice, Printer, colors, diff, env_var};
 
 /// How soon a withdrawn question, another window size or the end of a wait is noticed.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// How to show things, as the command line and the environment have it.
+/// How to show things, from the command line and the environment.
 #[derive(Clone, Debug)]
 pub struct UiOptions {
     pub color: ColorChoice,
@@ -51,19 +50,12 @@ pub struct UiOptions {
     pub terminal: bool,
 }
 
-impl UiOptions {
-    /// A line can be replaced in place.
-    fn can_animate(&self) -> bool {
-        self.terminal && !self.quiet && env_var("TERM").is_none_or(|term| term != "dumb")
-    }
-}
-
-/// The display that fits the options. It is shown on a thread of its own until it is dropped.
+/// The display for these options. A thread draws it until it is dropped.
 pub fn reporter(options: &UiOptions, clock: &Clock) -> Box<dyn Reporter> {
     Box::new(start(options, clock))
 }
 
-/// A display, and the person in front of it. The display has to outlive the questions.
+/// A display and the human in front of it. The display must outlive the questions.
 pub fn terminal(options: &UiOptions, clock: &Clock) -> (Box<dyn Reporter>, Arc<TerminalHuman>) {
     let display = start(options, clock);
     let human = Arc::new(TerminalHuman::new(display.queue()));
@@ -72,6 +64,8 @@ pub fn terminal(options: &UiOptions, clock: &Clock) -> (Box<dyn Reporter>, Arc<T
 
 fn start(options: &UiOptions, clock: &Clock) -> Display {
     let printer = Printer::stderr(options.color, options.terminal);
-    let screen = Screen::new(printer, options.can_animate(), Arc::clone(clock));
+    let is_dumb = env_var("TERM").is_some_and(|term| term == "dumb");
+    let animated = options.terminal && !options.quiet && !is_dumb;
+    let screen = Screen::new(printer, animated, Arc::clone(clock));
     Display::start(screen, options, Arc::clone(clock))
 }

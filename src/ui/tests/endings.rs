@@ -121,7 +121,7 @@ fn every_reason_has_a_word_an_exit_code_a_heading_and_a_remedy() {
 }
 
 #[test]
-fn every_event_reads_well() {
+fn every_event_has_its_line() {
     let story = || id("US-001");
     let reference = || "refs/ralph/attempts/US-001/1".to_owned();
     let returned = |why| Event::ReturnPlanned {

@@ -103,7 +103,7 @@ impl Terminal {
 }
 
 #[test]
-fn a_question_at_80_columns() {
+fn a_question_fits_80_columns() {
     let mut terminal = Terminal::asking(24, 80);
     terminal.screen.count_questions(1);
     insta::assert_snapshot!(terminal.text(), @r"
@@ -128,7 +128,7 @@ fn a_question_at_80_columns() {
 }
 
 #[test]
-fn one_of_three_questions() {
+fn the_heading_counts_open_questions() {
     let mut terminal = Terminal::asking(24, 80);
     terminal.screen.count_questions(3);
     terminal.choose(2);
@@ -213,7 +213,7 @@ fn other_stories_scroll_by_above_an_open_menu() {
 }
 
 #[test]
-fn an_agent_that_starts_elsewhere_leaves_the_menu_alone() {
+fn an_agent_that_starts_does_not_change_the_menu() {
     let mut terminal = Terminal::asking(24, 80);
     let before = terminal.text();
     let running = Line::Running { at: 0, agent: "claude".into(), to_go: None, health: None };
@@ -242,7 +242,7 @@ fn an_agent_that_starts_elsewhere_leaves_the_menu_alone() {
 }
 
 #[test]
-fn what_is_typed_stays_while_others_go_on() {
+fn typed_text_stays_while_other_events_scroll_by() {
     let mut terminal = Terminal::asking(24, 80);
     terminal.type_in(&["Use what is there: ü 漢字", "and mind the"]);
     let cursor = terminal.cursor();
@@ -291,7 +291,7 @@ fn long_guidance_keeps_its_end_in_view() {
 }
 
 #[test]
-fn a_window_that_changes_in_the_middle() {
+fn a_menu_fits_a_window_that_changed() {
     let mut terminal = Terminal::asking(24, 80);
     terminal.tell("✓ US-002 complete · 12s");
     terminal.resize(12, 40);
@@ -339,7 +339,7 @@ fn an_answered_question_stays_in_the_scrollback() {
 }
 
 #[test]
-fn the_moving_line_moves_with_the_clock_that_was_passed_in() {
+fn the_moving_line_follows_the_injected_clock() {
     let mut terminal = Terminal::new(24, 80);
     let running = Line::Running { at: 0, agent: "claude".into(), to_go: None, health: None };
     terminal.screen.fact(vec![running]);

@@ -1,15 +1,15 @@
-//! What each event is in words. Pure: the same events always read the same.
+//! Events in words. Pure: the same events always read the same.
 
 use crate::decide::forecast::forecast;
 use crate::model::{
-    Answer, AttemptEnded, AttemptStarted, Cause, Event, EvidenceItem, GateReport, Health, NudgedBy,
-    Recorded, StoryId, StuckEvent, Usage, Verdict, shorten, visible_line,
+    Answer, AttemptEnded, AttemptStarted, Budget, BudgetLevel, Cause, Event, EvidenceItem,
+    GateReport, Health, NudgedBy, Recorded, StoryClosed, StoryId, StuckEvent, Usage, Verdict,
+    shorten, visible_line,
 };
 use crate::ports::View;
-use crate::state::StoryState;
 
-use super::ending::{self, StoryCounts};
-use super::figures::{cost, duration, short_commit, short_run, stories, to_go, to_go_in_short};
+use super::ending::{self, progress};
+use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_short};
 use super::look::{Line, TextLine, Tone};
 
 /// The longest error or summary that one line shows.
@@ -18,60 +18,62 @@ const LONGEST: usize = 300;
 pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     let at = recorded.at;
     match &recorded.event {
-        Event::RunStarted(start) => vec![title(&start.project, view), progress(at, view)],
+        Event::RunStarted(start) => {
+            vec![title(&start.project, view), progress(at, "Progress", view)]
+        }
         Event::RunContinued => continued(at, view),
         Event::AttemptStarted(start) => attempt_started(at, start, view),
         Event::AttemptEnded(end) => attempt_ended(at, end),
-        Event::BudgetNear { level } => vec![ending::budget_near(at, level)],
-        // Nobody saw the one's end; that it waits is told as long as it does.
+        Event::BudgetNear { level } => vec![budget_near(at, level)],
+        // No end was seen of the first; a wait is shown while it lasts.
         Event::AttemptLost { .. } | Event::Throttled { .. } => vec![],
-        // The commit says the one; the other changes nothing that people see.
+        // The commit shows the first; people see nothing of the second.
         Event::ClosePlanned { .. } | Event::BaseSet { .. } => vec![],
-        // A notice says the one; the human knows the other.
+        // A notice shows the first; the human made the second.
         Event::WorkLetGo { .. } | Event::MarksSeen { .. } => vec![],
-        Event::BaselineTaken { reports } => reports.iter().map(|one| baseline(at, one)).collect(),
+        Event::BaselineTaken { reports } => reports.iter().map(|gate| baseline(at, gate)).collect(),
         Event::ClaimChecked { items, .. } => items.iter().map(|item| checked(at, item)).collect(),
         Event::ClaimRejected { story, error, .. } => vec![rejected(at, story, error)],
         Event::CloseRefused { story, error, .. } => vec![not_closed(at, story, error)],
         Event::StoryClosed(closed) => {
-            vec![complete(at, &closed.story, &closed.commit, view), progress(at, view)]
+            vec![complete(at, closed, view), progress(at, "Progress", view)]
         }
         Event::QuestionRaised { story, question } => vec![asks(at, story, &question.summary)],
         Event::QuestionAnswered { story, answer } => answered(at, story, answer),
         Event::StoryParked { story } => vec![parked(at, story)],
-        Event::WorkSetAside { story, reference } => set_aside(at, story, reference.as_deref()),
-        Event::AttemptKept { story, reference, .. } => set_aside(at, story, Some(reference)),
-        Event::ReturnPlanned { story, why, .. } => vec![goes_back(at, story, *why)],
-        Event::Returned { story, reference } => set_aside(at, story, reference.as_deref()),
-        Event::FilesPutBack { paths, snapshot, .. } => {
-            vec![put_back(at, paths, snapshot.as_deref())]
+        Event::WorkSetAside { story, reference } | Event::Returned { story, reference } => {
+            reference.iter().map(|reference| work_kept(at, story, reference)).collect()
         }
-        Event::SetupPutBack { names, kept, .. } => vec![setup_put_back(at, names, kept)],
+        Event::AttemptKept { story, reference, .. } => vec![work_kept(at, story, reference)],
+        Event::ReturnPlanned { story, why, .. } => vec![rolled_back(at, story, *why)],
+        Event::FilesPutBack { paths, snapshot, .. } => vec![files_repaired(at, paths, snapshot)],
+        Event::SetupPutBack { names, kept, .. } => vec![setup_repaired(at, names, kept)],
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
         Event::StageReached { story, stage } => {
-            let text = TextLine::at(at).with(Tone::Good, "✓ ");
-            vec![text.plain(format!("{story} reached the stage {}", brief(stage))).into()]
+            vec![good(at, format!("{story} reached the stage {}", brief(stage))).into()]
         }
         Event::SecondLookWanted { story } => {
             let text = format!("{story} is claimed complete; checking it a second time");
             vec![TextLine::at(at).plain(text).into()]
         }
         Event::InstructionsPutBack { path, kept, .. } => {
-            vec![instructions_put_back(at, path, kept.as_deref())]
+            vec![instructions_repaired(at, path, kept.as_deref())]
         }
         Event::StoryReopened { story, .. } => {
             vec![TextLine::at(at).plain(format!("{story} is open again")).into()]
         }
         Event::WorkBroughtBack { story, reference, conflicts } => {
-            vec![brought_back(at, story, reference, conflicts)]
+            vec![unshelved(at, story, reference, conflicts)]
         }
         Event::StorySkipped { story, commit } => {
-            vec![skipped(at, story, commit.as_deref()), progress(at, view)]
+            vec![skipped(at, story, commit.as_deref()), progress(at, "Progress", view)]
         }
         Event::WaitCutShort => vec![TextLine::at(at).plain("Wait skipped; retrying now").into()],
         Event::BreakerOpened { why, until } => vec![paused(at, why, *until)],
-        Event::RunInterrupted { .. } => vec![interrupted(at)],
+        Event::RunInterrupted { .. } => {
+            vec![TextLine::at(at).plain("Interrupted. Run `ralph run` to continue.").into()]
+        }
         Event::RunEnded { reason } => ending::lines(at, reason, view),
     }
 }
@@ -97,21 +99,18 @@ fn title(project: &str, view: View<'_>) -> Line {
 }
 
 fn continued(at: i64, view: View<'_>) -> Vec<Line> {
-    let Some(run) = &view.state.run else {
-        return vec![];
-    };
+    let Some(run) = &view.state.run else { return vec![] };
     let next = view.state.attempts.iterations.saturating_add(1);
-    let text = TextLine::at(at)
-        .plain(format!("Continuing run {} with iteration {next}", short_run(&run.run)));
-    vec![title(&run.project, view), text.into(), progress(at, view)]
+    let text = format!("Continuing run {} with iteration {next}", short_run(&run.run));
+    let text = TextLine::at(at).plain(text).into();
+    vec![title(&run.project, view), text, progress(at, "Progress", view)]
 }
 
 fn attempt_started(at: i64, start: &AttemptStarted, view: View<'_>) -> Vec<Line> {
     let guided = if start.guided { " (with guidance)" } else { "" };
     let title = visible_line(&start.title);
     let heading = format!("Iteration {} · {}{guided} {title}", start.iteration, start.story);
-    let outlook = forecast(view.state, StoryCounts::of(view.backlog).remaining());
-    let to_go = outlook.as_ref().map(to_go_in_short);
+    let to_go = forecast(view.state, view.backlog.remaining()).as_ref().map(to_go_in_short);
     let health = view.state.recent.health();
     let health = (health != Health::Healthy).then(|| health.word());
     let running = Line::Running { at, agent: start.agent.clone(), to_go, health };
@@ -128,27 +127,29 @@ fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
         Verdict::Progress => {
             TextLine::at(at).plain(format!("… {} not complete yet; continuing", end.story))
         }
-        // What follows from these says more.
+        // The next event says more.
         Verdict::Done | Verdict::Escalated { .. } | Verdict::Interrupted => return vec![],
     };
     vec![text.figures(time_and_cost(end.elapsed_ms, &end.usage)).into()]
 }
 
-fn complete(at: i64, story: &StoryId, commit: &str, view: View<'_>) -> Line {
-    let none = StoryState::default();
-    let figures = view.state.story(story).unwrap_or(&none);
-    TextLine::at(at)
-        .with(Tone::Good, "✓ ")
-        .plain(format!("Task {story} complete"))
-        .figures(time_and_cost(figures.totals.elapsed_ms, &figures.totals.usage))
-        .figures([short_commit(commit)])
+fn complete(at: i64, closed: &StoryClosed, view: View<'_>) -> Line {
+    let totals = view.state.story(&closed.story).map(|story| story.totals.clone());
+    let totals = totals.unwrap_or_default();
+    good(at, format!("Task {} complete", closed.story))
+        .figures(time_and_cost(totals.elapsed_ms, &totals.usage))
+        .figures([short_commit(&closed.commit)])
         .into()
 }
 
-/// Red tests are normal before the work; a suite that is not there is not.
+fn good(at: i64, text: String) -> TextLine {
+    TextLine::at(at).with(Tone::Good, "✓ ").plain(text)
+}
+
+/// Tests that fail are normal before the work; a suite that cannot run is not.
 fn baseline(at: i64, report: &GateReport) -> Line {
     let text = match (report.passed(), report.cannot_run()) {
-        (true, _) => TextLine::at(at).with(Tone::Good, "✓ ").plain(report.describe()),
+        (true, _) => good(at, report.describe()),
         (_, true) => TextLine::at(at).with(Tone::Bad, format!("✗ {}", report.describe())),
         _ => TextLine::at(at).plain(format!("○ {}, before any work", report.describe())),
     };
@@ -158,7 +159,7 @@ fn baseline(at: i64, report: &GateReport) -> Line {
 fn checked(at: i64, item: &EvidenceItem) -> Line {
     let EvidenceItem::Gate(report) = item;
     let text = if report.passed() {
-        TextLine::at(at).with(Tone::Good, "✓ ").plain(report.describe())
+        good(at, report.describe())
     } else {
         TextLine::at(at).with(Tone::Bad, "✗ ").plain(report.describe())
     };
@@ -180,7 +181,7 @@ fn asks(at: i64, story: &StoryId, summary: &str) -> Line {
     TextLine::at(at).with(Tone::Question, format!("? {story} asks: ")).plain(brief(summary)).into()
 }
 
-/// Skipping and aborting show themselves in the event that follows.
+/// The next event shows a skip or an abort.
 fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
     let what = match answer {
         Answer::Option { number, .. } => format!("{story} continues with option {number}"),
@@ -199,49 +200,57 @@ fn parked(at: i64, story: &StoryId) -> Line {
         .into()
 }
 
-fn set_aside(at: i64, story: &StoryId, reference: Option<&str>) -> Vec<Line> {
-    let line =
-        |kept| TextLine::at(at).with(Tone::Dim, format!("work on {story} kept at {kept}")).into();
-    reference.map(line).into_iter().collect()
+fn work_kept(at: i64, story: &StoryId, reference: &str) -> Line {
+    TextLine::at(at).with(Tone::Dim, format!("work on {story} kept at {reference}")).into()
 }
 
-fn goes_back(at: i64, story: &StoryId, why: Cause) -> Line {
-    let (tone, text) = match why {
-        Cause::FreshStart => (
-            Tone::Normal,
-            format!("{story} starts over: the work tree is reset to where the story began"),
-        ),
-        Cause::Elsewhere => (
-            Tone::Warning,
-            format!(
-                "the agent left the branch while working on {story}; restored the branch and the work tree"
-            ),
-        ),
-        Cause::Rewritten => (
-            Tone::Warning,
-            format!(
-                "the agent rewrote older commits while working on {story}; restored the branch and the work tree"
-            ),
-        ),
+fn rolled_back(at: i64, story: &StoryId, why: Cause) -> Line {
+    let did = match why {
+        Cause::FreshStart => {
+            let text =
+                format!("{story} starts over: the work tree is reset to where the story began");
+            return TextLine::at(at).plain(text).into();
+        }
+        Cause::Elsewhere => "left the branch",
+        Cause::Rewritten => "rewrote older commits",
     };
-    TextLine::at(at).with(tone, text).into()
+    let text =
+        format!("the agent {did} while working on {story}; restored the branch and the work tree");
+    TextLine::at(at).with(Tone::Warning, text).into()
 }
 
-fn put_back(at: i64, paths: &[String], snapshot: Option<&str>) -> Line {
-    let paths: Vec<String> = paths.iter().map(|path| visible_line(path)).collect();
-    let text = TextLine::at(at)
-        .with(Tone::Warning, "restored uncommitted files that the agent deleted or changed: ")
-        .plain(shorten(&paths.join(", "), LONGEST));
-    text.figures(snapshot.map(ToOwned::to_owned)).into()
+fn files_repaired(at: i64, paths: &[String], snapshot: &Option<String>) -> Line {
+    let what = "restored uncommitted files that the agent deleted or changed: ";
+    let text = TextLine::at(at).with(Tone::Warning, what).plain(listed(paths));
+    text.figures(snapshot.clone()).into()
 }
 
-fn setup_put_back(at: i64, names: &[String], kept: &str) -> Line {
+fn setup_repaired(at: i64, names: &[String], kept: &str) -> Line {
+    let what = "restored git settings that the agent changed: ";
+    let text = TextLine::at(at).with(Tone::Warning, what).plain(listed(names));
+    text.figures([agents_version(kept)]).into()
+}
+
+fn instructions_repaired(at: i64, path: &str, kept: Option<&str>) -> Line {
+    let text = format!("restored {}, which the agent changed", visible_line(path));
+    TextLine::at(at).with(Tone::Warning, text).figures(kept.map(agents_version)).into()
+}
+
+fn agents_version(kept: &str) -> String {
+    format!("the agent's version: {}", visible_line(kept))
+}
+
+fn unshelved(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {
+    if conflicts.is_empty() {
+        return TextLine::at(at).with(Tone::Dim, format!("restored the work on {story}")).into();
+    }
+    let what = format!("cannot restore the work on {story} (kept at {reference}); conflicts in: ");
+    TextLine::at(at).with(Tone::Warning, what).plain(listed(conflicts)).into()
+}
+
+fn listed(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| visible_line(name)).collect();
-    TextLine::at(at)
-        .with(Tone::Warning, "restored git settings that the agent changed: ")
-        .plain(shorten(&names.join(", "), LONGEST))
-        .figures([format!("the agent's version: {}", visible_line(kept))])
-        .into()
+    shorten(&names.join(", "), LONGEST)
 }
 
 fn nudged(at: i64, story: &StoryId, by: NudgedBy, delivered: bool) -> Line {
@@ -271,42 +280,30 @@ fn stuck(at: i64, story: &StoryId, step: StuckEvent) -> Line {
     TextLine::at(at).with(Tone::Warning, text).into()
 }
 
-fn instructions_put_back(at: i64, path: &str, kept: Option<&str>) -> Line {
-    let text = format!("restored {}, which the agent changed", visible_line(path));
-    let kept = kept.map(|kept| format!("the agent's version: {}", visible_line(kept)));
-    TextLine::at(at).with(Tone::Warning, text).figures(kept).into()
-}
-
-fn brought_back(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {
-    if conflicts.is_empty() {
-        let what = format!("restored the work on {story}");
-        return TextLine::at(at).with(Tone::Dim, what).into();
-    }
-    let conflicting: Vec<String> = conflicts.iter().map(|path| visible_line(path)).collect();
-    TextLine::at(at)
-        .with(
-            Tone::Warning,
-            format!("cannot restore the work on {story} (kept at {reference}); conflicts in: "),
-        )
-        .plain(shorten(&conflicting.join(", "), LONGEST))
-        .into()
-}
-
 fn skipped(at: i64, story: &StoryId, commit: Option<&str>) -> Line {
     TextLine::at(at).plain(format!("→ {story} skipped")).figures(commit.map(short_commit)).into()
 }
 
 fn paused(at: i64, why: &str, until: i64) -> Line {
-    let ms = u64::try_from(until.saturating_sub(at)).unwrap_or_default();
-    let pause = duration(ms);
+    let pause = duration(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
     TextLine::at(at)
         .with(Tone::Warning, format!("⏸ {}: ", brief(why)))
         .plain(format!("pausing for {pause}, then trying one iteration"))
         .into()
 }
 
-fn interrupted(at: i64) -> Line {
-    TextLine::at(at).plain("Interrupted. Run `ralph run` to continue.").into()
+/// Reported once, before the budget is used up.
+fn budget_near(at: i64, level: &BudgetLevel) -> Line {
+    let BudgetLevel { budget, limit, .. } = level;
+    let then = match budget {
+        _ if !level.binding => format!("a subscription pays, so the run does not stop at {limit}"),
+        Budget::Story(_) => format!("you are asked at {limit}"),
+        _ => format!("the run stops at {limit}"),
+    };
+    TextLine::at(at)
+        .with(Tone::Warning, level.to_string())
+        .plain(format!("; {then} (change it with {})", budget.flag()))
+        .into()
 }
 
 fn time_and_cost(elapsed_ms: u64, usage: &Usage) -> impl Iterator<Item = String> {
@@ -315,10 +312,4 @@ fn time_and_cost(elapsed_ms: u64, usage: &Usage) -> impl Iterator<Item = String>
 
 fn brief(text: &str) -> String {
     shorten(&visible_line(text), LONGEST)
-}
-
-fn progress(at: i64, view: View<'_>) -> Line {
-    let counts = StoryCounts::of(view.backlog);
-    let outlook = forecast(view.state, counts.remaining()).map(|forecast| to_go(&forecast));
-    TextLine::at(at).plain(format!("Progress: {counts}")).figures(outlook).into()
 }
