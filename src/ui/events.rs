@@ -8,7 +8,7 @@ use crate::model::{
 };
 use crate::ports::View;
 
-use super::ending::{self, progress};
+use super::ending;
 use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_short};
 use super::look::{Line, TextLine, Tone};
 
@@ -17,10 +17,10 @@ const LONGEST: usize = 300;
 
 pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     let at = recorded.at;
+    let progress = || ending::progress(at, "Progress", view);
+    let plain = |text: String| vec![TextLine::at(at).plain(text).into()];
     match &recorded.event {
-        Event::RunStarted(start) => {
-            vec![title(&start.project, view), progress(at, "Progress", view)]
-        }
+        Event::RunStarted(start) => vec![title(&start.project, view), progress()],
         Event::RunContinued => continued(at, view),
         Event::AttemptStarted(start) => attempt_started(at, start, view),
         Event::AttemptEnded(end) => attempt_ended(at, end),
@@ -35,9 +35,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::ClaimChecked { items, .. } => items.iter().map(|item| checked(at, item)).collect(),
         Event::ClaimRejected { story, error, .. } => vec![rejected(at, story, error)],
         Event::CloseRefused { story, error, .. } => vec![not_closed(at, story, error)],
-        Event::StoryClosed(closed) => {
-            vec![complete(at, closed, view), progress(at, "Progress", view)]
-        }
+        Event::StoryClosed(closed) => vec![complete(at, closed, view), progress()],
         Event::QuestionRaised { story, question } => vec![asks(at, story, &question.summary)],
         Event::QuestionAnswered { story, answer } => answered(at, story, answer),
         Event::StoryParked { story } => vec![parked(at, story)],
@@ -46,7 +44,9 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         }
         Event::AttemptKept { story, reference, .. } => vec![work_kept(at, story, reference)],
         Event::ReturnPlanned { story, why, .. } => vec![rolled_back(at, story, *why)],
-        Event::FilesPutBack { paths, snapshot, .. } => vec![files_repaired(at, paths, snapshot)],
+        Event::FilesPutBack { paths, snapshot, .. } => {
+            vec![files_repaired(at, paths, snapshot.clone())]
+        }
         Event::SetupPutBack { names, kept, .. } => vec![setup_repaired(at, names, kept)],
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
@@ -54,25 +54,22 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
             vec![good(at, format!("{story} reached the stage {}", brief(stage))).into()]
         }
         Event::SecondLookWanted { story } => {
-            let text = format!("{story} is claimed complete; checking it a second time");
-            vec![TextLine::at(at).plain(text).into()]
+            plain(format!("{story} is claimed complete; checking it a second time"))
         }
         Event::InstructionsPutBack { path, kept, .. } => {
             vec![instructions_repaired(at, path, kept.as_deref())]
         }
-        Event::StoryReopened { story, .. } => {
-            vec![TextLine::at(at).plain(format!("{story} is open again")).into()]
-        }
+        Event::StoryReopened { story, .. } => plain(format!("{story} is open again")),
         Event::WorkBroughtBack { story, reference, conflicts } => {
             vec![unshelved(at, story, reference, conflicts)]
         }
         Event::StorySkipped { story, commit } => {
-            vec![skipped(at, story, commit.as_deref()), progress(at, "Progress", view)]
+            vec![skipped(at, story, commit.as_deref()), progress()]
         }
-        Event::WaitCutShort => vec![TextLine::at(at).plain("Wait skipped; retrying now").into()],
+        Event::WaitCutShort => plain("Wait skipped; retrying now".to_owned()),
         Event::BreakerOpened { why, until } => vec![paused(at, why, *until)],
         Event::RunInterrupted { .. } => {
-            vec![TextLine::at(at).plain("Interrupted. Run `ralph run` to continue.").into()]
+            plain("Interrupted. Run `ralph run` to continue.".to_owned())
         }
         Event::RunEnded { reason } => ending::lines(at, reason, view),
     }
@@ -103,7 +100,7 @@ fn continued(at: i64, view: View<'_>) -> Vec<Line> {
     let next = view.state.attempts.iterations.saturating_add(1);
     let text = format!("Continuing run {} with iteration {next}", short_run(&run.run));
     let text = TextLine::at(at).plain(text).into();
-    vec![title(&run.project, view), text, progress(at, "Progress", view)]
+    vec![title(&run.project, view), text, ending::progress(at, "Progress", view)]
 }
 
 fn attempt_started(at: i64, start: &AttemptStarted, view: View<'_>) -> Vec<Line> {
@@ -219,10 +216,10 @@ fn rolled_back(at: i64, story: &StoryId, why: Cause) -> Line {
     TextLine::at(at).with(Tone::Warning, text).into()
 }
 
-fn files_repaired(at: i64, paths: &[String], snapshot: &Option<String>) -> Line {
+fn files_repaired(at: i64, paths: &[String], snapshot: Option<String>) -> Line {
     let what = "restored uncommitted files that the agent deleted or changed: ";
     let text = TextLine::at(at).with(Tone::Warning, what).plain(listed(paths));
-    text.figures(snapshot.clone()).into()
+    text.figures(snapshot).into()
 }
 
 fn setup_repaired(at: i64, names: &[String], kept: &str) -> Line {
