@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::agent::Backend;
 use crate::decide::gates::Gates;
 use crate::model::{Gate, StoryId};
-use crate::report::{AppliedBudgets, AppliedGate, AppliedLimits, AppliedSettings, Waits};
+use crate::report::{AppliedGate, AppliedLimits, AppliedSettings, Waits};
 use crate::settings::RunSettings;
 use crate::text::redact::Rules;
 
@@ -31,7 +31,7 @@ pub fn settings(
         on_limit: Some(plan.on_limit),
         waits: waits(plan),
         min_free_disk: plan.min_free_disk,
-        budget: AppliedBudgets::from(&plan.budgets),
+        budget: plan.budgets.clone(),
         log_limit: plan.log_limit,
         gates: applied(gates, secrets),
         protect: plan.protect.clone(),

@@ -72,7 +72,7 @@ impl Session<'_> {
         let (plan, reporter) = (self.plan, &mut *self.reporter);
         let costs = cost_books(plan, &self.store, &self.tree, agent.as_ref(), reporter)?;
         let files = Publisher::start(ralph_dir.clone(), applied, Arc::clone(&self.clock));
-        let reporters = vec![self.reporter, Box::new(files.teller())];
+        let reporters = vec![self.reporter, files.reporter()];
         let log = RunLog::new(Box::new(journal), Box::new(reporters), Arc::clone(&self.clock));
         let env = Env {
             backlog: self.backlog,

@@ -177,10 +177,7 @@ fn as_json(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> Value {
         "cost_usd": state.cost_usd(),
         "counted_usd": state.costs.spent,
         "usage": usage(&all),
-        "forecast": forecast(state, backlog.remaining()).map(|outlook| json!({
-            "cost_usd": outlook.cost,
-            "agent_ms": outlook.time_ms,
-        })),
+        "forecast": forecast(state, backlog.remaining()),
         "stop": state.ended,
         "stories": stories,
     })
