@@ -74,6 +74,7 @@ fn look(args: LookArgs) -> UiOptions {
         quiet: args.quiet,
         verbose: args.verbose,
         terminal: io::stderr().is_terminal(),
+        clock: ops::system_clock(),
     }
 }
 

@@ -17,9 +17,7 @@ use crate::ui::UiOptions;
 use crate::workspace::init_scratch;
 
 use super::error::CommandError;
-use super::place::{
-    BacklogPlace, check_story, instructions, secrets, store_of, system_clock, take_lease,
-};
+use super::place::{BacklogPlace, check_story, instructions, secrets, store_of, take_lease};
 use super::print;
 use super::run::{RunOptions, check_script, warn};
 use super::session::Session;
@@ -44,8 +42,7 @@ pub fn dry_run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandErro
     let store = store_of(&tree);
     let lease = take_lease(&store)?;
     let backlog = BacklogFile::open(PrdFile::new(prd))?;
-    let clock = system_clock();
-    let mut reporter = ui::reporter(look, &clock);
+    let mut reporter = ui::reporter(look);
     warn(&backlog, reporter.as_mut());
     let session = Session {
         tree,
@@ -65,7 +62,7 @@ pub fn dry_run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandErro
         store: store.clone(),
         lease,
         history: JournalHistory::default(),
-        clock,
+        clock: Arc::clone(&look.clock),
     };
     let code = session.run()?;
     let (events, _) = store.journal(PRD)?.read(0)?;

@@ -15,7 +15,7 @@ use crate::workspace::WorkTree;
 
 use super::asking::{Answered, ask};
 use super::error::CommandError;
-use super::place::{now, refuse_agents, store_of, system_clock};
+use super::place::{now, refuse_agents, store_of};
 use super::print;
 use super::trust::GATE;
 
@@ -101,7 +101,7 @@ fn wanted(named: &[String], root: &Path, look: &UiOptions) -> Result<Vec<String>
     if found.is_empty() || look.quiet {
         return Ok(Vec::new());
     }
-    let (_display, human) = ui::terminal(look, &system_clock());
+    let (_display, human) = ui::terminal(look);
     let shown = found.join("\n");
     match ask(&human, move |human| human.confirm(&ui::GATES, &shown, PATIENCE))? {
         Answered::Answer(true) => Ok(found),

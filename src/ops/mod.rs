@@ -33,6 +33,7 @@ pub use error::CommandError;
 pub use init::init;
 pub use log::log;
 pub use mark::{StoryMark, mark, nudge};
+pub use place::system_clock;
 pub use prompt::{PromptQuery, prompt};
 pub use restore::{checkpoint, restore};
 pub use run::{RunOptions, run};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::mock;
 use crate::model::Backlog;
-use crate::ports::{BacklogNotice, Clock, ConfigNotice, Notice, Reporter, SetupNotice, TreeNotice};
+use crate::ports::{BacklogNotice, ConfigNotice, Notice, Reporter, SetupNotice, TreeNotice};
 use crate::runner::{BacklogFile, end_earlier_runs};
 use crate::settings::{AgentChoice, Flags, RunSettings};
 use crate::store::prd::PrdFile;
@@ -18,7 +18,7 @@ use crate::workspace::{Head, Place, Switched, WorkTree};
 use super::error::CommandError;
 use super::place::{
     BacklogPlace, check_story, history, instructions, instructions_file, now, open_tree, place_of,
-    secrets, store_of, system_clock, take_lease,
+    secrets, store_of, take_lease,
 };
 use super::preflight::{Preflight, UserEdits};
 use super::session::{Session, exit_code};
@@ -34,11 +34,10 @@ pub struct RunOptions {
 
 /// With a journal that is damaged: once more, with a new one.
 pub fn run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> {
-    let clock = system_clock();
-    match run_once(options, look, &clock) {
+    match run_once(options, look) {
         Err(error) if error.is_damaged_journal() => {
-            set_journal_aside(&options.prd, ui::reporter(look, &clock).as_mut())?;
-            run_once(options, look, &clock)
+            set_journal_aside(&options.prd, ui::reporter(look).as_mut())?;
+            run_once(options, look)
         }
         result => result,
     }
@@ -54,7 +53,7 @@ fn set_journal_aside(prd: &Path, reporter: &mut dyn Reporter) -> Result<(), Comm
     Ok(())
 }
 
-fn run_once(options: &RunOptions, look: &UiOptions, clock: &Clock) -> Result<u8, CommandError> {
+fn run_once(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> {
     let prd = &options.prd;
     let loaded = PrdFile::new(prd).load()?;
     let mut tree = open_tree(prd)?;
@@ -64,7 +63,7 @@ fn run_once(options: &RunOptions, look: &UiOptions, clock: &Clock) -> Result<u8,
     let mut plan = RunSettings::load(&root, &options.flags, &ui::env_var)?;
     let agent = plan.agent_table();
     check_script(&plan)?;
-    let (mut reporter, human) = ui::terminal(look, clock);
+    let (mut reporter, human) = ui::terminal(look);
     let secrets = secrets();
     let journal_check = clean_up(&tree, &store, &plan, reporter.as_mut())?;
     let before = Preflight { tree: &tree, plan: &plan, human: &human };
@@ -115,7 +114,7 @@ fn run_once(options: &RunOptions, look: &UiOptions, clock: &Clock) -> Result<u8,
         store: store.clone(),
         lease,
         history: known,
-        clock: Arc::clone(clock),
+        clock: Arc::clone(&look.clock),
     }
     .run()
 }

@@ -15,7 +15,7 @@ use crate::ui::{TerminalHuman, UiOptions};
 
 use super::asking::{Answered, ask};
 use super::error::CommandError;
-use super::place::{now, open_tree, refuse_agents, store_of, system_clock};
+use super::place::{now, open_tree, refuse_agents, store_of};
 use super::print;
 use super::session::{backend, exit_code};
 
@@ -88,8 +88,7 @@ pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<u8, CommandError
     let tree = open_tree(prd)?;
     let plan = RunSettings::load(tree.root(), &Flags::default(), &ui::env_var)?;
     let clauses = clauses(&plan, &plan.agent_table(), &loaded.backlog, tree.root())?;
-    let count = clauses.len();
-    let (_display, human) = ui::terminal(look, &system_clock());
+    let (count, (_display, human)) = (clauses.len(), ui::terminal(look));
     if let Some(left) = require(&store_of(&tree), clauses, yes, &human, plan.answer_timeout)? {
         return Ok(exit_code(&left));
     }

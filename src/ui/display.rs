@@ -41,7 +41,7 @@ pub struct Display {
 }
 
 impl Display {
-    pub fn start(screen: Screen, options: &UiOptions, clock: Clock) -> Self {
+    pub fn start(screen: Screen, options: &UiOptions) -> Self {
         let (jobs, received) = channel();
         let (alive, over) = channel();
         let work = move || {
@@ -53,7 +53,7 @@ impl Display {
         Self {
             quiet: options.quiet,
             verbose: options.verbose,
-            queue: DisplayQueue { jobs, clock },
+            queue: DisplayQueue { jobs, clock: Arc::clone(&options.clock) },
             waiting: Arc::default(),
             left_out: false,
             reported_wait: None,

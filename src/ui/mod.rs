@@ -41,31 +41,32 @@ pub use printer::{ColorChoice, Printer, colors, diff, env_var};
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// How to show things, from the command line and the environment.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct UiOptions {
     pub color: ColorChoice,
     pub quiet: bool,
     pub verbose: bool,
     /// Standard error is a terminal.
     pub terminal: bool,
+    pub clock: Clock,
 }
 
 /// The display for these options. A thread draws it until it is dropped.
-pub fn reporter(options: &UiOptions, clock: &Clock) -> Box<dyn Reporter> {
-    Box::new(start(options, clock))
+pub fn reporter(options: &UiOptions) -> Box<dyn Reporter> {
+    Box::new(start(options))
 }
 
 /// A display and the human in front of it. The display must outlive the questions.
-pub fn terminal(options: &UiOptions, clock: &Clock) -> (Box<dyn Reporter>, Arc<TerminalHuman>) {
-    let display = start(options, clock);
+pub fn terminal(options: &UiOptions) -> (Box<dyn Reporter>, Arc<TerminalHuman>) {
+    let display = start(options);
     let human = Arc::new(TerminalHuman::new(display.queue()));
     (Box::new(display), human)
 }
 
-fn start(options: &UiOptions, clock: &Clock) -> Display {
+fn start(options: &UiOptions) -> Display {
     let printer = Printer::stderr(options.color, options.terminal);
     let is_dumb = env_var("TERM").is_some_and(|term| term == "dumb");
     let animated = options.terminal && !options.quiet && !is_dumb;
-    let screen = Screen::new(printer, animated, Arc::clone(clock));
-    Display::start(screen, options, Arc::clone(clock))
+    let screen = Screen::new(printer, animated, Arc::clone(&options.clock));
+    Display::start(screen, options)
 }

@@ -173,11 +173,16 @@ impl Sink {
         verbose: bool,
     ) -> Display {
         let look = Look { colors, columns, zone: TimeZone::fixed(jiff::tz::offset(2)) };
-        let options = UiOptions { color: ColorChoice::Never, quiet, verbose, terminal: false };
+        let options = options(quiet, verbose);
         let window = Box::new(move || columns.map(|columns| (24, columns)));
         let printer = Printer::to(Box::new(self.clone()), look, window);
-        Display::start(Screen::new(printer, false, clock()), &options, clock())
+        Display::start(Screen::new(printer, false, clock()), &options)
     }
+}
+
+fn options(quiet: bool, verbose: bool) -> UiOptions {
+    let (color, terminal) = (ColorChoice::Never, false);
+    UiOptions { color, quiet, verbose, terminal, clock: clock() }
 }
 
 /// It is always ten o'clock.
@@ -493,9 +498,8 @@ impl Write for Stopped {
 }
 
 fn stopped() -> Display {
-    let options =
-        UiOptions { color: ColorChoice::Never, quiet: false, verbose: true, terminal: false };
-    Display::start(Screen::new(stopped_printer(), false, clock()), &options, clock())
+    let options = options(false, true);
+    Display::start(Screen::new(stopped_printer(), false, clock()), &options)
 }
 
 fn stopped_printer() -> Printer {
