@@ -1,4 +1,4 @@
-//! Traits for the display and the human.
+//! Traits for the display and the human, and the clock.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,6 +11,17 @@ pub use crate::model::{
     AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Notice, Resumed, SetupNotice,
     TreeNotice, Wait,
 };
+
+/// The time. There is one clock per process, passed in, so that tests choose their own.
+pub type Clock = Arc<dyn Fn() -> Moment + Send + Sync>;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Milliseconds since the Unix epoch.
+    pub wall: i64,
+    /// Since an arbitrary start, without the time that the machine slept.
+    pub steady: Duration,
+}
 
 /// Context for an event.
 #[derive(Clone, Copy)]
@@ -28,62 +39,33 @@ pub trait Reporter {
     /// An event, right after it was recorded.
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>);
     /// For the live line.
-    fn on_activity(&mut self, activity: &Activity);
+    fn on_activity(&mut self, _activity: &Activity) {}
     /// The run waits. Called repeatedly; the next event ends it.
-    fn on_wait(&mut self, wait: &Wait);
+    fn on_wait(&mut self, _wait: &Wait) {}
     /// Not an event of the run.
-    fn on_notice(&mut self, notice: &Notice);
+    fn on_notice(&mut self, _notice: &Notice) {}
 }
 
-/// Reports to both.
-pub struct Both<A, B>(pub A, pub B);
-
-impl<A: Reporter, B: Reporter> Reporter for Both<A, B> {
+/// Reports to each of them.
+impl Reporter for Vec<Box<dyn Reporter>> {
     fn on_earlier(&mut self, events: &[Recorded]) {
-        self.0.on_earlier(events);
-        self.1.on_earlier(events);
+        self.iter_mut().for_each(|reporter| reporter.on_earlier(events));
     }
 
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
-        self.0.on_event(recorded, view);
-        self.1.on_event(recorded, view);
+        self.iter_mut().for_each(|reporter| reporter.on_event(recorded, view));
     }
 
     fn on_activity(&mut self, activity: &Activity) {
-        self.0.on_activity(activity);
-        self.1.on_activity(activity);
+        self.iter_mut().for_each(|reporter| reporter.on_activity(activity));
     }
 
     fn on_wait(&mut self, wait: &Wait) {
-        self.0.on_wait(wait);
-        self.1.on_wait(wait);
+        self.iter_mut().for_each(|reporter| reporter.on_wait(wait));
     }
 
     fn on_notice(&mut self, notice: &Notice) {
-        self.0.on_notice(notice);
-        self.1.on_notice(notice);
-    }
-}
-
-impl<R: Reporter + ?Sized> Reporter for Box<R> {
-    fn on_earlier(&mut self, events: &[Recorded]) {
-        (**self).on_earlier(events);
-    }
-
-    fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
-        (**self).on_event(recorded, view);
-    }
-
-    fn on_activity(&mut self, activity: &Activity) {
-        (**self).on_activity(activity);
-    }
-
-    fn on_wait(&mut self, wait: &Wait) {
-        (**self).on_wait(wait);
-    }
-
-    fn on_notice(&mut self, notice: &Notice) {
-        (**self).on_notice(notice);
+        self.iter_mut().for_each(|reporter| reporter.on_notice(notice));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The report of a long run: what the loop does per iteration, and what the writing thread does.
 
 use ralph::model::{Event, Recorded};
-use ralph::report::{AppliedSettings, Extent, RunReport};
+use ralph::report::{AppliedSettings, RunReport};
 
 use crate::measure::{Times, tell};
 
@@ -27,12 +27,12 @@ pub fn bench() {
     tell(&format!("status rendered after {ITERATIONS} iterations"), &rendering(&mut report));
     tell("events of one iteration folded, of the first 100", &first);
     tell(&format!("events of one iteration folded, of {ITERATIONS}"), &last);
-    let whole = Times::of(3, || drop(report.render(0, Extent::Whole).unwrap()));
+    let whole = Times::of(3, || drop(report.render(0, None).unwrap()));
     tell("report rendered, once at the end", &whole);
 }
 
 fn rendering(report: &mut RunReport) -> Times {
-    Times::of(ROUNDS, || drop(report.render(0, Extent::Latest(LATEST)).unwrap()))
+    Times::of(ROUNDS, || drop(report.render(0, Some(LATEST)).unwrap()))
 }
 
 /// A story of its own that is closed at once.

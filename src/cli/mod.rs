@@ -18,7 +18,6 @@ use crate::ops;
 use crate::ops::CommandError;
 use crate::process::Spec;
 use crate::process::supervisor;
-use crate::ui;
 use crate::ui::{ColorChoice, Printer, UiOptions};
 
 /// Runs one command line and returns its exit code.
@@ -37,7 +36,7 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => {
             if !error.is_silent() {
                 let mut printer = Printer::stderr(look.color, look.terminal);
-                ui::error(&mut printer, &error.to_string());
+                printer.error(&error.to_string());
             }
             error.exit_code()
         }
@@ -82,6 +81,7 @@ fn look(args: LookArgs) -> UiOptions {
         quiet: args.quiet,
         verbose: args.verbose,
         terminal: io::stderr().is_terminal(),
+        clock: ops::system_clock(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The remaining cost and time, estimated from this run's stories.
 
+use serde::Serialize;
+
 use crate::model::Usd;
 use crate::state::{RunState, Stage, StoryState};
 
@@ -7,11 +9,13 @@ use crate::state::{RunState, Stage, StoryState};
 const ENOUGH: usize = 2;
 
 /// Ranges from the better to the worse stories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Forecast {
     /// None if agents do not report their cost.
+    #[serde(rename = "cost_usd")]
     pub cost: Option<(Usd, Usd)>,
     /// How long agents work.
+    #[serde(rename = "agent_ms")]
     pub time_ms: (u64, u64),
 }
 

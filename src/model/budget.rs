@@ -12,13 +12,14 @@ const ALERT: u64 = 80;
 
 pub const MINUTE: i64 = 60_000;
 
-/// None: no limit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// None: no limit. Serialized for reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Budgets {
     pub per_iteration: Option<Usd>,
     pub per_story: Option<Usd>,
     pub per_run: Option<Usd>,
     /// The run's is the default: with a subscription it only warns.
+    #[serde(skip)]
     pub run_by_default: bool,
     /// All runs of the repository.
     pub per_day: Option<Usd>,

@@ -1,8 +1,8 @@
 //! Text: untrusted text for people, and durations.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Makes characters visible that could act on a terminal: control characters (except line feed
@@ -68,10 +68,11 @@ pub fn both_ends(text: &str, max: usize) -> String {
 }
 
 /// `a, b and 7 more`, on one line.
-pub fn first_few(paths: &[PathBuf], most: usize) -> String {
-    let named = paths.iter().take(most).map(|path| visible_line(&path.to_string_lossy()));
+pub fn first_few(names: &[impl AsRef<OsStr>], most: usize) -> String {
+    let named = names.iter().take(most);
+    let named = named.map(|name| visible_line(&name.as_ref().to_string_lossy()));
     let named = named.collect::<Vec<_>>().join(", ");
-    match paths.len().saturating_sub(most) {
+    match names.len().saturating_sub(most) {
         0 => named,
         more => format!("{named} and {more} more"),
     }

@@ -11,7 +11,6 @@ use serde_json::json;
 use crate::decide::efficiency::Efficiency;
 use crate::decide::forecast::{Forecast, forecast};
 use crate::model::Usd;
-use crate::report::Outlook;
 use crate::runner::start_of_day;
 use crate::state::RunState;
 use crate::store::prd::PrdFile;
@@ -111,7 +110,7 @@ impl<'a> LatestRun<'a> {
             "run": self.run,
             "total": self.all.as_json(),
             "efficiency": Efficiency::of(&self.all.figures),
-            "forecast": self.outlook.map(Outlook::from),
+            "forecast": self.outlook,
             "subscription": self.state.costs.subscription,
             "today_usd": self.today,
             "user_today_usd": self.user_today,

@@ -67,6 +67,7 @@ pub fn dry_run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandErro
         store: store.clone(),
         lease,
         history: JournalHistory::default(),
+        clock: Arc::clone(&look.clock),
     };
     let code = session.run()?;
     let (events, _) = store.journal(PRD)?.read(0)?;

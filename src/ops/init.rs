@@ -107,7 +107,7 @@ fn wanted(named: &[String], root: &Path, look: &UiOptions) -> Result<Vec<String>
     }
     let (_display, human) = ui::terminal(look);
     let shown = found.join("\n");
-    match ask(&human, move |human| human.ask_gates(&shown, PATIENCE)) {
+    match ask(&human, move |human| human.confirm(&ui::GATES, &shown, PATIENCE)) {
         Ok(Some(true)) => Ok(found),
         Ok(_) | Err(CommandError::Interrupted { .. }) => Ok(Vec::new()),
         Err(error) => Err(error),

@@ -25,6 +25,7 @@ pub use error::CommandError;
 pub use init::init;
 pub use mark::{StoryMark, mark, nudge};
 pub use output::print;
+pub use place::system_clock;
 pub use prompt::prompt;
 pub use run::{RunOptions, run};
 pub use snapshots::{checkpoint, diff, log, restore};

@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::model::{Backlog, Story, StoryId};
+use crate::ports::{Clock, Moment};
 use crate::process::sweep::RUN_ID;
 use crate::runner::log::JournalHistory;
 use crate::settings;
@@ -144,6 +145,11 @@ fn whoami() -> String {
     let since = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
     let terminal = ui::terminal_name().map(|name| format!(", in {name}")).unwrap_or_default();
     format!("pid {}, since {since}{terminal}", std::process::id())
+}
+
+pub fn system_clock() -> Clock {
+    let start = Instant::now();
+    Arc::new(move || Moment { wall: now(), steady: start.elapsed() })
 }
 
 /// Milliseconds since the Unix epoch.

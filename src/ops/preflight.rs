@@ -13,7 +13,7 @@ use crate::store::prd::PrdFile;
 use crate::store::{Store, StoreCheck, atomic};
 use crate::text::backlog::Severity;
 use crate::text::redact::SecretRules;
-use crate::ui::TerminalHuman;
+use crate::ui::{EDITS, TerminalHuman};
 use crate::workspace::{FileLocation, Head, Switched, WorkTree};
 
 use super::ask::ask;
@@ -79,7 +79,7 @@ impl Preflight {
     fn ask_about(&self, edited: &[PathBuf]) -> Result<(), CommandError> {
         let (files, patience) = (listed(edited), self.plan.answer_timeout);
         let asked = files.join("\n");
-        match ask(&self.human, move |human| human.ask_about_edits(&asked, patience))? {
+        match ask(&self.human, move |human| human.confirm(&EDITS, &asked, patience))? {
             Some(true) => Ok(()),
             Some(false) | None => {
                 let indented = files.iter().map(|file| format!("  {file}")).collect();

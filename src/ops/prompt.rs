@@ -13,7 +13,7 @@ use crate::state::RunState;
 use crate::store::Store;
 use crate::store::prd::PrdFile;
 use crate::ui;
-use crate::ui::{Printer, Text, UiOptions};
+use crate::ui::{Printer, TextLine, UiOptions};
 use crate::workspace::WorkTree;
 
 use super::error::CommandError;
@@ -66,7 +66,7 @@ pub fn prompt(
     let sizes = layers.iter().map(|layer| (layer.name, characters(&layer.text)));
     for (name, size) in sizes.chain([("total", characters(&text))]) {
         let row = format!("{name:<12} {size:>8} characters");
-        printer.line(&Text::new().plain(row).into());
+        printer.line(&TextLine::new().plain(row).into());
     }
     Ok(())
 }

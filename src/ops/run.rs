@@ -1,6 +1,7 @@
 //! `ralph run`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::mock;
 use crate::ports::{ConfigNotice, Notice, Reporter};
@@ -87,6 +88,7 @@ fn run_once(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> 
         store,
         lease,
         history,
+        clock: Arc::clone(&look.clock),
     }
     .run()
 }

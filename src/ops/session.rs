@@ -11,11 +11,9 @@ use uuid::Uuid;
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain};
 use crate::decide::gates::Gates;
 use crate::model::{Backlog, Gate, Policy, RunMarkers, StoryId};
-use crate::ports::{Both, ConfigNotice, Human, Notice, Reporter};
+use crate::ports::{Clock, ConfigNotice, Human, Notice, Reporter};
 use crate::process::Supervisor;
-use crate::report::{
-    AppliedBudgets, AppliedGate, AppliedLimits, AppliedSettings, Publisher, Waits,
-};
+use crate::report::{AppliedGate, AppliedLimits, AppliedSettings, Publisher, Waits};
 use crate::runner::log::{JournalHistory, RunLog};
 use crate::runner::{BacklogFile, CostBooks, Ending, Env, RunConfig, RunnerError, begin};
 use crate::settings;
@@ -27,7 +25,7 @@ use crate::ui;
 use crate::workspace::{Keeping, WorkTree};
 
 use super::error::{CommandError, exit_code_of};
-use super::place::{BacklogPlace, RunInstructions, human_files, now};
+use super::place::{BacklogPlace, RunInstructions, human_files};
 
 pub struct Session {
     pub tree: WorkTree,
@@ -49,6 +47,7 @@ pub struct Session {
     pub lease: Lease,
     /// The journal when the run began.
     pub history: JournalHistory,
+    pub clock: Clock,
 }
 
 impl Session {
@@ -69,10 +68,9 @@ impl Session {
         let costs = self.cost_books(agent.as_ref())?;
         let keep_processes = self.plan.keep_processes;
         let supervisor = Supervisor::new(std::env::current_exe()?, keep_processes);
-        let files = Publisher::start(ralph_dir.clone(), applied, now);
-        let clock = Arc::new(now);
-        let reporter = Box::new(Both(self.reporter, files.teller()));
-        let log = RunLog::new(Box::new(journal), reporter, clock.clone());
+        let files = Publisher::start(ralph_dir.clone(), applied, Arc::clone(&self.clock));
+        let reporters = vec![self.reporter, files.reporter()];
+        let log = RunLog::new(Box::new(journal), Box::new(reporters), Arc::clone(&self.clock));
         let env = Env {
             backlog: self.backlog,
             tree: self.tree,
@@ -83,7 +81,7 @@ impl Session {
             secrets: Arc::clone(&self.secrets),
             human: self.human,
             costs,
-            clock,
+            clock: self.clock,
             new_id: || Uuid::now_v7().to_string(),
         };
         let ending = runtime.block_on(async { begin(log, self.history, env, config)?.run().await });
@@ -181,7 +179,7 @@ impl Session {
                 result_ms: ms(plan.timeouts.after_result),
             },
             min_free_disk: plan.min_free_disk,
-            budget: AppliedBudgets::from(&plan.budgets),
+            budget: plan.budgets.clone(),
             log_limit: plan.log_limit,
             gates: applied_gates(gates, &self.secrets),
             protect: plan.protect.clone(),

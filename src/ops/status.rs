@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::decide::forecast::forecast;
 use crate::model::{Backlog, Story, Usage, Usd, visible, visible_line};
-use crate::report::{BreakerState, Outlook};
+use crate::report::BreakerState;
 use crate::state::{BreakerPhase, RunState};
 use crate::store::prd::PrdFile;
 use crate::ui;
@@ -166,7 +166,7 @@ fn as_json(backlog: &Backlog, state: &RunState, is_running: bool) -> Value {
         "cost_usd": state.cost_usd(),
         "counted_usd": state.costs.spent,
         "usage": usage(&all),
-        "forecast": forecast(state, backlog.remaining()).map(Outlook::from),
+        "forecast": forecast(state, backlog.remaining()),
         "stop": state.ended,
         "stories": stories,
     })

@@ -68,7 +68,7 @@ pub fn require(
     if !yes {
         let texts = shown(&new);
         let question = texts.clone();
-        match ask(human, move |human| human.ask_trust(&question, patience))? {
+        match ask(human, move |human| human.confirm(&ui::TRUST, &question, patience))? {
             Some(true) => {}
             Some(false) => return Err(CommandError::NotTrusted),
             None => return Err(CommandError::Untrusted(texts)),

@@ -1,4 +1,4 @@
-//! The document's fields, as docs/files.md has them.
+//! The fields of status.json and report.json, as docs/files.md describes them.
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
@@ -10,11 +10,9 @@ use crate::model::{
 };
 use crate::state::BreakerPhase;
 
-use super::phase::IterationPhase;
-use super::phase::RunPhase;
-use super::phase::StopRecord;
+use super::phase::{IterationPhase, RunPhase, StopRecord};
 
-/// Goes up when a field changes its meaning or goes away; new fields may come at any time.
+/// Increases when a field changes its meaning or is removed; fields may be added at any time.
 pub const VERSION: u32 = 1;
 
 /// Milliseconds since the Unix epoch; written as RFC 3339 in UTC.
@@ -34,7 +32,7 @@ impl Serialize for ReportTime {
     }
 }
 
-/// The whole of it, with as many of the iterations as are wanted.
+/// The whole document, with some or all iterations.
 #[derive(Serialize)]
 pub struct ReportPage<'a> {
     #[serde(flatten)]
@@ -57,37 +55,27 @@ pub struct Summary {
     pub waits_until: Option<ReportTime>,
     pub breaker: BreakerState,
     pub settings: AppliedSettings,
-    pub stories: Stories,
+    pub stories: StoryCounts,
     pub totals: RunTotals,
     pub efficiency: Efficiency,
-    pub forecast: Option<Outlook>,
+    pub forecast: Option<Forecast>,
     pub metrics: Metrics,
 }
 
-/// Whether the run's breaker stops it from going on.
+/// The run's circuit breaker.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct BreakerState {
-    pub state: BreakerWord,
+    state: &'static str,
     /// Why it opened.
-    pub why: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BreakerWord {
-    #[default]
-    Closed,
-    Open,
-    HalfOpen,
+    why: Option<String>,
 }
 
 impl From<&BreakerPhase> for BreakerState {
     fn from(phase: &BreakerPhase) -> Self {
-        use BreakerPhase::{Closed, Failed, HalfOpen, Open};
         let (state, why) = match phase {
-            Closed => (BreakerWord::Closed, None),
-            Open { why, .. } | Failed { why } => (BreakerWord::Open, Some(why)),
-            HalfOpen { why, .. } => (BreakerWord::HalfOpen, Some(why)),
+            BreakerPhase::Closed => ("closed", None),
+            BreakerPhase::Open { why, .. } | BreakerPhase::Failed { why } => ("open", Some(why)),
+            BreakerPhase::HalfOpen { why, .. } => ("half_open", Some(why)),
         };
         Self { state, why: why.cloned() }
     }
@@ -99,7 +87,7 @@ pub struct Goal {
     pub description: String,
 }
 
-/// What applies to this process of the run. Nothing in here comes from the environment.
+/// The settings of this process. Nothing in here comes from the environment.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct AppliedSettings {
     pub agent: String,
@@ -115,13 +103,13 @@ pub struct AppliedSettings {
     pub on_limit: Option<OnLimit>,
     pub waits: Waits,
     pub min_free_disk: Option<u64>,
-    pub budget: AppliedBudgets,
+    pub budget: Budgets,
     pub log_limit: u64,
     pub gates: Vec<AppliedGate>,
     pub protect: Vec<String>,
 }
 
-/// What bounds the run beside its iterations.
+/// Limits other than iterations and money.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct AppliedLimits {
     pub max_consecutive_errors: Option<u32>,
@@ -141,29 +129,6 @@ pub struct Waits {
     pub result_ms: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct AppliedBudgets {
-    pub per_iteration: Option<Usd>,
-    pub per_story: Option<Usd>,
-    pub per_run: Option<Usd>,
-    pub per_day: Option<Usd>,
-    pub per_user_day: Option<Usd>,
-    pub throttle: bool,
-}
-
-impl From<&Budgets> for AppliedBudgets {
-    fn from(budgets: &Budgets) -> Self {
-        Self {
-            per_iteration: budgets.per_iteration,
-            per_story: budgets.per_story,
-            per_run: budgets.per_run,
-            per_day: budgets.per_day,
-            per_user_day: budgets.per_user_day,
-            throttle: budgets.throttle,
-        }
-    }
-}
-
 #[derive(Clone, Debug, Serialize)]
 pub struct AppliedGate {
     /// None: for every story.
@@ -172,13 +137,13 @@ pub struct AppliedGate {
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Stories {
+pub struct StoryCounts {
     pub total: usize,
     pub passing: usize,
     pub skipped: usize,
 }
 
-impl Stories {
+impl StoryCounts {
     pub fn left(&self) -> usize {
         self.total.saturating_sub(self.passing + self.skipped)
     }
@@ -193,36 +158,6 @@ pub struct RunTotals {
     pub tokens: TokenTotals,
     pub turns: u64,
     pub tool_calls: u64,
-}
-
-impl RunTotals {
-    pub fn usage(&self) -> Usage {
-        Usage {
-            cost_usd: self.cost_usd,
-            input_tokens: self.tokens.input,
-            output_tokens: self.tokens.output,
-            cache_read_tokens: self.tokens.cache_read,
-            cache_write_tokens: self.tokens.cache_write,
-            turns: self.turns,
-            tool_calls: self.tool_calls,
-        }
-    }
-}
-
-/// What is still to come, from the better to the worse.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Outlook {
-    pub cost_usd: Option<[Usd; 2]>,
-    pub agent_ms: [u64; 2],
-}
-
-impl From<Forecast> for Outlook {
-    fn from(forecast: Forecast) -> Self {
-        Self {
-            cost_usd: forecast.cost.map(|(low, high)| [low, high]),
-            agent_ms: forecast.time_ms.into(),
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -285,11 +220,11 @@ pub struct Iteration {
     pub checkpoint: Option<String>,
 }
 
-/// What came of an iteration.
+/// The outcome of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IterationResult {
-    /// It claims its story; nobody has decided yet.
+    /// It claims its story; the claim is not decided yet.
     Claimed,
     Closed,
     Rejected,
@@ -320,7 +255,7 @@ impl IterationResult {
         matches!(self, Self::Failed | Self::Rejected | Self::PromptTooLong)
     }
 
-    /// Neither the service's nor the human's doing: it says something about the run.
+    /// It was ended by neither the service nor the human, so it says something about the run.
     pub fn says_something(self) -> bool {
         !matches!(self, Self::ServiceTrouble | Self::Interrupted | Self::CutOff)
     }

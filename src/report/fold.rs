@@ -9,23 +9,13 @@ use crate::model::{
 use crate::state::RunState;
 
 use super::document::{
-    AppliedSettings, BreakerState, Goal, IterationResult, Outlook, ReportPage, ReportTime, Summary,
-    VERSION,
+    AppliedSettings, BreakerState, Goal, IterationResult, ReportPage, ReportTime, Summary,
+    TokenTotals, VERSION,
 };
 use super::iterations::Iterations;
-use super::phase::IterationPhase;
-use super::phase::RunPhase;
-use super::phase::StopRecord;
+use super::phase::{IterationPhase, RunPhase, StopRecord};
 
 const LONGEST_GOAL: usize = 2000;
-
-/// How many of the iterations a rendering has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    Whole,
-    /// The latest, so that a status costs the same however long the run is.
-    Latest(usize),
-}
 
 /// What is known of the latest run.
 #[derive(Debug, Default)]
@@ -33,11 +23,13 @@ pub struct RunReport {
     summary: Summary,
     iterations: Iterations,
     state: RunState,
+    /// Of all ended attempts.
+    usage: Usage,
     /// This process started an attempt.
     has_tried: bool,
-    /// What a process that could not end its run left it in.
+    /// Set if the process ends before the run does.
     left_in: Option<RunPhase>,
-    /// When the process that works on it took it up, and how long others did before.
+    /// When the present process started or continued the run, and how long others worked before.
     since: ReportTime,
     worked_ms: u64,
     last_at: ReportTime,
@@ -48,13 +40,13 @@ impl RunReport {
         Self { summary: Summary { settings, ..Summary::default() }, ..Self::default() }
     }
 
-    /// A new run begins from nothing.
+    /// A new run starts from zero.
     pub fn apply(&mut self, recorded: &Recorded) {
         let at = ReportTime(recorded.at);
         self.state.apply(recorded);
         match &recorded.event {
             Event::RunStarted(start) => self.start(start, at),
-            Event::RunContinued => self.go_on(at),
+            Event::RunContinued => self.resume(at),
             Event::AttemptStarted(start) => {
                 self.has_tried = true;
                 self.iterations.start(start, at);
@@ -69,16 +61,15 @@ impl RunReport {
             Event::StoryClosed(closed) => {
                 let index = self.iterations.of_attempt(&closed.attempt);
                 self.keep(index, &closed.commit);
-                if let Some(index) = index {
-                    self.iterations.settle(
-                        index,
-                        IterationResult::Closed,
-                        IterationPhase::Complete,
-                    );
-                }
+                self.iterations.settle(index, IterationResult::Closed, IterationPhase::Complete);
             }
-            Event::WorkSetAside { .. } | Event::Returned { .. } | Event::AttemptKept { .. } => {
-                self.keep_work(&recorded.event);
+            Event::WorkSetAside { story, reference: Some(reference) }
+            | Event::Returned { story, reference: Some(reference) } => {
+                self.summary.metrics.rollbacks += 1;
+                self.keep(self.iterations.latest_of(story), reference);
+            }
+            Event::AttemptKept { story, reference, .. } => {
+                self.keep(self.iterations.latest_of(story), reference);
             }
             Event::QuestionRaised { question, .. } => {
                 self.summary.metrics.ruts += u32::from(question.kind == EscalationKind::NoProgress);
@@ -96,21 +87,7 @@ impl RunReport {
         self.last_at = at;
     }
 
-    /// Whatever keeps an iteration's work goes to `keep`.
-    fn keep_work(&mut self, event: &Event) {
-        let (story, reference) = match event {
-            Event::WorkSetAside { story, reference: Some(reference) }
-            | Event::Returned { story, reference: Some(reference) } => {
-                self.summary.metrics.rollbacks += 1;
-                (story, reference)
-            }
-            Event::AttemptKept { story, reference, .. } => (story, reference),
-            _ => return,
-        };
-        self.keep(self.iterations.latest_of(story), reference);
-    }
-
-    /// ralph itself could not go on; the run stays open.
+    /// ralph itself failed; the run stays open.
     pub fn fail(&mut self, error: &str, at: i64) {
         self.leave(RunPhase::Failed, StopRecord::error(error), ReportTime(at));
     }
@@ -120,22 +97,22 @@ impl RunReport {
         self.summary.stories.total = total;
     }
 
-    /// What the agent does now; false when that changes nothing in here.
+    /// What the agent does now. False if that changes nothing.
     pub fn doing(&mut self, what: &str) -> bool {
         self.iterations.set_phase(None, |phase| phase.after(what))
     }
 
-    /// A gate runs. It is the baseline's when there is no claim.
+    /// A gate runs. Without a claim it is the baseline's.
     pub fn checking(&mut self) -> bool {
         self.iterations.set_phase(Some(IterationResult::Claimed), |_| IterationPhase::Testing)
     }
 
-    pub fn render(&mut self, now: i64, extent: Extent) -> serde_json::Result<Vec<u8>> {
+    /// `latest`: how many iterations, so that a status costs the same however long the run is.
+    /// None: all.
+    pub fn render(&mut self, now: i64, latest: Option<usize>) -> serde_json::Result<Vec<u8>> {
         self.refresh(ReportTime(now));
-        let iterations_left_out = match extent {
-            Extent::Whole => 0,
-            Extent::Latest(most) => self.iterations.len().saturating_sub(most),
-        };
+        let count = self.iterations.len();
+        let iterations_left_out = latest.map_or(0, |most| count.saturating_sub(most));
         let iterations = self.iterations.after(iterations_left_out);
         let page = ReportPage { summary: &self.summary, iterations_left_out, iterations };
         let mut text = serde_json::to_vec_pretty(&page)?;
@@ -158,7 +135,7 @@ impl RunReport {
         self.summary.started_at = at;
     }
 
-    fn go_on(&mut self, at: ReportTime) {
+    fn resume(&mut self, at: ReportTime) {
         self.cut_off();
         self.worked_ms += self.last_at.ms_since(self.since);
         self.since = at;
@@ -169,61 +146,40 @@ impl RunReport {
     }
 
     fn end_attempt(&mut self, end: &AttemptEnded, at: ReportTime) {
-        self.add(&end.usage, end.elapsed_ms);
-        let Some(index) = self.iterations.of_attempt(&end.attempt) else { return };
+        self.usage.add(&end.usage);
+        self.summary.totals.agent_ms += end.elapsed_ms;
+        self.summary.totals.without_cost += u32::from(end.usage.cost_usd.is_none());
+        let index = self.iterations.of_attempt(&end.attempt);
         self.iterations.end(index, end, at);
         if let Verdict::Failed { error, .. }
         | Verdict::NotTheStory { error, .. }
         | Verdict::PromptTooLong { error } = &end.verdict
         {
-            self.note_error(index, error);
-        }
-    }
-
-    fn add(&mut self, usage: &Usage, elapsed_ms: u64) {
-        let totals = &mut self.summary.totals;
-        totals.agent_ms += elapsed_ms;
-        totals.turns += usage.turns;
-        totals.tool_calls += usage.tool_calls;
-        totals.tokens.input += usage.input_tokens;
-        totals.tokens.output += usage.output_tokens;
-        totals.tokens.cache_read += usage.cache_read_tokens;
-        totals.tokens.cache_write += usage.cache_write_tokens;
-        match usage.cost_usd {
-            Some(cost) => *totals.cost_usd.get_or_insert(0.0) += cost,
-            None => totals.without_cost += 1,
+            self.iterations.note_error(index, error);
         }
     }
 
     fn reject(&mut self, story: &StoryId, error: Option<&str>) {
-        let Some(index) = self.iterations.latest_of(story) else { return };
+        let index = self.iterations.latest_of(story);
         if let Some(error) = error {
-            self.note_error(index, error);
+            self.iterations.note_error(index, error);
         }
         self.iterations.settle(index, IterationResult::Rejected, IterationPhase::Handoff);
     }
 
-    /// Whoever says how to go on with a claimed story does not accept the claim.
+    /// An answer other than these rejects a claim that is in question.
     fn answer(&mut self, story: &StoryId, answer: &Answer) {
         let index = self.iterations.latest_of(story);
-        let came = index.and_then(|index| self.iterations.outcome(index));
-        if came == Some(IterationResult::Claimed)
+        if self.iterations.outcome(index) == Some(IterationResult::Claimed)
             && !matches!(answer, Answer::Accept | Answer::Abort)
         {
             self.reject(story, None);
         }
     }
 
-    fn note_error(&mut self, index: usize, error: &str) {
-        self.summary.metrics.errors += 1;
-        self.iterations.note_error(index, error);
-    }
-
     fn keep(&mut self, index: Option<usize>, name: &str) {
         self.summary.metrics.checkpoints += 1;
-        if let Some(index) = index {
-            self.iterations.keep(index, name);
-        }
+        self.iterations.keep(index, name);
     }
 
     fn cut_off(&mut self) {
@@ -241,7 +197,7 @@ impl RunReport {
         self.summary.ended_at = Some(at);
     }
 
-    /// What follows from the rest, and what changes while nothing happens.
+    /// Sets what follows from the rest, and what changes with time.
     fn refresh(&mut self, now: ReportTime) {
         let until = self.summary.ended_at.unwrap_or(now);
         self.iterations.refresh(until);
@@ -254,10 +210,14 @@ impl RunReport {
         summary.stories.passing = self.state.marks.passing.len();
         summary.stories.skipped = self.state.marks.skipped.len();
         summary.totals.counted_usd = self.state.costs.spent;
-        summary.forecast = forecast(&self.state, summary.stories.left()).map(Outlook::from);
+        summary.totals.cost_usd = self.usage.cost_usd;
+        summary.totals.tokens = TokenTotals::from(&self.usage);
+        summary.totals.turns = self.usage.turns;
+        summary.totals.tool_calls = self.usage.tool_calls;
+        summary.forecast = forecast(&self.state, summary.stories.left());
         summary.efficiency = Efficiency::of(&Figures {
-            usage: summary.totals.usage(),
-            cost: summary.totals.counted_usd,
+            usage: self.usage.clone(),
+            cost: self.state.costs.spent,
             failed: self.iterations.failed_cost,
             closed: self.iterations.successes,
         });
@@ -266,6 +226,7 @@ impl RunReport {
         metrics.attempts = self.state.attempts.started;
         metrics.successes = self.iterations.successes;
         metrics.failures = self.iterations.failures;
+        metrics.errors = self.iterations.errors;
         let judged = metrics.successes + metrics.failures;
         metrics.success_rate =
             (judged > 0).then(|| f64::from(metrics.successes) / f64::from(judged));

@@ -1,4 +1,4 @@
-//! The iterations of a run, one after the other.
+//! The iterations of a run.
 
 use crate::model::{AttemptEnded, AttemptStarted, Health, StoryId, Usd, WATCHED, health, shorten};
 
@@ -9,17 +9,18 @@ const MOST_ERRORS: usize = 5;
 const LONGEST_ERROR: usize = 500;
 const LONGEST_TITLE: usize = 200;
 
-/// Everything here costs the same however many there are, but for what a search has to pass.
+/// Adds up as iterations start and end, so that an event costs the same however many there are.
 #[derive(Debug, Default)]
 pub struct Iterations {
     all: Vec<Iteration>,
-    /// How long those took that say something, sorted.
+    /// Durations of those that say something, sorted.
     times: Vec<u64>,
-    /// What is known of the health of one, by another way than its figures.
+    /// The health of one that is known from an event, not from its figures.
     known: Option<(usize, Health)>,
     pub successes: u32,
     pub failures: u32,
-    /// What the failed ones count as.
+    pub errors: u32,
+    /// The counted cost of failed iterations.
     pub failed_cost: Usd,
 }
 
@@ -33,7 +34,7 @@ impl Iterations {
         self.all.len()
     }
 
-    pub fn of_attempt(&mut self, attempt: &str) -> Option<usize> {
+    pub fn of_attempt(&self, attempt: &str) -> Option<usize> {
         self.position(|iteration| iteration.attempt == attempt)
     }
 
@@ -41,13 +42,17 @@ impl Iterations {
         self.position(|iteration| iteration.story == *story)
     }
 
-    /// From the end: what is looked for is nearly always the last one.
+    /// Searches from the end: it is nearly always the last one.
     fn position(&self, is_it: impl Fn(&Iteration) -> bool) -> Option<usize> {
         self.all.iter().rposition(is_it)
     }
 
-    pub fn outcome(&self, index: usize) -> Option<IterationResult> {
-        self.all.get(index)?.outcome
+    fn at(&mut self, index: Option<usize>) -> Option<&mut Iteration> {
+        self.all.get_mut(index?)
+    }
+
+    pub fn outcome(&self, index: Option<usize>) -> Option<IterationResult> {
+        self.all.get(index?)?.outcome
     }
 
     pub fn start(&mut self, start: &AttemptStarted, at: ReportTime) {
@@ -76,8 +81,8 @@ impl Iterations {
         });
     }
 
-    pub fn end(&mut self, index: usize, end: &AttemptEnded, at: ReportTime) {
-        let Some(iteration) = self.all.get_mut(index) else { return };
+    pub fn end(&mut self, index: Option<usize>, end: &AttemptEnded, at: ReportTime) {
+        let Some(iteration) = self.at(index) else { return };
         iteration.agent_end = Some(end.outcome.class());
         iteration.ended_at = Some(at);
         iteration.elapsed_ms = Some(end.elapsed_ms);
@@ -100,9 +105,9 @@ impl Iterations {
         self.settle(index, came, phase);
     }
 
-    /// Gives an iteration its outcome, or another one than it had.
-    pub fn settle(&mut self, index: usize, came: IterationResult, phase: IterationPhase) {
-        let Some(iteration) = self.all.get_mut(index) else { return };
+    /// Sets or changes an iteration's outcome.
+    pub fn settle(&mut self, index: Option<usize>, came: IterationResult, phase: IterationPhase) {
+        let Some(iteration) = self.at(index) else { return };
         let before = iteration.outcome.replace(came);
         iteration.phase = phase;
         let elapsed = iteration.elapsed_ms.unwrap_or_default();
@@ -118,12 +123,12 @@ impl Iterations {
         self.successes -= u32::from(before == Some(IterationResult::Closed));
         self.failures -= u32::from(failed);
         let health = self.health(index, elapsed);
-        if let Some(iteration) = self.all.get_mut(index) {
+        if let Some(iteration) = self.at(index) {
             iteration.health = health;
         }
     }
 
-    /// None: its figures tell.
+    /// None: its figures decide.
     pub fn set_health(&mut self, story: &StoryId, known: Option<Health>) {
         self.known = self.latest_of(story).zip(known);
         if let Some((index, health)) = self.known
@@ -133,61 +138,59 @@ impl Iterations {
         }
     }
 
-    fn health(&self, index: usize, elapsed_ms: u64) -> Health {
+    fn health(&self, index: Option<usize>, elapsed_ms: u64) -> Health {
         match self.known {
-            Some((known, health)) if known == index => health,
+            Some((known, health)) if Some(known) == index => health,
             _ => health(elapsed_ms, &self.times, &self.failing()),
         }
     }
 
-    /// Of the last iterations that say something, whether they failed.
+    /// Whether the last iterations that say something failed.
     fn failing(&self) -> Vec<bool> {
         let outcomes = self.all.iter().rev().filter_map(|iteration| iteration.outcome);
-        outcomes
-            .filter(|came| came.says_something())
-            .take(WATCHED)
-            .map(IterationResult::is_failure)
-            .collect()
+        let telling = outcomes.filter(|came| came.says_something()).take(WATCHED);
+        telling.map(IterationResult::is_failure).collect()
     }
 
-    pub fn note_error(&mut self, index: usize, error: &str) {
-        let Some(iteration) = self.all.get_mut(index) else { return };
+    pub fn note_error(&mut self, index: Option<usize>, error: &str) {
+        let Some(iteration) = self.at(index) else { return };
         if iteration.errors.len() < MOST_ERRORS {
             iteration.errors.push(shorten(error, LONGEST_ERROR));
         }
+        self.errors += 1;
     }
 
-    pub fn keep(&mut self, index: usize, name: &str) {
-        if let Some(iteration) = self.all.get_mut(index) {
+    pub fn keep(&mut self, index: Option<usize>, name: &str) {
+        if let Some(iteration) = self.at(index) {
             iteration.checkpoint = Some(name.to_owned());
         }
     }
 
-    /// Nobody will record the end of those that run; says how many they were.
+    /// The ends of running iterations will not be recorded. Returns how many there were.
     pub fn cut_off(&mut self) -> u32 {
         let mut count = 0;
         while let Some(index) = self.position(|iteration| iteration.outcome.is_none()) {
             if let Some(iteration) = self.all.get_mut(index) {
                 iteration.elapsed_ms = None;
             }
-            self.settle(index, IterationResult::CutOff, IterationPhase::Handoff);
+            self.settle(Some(index), IterationResult::CutOff, IterationPhase::Handoff);
             count += 1;
         }
         count
     }
 
-    /// What changes of the running one while nothing happens.
+    /// Updates the figures of the running iteration that change with time.
     pub fn refresh(&mut self, now: ReportTime) {
         let Some(last) = self.all.last().filter(|last| last.outcome.is_none()) else { return };
         let elapsed = now.ms_since(last.started_at);
-        let health = self.health(self.all.len() - 1, elapsed);
+        let health = self.health(self.all.len().checked_sub(1), elapsed);
         if let Some(iteration) = self.all.last_mut() {
             iteration.elapsed_ms = Some(elapsed);
             iteration.health = health;
         }
     }
 
-    /// Of the last one, if that is its outcome; false when nothing changed.
+    /// Of the last one, if it has this outcome. False if nothing changed.
     pub fn set_phase(
         &mut self,
         outcome: Option<IterationResult>,

@@ -1,8 +1,8 @@
-//! What a run amounts to, for other programs: `.ralph/status.json` while it goes on and
-//! `.ralph/report.json` when its process ends. Both are one document, described in docs/files.md.
+//! A run's status and result for other programs: `.ralph/status.json` while it runs and
+//! `.ralph/report.json` when its process ends. Both have the format that docs/files.md describes.
 //!
-//! [`RunReport`] is a pure fold of the run's events. [`Publisher`] writes it from a thread of its own
-//! and may neither fail nor slow a run: what cannot be written is left out.
+//! [`RunReport`] is a pure fold of the run's events. [`Publisher`] writes it from a thread, and neither
+//! fails nor slows a run: what cannot be written is left out.
 
 mod document;
 mod fold;
@@ -12,8 +12,6 @@ mod publisher;
 #[cfg(test)]
 mod tests;
 
-pub use document::{
-    AppliedBudgets, AppliedGate, AppliedLimits, AppliedSettings, BreakerState, Outlook, Waits,
-};
-pub use fold::{Extent, RunReport};
-pub use publisher::{Publisher, ReportTeller};
+pub use document::{AppliedGate, AppliedLimits, AppliedSettings, BreakerState, Waits};
+pub use fold::RunReport;
+pub use publisher::Publisher;

@@ -1,20 +1,20 @@
-//! Where a run and its iterations stand, and why a run's process ended, each in a word.
+//! The phases of a run and of an iteration, and why a process ended, each in one word.
 
 use serde::Serialize;
 
 use crate::model::{Because, Blocked, RunResult, StopReason, shorten};
 use crate::state::{RunState, Stage, StoryState};
 
-/// Where a run stands.
+/// The phase of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunPhase {
-    /// Before this process's first attempt: the baseline of the gates, looking around.
+    /// Before this process's first attempt: checks, the baseline.
     #[default]
     Initializing,
-    /// An agent is at work.
+    /// An agent is running.
     Running,
-    /// A limit's, an outage's or the breaker's end is waited for, or the human.
+    /// Waits for a limit, an outage, the breaker or the human.
     Paused,
     /// Between two attempts.
     Handoff,
@@ -22,7 +22,7 @@ pub enum RunPhase {
     Completing,
     /// Every story is settled, or the one that was asked for.
     Completed,
-    /// It could not go on.
+    /// It could not continue.
     Failed,
     /// A limit, the human or a signal ended it.
     Terminated,
@@ -32,12 +32,18 @@ impl RunPhase {
     /// `has_tried`: this process started an attempt.
     pub fn of(state: &RunState, has_tried: bool, now: i64) -> Self {
         if let Some(reason) = &state.ended {
-            return Self::after(reason);
+            return match reason.result() {
+                RunResult::Completed => Self::Completed,
+                RunResult::Failed => Self::Failed,
+                RunResult::Terminated => Self::Terminated,
+            };
         }
-        let any = |which: fn(&StoryState) -> bool| state.stories.values().any(which);
+        // A claim in question waits for the human instead.
+        let is_claimed =
+            |story: &StoryState| matches!(story.stage, Stage::Accepted { .. } | Stage::Claimed(_));
         if !state.attempts.is_idle() {
             Self::Running
-        } else if any(has_undecided_claim) {
+        } else if state.stories.values().any(is_claimed) {
             Self::Completing
         } else if state.wait(now).is_some() || state.questions().any(|(_, asked)| !asked.parked) {
             Self::Paused
@@ -47,19 +53,6 @@ impl RunPhase {
             Self::Initializing
         }
     }
-
-    fn after(reason: &StopReason) -> Self {
-        match reason.result() {
-            RunResult::Completed => Self::Completed,
-            RunResult::Failed => Self::Failed,
-            RunResult::Terminated => Self::Terminated,
-        }
-    }
-}
-
-/// One in question waits for the human instead.
-fn has_undecided_claim(story: &StoryState) -> bool {
-    matches!(story.stage, Stage::Accepted { .. } | Stage::Claimed(_))
 }
 
 /// The longest text.
@@ -124,8 +117,7 @@ fn list(blocked: &[Blocked]) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// What an iteration is at, judged by what its agent does: a guess for people who look on. Nothing is
-/// decided by it.
+/// The phase of an iteration, guessed from what its agent does. Only for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IterationPhase {
@@ -134,7 +126,7 @@ pub enum IterationPhase {
     Implementing,
     /// Its tests or ralph's gates run.
     Testing,
-    /// It looks at its own changes, or ralph weighs its claim.
+    /// It looks at its own changes, or ralph checks its claim.
     Reviewing,
     /// Over, with something left for the next one.
     Handoff,
@@ -143,17 +135,17 @@ pub enum IterationPhase {
 }
 
 const EDITORS: [&str; 5] = ["Edit", "MultiEdit", "Write", "NotebookEdit", "Update"];
-/// Words of commands that try something out.
-const TRIES: [&str; 18] = [
+/// Words of commands that test something.
+const TESTS: [&str; 18] = [
     "test", "tests", "check", "clippy", "lint", "eslint", "pytest", "jest", "vitest", "mocha",
     "rspec", "phpunit", "ctest", "nextest", "tsc", "mypy", "ruff", "tox",
 ];
-/// git's ways of showing what was done.
-const LOOKS: [&str; 4] = ["diff", "status", "show", "log"];
+/// git commands that show changes.
+const REVIEWS: [&str; 4] = ["diff", "status", "show", "log"];
 
 impl IterationPhase {
-    /// `doing` is one line such as `Edit src/a.rs` or `Bash cargo test`. What fits nothing, reading
-    /// for example, leaves the phase as it is.
+    /// `doing` is one line such as `Edit src/a.rs` or `Bash cargo test`. Anything else, for example
+    /// reading, does not change the phase.
     pub fn after(self, doing: &str) -> Self {
         let (tool, subject) = doing.split_once(' ').unwrap_or((doing, ""));
         if EDITORS.contains(&tool) {
@@ -163,7 +155,7 @@ impl IterationPhase {
             return self;
         }
         let has_begun = self != Self::Planning;
-        if words(subject).any(|word| TRIES.contains(&word)) {
+        if words(subject).any(|word| TESTS.contains(&word)) {
             Self::Testing
         } else if has_begun && looks_at_changes(subject) {
             Self::Reviewing
@@ -179,7 +171,7 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
 
 fn looks_at_changes(command: &str) -> bool {
     let mut words = words(command).skip_while(|word| *word != "git").skip(1);
-    words.any(|word| LOOKS.contains(&word))
+    words.any(|word| REVIEWS.contains(&word))
 }
 
 #[cfg(test)]
@@ -187,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_agent_does_tells_the_phase() {
+    fn the_phase_follows_the_tools() {
         use IterationPhase::{Implementing, Planning, Reviewing, Testing};
         for (before, doing, after) in [
             (Planning, "Read src/a.rs", Planning),

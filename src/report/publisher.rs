@@ -1,21 +1,21 @@
-//! Writes the document from a thread of its own.
+//! Writes the report from a thread.
 //!
 //! The loop only changes the report in memory. The thread renders and writes it when something
-//! changed, at most four times a second, and as a sign of life when nothing does. A disk that is
-//! full or hangs costs the files and nothing else.
+//! changed, at most four times a second, and at least every five seconds. A disk that is full or
+//! hangs costs the files and nothing else.
 
 use std::convert::Infallible;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::model::Recorded;
-use crate::ports::{Activity, Doing, Notice, Reporter, View, Wait};
+use crate::ports::{Activity, Clock, Doing, Reporter, View};
 use crate::store::ralph_dir::RalphDir;
 
 use super::document::AppliedSettings;
-use super::fold::{Extent, RunReport};
+use super::fold::RunReport;
 
 const STATUS: &str = "status.json";
 const REPORT: &str = "report.json";
@@ -25,53 +25,57 @@ const PACE: Duration = Duration::from_millis(250);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// How many iterations the status has; the report has all.
 const LATEST: usize = 100;
-/// How long the end of the process waits for a disk that takes nothing.
+/// How long the end of the process waits for a disk that accepts nothing.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Both files of one process. Without [`finish`](Self::finish) there is no report.
 pub struct Publisher {
-    desk: Arc<ReportDesk>,
-    clock: fn() -> i64,
+    report: Arc<SharedReport>,
+    clock: Clock,
     /// Closed when the thread has ended.
     over: Receiver<Infallible>,
 }
 
-/// What the loop and the thread share.
+/// Shared by the loop and the thread.
 #[derive(Default)]
-struct ReportDesk {
-    draft: Mutex<PendingReport>,
+struct SharedReport {
+    draft: Mutex<DraftReport>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct PendingReport {
+struct DraftReport {
     report: RunReport,
-    /// This process recorded something: from here on the files are its own.
+    /// This process recorded something, so the files are its own from here on.
     begun: bool,
     changed: bool,
     finished: bool,
 }
 
 impl Publisher {
-    pub fn start(ralph_dir: RalphDir, settings: AppliedSettings, clock: fn() -> i64) -> Self {
-        let draft = PendingReport { report: RunReport::new(settings), ..PendingReport::default() };
-        let desk = Arc::new(ReportDesk { draft: Mutex::new(draft), changed: Condvar::new() });
+    pub fn start(ralph_dir: RalphDir, settings: AppliedSettings, clock: Clock) -> Self {
+        let draft = DraftReport { report: RunReport::new(settings), ..DraftReport::default() };
+        let report = Arc::new(SharedReport { draft: Mutex::new(draft), ..SharedReport::default() });
         let (alive, over) = channel();
-        let writer = ReportWriter { desk: Arc::clone(&desk), ralph_dir, clock, _alive: alive };
-        // Without a thread nothing can be written; the run goes on all the same.
-        let _ = thread::Builder::new().name("report".to_owned()).spawn(move || writer.write());
-        Self { desk, clock, over }
+        let (shared, time) = (Arc::clone(&report), Arc::clone(&clock));
+        let work = move || {
+            shared.write(&ralph_dir, &time);
+            drop(alive);
+        };
+        // Without a thread nothing is written; the run continues.
+        let _ = thread::Builder::new().name("report".to_owned()).spawn(work);
+        Self { report, clock, over }
     }
 
     /// The loop's end of it.
-    pub fn teller(&self) -> ReportTeller {
-        ReportTeller { desk: Arc::clone(&self.desk) }
+    pub fn reporter(&self) -> Box<dyn Reporter> {
+        Box::new(Arc::clone(&self.report))
     }
 
-    /// Writes both files for the last time; `error` is why ralph itself could not go on.
+    /// Writes both files for the last time. `error`: why ralph itself failed.
     pub fn finish(self, error: Option<&str>) {
-        let now = (self.clock)();
-        self.desk.change(|draft| {
+        let now = (self.clock)().wall;
+        self.report.change(|draft| {
             if let Some(error) = error {
                 draft.report.fail(error, now);
             }
@@ -82,46 +86,17 @@ impl Publisher {
     }
 }
 
-impl ReportDesk {
-    fn draft(&self) -> MutexGuard<'_, PendingReport> {
-        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut PendingReport) -> bool) {
-        let mut draft = self.draft();
-        if change(&mut draft) {
-            draft.changed = true;
-            self.changed.notify_one();
-        }
-    }
-
-    /// Waits as long as there is nothing to do, but not longer than that.
-    fn wait<'a>(
-        &self,
-        draft: MutexGuard<'a, PendingReport>,
-        longest: Duration,
-        idle: fn(&mut PendingReport) -> bool,
-    ) -> MutexGuard<'a, PendingReport> {
-        let waited = self.changed.wait_timeout_while(draft, longest, idle);
-        waited.unwrap_or_else(PoisonError::into_inner).0
-    }
-}
-
-pub struct ReportTeller {
-    desk: Arc<ReportDesk>,
-}
-
-impl Reporter for ReportTeller {
-    /// A run that is continued is told as a whole.
+impl Reporter for Arc<SharedReport> {
+    /// A continued run is reported as a whole.
     fn on_earlier(&mut self, events: &[Recorded]) {
-        self.desk.change(|draft| {
+        self.change(|draft| {
             events.iter().for_each(|recorded| draft.report.apply(recorded));
             false
         });
     }
 
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
-        self.desk.change(|draft| {
+        self.change(|draft| {
             draft.report.apply(recorded);
             draft.report.set_stories(view.backlog.stories.len());
             draft.begun = true;
@@ -130,61 +105,65 @@ impl Reporter for ReportTeller {
     }
 
     fn on_activity(&mut self, activity: &Activity) {
-        self.desk.change(|draft| match &activity.doing {
+        self.change(|draft| match &activity.doing {
             Doing::Step(what) => draft.report.doing(what),
             Doing::Checking { .. } => draft.report.checking(),
             Doing::Said(_) => false,
         });
     }
-
-    /// The fold knows until when.
-    fn on_wait(&mut self, _: &Wait) {}
-
-    fn on_notice(&mut self, _: &Notice) {}
 }
 
-struct ReportWriter {
-    desk: Arc<ReportDesk>,
-    ralph_dir: RalphDir,
-    clock: fn() -> i64,
-    _alive: Sender<Infallible>,
-}
+impl SharedReport {
+    fn draft(&self) -> MutexGuard<'_, DraftReport> {
+        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
-impl ReportWriter {
-    fn write(self) {
-        self.ralph_dir.remove_leftovers(STATUS);
-        self.ralph_dir.remove_leftovers(REPORT);
-        let mut last = None;
-        loop {
-            let mut draft = self.wait_for_news(last);
-            let (begun, finished) = (draft.begun, draft.finished);
-            draft.changed = false;
-            let render = |draft: &mut PendingReport, extent| {
-                draft.report.render((self.clock)(), extent).ok().filter(|_| begun)
-            };
-            let status = render(&mut draft, Extent::Latest(LATEST));
-            let report = if finished { render(&mut draft, Extent::Whole) } else { None };
-            drop(draft);
-            self.put(STATUS, status);
-            self.put(REPORT, report);
-            if finished {
-                return;
-            }
-            last = Some(Instant::now());
+    /// `change` returns whether it changed anything.
+    fn change(&self, change: impl FnOnce(&mut DraftReport) -> bool) {
+        let mut draft = self.draft();
+        if change(&mut draft) {
+            draft.changed = true;
+            self.changed.notify_one();
         }
     }
 
-    fn wait_for_news(&self, last: Option<Instant>) -> MutexGuard<'_, PendingReport> {
-        let idle = |draft: &mut PendingReport| !draft.changed && !draft.finished;
-        let draft = self.desk.wait(self.desk.draft(), SIGN_OF_LIFE, idle);
-        let left = last.map_or(Duration::ZERO, |last| PACE.saturating_sub(last.elapsed()));
-        self.desk.wait(draft, left, |draft| !draft.finished)
+    /// Waits while `idle`, but not longer than that.
+    fn wait<'a>(
+        &self,
+        draft: MutexGuard<'a, DraftReport>,
+        longest: Duration,
+        idle: fn(&mut DraftReport) -> bool,
+    ) -> MutexGuard<'a, DraftReport> {
+        let waited = self.changed.wait_timeout_while(draft, longest, idle);
+        waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// A file that cannot be written is written the next time.
-    fn put(&self, name: &str, text: Option<Vec<u8>>) {
-        if let Some(text) = text {
-            let _ = self.ralph_dir.put(name, &text);
+    /// Until the report is finished.
+    fn write(&self, ralph_dir: &RalphDir, clock: &Clock) {
+        ralph_dir.remove_leftovers(STATUS);
+        ralph_dir.remove_leftovers(REPORT);
+        let mut next = Duration::ZERO;
+        loop {
+            let idle = |draft: &mut DraftReport| !draft.changed && !draft.finished;
+            let draft = self.wait(self.draft(), SIGN_OF_LIFE, idle);
+            let pause = next.saturating_sub(clock().steady);
+            let mut draft = self.wait(draft, pause, |draft| !draft.finished);
+            let (begun, finished) = (draft.begun, draft.finished);
+            draft.changed = false;
+            let mut render = |latest| draft.report.render(clock().wall, latest).ok();
+            let status = render(Some(LATEST));
+            let report = if finished { render(None) } else { None };
+            drop(draft);
+            for (name, text) in [(STATUS, status), (REPORT, report)] {
+                // A file that cannot be written is written the next time.
+                if let Some(text) = text.filter(|_| begun) {
+                    let _ = ralph_dir.put(name, &text);
+                }
+            }
+            if finished {
+                return;
+            }
+            next = clock().steady + PACE;
         }
     }
 }

@@ -4,16 +4,11 @@
 //! outside (an agent, a gate, the branch, the work tree) is preceded by a sync; what only prepares it
 //! is not, so that the disk works at the same time.
 
-use std::sync::Arc;
-
 use crate::model::{Backlog, Event, Recorded};
-use crate::ports::{Notice, Reporter, View};
+use crate::ports::{Clock, Notice, Reporter, View};
 use crate::runner::error::RunnerError;
 use crate::state::RunState;
 use crate::store::Journal;
-
-/// Milliseconds since the Unix epoch.
-pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// What the journal has of a backlog from before this process: read once, and folded once.
 #[derive(Default)]
@@ -43,7 +38,7 @@ impl RunLog {
     }
 
     pub fn now(&self) -> i64 {
-        (self.clock)()
+        (self.clock)().wall
     }
 
     /// Events from before this process.

@@ -1,28 +1,28 @@
-//! One question's time with the human: keys, patience, the end of it.
+//! An open menu and its keys: the human chooses an item, or writes to the agent.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use console::Term;
+use dialoguer::Editor;
 
 use crate::ports::Asked;
 
+use super::GLANCE;
 use super::display::DisplayQueue;
-use super::keys::KeyPress;
-use super::look::{Line, Text, Tone};
+use super::keyboard::{KeyPress, RawKeyboard};
+use super::look::{Line, TextLine, Tone};
 use super::menu::{Menu, MenuBody, MenuItem, MenuList};
-use super::tty::Tty;
-
-/// How soon a withdrawn question or another window size is noticed.
-const GLANCE: Duration = Duration::from_millis(100);
+use super::printer::env_var;
 
 pub struct Conversation<'a> {
-    tty: Tty,
+    keyboard: RawKeyboard,
     display: &'a DisplayQueue,
     patience: Duration,
     withdrawn: &'a AtomicBool,
     size: (u16, u16),
-    /// What is left on the terminal below the question, when the menu closes.
+    /// The lines that stay below the question when the menu closes.
     outcome: Vec<Line>,
 }
 
@@ -33,18 +33,19 @@ impl<'a> Conversation<'a> {
         patience: Duration,
         withdrawn: &'a AtomicBool,
     ) -> Result<Self, Asked> {
-        // A terminal that takes nothing has nobody in front of it who could answer.
-        display.sync(patience, withdrawn)?;
-        let tty = Tty::take().map_err(|_| Asked::NoAnswer)?;
-        display.open_menu(menu);
+        // The display is waited for: at a terminal that accepts nothing, no human can answer.
+        drop(display.hold(patience, withdrawn)?);
+        let keyboard = RawKeyboard::open().map_err(|_| Asked::NoAnswer)?;
+        display.send(move |screen| screen.open_menu(menu));
         let (size, outcome) = (Term::stderr().size(), Vec::new());
-        Ok(Self { tty, display, patience, withdrawn, size, outcome })
+        Ok(Self { keyboard, display, patience, withdrawn, size, outcome })
     }
 
-    /// Not while more keys are here already.
+    /// Not if more keys are here already.
     pub fn show(&self, body: impl FnOnce() -> MenuBody) {
-        if !self.tty.has_more() {
-            self.display.change_menu(body());
+        if !self.keyboard.has_more() {
+            let body = body();
+            self.display.send(move |screen| screen.change_menu(body));
         }
     }
 
@@ -54,26 +55,22 @@ impl<'a> Conversation<'a> {
 
     /// Above the menu, right now.
     pub fn warn(&self, problem: &str) {
-        let line = Text::new().with(Tone::Warning, "warning: ").plain(problem);
-        self.display.print(vec![line.into()]);
+        self.display.print(vec![TextLine::warning(problem).into()]);
     }
 
-    /// The terminal as it was, for another program; nothing else is shown meanwhile.
+    /// Gives the terminal to another program; nothing else is drawn until it ends.
     pub fn lend<T>(&mut self, to: impl FnOnce() -> T) -> Result<T, Asked> {
-        let held = self.display.hold(self.patience, self.withdrawn)?;
-        let result = self.tty.lend(to).map_err(|_| Asked::NoAnswer);
-        drop(held);
-        result
+        let _held = self.display.hold(self.patience, self.withdrawn)?;
+        self.keyboard.lend(to).map_err(|_| Asked::NoAnswer)
     }
 
     pub fn is_withdrawn(&self) -> bool {
         self.withdrawn.load(Ordering::SeqCst)
     }
 
-    /// The next key. Every key starts the patience anew.
+    /// The next key. Every key restarts the patience.
     pub fn next(&mut self) -> Result<KeyPress, Asked> {
-        // A time too far to be counted is no limit.
-        let deadline = Instant::now().checked_add(self.patience);
+        let deadline = self.display.deadline(self.patience);
         loop {
             if self.is_withdrawn() {
                 return Err(Asked::NoAnswer);
@@ -82,10 +79,10 @@ impl<'a> Conversation<'a> {
             if std::mem::replace(&mut self.size, size) != size {
                 return Ok(KeyPress::Resized);
             }
-            match self.tty.key(GLANCE) {
+            match self.keyboard.key(GLANCE) {
                 Ok(Some(KeyPress::Interrupt)) => return Err(Asked::Interrupted),
                 Ok(Some(key)) => return Ok(key),
-                Ok(None) if deadline.is_none_or(|end| Instant::now() < end) => {}
+                Ok(None) if !self.display.is_over(deadline) => {}
                 Ok(None) | Err(_) => return Err(Asked::NoAnswer),
             }
         }
@@ -94,11 +91,12 @@ impl<'a> Conversation<'a> {
 
 impl Drop for Conversation<'_> {
     fn drop(&mut self) {
-        self.display.close_menu(std::mem::take(&mut self.outcome));
+        let outcome = std::mem::take(&mut self.outcome);
+        self.display.send(move |screen| screen.close_menu(&outcome));
     }
 }
 
-/// Shows the list until something is chosen.
+/// Shows the list until an item is chosen.
 pub fn choose<'i, C>(
     conversation: &mut Conversation<'_>,
     items: &'i [MenuItem<C>],
@@ -107,8 +105,205 @@ pub fn choose<'i, C>(
     loop {
         conversation.show(|| list.body());
         if let Some(item) = list.press(conversation.next()?) {
-            conversation.add(Text::new().with(Tone::Question, "› ").plain(item.text()));
+            conversation.add(TextLine::new().with(Tone::Question, "› ").plain(item.text()));
             return Ok(&item.choice);
+        }
+    }
+}
+
+/// The human writes to the agent: lines until an empty one, or an editor. None: nothing was written,
+/// or the human went back.
+pub fn write(conversation: &mut Conversation<'_>) -> Result<Option<String>, Asked> {
+    let text = match type_in(conversation)? {
+        Written::Text(text) => Some(text),
+        Written::InEditor => edit(conversation)?,
+        Written::Nothing => None,
+    };
+    Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+}
+
+enum Written {
+    Text(String),
+    InEditor,
+    Nothing,
+}
+
+fn type_in(conversation: &mut Conversation<'_>) -> Result<Written, Asked> {
+    let mut draft = GuidanceDraft::default();
+    loop {
+        conversation.show(|| draft.body());
+        let key = match conversation.next() {
+            // Text that was written is never lost.
+            Err(Asked::NoAnswer) if draft.has_words() && !conversation.is_withdrawn() => {
+                let note = "No key was pressed in time; using what you have written so far.";
+                conversation.add(TextLine::new().with(Tone::Warning, note));
+                return Ok(draft.done());
+            }
+            key => key?,
+        };
+        if let Some(written) = draft.press(key) {
+            return Ok(written);
+        }
+    }
+}
+
+#[derive(Default)]
+struct GuidanceDraft {
+    lines: Vec<String>,
+    current: String,
+    pasting: bool,
+}
+
+impl GuidanceDraft {
+    fn press(&mut self, key: KeyPress) -> Option<Written> {
+        match key {
+            KeyPress::Char(c) => self.current.push(c),
+            KeyPress::Backspace => drop(self.current.pop()),
+            KeyPress::EraseLine => self.current.clear(),
+            KeyPress::EraseWord => {
+                let words = self.current.trim_end();
+                let kept = words.trim_end_matches(|c: char| !c.is_whitespace()).len();
+                self.current.truncate(kept);
+            }
+            KeyPress::PasteStart => self.pasting = true,
+            KeyPress::PasteEnd => self.pasting = false,
+            KeyPress::Enter => return self.enter(),
+            KeyPress::End => return Some(self.done()),
+            KeyPress::Escape => return Some(Written::Nothing),
+            _ => {}
+        }
+        None
+    }
+
+    /// Empty lines inside a pasted text belong to it.
+    fn enter(&mut self) -> Option<Written> {
+        if self.current.trim().is_empty() && !self.pasting {
+            return Some(self.done());
+        }
+        if self.is_command() && !self.pasting {
+            return Some(Written::InEditor);
+        }
+        self.lines.push(std::mem::take(&mut self.current));
+        None
+    }
+
+    fn done(&mut self) -> Written {
+        self.lines.push(std::mem::take(&mut self.current));
+        Written::Text(self.lines.join("\n"))
+    }
+
+    fn body(&self) -> MenuBody {
+        let lines = self.lines.iter().chain([&self.current]).cloned().collect();
+        let help =
+            format!("Finish with an empty line; Esc goes back; `e` + Enter opens {}.", editor());
+        MenuBody::Typing { help, lines }
+    }
+
+    /// A lone `e` opens the editor.
+    fn is_command(&self) -> bool {
+        self.lines.is_empty() && self.current == "e"
+    }
+
+    fn has_words(&self) -> bool {
+        let mut lines = self.lines.iter().chain([&self.current]);
+        !self.is_command() && lines.any(|line| !line.trim().is_empty())
+    }
+}
+
+/// If the editor fails, a warning says so and the menu returns.
+fn edit(conversation: &mut Conversation<'_>) -> Result<Option<String>, Asked> {
+    Ok(conversation.lend(open_editor)?.unwrap_or_else(|problem| {
+        conversation.warn(&problem);
+        None
+    }))
+}
+
+/// dialoguer uses the text even if the editor failed (`:cq`), so this removes the file then. The
+/// editor gets the terminal, like the menu, even if standard input or output is a pipe.
+const OR_NOTHING: &str = r#"for file; do :; done
+[ -t 0 ] || exec </dev/tty
+"$@" >&2 || rm -f -- "$file""#;
+
+/// `$VISUAL`, else `$EDITOR`, else vi.
+fn editor() -> String {
+    let names = ["VISUAL", "EDITOR"].into_iter().filter_map(env_var);
+    let has_words = |command: &String| shlex::split(command).is_some_and(|words| !words.is_empty());
+    names.into_iter().find(has_words).unwrap_or_else(|| "vi".to_owned())
+}
+
+/// None: closed without saving. Fails with the message for the human.
+fn open_editor() -> Result<Option<String>, String> {
+    let editor = editor();
+    let failed = |why: String| format!("cannot use {editor}: {why}");
+    let command = command(&editor).ok_or_else(|| failed("its name contains a NUL".to_owned()))?;
+    Editor::new().executable(command).extension(".md").edit("").map_err(|error| match error {
+        dialoguer::Error::IO(error) if error.kind() == io::ErrorKind::NotFound => {
+            "the editor failed; nothing was sent".to_owned()
+        }
+        error => failed(error.to_string()),
+    })
+}
+
+/// None for a name with a NUL in it.
+fn command(editor: &str) -> Option<String> {
+    let words = shlex::split(editor)?;
+    let wrapped = ["sh", "-c", OR_NOTHING, "sh"].into_iter();
+    shlex::try_join(wrapped.chain(words.iter().map(String::as_str))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::keyboard::KeyDecoder;
+
+    /// What the bytes amount to: the text, `EDITOR`, `BACK` or `TYPING`.
+    fn typed(bytes: &str) -> String {
+        let mut draft = GuidanceDraft::default();
+        for key in KeyDecoder::default().feed(bytes.as_bytes()) {
+            match draft.press(key) {
+                Some(Written::Text(text)) => return text,
+                Some(Written::InEditor) => return "EDITOR".to_owned(),
+                Some(Written::Nothing) => return "BACK".to_owned(),
+                None => {}
+            }
+        }
+        "TYPING".to_owned()
+    }
+
+    #[test]
+    fn lines_can_be_edited_and_an_empty_one_ends_the_text() {
+        for (bytes, text) in [
+            ("use sqlite\r\r", "use sqlite\n"),
+            ("one\rtwo\r\r", "one\ntwo\n"),
+            ("\r", ""),
+            ("漢字\x7f漢\r\r", "漢漢\n"),
+            ("wrong\x15right\x04", "right"),
+            ("keep this gone\x17\x04", "keep this "),
+            ("ü one  \x17\x17\x17\x04", ""),
+            ("e\r", "EDITOR"),
+            ("\x1b\x1bx", "BACK"),
+            ("x\re\r", "TYPING"),
+            ("\x1b[200~e\r\rb\x1b[201~\r\r", "e\n\nb\n"),
+        ] {
+            assert_eq!(typed(bytes), text, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_draft_has_words_unless_it_is_blank_or_a_command() {
+        for (bytes, words) in [
+            ("", false),
+            ("  ", false),
+            ("e", false),
+            ("half", true),
+            ("one\r", true),
+            ("x\re", true),
+        ] {
+            let mut draft = GuidanceDraft::default();
+            for key in KeyDecoder::default().feed(bytes.as_bytes()) {
+                draft.press(key);
+            }
+            assert_eq!(draft.has_words(), words, "{bytes:?}");
         }
     }
 }

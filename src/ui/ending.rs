@@ -1,36 +1,40 @@
 //! How a run ends: why, what to do about it, how far the backlog is, and what each story took.
 
-use std::fmt;
+use std::array;
 
 use crate::decide::forecast::forecast;
-use crate::model::{
-    Backlog, Because, Blocked, Budget, BudgetLevel, StopReason, StoryId, visible_line,
-};
+use crate::model::{Backlog, Because, Blocked, Budget, StopReason, StoryId, visible_line};
 use crate::ports::View;
-use crate::state::{RunState, Stage, StoryState};
+use crate::state::{Stage, StoryState};
 
 use super::figures::{cost, duration, short_commit, size, stories, to_go};
 use super::layout::width;
-use super::look::{Line, Text, Tone};
+use super::look::{Line, TextLine, Tone};
+use super::menu;
 
 pub fn lines(at: i64, reason: &StopReason, view: View<'_>) -> Vec<Line> {
-    let counts = StoryCounts::of(view.backlog);
-    let final_counts = Text::at(at).plain(format!("Final: {counts}"));
-    let outlook = forecast(view.state, counts.remaining()).map(|forecast| to_go(&forecast));
-    let final_counts = final_counts.figures(outlook);
-    let mut lines =
-        vec![Line::Blank, Line::Rule(heading(reason, &counts, view)), final_counts.into()];
-    lines.extend(explanation(reason, &counts, view));
+    let mut lines = vec![Line::Blank, Line::Rule(heading(reason, view.backlog))];
+    lines.push(progress(at, "Final", view));
+    lines.extend(explanation(reason, view));
     lines.extend(table(view));
     lines
 }
 
-/// By the backlog: it may have been skipped before this run.
-fn result(story: &StoryId, view: View<'_>) -> &'static str {
-    match view.backlog.story(story) {
-        Some(story) if story.skipped && !story.passes => "skipped",
-        _ => "complete",
-    }
+/// How far the backlog is: `Final: 3/5 complete, 1 skipped (1 remaining)`.
+pub fn progress(at: i64, label: &str, view: View<'_>) -> Line {
+    let (all, done) = (view.backlog.stories.len(), view.backlog.done());
+    let remaining = view.backlog.remaining();
+    let skipped = match skipped(view.backlog) {
+        0 => String::new(),
+        count => format!(", {count} skipped"),
+    };
+    let counts = format!("{label}: {done}/{all} complete{skipped} ({remaining} remaining)");
+    let outlook = forecast(view.state, remaining).as_ref().map(to_go);
+    TextLine::at(at).plain(counts).figures(outlook).into()
+}
+
+fn skipped(backlog: &Backlog) -> usize {
+    backlog.stories.len().saturating_sub(backlog.done() + backlog.remaining())
 }
 
 /// The one table of what a stop is called and what to do about it.
@@ -76,7 +80,7 @@ fn heading_and_remedy(reason: &StopReason) -> (&'static str, &'static str) {
         }
         StopReason::AccountTrouble { .. } => (
             "Login or billing problem",
-            "Run `claude` and `/login`, or fix the API key or the billing.",
+            "Log in to the agent again, or fix its API key or billing.",
         ),
         StopReason::AgentUnusable { .. } => {
             ("The agent cannot be used", "Fix `[agent]` in ralph.toml (`model`, `program`).")
@@ -89,32 +93,36 @@ fn heading_and_remedy(reason: &StopReason) -> (&'static str, &'static str) {
     }
 }
 
-/// What only this end knows: who is settled, and how many.
-fn heading(reason: &StopReason, counts: &StoryCounts, view: View<'_>) -> String {
-    match reason {
-        StopReason::AllDone if counts.skipped > 0 => {
-            format!("All tasks settled · {} complete, {} skipped", counts.complete, counts.skipped)
+fn heading(reason: &StopReason, backlog: &Backlog) -> String {
+    match (reason, skipped(backlog)) {
+        (StopReason::AllDone, skipped @ 1..) => {
+            format!("All tasks settled · {} complete, {skipped} skipped", backlog.done())
         }
-        StopReason::StoryDone { story } => format!("{story} {}", result(story, view)),
-        reason => heading_and_remedy(reason).0.to_owned(),
+        (StopReason::StoryDone { story }, _) => {
+            // By the backlog: it may have been skipped before this run.
+            let found = backlog.story(story);
+            let is_skipped = found.is_some_and(|story| story.skipped && !story.passes);
+            format!("{story} {}", if is_skipped { "skipped" } else { "complete" })
+        }
+        _ => heading_and_remedy(reason).0.to_owned(),
     }
 }
 
-fn explanation(reason: &StopReason, counts: &StoryCounts, view: View<'_>) -> Vec<Line> {
+fn explanation(reason: &StopReason, view: View<'_>) -> Vec<Line> {
     if let StopReason::NothingToSelect { blocked } = reason {
         return human_needed(blocked, view);
     }
-    let stopped = figures(reason, counts).map(|figures| {
-        Text::new().with(Tone::Warning, format!("Stopped: {}", visible_line(&figures))).into()
+    let stopped = figures(reason, view.backlog.remaining()).map(|figures| {
+        TextLine::new().with(Tone::Warning, format!("Stopped: {}", visible_line(&figures)))
     });
     let remedy = Some(heading_and_remedy(reason).1).filter(|remedy| !remedy.is_empty());
-    let remedy = remedy.map(|remedy| Text::new().with(Tone::Dim, remedy).into());
-    stopped.into_iter().chain(remedy).collect()
+    let remedy = remedy.map(|remedy| TextLine::new().with(Tone::Dim, remedy));
+    stopped.into_iter().chain(remedy).map(Line::from).collect()
 }
 
 /// Why it stopped, with what was measured.
-fn figures(reason: &StopReason, counts: &StoryCounts) -> Option<String> {
-    let left = stories(counts.remaining());
+fn figures(reason: &StopReason, remaining: usize) -> Option<String> {
+    let left = stories(remaining);
     let first = |error: &str| error.lines().next().unwrap_or_default().to_owned();
     Some(match reason {
         StopReason::AllDone
@@ -166,9 +174,12 @@ fn many(count: u32, what: &str) -> String {
 }
 
 fn human_needed(blocked: &[Blocked], view: View<'_>) -> Vec<Line> {
-    let reasons = blocked.iter().map(|blocked| Text::new().plain(why(blocked)).into());
-    let mut lines: Vec<Line> = reasons.collect();
-    let questions: Vec<Line> = open_questions(view).collect();
+    let questions = view.state.questions().map(|(id, question)| {
+        let title = view.backlog.story(id).map(|story| visible_line(&story.title));
+        let heading = format!("{id} {}", title.unwrap_or_default());
+        Line::Boxed { heading, sections: menu::sections(&question.escalation) }
+    });
+    let questions: Vec<Line> = questions.collect();
     let is_open = |blocked: &Blocked| matches!(blocked.because, Because::WaitsForOpen { .. });
     let next = if blocked.iter().any(is_open) {
         "Without `--story`, `ralph run` starts with that one."
@@ -177,9 +188,9 @@ fn human_needed(blocked: &[Blocked], view: View<'_>) -> Vec<Line> {
     } else {
         "Run `ralph run` in a terminal to answer."
     };
-    lines.extend(questions);
-    lines.push(Text::new().with(Tone::Strong, next).into());
-    lines
+    let reasons = blocked.iter().map(|blocked| TextLine::new().plain(why(blocked)).into());
+    let next = TextLine::new().with(Tone::Strong, next).into();
+    reasons.chain(questions).chain([next]).collect()
 }
 
 fn why(blocked: &Blocked) -> String {
@@ -193,66 +204,10 @@ fn why(blocked: &Blocked) -> String {
     }
 }
 
-fn open_questions(view: View<'_>) -> impl Iterator<Item = Line> {
-    view.state.questions().map(move |(id, question)| Line::Question {
-        heading: titled(id, view),
-        escalation: question.escalation.clone(),
-    })
-}
-
-fn titled(id: &StoryId, view: View<'_>) -> String {
-    let title = view.backlog.story(id).map(|story| visible_line(&story.title));
-    format!("{id} {}", title.unwrap_or_default())
-}
-
-/// Told once, before it is used up.
-pub fn budget_near(at: i64, level: &BudgetLevel) -> Line {
-    let BudgetLevel { budget, limit, .. } = level;
-    let then = match budget {
-        _ if !level.binding => format!("a subscription pays, so the run does not stop at {limit}"),
-        Budget::Story(_) => format!("you are asked at {limit}"),
-        _ => format!("the run stops at {limit}"),
-    };
-    Text::at(at)
-        .with(Tone::Warning, level.to_string())
-        .plain(format!("; {then} (change it with {})", budget.flag()))
-        .into()
-}
-
-/// How far the backlog is: `3/5 complete, 1 skipped (1 remaining)`.
-pub struct StoryCounts {
-    pub all: usize,
-    pub complete: usize,
-    pub skipped: usize,
-}
-
-impl StoryCounts {
-    pub fn of(backlog: &Backlog) -> Self {
-        let stories = &backlog.stories;
-        let complete = backlog.done();
-        let skipped = stories.iter().filter(|story| story.skipped && !story.passes).count();
-        Self { all: stories.len(), complete, skipped }
-    }
-
-    pub fn remaining(&self) -> usize {
-        self.all.saturating_sub(self.complete + self.skipped)
-    }
-}
-
-impl fmt::Display for StoryCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{} complete", self.complete, self.all)?;
-        if self.skipped > 0 {
-            write!(f, ", {} skipped", self.skipped)?;
-        }
-        write!(f, " ({} remaining)", self.remaining())
-    }
-}
-
 const COLUMNS: usize = 6;
 type TableRow = [String; COLUMNS];
 
-/// Figures stand right, words left.
+/// Figures are aligned right, words left.
 const RIGHT: [bool; COLUMNS] = [false, false, true, true, true, false];
 
 fn table(view: View<'_>) -> Vec<Line> {
@@ -260,31 +215,26 @@ fn table(view: View<'_>) -> Vec<Line> {
     if stories.is_empty() {
         return vec![];
     }
-    let mut rows =
-        vec![["Story", "Result", "Iterations", "Time", "Cost", "Commit"].map(str::to_owned)];
-    rows.extend(stories.iter().map(|(id, story)| row(id, story)));
+    let header = ["Story", "Result", "Iterations", "Time", "Cost", "Commit"].map(str::to_owned);
+    let mut rows = vec![(Tone::Dim, header)];
+    rows.extend(stories.iter().map(|(id, story)| (Tone::Normal, row(id, story))));
     if stories.len() > 1 {
-        rows.push(total(view.state, &stories));
+        rows.push((Tone::Dim, total(view.state.cost_usd(), &stories)));
     }
-    let last = rows.len() - 1;
-    let is_frame = |number| number == 0 || (number == last && stories.len() > 1);
-    let widths = widths(&rows);
-    let tone = |number| {
-        if is_frame(number) { Tone::Dim } else { Tone::Normal }
-    };
-    let text = |(number, row)| Text::new().with(tone(number), aligned(row, &widths)).into();
-    std::iter::once(Line::Blank).chain(rows.iter().enumerate().map(text)).collect()
+    let cells = |column| rows.iter().filter_map(move |(_, row)| row.get(column));
+    let widths = array::from_fn(|column| cells(column).map(|cell| width(cell)).max().unwrap_or(0));
+    let text = |(tone, row): &(Tone, TableRow)| TextLine::new().with(*tone, aligned(row, widths));
+    std::iter::once(Line::Blank).chain(rows.iter().map(|row| text(row).into())).collect()
 }
 
-/// In the backlog's order; what was taken out of it comes last.
+/// In the backlog's order; stories that were removed from it come last.
 fn touched(view: View<'_>) -> Vec<(&StoryId, &StoryState)> {
-    let mut stories: Vec<_> = view.state.stories.iter().filter(|(_, s)| is_touched(s)).collect();
+    let is_touched = |(_, story): &(&StoryId, &StoryState)| {
+        story.totals.attempts > 0 || story.stage.is_settled() || story.question().is_some()
+    };
+    let mut stories: Vec<_> = view.state.stories.iter().filter(is_touched).collect();
     stories.sort_by_key(|(id, _)| view.backlog.place(id).unwrap_or(usize::MAX));
     stories
-}
-
-fn is_touched(story: &StoryState) -> bool {
-    story.totals.attempts > 0 || story.stage.is_settled() || story.question().is_some()
 }
 
 fn row(id: &StoryId, story: &StoryState) -> TableRow {
@@ -294,35 +244,22 @@ fn row(id: &StoryId, story: &StoryState) -> TableRow {
         Stage::Asking { .. } => ("? open question", String::new()),
         _ => ("… open", String::new()),
     };
-    let time = if story.totals.elapsed_ms == 0 {
-        String::new()
-    } else {
-        duration(story.totals.elapsed_ms)
-    };
-    let cost = cost(story.totals.usage.cost_usd).unwrap_or_default();
-    [id.to_string(), result.to_owned(), story.totals.attempts.to_string(), time, cost, commit]
+    let totals = &story.totals;
+    let time = if totals.elapsed_ms == 0 { String::new() } else { duration(totals.elapsed_ms) };
+    let cost = cost(totals.usage.cost_usd).unwrap_or_default();
+    [id.to_string(), result.to_owned(), totals.attempts.to_string(), time, cost, commit]
 }
 
-fn total(state: &RunState, stories: &[(&StoryId, &StoryState)]) -> TableRow {
+fn total(cost_usd: Option<f64>, stories: &[(&StoryId, &StoryState)]) -> TableRow {
     let attempts: u32 = stories.iter().map(|(_, story)| story.totals.attempts).sum();
     let elapsed = stories.iter().map(|(_, story)| story.totals.elapsed_ms).sum();
-    let cost = cost(state.cost_usd()).unwrap_or_default();
+    let cost = cost(cost_usd).unwrap_or_default();
     let total = "Total".to_owned();
     [total, String::new(), attempts.to_string(), duration(elapsed), cost, String::new()]
 }
 
-fn widths(rows: &[TableRow]) -> [usize; COLUMNS] {
-    let mut widths = [0; COLUMNS];
-    for row in rows {
-        for (widest, cell) in widths.iter_mut().zip(row) {
-            *widest = width(cell).max(*widest);
-        }
-    }
-    widths
-}
-
-fn aligned(row: &TableRow, widths: &[usize; COLUMNS]) -> String {
-    let cells = row.iter().zip(widths).zip(RIGHT).map(|((cell, &columns), right)| {
+fn aligned(row: &TableRow, widths: [usize; COLUMNS]) -> String {
+    let cells = row.iter().zip(widths).zip(RIGHT).map(|((cell, columns), right)| {
         let space = " ".repeat(columns.saturating_sub(width(cell)));
         if right { format!("{space}{cell}") } else { format!("{cell}{space}") }
     });

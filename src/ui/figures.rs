@@ -1,5 +1,7 @@
 //! Times, costs and ids as short as people read them.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -21,20 +23,37 @@ pub fn whole_seconds(seconds: u64) -> String {
     if seconds == 0 { "0s".to_owned() } else { duration(seconds.saturating_mul(1000)) }
 }
 
-/// `17 B`, `1.5 MB`, `12 GB`.
-pub fn size(bytes: u64) -> String {
-    let units =
-        [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
-    let Some((unit, factor)) = units.into_iter().find(|(_, factor)| bytes >= *factor) else {
-        return format!("{bytes} B");
-    };
-    match (bytes / factor, bytes % factor * 10 / factor) {
-        (whole @ ..10, tenths @ 1..) => format!("{whole}.{tenths} {unit}"),
-        (whole, _) => format!("{whole} {unit}"),
+/// `10 minutes`, or as exact as it is.
+pub fn patience_in_words(patience: Duration) -> String {
+    match (patience.as_secs() / 60, patience.as_secs() % 60) {
+        (1, 0) => "1 minute".to_owned(),
+        (minutes @ 2..=120, 0) => format!("{minutes} minutes"),
+        _ => duration(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX)),
     }
 }
 
-/// A moment in the words of `strftime`.
+/// `17 B`, `1.5 MB`, `12 GB`.
+pub fn size(bytes: u64) -> String {
+    scaled(bytes, &[(" TB", 12), (" GB", 9), (" MB", 6), (" kB", 3)], 10)
+        .unwrap_or_else(|| format!("{bytes} B"))
+}
+
+/// `950`, `12.3k`, `4.5M`.
+pub fn count(number: u64) -> String {
+    scaled(number, &[("G", 9), ("M", 6), ("k", 3)], 100).unwrap_or_else(|| number.to_string())
+}
+
+/// In the largest unit that fits, given as a power of ten; below `exact` of it with tenths.
+fn scaled(number: u64, units: &[(&str, u32)], exact: u64) -> Option<String> {
+    let mut factors = units.iter().map(|(unit, power)| (unit, 10_u64.pow(*power)));
+    let (unit, factor) = factors.find(|(_, factor)| number >= *factor)?;
+    Some(match (number / factor, number % factor * 10 / factor) {
+        (whole, tenths @ 1..) if whole < exact => format!("{whole}.{tenths}{unit}"),
+        (whole, _) => format!("{whole}{unit}"),
+    })
+}
+
+/// A time in a `strftime` format.
 pub fn clock(at: i64, zone: &TimeZone, shape: &str) -> String {
     match Timestamp::from_millisecond(at) {
         Ok(time) => time.to_zoned(zone.clone()).strftime(shape).to_string(),
@@ -47,7 +66,7 @@ pub fn day_and_time(at: i64, zone: &TimeZone) -> String {
     clock(at, zone, "%a %H:%M:%S")
 }
 
-/// `$0.31`, `$12.40`, `<$0.01`. None when nothing was spent, or nobody knows what.
+/// `$0.31`, `$12.40`, `<$0.01`. None when nothing was spent, or the cost is unknown.
 pub fn cost(usd: Option<f64>) -> Option<String> {
     let usd = usd.filter(|usd| *usd > 0.0)?;
     Some(if usd < 0.01 { "<$0.01".to_owned() } else { format!("${usd:.2}") })
@@ -62,7 +81,7 @@ pub fn to_go(forecast: &Forecast) -> String {
     }
 }
 
-/// `$1.20–$2.40 to go`, for where there is little room.
+/// `$1.20–$2.40 to go`, for the moving line.
 pub fn to_go_in_short(forecast: &Forecast) -> String {
     let what = match forecast.cost {
         Some(cost) => range(cost, |usd| usd.to_string()),
@@ -74,18 +93,6 @@ pub fn to_go_in_short(forecast: &Forecast) -> String {
 fn range<T>((low, high): (T, T), show: impl Fn(T) -> String) -> String {
     let (low, high) = (show(low), show(high));
     if low == high { low } else { format!("{low}–{high}") }
-}
-
-/// `950`, `12.3k`, `4.5M`.
-pub fn count(number: u64) -> String {
-    let units = [("G", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)];
-    let Some((unit, factor)) = units.into_iter().find(|(_, factor)| number >= *factor) else {
-        return number.to_string();
-    };
-    match (number / factor, number % factor * 10 / factor) {
-        (whole @ ..100, tenths @ 1..) => format!("{whole}.{tenths}{unit}"),
-        (whole, _) => format!("{whole}{unit}"),
-    }
 }
 
 pub fn short_commit(commit: &str) -> String {
@@ -128,6 +135,15 @@ mod tests {
     }
 
     #[test]
+    fn a_patience_of_whole_minutes_is_in_words() {
+        for (seconds, shown) in
+            [(600, "10 minutes"), (60, "1 minute"), (90, "1m30s"), (5, "5s"), (36_000, "10h00m")]
+        {
+            assert_eq!(patience_in_words(Duration::from_secs(seconds)), shown);
+        }
+    }
+
+    #[test]
     fn sizes_are_short_and_never_rounded_up() {
         for (bytes, shown) in [
             (0, "0 B"),
@@ -158,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_come_is_a_range() {
+    fn forecasts_are_ranges() {
         let usd = Usd::of;
         for (cost, time_ms, shown) in [
             (
@@ -189,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_have_their_day() {
+    fn times_have_their_day() {
         let east = TimeZone::fixed(jiff::tz::offset(2));
         assert_eq!(day_and_time(11_407_000, &TimeZone::UTC), "Thu 03:10:07");
         assert_eq!(day_and_time(82_800_000, &east), "Fri 01:00:00");

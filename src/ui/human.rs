@@ -1,7 +1,7 @@
-//! The person at the terminal.
+//! The human at the terminal: questions of the run, questions before it, and Enter during a wait.
 //!
-//! A question owns the keyboard only while it is open, and gives it back as it was. What is shown
-//! goes through the display, so other stories' news scroll by above the menu.
+//! A question owns the keyboard only while it is open. The display draws it, so events of other
+//! stories scroll by above the menu.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,29 +9,25 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use console::Term;
-
-use crate::model::{Answer, Escalation, visible_line};
+use crate::model::{
+    Answer, Escalation, EscalationKind, PermissionMode, PermissionModes, visible_line,
+};
 use crate::ports::{Ask, Asked, Human};
 
-use super::conversation::{Conversation, choose};
+use super::GLANCE;
+use super::conversation::{Conversation, choose, write};
 use super::display::DisplayQueue;
-use super::figures::duration;
-use super::guidance;
-use super::look::{Text, Tone};
-use super::menu::{Menu, MenuChoice, items};
-use super::tty::{self, Keyboard};
-
-/// How soon a withdrawn question, another window size or the end of a wait is noticed.
-const GLANCE: Duration = Duration::from_millis(100);
+use super::keyboard::{Keyboard, can_draw};
+use super::look::{TextLine, Tone};
+use super::menu::{Menu, MenuChoice, MenuItem, items};
 
 pub struct TerminalHuman {
     display: DisplayQueue,
     /// For the questions before the run; each of the run's has its own.
-    pub(super) withdrawn: AtomicBool,
-    /// Held by the one who reads keys.
+    withdrawn: AtomicBool,
+    /// Held while keys are read.
     keyboard: Mutex<()>,
-    /// Menus that are open or about to be: they go before a wait that could be skipped.
+    /// Menus that are open or about to be. They take precedence over Enter during a wait.
     menus: AtomicUsize,
 }
 
@@ -43,23 +39,50 @@ impl TerminalHuman {
 
     /// A menu can be shown and keys can be read. False in the background.
     pub fn is_there() -> bool {
-        tty::is_there()
+        can_draw() && Keyboard::open().is_ok_and(|keyboard| !keyboard.is_in_background())
     }
 
-    /// Questions before the run end without an answer.
+    /// Ends the questions before the run without an answer.
     pub fn withdraw(&self) {
         self.withdrawn.store(true, Ordering::SeqCst);
     }
 
-    /// The keyboard is the conversation's until it ends.
-    pub(super) fn converse<T>(
+    /// True: yes. `facts` are shown as they are; control characters in them are visible already.
+    pub fn confirm(
+        &self,
+        confirmation: &Confirmation,
+        facts: &str,
+        patience: Duration,
+    ) -> Result<bool, Asked> {
+        self.choose(confirmation.menu(facts, patience), &confirmation.items(), patience)
+    }
+
+    pub fn ask_permissions(
+        &self,
+        modes: PermissionModes,
+        patience: Duration,
+    ) -> Result<PermissionMode, Asked> {
+        self.choose(permission_menu(modes, patience), &permission_items(modes), patience)
+    }
+
+    fn choose<C: Copy>(
+        &self,
+        menu: Menu,
+        items: &[MenuItem<C>],
+        patience: Duration,
+    ) -> Result<C, Asked> {
+        self.converse(menu, patience, &self.withdrawn, |talk| choose(talk, items).copied())
+    }
+
+    /// The conversation has the keyboard until it ends.
+    fn converse<T>(
         &self,
         menu: Menu,
         patience: Duration,
         withdrawn: &AtomicBool,
         talk: impl FnOnce(&mut Conversation<'_>) -> Result<T, Asked>,
     ) -> Result<T, Asked> {
-        if !tty::is_there() {
+        if !Self::is_there() {
             return Err(Asked::NoAnswer);
         }
         self.menus.fetch_add(1, Ordering::SeqCst);
@@ -72,24 +95,24 @@ impl TerminalHuman {
         result
     }
 
-    /// Whole lines are read, as any program reads them. The terminal's modes stay as they are, so
-    /// there is nothing to put back, and Ctrl-C, Ctrl-Z and a kill do what they always do.
+    /// Reads whole lines. The terminal's modes do not change, so there is nothing to restore, and
+    /// Ctrl-C, Ctrl-Z and a kill work as usual.
     fn listen_for_enter(&self, keyboard: &Keyboard, over: &AtomicBool) -> io::Result<bool> {
         let mut listening = false;
         while !over.load(Ordering::SeqCst) {
-            let is_free = self.menus.load(Ordering::SeqCst) == 0;
+            let is_free = self.menus.load(Ordering::SeqCst) == 0 && !keyboard.is_in_background();
             let lock = match self.keyboard.try_lock() {
-                Ok(lock) => Some(lock),
-                Err(TryLockError::Poisoned(lock)) => Some(lock.into_inner()),
                 Err(TryLockError::WouldBlock) => None,
+                Err(TryLockError::Poisoned(lock)) => Some(lock.into_inner()),
+                Ok(lock) => Some(lock),
             };
-            let lock = lock.filter(|_| is_free && !keyboard.is_in_background());
-            if lock.is_some() && !listening {
-                keyboard.forget()?;
-            }
+            let lock = lock.filter(|_| is_free);
             if lock.is_some() != listening {
                 listening = lock.is_some();
-                self.display.keys_are_read(listening);
+                if listening {
+                    keyboard.forget()?;
+                }
+                self.display.send(move |screen| screen.keys_are_read(listening));
             }
             if lock.is_none() {
                 thread::sleep(GLANCE);
@@ -104,80 +127,232 @@ impl TerminalHuman {
 impl Human for TerminalHuman {
     fn ask(&self, ask: &Ask) -> Asked {
         let heading = format!("{} {}", ask.story.id, visible_line(&ask.story.title));
-        let note =
-            format!("Waiting {} for an answer; then the story is parked.", time(ask.patience));
-        let menu = Menu::new(heading, ask.question.clone(), note);
+        let menu = Menu::new(heading, &ask.question, ask.patience, "the story is parked");
         self.converse(menu, ask.patience, &ask.withdrawn, |talk| answer(talk, &ask.question))
             .map_or_else(|asked| asked, Asked::Answered)
     }
 
     fn open_questions(&self, count: usize) {
-        self.display.open_questions(count);
+        self.display.send(move |screen| screen.count_questions(count));
     }
 
     fn wait_skipped(&self, over: &AtomicBool) -> bool {
-        if !Term::stderr().is_term() || console::is_dumb() {
+        if !can_draw() {
             return false;
         }
         let skipped = Keyboard::open().and_then(|keyboard| self.listen_for_enter(&keyboard, over));
-        self.display.keys_are_read(false);
+        self.display.send(|screen| screen.keys_are_read(false));
         skipped.unwrap_or(false)
     }
 }
 
 fn is_enter(keyboard: &Keyboard) -> io::Result<bool> {
-    // It may have been moved to the background while it waited.
+    // It may have been moved to the background during the wait.
     if keyboard.is_in_background() {
         return Ok(false);
     }
-    match keyboard.read(&mut [0; 1024])? {
+    let mut buffer = [0; 1024];
+    let bytes = keyboard.read(&mut buffer)?;
+    if bytes.is_some_and(<[u8]>::is_empty) {
         // Ctrl-D, or the terminal is gone; then it would be readable all the time.
-        Some([]) => {
-            thread::sleep(GLANCE);
-            Ok(false)
-        }
-        Some(bytes) => Ok(bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r'))),
-        None => Ok(false),
+        thread::sleep(GLANCE);
     }
+    Ok(bytes.is_some_and(|bytes| bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r'))))
 }
 
 fn answer(conversation: &mut Conversation<'_>, question: &Escalation) -> Result<Answer, Asked> {
     let items = items(question);
     loop {
-        match choose(conversation, &items)? {
-            MenuChoice::Answer(answer) => return Ok(answer.clone()),
-            MenuChoice::Write => {
-                if let Some(text) = guidance::write(conversation)? {
-                    conversation.add(Text::new().with(Tone::Dim, "The agent will read:"));
-                    for line in text.lines() {
-                        conversation.add(Text::new().plain(format!("  {line}")));
-                    }
-                    return Ok(Answer::Guidance { text });
-                }
+        if let MenuChoice::Answer(answer) = choose(conversation, &items)? {
+            return Ok(answer.clone());
+        }
+        if let Some(text) = write(conversation)? {
+            conversation.add(TextLine::new().with(Tone::Dim, "The agent will read:"));
+            for line in text.lines() {
+                conversation.add(TextLine::new().plain(format!("  {line}")));
             }
+            return Ok(Answer::Guidance { text });
         }
     }
 }
 
-/// `10 minutes`, or as exact as it is.
-pub(super) fn time(patience: Duration) -> String {
-    match (patience.as_secs() / 60, patience.as_secs() % 60) {
-        (1, 0) => "1 minute".to_owned(),
-        (minutes @ 2..=120, 0) => format!("{minutes} minutes"),
-        _ => duration(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX)),
+/// A question before the run: no or yes.
+pub struct Confirmation {
+    heading: &'static str,
+    summary: &'static str,
+    /// What a yes means.
+    means: &'static str,
+    /// Key and label. Without an answer it is a no.
+    no: (char, &'static str),
+    yes: (char, &'static str),
+}
+
+/// Approves the commands and permissions that files of the repository configure.
+pub const TRUST: Confirmation = Confirmation {
+    heading: "Trust",
+    summary: "Do you trust what this repository's files run?",
+    means: "ralph asks once for each text, and again when one changes.",
+    no: ('n', "no, stop here"),
+    yes: ('y', "yes, I have read it and trust it"),
+};
+
+/// Uses the commands that were found as gates.
+pub const GATES: Confirmation = Confirmation {
+    heading: "Gates",
+    summary: "Require these commands to pass before a story counts as done?",
+    means: "They run in the work tree whenever an agent claims its story. You can change them in \
+            ralph.toml at any time.",
+    no: ('n', "no gates for now"),
+    yes: ('y', "yes, write them to ralph.toml"),
+};
+
+/// Runs although tracked files have uncommitted edits.
+pub const EDITS: Confirmation = Confirmation {
+    heading: "Uncommitted edits",
+    summary: "Run with uncommitted edits in tracked files?",
+    means: "They stay in place and are not committed.",
+    no: ('s', "stop, so that I can commit or stash them"),
+    yes: ('g', "go on, as with --allow-dirty"),
+};
+
+impl Confirmation {
+    fn menu(&self, facts: &str, patience: Duration) -> Menu {
+        let question = Escalation {
+            kind: EscalationKind::Unstated,
+            summary: self.summary.to_owned(),
+            context: facts.to_owned(),
+            options: Vec::new(),
+            question: self.means.to_owned(),
+            unread: None,
+        };
+        let otherwise = format!("[{}] is chosen", self.no.0);
+        Menu::new(self.heading.to_owned(), &question, patience, &otherwise)
     }
+
+    fn items(&self) -> [MenuItem<bool>; 2] {
+        [MenuItem::new(self.no.0, self.no.1, false), MenuItem::new(self.yes.0, self.yes.1, true)]
+    }
+}
+
+fn permission_menu(modes: PermissionModes, patience: Duration) -> Menu {
+    let option = |mode: &PermissionMode| format!("{}: {}", mode.name, mode.meaning);
+    let question = Escalation {
+        kind: EscalationKind::Unstated,
+        summary: format!("What may {} do in this repository?", modes.agent),
+        context: "It cannot ask while it runs: anything else is denied and listed after the \
+            iteration. Put the commands that test your code into `verify` (the gates) or \
+            `allowed_tools` in ralph.toml."
+            .to_owned(),
+        options: modes.modes.iter().map(option).collect(),
+        question: "ralph remembers your answer for this repository. `permission_mode` in \
+            ralph.toml and `--permission-mode` override it."
+            .to_owned(),
+        unread: None,
+    };
+    Menu::new("Permissions".to_owned(), &question, patience, "[1] is used this once")
+}
+
+fn permission_items(modes: PermissionModes) -> Vec<MenuItem<PermissionMode>> {
+    let label = |mode: &PermissionMode| match mode.advice {
+        "" => mode.name.to_owned(),
+        advice => format!("{} ({advice})", mode.name),
+    };
+    let modes = ('1'..).zip(modes.modes);
+    modes.map(|(key, mode)| MenuItem::new(key, label(mode), *mode)).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
+
     use super::*;
+    use crate::ui::look::Look;
+    use crate::ui::menu::MenuBody;
+
+    const MODES: PermissionModes = PermissionModes {
+        agent: "Some Agent",
+        modes: &[
+            PermissionMode { name: "careful", meaning: "edit files", advice: "the usual choice" },
+            PermissionMode { name: "bold", meaning: "do anything", advice: "" },
+        ],
+    };
 
     #[test]
-    fn patience_reads_well() {
-        for (seconds, shown) in
-            [(600, "10 minutes"), (60, "1 minute"), (90, "1m30s"), (5, "5s"), (36_000, "10h00m")]
-        {
-            assert_eq!(time(Duration::from_secs(seconds)), shown);
-        }
+    fn every_permission_mode_is_explained() {
+        let look = Look { colors: false, columns: Some(80), zone: TimeZone::UTC };
+        let mut menu = permission_menu(MODES, Duration::from_mins(10));
+        let labels = permission_items(MODES).iter().map(MenuItem::text).collect();
+        menu.body = MenuBody::Choices { labels, selected: 0 };
+        insta::assert_snapshot!(menu.whole(&look, 0).join("\n"), @r"
+        ┌─ Permissions ────────────────────────────────────────────────────────────────┐
+        │ Question: What may Some Agent do in this repository?                         │
+        │                                                                              │
+        │ It cannot ask while it runs: anything else is denied and listed after the    │
+        │ iteration. Put the commands that test your code into `verify` (the gates) or │
+        │ `allowed_tools` in ralph.toml.                                               │
+        │                                                                              │
+        │ [1] careful: edit files                                                      │
+        │ [2] bold: do anything                                                        │
+        │                                                                              │
+        │ ralph remembers your answer for this repository. `permission_mode` in        │
+        │ ralph.toml and `--permission-mode` override it.                              │
+        └──────────────────────────────────────────────────────────────────────────────┘
+        Waiting 10 minutes for an answer; then [1] is used this once.
+        ❯ [1] careful (the usual choice)
+          [2] bold
+        ");
+    }
+
+    #[test]
+    fn confirmations_preselect_no() {
+        let look = Look { colors: false, columns: Some(80), zone: TimeZone::UTC };
+        let shown = |confirmation: Confirmation, facts| {
+            let labels = confirmation.items().iter().map(MenuItem::text).collect();
+            let mut menu = confirmation.menu(facts, Duration::from_mins(10));
+            menu.body = MenuBody::Choices { labels, selected: 0 };
+            menu.whole(&look, 0).join("\n")
+        };
+        let all = [
+            shown(TRUST, "cargo test\nralph.toml: verify"),
+            shown(GATES, "cargo test"),
+            shown(EDITS, "README.md\nsrc/a.rs"),
+        ];
+        insta::assert_snapshot!(all.join("\n"), @r"
+        ┌─ Trust ──────────────────────────────────────────────────────────────────────┐
+        │ Question: Do you trust what this repository's files run?                     │
+        │                                                                              │
+        │ cargo test                                                                   │
+        │ ralph.toml: verify                                                           │
+        │                                                                              │
+        │ ralph asks once for each text, and again when one changes.                   │
+        └──────────────────────────────────────────────────────────────────────────────┘
+        Waiting 10 minutes for an answer; then [n] is chosen.
+        ❯ [n] no, stop here
+          [y] yes, I have read it and trust it
+
+        ┌─ Gates ──────────────────────────────────────────────────────────────────────┐
+        │ Question: Require these commands to pass before a story counts as done?      │
+        │                                                                              │
+        │ cargo test                                                                   │
+        │                                                                              │
+        │ They run in the work tree whenever an agent claims its story. You can change │
+        │ them in ralph.toml at any time.                                              │
+        └──────────────────────────────────────────────────────────────────────────────┘
+        Waiting 10 minutes for an answer; then [n] is chosen.
+        ❯ [n] no gates for now
+          [y] yes, write them to ralph.toml
+
+        ┌─ Uncommitted edits ──────────────────────────────────────────────────────────┐
+        │ Question: Run with uncommitted edits in tracked files?                       │
+        │                                                                              │
+        │ README.md                                                                    │
+        │ src/a.rs                                                                     │
+        │                                                                              │
+        │ They stay in place and are not committed.                                    │
+        └──────────────────────────────────────────────────────────────────────────────┘
+        Waiting 10 minutes for an answer; then [s] is chosen.
+        ❯ [s] stop, so that I can commit or stash them
+          [g] go on, as with --allow-dirty
+        ");
     }
 }

@@ -2,9 +2,7 @@
 
 use crate::model::visible;
 
-use super::look::{Tone, one_line};
-
-/// Columns that a harmless text takes.
+/// Columns that a text without control characters takes.
 pub fn width(text: &str) -> usize {
     console::measure_text_width(text)
 }
@@ -14,8 +12,72 @@ pub fn cut(text: &str, columns: usize) -> String {
     console::truncate_str(text, columns, "…").into_owned()
 }
 
-/// Lines of at most `columns`; what already fits stays as it is.
-pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+/// Makes control characters visible, line ends too.
+pub fn one_line(content: &str) -> String {
+    visible(content).replace(['\n', '\t'], " ")
+}
+
+/// A text in pieces of at most `columns`, as a terminal breaks it.
+pub fn broken(text: &str, columns: usize) -> Vec<String> {
+    let (mut pieces, mut piece, mut used) = (Vec::new(), String::new(), 0);
+    for c in text.chars() {
+        let wide = width(c.encode_utf8(&mut [0; 4]));
+        if used + wide > columns && used > 0 {
+            pieces.push(std::mem::take(&mut piece));
+            used = 0;
+        }
+        used += wide;
+        piece.push(c);
+    }
+    pieces.push(piece);
+    pieces
+}
+
+/// Pieces of text side by side, each with its tone.
+type Parts<T> = Vec<(T, String)>;
+
+/// Rows of at most `columns`, broken between words; all but the first begin with `hanging` spaces.
+pub fn flow<T>(parts: Parts<T>, columns: usize, hanging: usize) -> Vec<Parts<T>>
+where
+    T: Copy + Default + PartialEq,
+{
+    if parts.iter().map(|(_, text)| width(text)).sum::<usize>() <= columns {
+        return vec![parts];
+    }
+    let hanging = hanging.min(columns / 2).min(columns.saturating_sub(2));
+    let room = columns.saturating_sub(hanging).max(1);
+    let (mut rows, mut row, mut used) = (Vec::new(), Parts::new(), 0);
+    for (tone, text) in parts {
+        for mut piece in text.split_inclusive(' ').flat_map(|word| broken(word, room)) {
+            if used > 0 && used + width(piece.trim_end()) > columns {
+                trim_end(row.last_mut());
+                let indent = (T::default(), " ".repeat(hanging));
+                rows.push(std::mem::replace(&mut row, vec![indent]));
+                used = hanging;
+            }
+            // The space after a word that just fits would begin a row of its own.
+            if used + width(&piece) > columns {
+                piece.truncate(piece.trim_end().len());
+            }
+            used += width(&piece);
+            match row.last_mut() {
+                Some((last, text)) if *last == tone => text.push_str(&piece),
+                _ => row.push((tone, piece)),
+            }
+        }
+    }
+    rows.push(row);
+    rows
+}
+
+fn trim_end<T>(part: Option<&mut (T, String)>) {
+    if let Some((_, text)) = part {
+        text.truncate(text.trim_end().len());
+    }
+}
+
+/// Lines of at most `columns`; a line that fits stays as it is.
+fn wrap(text: &str, columns: usize) -> Vec<String> {
     let expanded = text.replace('\t', "    ");
     expanded.lines().flat_map(|line| wrap_line(line.trim_end(), columns)).collect()
 }
@@ -24,134 +86,22 @@ fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     if width(line) <= columns {
         return vec![line.to_owned()];
     }
+    let words: Vec<&str> = line.split_whitespace().collect();
     let indent = leading_spaces(line).min(columns / 2);
-    let hanging = (indent + marker_width(line)).min(columns / 2);
-    let mut lines = vec![" ".repeat(indent)];
-    for piece in line.split_whitespace().flat_map(|word| broken(word, columns - hanging)) {
-        append(&mut lines, &piece, columns, hanging);
-    }
-    lines
+    let hanging = indent + words.first().map_or(0, |first| marker_width(first));
+    let text = format!("{}{}", " ".repeat(indent), words.join(" "));
+    let rows = flow(vec![((), text)], columns, hanging).into_iter();
+    rows.map(|row| row.into_iter().map(|(_, text)| text).collect()).collect()
 }
 
-fn append(lines: &mut Vec<String>, piece: &str, columns: usize, hanging: usize) {
-    match lines.last_mut() {
-        Some(last) if last.trim().is_empty() => last.push_str(piece),
-        Some(last) if width(last) + 1 + width(piece) <= columns => {
-            last.push(' ');
-            last.push_str(piece);
-        }
-        _ => lines.push(format!("{}{piece}", " ".repeat(hanging))),
-    }
-}
-
-fn leading_spaces(line: &str) -> usize {
+pub fn leading_spaces(line: &str) -> usize {
     line.chars().take_while(|c| *c == ' ').count()
 }
 
-/// A list's item goes on under its text, not under its `-` or `[1]`.
-fn marker_width(line: &str) -> usize {
-    let first = line.split_whitespace().next().unwrap_or_default();
+/// A list's item continues under its text, not under its `-` or `[1]`.
+fn marker_width(first: &str) -> usize {
     let numbered = first.starts_with('[') && first.ends_with(']') && width(first) <= 4;
     if numbered || ["-", "*", "•"].contains(&first) { width(first) + 1 } else { 0 }
-}
-
-/// A word in pieces that fit.
-pub fn broken(word: &str, columns: usize) -> Vec<String> {
-    let mut pieces = vec![String::new()];
-    let mut used = 0;
-    for c in word.chars() {
-        let wide = char_width(c);
-        if used + wide > columns && used > 0 {
-            pieces.push(String::new());
-            used = 0;
-        }
-        used += wide;
-        if let Some(piece) = pieces.last_mut() {
-            piece.push(c);
-        }
-    }
-    pieces
-}
-
-/// Rows that a terminal of that many columns needs for the line.
-pub fn rows(line: &str, columns: usize) -> usize {
-    let mut rows = 1;
-    let mut used = 0;
-    for wide in line.chars().map(char_width) {
-        if used + wide > columns && used > 0 {
-            rows += 1;
-            used = 0;
-        }
-        used += wide;
-    }
-    rows
-}
-
-fn char_width(c: char) -> usize {
-    width(c.encode_utf8(&mut [0; 4]))
-}
-
-/// Painted pieces of text, side by side.
-type Painted = Vec<(Tone, String)>;
-
-/// Rows of at most `columns`; all but the first begin under `hanging` spaces.
-pub fn flow(parts: Painted, columns: usize, hanging: usize) -> Vec<Painted> {
-    if parts.iter().map(|(_, text)| width(text)).sum::<usize>() <= columns {
-        return vec![parts];
-    }
-    let hanging = hanging.min(columns / 2).min(columns.saturating_sub(2));
-    let room = columns.saturating_sub(hanging).max(1);
-    let mut rows = PaintedRows { rows: vec![vec![]], used: 0, columns, hanging };
-    for (tone, text) in &parts {
-        for word in text.split_inclusive(' ') {
-            broken(word, room).into_iter().for_each(|piece| rows.append(*tone, piece));
-        }
-    }
-    rows.rows
-}
-
-pub fn hanging_spaces(parts: &Painted) -> usize {
-    parts.first().map_or(0, |(_, text)| text.chars().take_while(|c| *c == ' ').count())
-}
-
-struct PaintedRows {
-    rows: Vec<Painted>,
-    used: usize,
-    columns: usize,
-    hanging: usize,
-}
-
-impl PaintedRows {
-    fn append(&mut self, tone: Tone, piece: String) {
-        let mut piece = piece;
-        if self.used > 0 && self.used + width(piece.trim_end()) > self.columns {
-            self.begin();
-        }
-        // The space after a word that just fits would begin a row of its own.
-        if self.used + width(&piece) > self.columns {
-            piece.truncate(piece.trim_end().len());
-        }
-        self.used += width(&piece);
-        let row = self.rows.last_mut();
-        match row.and_then(|row| row.last_mut()).filter(|(last, _)| *last == tone) {
-            Some((_, text)) => text.push_str(&piece),
-            None => self.push(tone, piece),
-        }
-    }
-
-    fn begin(&mut self) {
-        if let Some((_, text)) = self.rows.last_mut().and_then(|row| row.last_mut()) {
-            text.truncate(text.trim_end().len());
-        }
-        self.rows.push(vec![(Tone::Normal, " ".repeat(self.hanging))]);
-        self.used = self.hanging;
-    }
-
-    fn push(&mut self, tone: Tone, piece: String) {
-        if let Some(row) = self.rows.last_mut() {
-            row.push((tone, piece));
-        }
-    }
 }
 
 /// A box of `columns`, sections divided by an empty line. Empty sections are left out.
@@ -182,6 +132,7 @@ fn row(line: &str, inner: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::look::Tone;
 
     #[test]
     fn words_wrap_and_long_ones_break() {
@@ -208,7 +159,7 @@ mod tests {
         for (line, columns, count) in
             [("", 5, 1), ("abcde", 5, 1), ("abcdef", 5, 2), ("漢漢漢", 5, 2), ("漢漢漢漢漢", 5, 3)]
         {
-            assert_eq!(rows(line, columns), count, "{line}");
+            assert_eq!(broken(line, columns).len(), count, "{line}");
         }
     }
 
@@ -220,12 +171,12 @@ mod tests {
 
     fn flowed(parts: &[(Tone, &str)], columns: usize, hanging: usize) -> Vec<String> {
         let parts = parts.iter().map(|(tone, text)| (*tone, (*text).to_owned())).collect();
-        let join = |row: Painted| row.into_iter().map(|(_, text)| text).collect();
+        let join = |row: Parts<Tone>| row.into_iter().map(|(_, text)| text).collect();
         flow(parts, columns, hanging).into_iter().map(join).collect()
     }
 
     #[test]
-    fn words_stay_whole_where_they_can() {
+    fn words_are_broken_only_if_they_are_too_long() {
         let (plain, bad) = (Tone::Normal, Tone::Bad);
         for (parts, columns, hanging, rows) in [
             (vec![(plain, "fits as it  is ")], 15, 2, vec!["fits as it  is "]),
@@ -254,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_stand_apart() {
+    fn sections_are_separated_by_an_empty_line() {
         insta::assert_snapshot!(draw("US-1 Title", &["One two three four five.", " ", "Second"], 24), @r"
         ┌─ US-1 Title ─────────┐
         │ One two three four   │

@@ -1,56 +1,37 @@
-//! The line that moves while an agent works, and while the run waits.
+//! The line that moves while an agent works or the run waits.
 //!
 //! indicatif draws it onto a canvas; the screen places it below everything else.
 
 use std::io;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::model::WaitFor;
-use crate::ports::Wait;
+use crate::ports::{Moment, Wait};
 
 use super::figures::{clock, whole_seconds};
-use super::layout;
-use super::look::{Look, Tone, one_line};
+use super::layout::{self, one_line};
+use super::look::{Look, Tone};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-#[derive(Clone, Copy, Debug)]
-pub struct Moment {
-    /// Milliseconds since the Unix epoch.
-    pub wall: i64,
-    /// Of a clock that stands still while the machine sleeps.
-    pub steady: Duration,
-}
-
-/// Injected, so that a screen is a function of what was told.
-pub type ScreenClock = Box<dyn Fn() -> Moment + Send>;
-
-pub fn system_clock() -> ScreenClock {
-    let start = Instant::now();
-    Box::new(move || Moment { wall: Timestamp::now().as_millisecond(), steady: start.elapsed() })
-}
-
-/// `⠋ Running claude · 1m02s · Bash cargo test`.
+/// `⠋ Running mock · 1m02s · Bash cargo test`.
 pub struct LiveLine {
     pub subject: LiveSubject,
-    since: Duration,
-    bar: ProgressBar,
-    canvas: Canvas,
+    /// On the steady clock.
+    pub since: Duration,
 }
 
 /// What the line is about.
 pub enum LiveSubject {
     Agent {
         name: String,
-        /// What is probably still to come.
+        /// The forecast.
         to_go: Option<String>,
-        /// When it is not well.
+        /// Unless it is healthy.
         health: Option<&'static str>,
         doing: String,
     },
@@ -62,15 +43,6 @@ pub enum LiveSubject {
 }
 
 impl LiveLine {
-    pub fn new(subject: LiveSubject, since: Duration) -> Self {
-        let canvas = Canvas::default();
-        let target = ProgressDrawTarget::term_like(Box::new(canvas.clone()));
-        let style = ProgressStyle::with_template("{msg}");
-        let bar = ProgressBar::with_draw_target(None, target)
-            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        Self { subject, since, bar, canvas }
-    }
-
     /// Never as wide as the terminal: a line that wraps could not be replaced.
     pub fn text(&self, look: &Look, now: Moment, columns: usize) -> String {
         let elapsed = now.steady.saturating_sub(self.since);
@@ -87,18 +59,26 @@ impl LiveLine {
         };
         let line =
             format!("{spinner} {}", layout::cut(&one_line(&text), columns.saturating_sub(3)));
-        self.canvas.columns.store(u16::try_from(columns).unwrap_or(u16::MAX), Ordering::Relaxed);
-        self.bar.set_message(line);
-        self.canvas.with(String::clear);
-        self.bar.force_draw();
-        self.canvas.with(std::mem::take)
+        drawn(line, columns)
     }
 }
 
-/// What indicatif draws on. There is one line, so the cursor has nowhere to go.
-#[derive(Clone, Debug, Default)]
+/// The row that indicatif draws.
+fn drawn(line: String, columns: usize) -> String {
+    let columns = u16::try_from(columns).unwrap_or(u16::MAX);
+    let canvas = Canvas { columns, drawn: Arc::default() };
+    let target = ProgressDrawTarget::term_like(Box::new(canvas.clone()));
+    let style = ProgressStyle::with_template("{msg}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let bar = ProgressBar::with_draw_target(None, target).with_style(style).with_message(line);
+    bar.force_draw();
+    canvas.with(std::mem::take)
+}
+
+/// What indicatif draws on. There is one row, so the cursor does not move.
+#[derive(Clone, Debug)]
 struct Canvas {
-    columns: Arc<AtomicU16>,
+    columns: u16,
     drawn: Arc<Mutex<String>>,
 }
 
@@ -110,7 +90,7 @@ impl Canvas {
 
 impl TermLike for Canvas {
     fn width(&self) -> u16 {
-        self.columns.load(Ordering::Relaxed)
+        self.columns
     }
 
     fn move_cursor_up(&self, _: usize) -> io::Result<()> {
@@ -133,7 +113,7 @@ impl TermLike for Canvas {
         self.write_str(text)
     }
 
-    /// Without the spaces that indicatif fills the row with.
+    /// Without the spaces that indicatif pads the row with.
     fn write_str(&self, text: &str) -> io::Result<()> {
         if !text.trim().is_empty() {
             self.with(|drawn| drawn.push_str(text));
@@ -176,11 +156,11 @@ mod tests {
 
     fn draw(subject: LiveSubject, now: Moment, columns: usize) -> String {
         let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
-        LiveLine::new(subject, Duration::ZERO).text(&look, now, columns)
+        LiveLine { subject, since: Duration::ZERO }.text(&look, now, columns)
     }
 
     fn agent(to_go: Option<&str>, health: Option<&'static str>, doing: &str) -> LiveSubject {
-        let (name, to_go) = ("claude".to_owned(), to_go.map(str::to_owned));
+        let (name, to_go) = ("mock".to_owned(), to_go.map(str::to_owned));
         LiveSubject::Agent { name, to_go, health, doing: doing.to_owned() }
     }
 
@@ -189,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_at_work() {
+    fn a_running_agent() {
         let lines = [
             draw(agent(None, None, ""), after(0), 80),
             draw(agent(None, None, "Bash cargo test"), after(62), 80),
@@ -199,12 +179,12 @@ mod tests {
             draw(agent(None, None, "Bash echo \x1b[2J漢字"), after(62), 80),
         ];
         insta::assert_snapshot!(lines.join("\n"), @r"
-        ⠋ Running claude · 0s
-        ⠋ Running claude · 1m02s · Bash cargo test
-        ⠋ Running claude · 1h01m · $1.20–$2.40 to go · Edit a.rs
-        ⠋ Running claude · 1m02s · stuck · $1.20–$2.40 to go · Edit a.rs
-        ⠋ Running claude · 1m02s · stuck · $1.…
-        ⠋ Running claude · 1m02s · Bash echo \x1b[2J漢字
+        ⠋ Running mock · 0s
+        ⠋ Running mock · 1m02s · Bash cargo test
+        ⠋ Running mock · 1h01m · $1.20–$2.40 to go · Edit a.rs
+        ⠋ Running mock · 1m02s · stuck · $1.20–$2.40 to go · Edit a.rs
+        ⠋ Running mock · 1m02s · stuck · $1.20…
+        ⠋ Running mock · 1m02s · Bash echo \x1b[2J漢字
         ");
     }
 
@@ -238,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn it_never_fills_the_width() {
+    fn the_line_is_narrower_than_the_window() {
         for columns in [1, 5, 20, 80] {
             let drawn = draw(agent(None, None, &"漢字 \x1b[2J".repeat(50)), after(5), columns);
             assert!(layout::width(&drawn) < columns.max(4), "{drawn}");

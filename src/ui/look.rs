@@ -1,20 +1,20 @@
-//! Lines of output and how they look: words and roles first, then width, colours, times.
+//! Lines of output and how they look: words and tones first, then width, colours, times.
 //!
-//! The one place where content becomes terminal output, so the one place that
-//! makes it harmless: content first, colours after that.
+//! The one place where content becomes terminal output, so the one place that makes control
+//! characters visible. Colours are added after that.
 
 use console::Style;
 use jiff::tz::TimeZone;
 
-use crate::model::{Escalation, visible};
 use crate::ports::Wait;
 
 use super::figures::{clock, day_and_time};
-use super::{layout, menu};
+use super::layout::{self, one_line};
 
-/// What a piece of text is for; the printer knows the colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a piece of text is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
+    #[default]
     Normal,
     Good,
     Bad,
@@ -29,42 +29,45 @@ pub enum Line {
     Blank,
     /// A heading over the whole width.
     Rule(String),
-    Text(Text),
-    /// The agent begins; a live display shows it moving instead.
+    Text(TextLine),
+    /// An agent or a gate starts. An animated screen shows a moving line instead, with the rest.
     Running {
         at: i64,
         agent: String,
-        /// What is probably still to come, for the moving line.
+        /// The forecast.
         to_go: Option<String>,
-        /// The run's, when it is not well; for the moving line.
+        /// The run's, unless it is healthy.
         health: Option<&'static str>,
     },
-    /// The run waits; a live display counts down as well.
+    /// The run waits. An animated screen counts down as well.
     Waiting(Wait),
-    /// An open question in full, in a box.
-    Question {
+    Boxed {
         heading: String,
-        escalation: Escalation,
+        sections: Vec<String>,
     },
 }
 
-/// One line of text, with the time in front where it has one.
+/// One line of text, with the time in front if it has one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Text {
+pub struct TextLine {
     pub at: Option<i64>,
     pub parts: Vec<(Tone, String)>,
 }
 
-impl Text {
+impl TextLine {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    pub fn warning(content: impl Into<String>) -> Self {
+        Self::new().with(Tone::Warning, "warning: ").plain(content)
     }
 
     pub fn at(at: i64) -> Self {
         Self { at: Some(at), parts: Vec::new() }
     }
 
-    /// Content may be anything: whoever shows the line makes it harmless.
+    /// Content may be anything: `Look` makes control characters visible.
     pub fn with(mut self, tone: Tone, content: impl Into<String>) -> Self {
         self.parts.push((tone, content.into()));
         self
@@ -80,8 +83,8 @@ impl Text {
     }
 }
 
-impl From<Text> for Line {
-    fn from(text: Text) -> Self {
+impl From<TextLine> for Line {
+    fn from(text: TextLine) -> Self {
         Self::Text(text)
     }
 }
@@ -106,27 +109,28 @@ impl Look {
         self.columns.map_or(LOG_WIDTH, |columns| columns.clamp(MIN_WIDTH, MAX_WIDTH))
     }
 
-    /// The lines as they go to the terminal.
+    /// The rows that are written to the terminal.
     pub fn render(&self, line: &Line) -> Vec<String> {
         match line {
             Line::Blank => vec![String::new()],
             Line::Rule(title) => vec![self.rule(title)],
             Line::Text(text) => self.text(text),
             Line::Running { at, agent, .. } => {
-                self.text(&Text::at(*at).plain(format!("Running {agent} …")))
+                self.text(&TextLine::at(*at).plain(format!("Running {agent} …")))
             }
-            Line::Waiting(wait) => self.waiting(wait),
-            Line::Question { heading, escalation } => {
-                layout::boxed(heading, &menu::sections(escalation), self.width())
+            Line::Waiting(wait) => {
+                let until = day_and_time(wait.until, &self.zone);
+                self.text(&TextLine::warning(format!("{}; waiting until {until}", wait.error)))
             }
+            Line::Boxed { heading, sections } => layout::boxed(heading, sections, self.width()),
         }
     }
 
     pub fn paint(&self, tone: Tone, content: &str) -> String {
-        let harmless = one_line(content);
+        let shown = one_line(content);
         match style(tone) {
-            Some(style) if self.colors => style.force_styling(true).apply_to(harmless).to_string(),
-            _ => harmless,
+            Some(style) if self.colors => style.force_styling(true).apply_to(shown).to_string(),
+            _ => shown,
         }
     }
 
@@ -141,38 +145,20 @@ impl Look {
         format!("━━━ {} {}", self.paint(Tone::Strong, &title), "━".repeat(rest))
     }
 
-    /// One line in a log; in a terminal as many as its width needs, broken between words.
-    fn text(&self, text: &Text) -> Vec<String> {
-        let stamp = text.at.map(|at| (Tone::Dim, format!("[{}] ", self.time(at))));
-        let harmless = text.parts.iter().map(|(tone, content)| (*tone, one_line(content)));
-        let parts: Vec<_> = stamp.into_iter().chain(harmless).collect();
+    /// One row in a log; in a terminal as many as its width needs, broken between words.
+    fn text(&self, line: &TextLine) -> Vec<String> {
+        let stamp =
+            line.at.map(|at| (Tone::Dim, format!("[{}] ", clock(at, &self.zone, "%H:%M:%S"))));
+        let shown = line.parts.iter().map(|(tone, content)| (*tone, one_line(content)));
+        let parts: Vec<_> = stamp.into_iter().chain(shown).collect();
         let paint = |row: Vec<(Tone, String)>| {
             row.iter().map(|(tone, content)| self.paint(*tone, content)).collect()
         };
-        match self.columns {
-            None => vec![paint(parts)],
-            Some(columns) => {
-                let hanging =
-                    if text.at.is_some() { STAMP } else { layout::hanging_spaces(&parts) };
-                layout::flow(parts, columns, hanging).into_iter().map(paint).collect()
-            }
-        }
+        let Some(columns) = self.columns else { return vec![paint(parts)] };
+        let indent = parts.first().map_or(0, |(_, text)| layout::leading_spaces(text));
+        let hanging = if line.at.is_some() { STAMP } else { indent };
+        layout::flow(parts, columns, hanging).into_iter().map(paint).collect()
     }
-
-    fn time(&self, at: i64) -> String {
-        clock(at, &self.zone, "%H:%M:%S")
-    }
-
-    fn waiting(&self, wait: &Wait) -> Vec<String> {
-        let until = day_and_time(wait.until, &self.zone);
-        let warning = Text::new().with(Tone::Warning, "warning: ");
-        self.text(&warning.plain(format!("{}; waiting until {until}", wait.error)))
-    }
-}
-
-/// Harmless, and without anything that would begin another line.
-pub fn one_line(content: &str) -> String {
-    visible(content).replace(['\n', '\t'], " ")
 }
 
 fn style(tone: Tone) -> Option<Style> {
@@ -211,7 +197,7 @@ mod tests {
 
     #[test]
     fn colours_come_after_sanitising() {
-        let line = Text::at(0).with(Tone::Good, "a\x1b[2J\nb").into();
+        let line = TextLine::at(0).with(Tone::Good, "a\x1b[2J\nb").into();
         assert_eq!(look(None, false).render(&line), ["[00:00:00] a\\x1b[2J b"]);
         let painted = look(None, true).render(&line).join("");
         assert_eq!(painted, "\x1b[2m[00:00:00] \x1b[0m\x1b[32ma\\x1b[2J b\x1b[0m");
@@ -219,7 +205,8 @@ mod tests {
 
     #[test]
     fn a_long_line_is_broken_between_words_in_a_terminal() {
-        let long = Text::at(0).with(Tone::Question, "? US-002 asks: ").plain("which of the two?");
+        let long =
+            TextLine::at(0).with(Tone::Question, "? US-002 asks: ").plain("which of the two?");
         let render = |columns| look(columns, false).render(&long.clone().into()).join("\n");
         assert_eq!(render(None), "[00:00:00] ? US-002 asks: which of the two?");
         assert_eq!(render(Some(32)), "[00:00:00] ? US-002 asks: which\n           of the two?");
@@ -227,6 +214,6 @@ mod tests {
 
     #[test]
     fn an_impossible_time_is_shown_as_such() {
-        assert_eq!(look(None, false).render(&Text::at(i64::MAX).into()), ["[--:--:--] "]);
+        assert_eq!(look(None, false).render(&TextLine::at(i64::MAX).into()), ["[--:--:--] "]);
     }
 }

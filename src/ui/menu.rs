@@ -1,23 +1,24 @@
-//! An open question as it stands at the bottom of the terminal, with what the human can do.
+//! An open question at the bottom of the terminal, with the choices that the human has.
 
-use std::ops::Range;
+use std::time::Duration;
 
 use crate::model::{Answer, Escalation, EscalationKind};
 
-use super::keys::KeyPress;
-use super::layout;
-use super::look::{Line, Look, Text, Tone, one_line};
+use super::figures::patience_in_words;
+use super::keyboard::KeyPress;
+use super::layout::{self, one_line};
+use super::look::{Line, Look, TextLine, Tone};
 
 /// Rows above the body of a menu that does not fit: heading and summary.
 const SHORT_HEADING: usize = 2;
 
 pub struct Menu {
-    pub heading: String,
-    pub question: Escalation,
-    /// How long the question waits, and what comes then.
-    pub note: String,
+    heading: String,
+    sections: Vec<String>,
+    /// How long the question waits, and what happens then.
+    note: String,
     pub body: MenuBody,
-    /// The whole question scrolled by already, because it does not fit with the menu.
+    /// The whole question was printed above, because it does not fit with the menu.
     pub is_printed: bool,
 }
 
@@ -35,9 +36,17 @@ pub enum MenuBody {
 }
 
 impl Menu {
-    pub fn new(heading: String, question: Escalation, note: String) -> Self {
+    /// `otherwise`: what happens without an answer.
+    pub fn new(
+        heading: String,
+        question: &Escalation,
+        patience: Duration,
+        otherwise: &str,
+    ) -> Self {
+        let wait = patience_in_words(patience);
+        let note = format!("Waiting {wait} for an answer; then {otherwise}.");
         let body = MenuBody::Choices { labels: Vec::new(), selected: 0 };
-        Self { heading, question, note, body, is_printed: false }
+        Self { heading, sections: sections(question), note, body, is_printed: false }
     }
 
     pub fn is_typing(&self) -> bool {
@@ -45,29 +54,27 @@ impl Menu {
     }
 
     pub fn question(&self, open: usize) -> [Line; 2] {
-        let (heading, escalation) = (self.counted(open), self.question.clone());
-        [Line::Blank, Line::Question { heading, escalation }]
+        let (heading, sections) = (self.counted(open), self.sections.clone());
+        [Line::Blank, Line::Boxed { heading, sections }]
     }
 
     pub fn whole(&self, look: &Look, open: usize) -> Vec<String> {
-        let note: Line = Text::new().with(Tone::Dim, self.note.as_str()).into();
+        let note: Line = TextLine::new().with(Tone::Dim, self.note.as_str()).into();
         let above = self.question(open).into_iter().chain([note]);
-        let mut lines: Vec<String> = above.flat_map(|line| look.render(&line)).collect();
-        lines.extend(self.body.lines(look, usize::MAX));
-        lines
+        let above = above.flat_map(|line| look.render(&line));
+        above.chain(self.body.rows(look, usize::MAX)).collect()
     }
 
-    /// As much of it as there is room for.
+    /// As much of it as fits into `room` rows.
     pub fn short(&self, look: &Look, room: usize, open: usize) -> Vec<String> {
         let columns = look.columns.unwrap_or_default().saturating_sub(1);
-        let summary = sections(&self.question).into_iter().next().unwrap_or_default();
+        let summary = self.sections.first().cloned().unwrap_or_default();
         let heading = [(Tone::Strong, self.counted(open)), (Tone::Normal, summary)];
         let heading =
             heading.map(|(tone, text)| look.paint(tone, &layout::cut(&one_line(&text), columns)));
         let above = if room > 2 * SHORT_HEADING { SHORT_HEADING } else { 0 };
-        let mut lines: Vec<String> = heading.into_iter().take(above).collect();
-        lines.extend(self.body.lines(look, room.saturating_sub(above)));
-        lines
+        let body = self.body.rows(look, room.saturating_sub(above));
+        heading.into_iter().take(above).chain(body).collect()
     }
 
     /// In front, because a long heading is cut at its end.
@@ -77,41 +84,32 @@ impl Menu {
 }
 
 impl MenuBody {
-    fn lines(&self, look: &Look, room: usize) -> Vec<String> {
-        let columns = look.columns.unwrap_or_default();
+    fn rows(&self, look: &Look, room: usize) -> Vec<String> {
+        let (room, columns) = (room.max(1), look.columns.unwrap_or_default());
         match self {
             Self::Choices { labels, selected } => {
-                let shown = window(*selected, labels.len(), room.max(1));
-                let line = |(number, label): (usize, &String)| {
-                    let (mark, tone) = if number == *selected {
-                        ('❯', Tone::Question)
-                    } else {
-                        (' ', Tone::Normal)
-                    };
-                    let text = layout::cut(
-                        &one_line(&format!("{mark} {label}")),
-                        columns.saturating_sub(1),
-                    );
-                    look.paint(tone, &text)
+                // In a low window only the choices around the selected one.
+                let last = labels.len().saturating_sub(room);
+                let start = selected.saturating_sub(room / 2).min(last);
+                let row = |(number, label): (usize, &String)| {
+                    let is_selected = number == *selected;
+                    let mark = if is_selected { '❯' } else { ' ' };
+                    let tone = if is_selected { Tone::Question } else { Tone::Normal };
+                    let text = one_line(&format!("{mark} {label}"));
+                    look.paint(tone, &layout::cut(&text, columns.saturating_sub(1)))
                 };
-                labels.iter().enumerate().skip(shown.start).take(shown.len()).map(line).collect()
+                labels.iter().enumerate().skip(start).take(room).map(row).collect()
             }
             Self::Typing { help, lines } => {
-                let help = look.render(&Text::new().with(Tone::Dim, help.as_str()).into());
+                let help = look.render(&TextLine::new().with(Tone::Dim, help.as_str()).into());
                 let typed = lines.iter().map(|line| format!("> {}", one_line(line)));
                 let rows = typed.flat_map(|line| layout::broken(&line, columns.max(1)));
                 let all: Vec<String> = help.into_iter().chain(rows).collect();
-                let hidden = all.len().saturating_sub(room.max(1));
+                let hidden = all.len().saturating_sub(room);
                 all.into_iter().skip(hidden).collect()
             }
         }
     }
-}
-
-/// Only the choices around the selected one where the window is low.
-fn window(selected: usize, count: usize, room: usize) -> Range<usize> {
-    let start = selected.saturating_sub(room / 2).min(count.saturating_sub(room));
-    start..count.min(start.saturating_add(room))
 }
 
 /// Everything the agent said, in the order people decide by.
@@ -125,12 +123,11 @@ pub fn sections(question: &Escalation) -> Vec<String> {
         EscalationKind::Commit => "Commit",
     };
     let options = question.options.iter().zip(1..);
-    let options: Vec<String> =
-        options.map(|(option, number)| format!("[{number}] {}", option.trim())).collect();
+    let options = options.map(|(option, number)| format!("[{number}] {}", option.trim()));
     vec![
         format!("{kind}: {}", question.summary.trim()),
         question.context.trim().to_owned(),
-        options.join("\n"),
+        options.collect::<Vec<_>>().join("\n"),
         question.question.trim().to_owned(),
         unread.map(|text| format!("Could not be parsed:\n{text}")).unwrap_or_default(),
     ]
@@ -152,35 +149,33 @@ pub enum MenuChoice {
 }
 
 impl<C> MenuItem<C> {
+    pub fn new(key: char, label: impl Into<String>, choice: C) -> Self {
+        Self { key: Some(key), label: label.into(), choice }
+    }
+
     /// `[1] Use SQLite`.
     pub fn text(&self) -> String {
         format!("[{}] {}", self.key.unwrap_or(' '), self.label)
     }
 }
 
-/// The agent's options first, then what is always possible.
+/// The agent's options first, then the answers that are always possible.
 pub fn items(question: &Escalation) -> Vec<MenuItem<MenuChoice>> {
     let options = question.options.iter().zip(1..).map(|(text, number)| MenuItem {
         key: char::from_digit(number, 10),
         label: one_line(text.trim()),
         choice: MenuChoice::Answer(Answer::Option { number: number as usize, text: text.clone() }),
     });
-    let may_accept = question.kind.can_be_accepted();
-    let accept =
-        may_accept.then_some(('y', "accept it as done", MenuChoice::Answer(Answer::Accept)));
+    let answer = |key, label, answer| MenuItem::new(key, label, MenuChoice::Answer(answer));
+    let can_accept = question.kind.can_be_accepted();
+    let accept = can_accept.then(|| answer('y', "accept it as done", Answer::Accept));
     let always = [
-        ('c', "write guidance", MenuChoice::Write),
-        ('s', "skip this story", MenuChoice::Answer(Answer::Skip)),
-        ('r', "retry", MenuChoice::Answer(Answer::Retry)),
-        ('a', "abort the run", MenuChoice::Answer(Answer::Abort)),
+        MenuItem::new('c', "write guidance", MenuChoice::Write),
+        answer('s', "skip this story", Answer::Skip),
+        answer('r', "retry", Answer::Retry),
+        answer('a', "abort the run", Answer::Abort),
     ];
-    let always = accept.into_iter().chain(always);
-    let always = always.map(|(key, label, choice)| MenuItem {
-        key: Some(key),
-        label: label.to_owned(),
-        choice,
-    });
-    options.chain(always).collect()
+    options.chain(accept).chain(always).collect()
 }
 
 pub struct MenuList<'i, C> {

@@ -1,17 +1,16 @@
-//! What people see and how they answer, all of it on standard error.
+//! The wording, the look and the menus: everything that people see on standard error, and how they
+//! answer.
 //!
-//! Owns the wording, the look and the menu. Must never decide anything about a
-//! run, never fail one (what cannot be shown is dropped), and never let a text
-//! from outside reach the terminal as it came.
+//! It decides nothing about a run and never fails one: what cannot be shown is dropped. No text
+//! reaches the terminal before its control characters are made visible.
 
-mod confirm;
 mod conversation;
 mod display;
 mod ending;
+mod events;
 mod figures;
-mod guidance;
 mod human;
-mod keys;
+mod keyboard;
 mod layout;
 mod live;
 mod look;
@@ -21,48 +20,43 @@ mod printer;
 mod screen;
 #[cfg(test)]
 mod tests;
-mod tty;
-mod wording;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::ports::Reporter;
+use crate::ports::{Clock, Reporter};
 
 use display::Display;
-use live::system_clock;
 use screen::Screen;
 
 pub use figures::{cost, count, day_and_time, duration, short_commit, short_run, stories, to_go};
-pub use human::TerminalHuman;
+pub use human::{Confirmation, EDITS, GATES, TRUST, TerminalHuman};
+pub use keyboard::terminal_name;
 pub use layout::width;
-pub use look::{Line, Text, Tone};
+pub use look::{Line, TextLine, Tone};
 
-pub use printer::{ColorChoice, Printer, colors, diff, env_var, error, render_error};
-pub use tty::name as terminal_name;
+pub use printer::{ColorChoice, Printer, colors, diff, env_var};
 
-/// How to show things, as the command line and the environment have it.
-#[derive(Clone, Debug)]
+/// How soon a withdrawn question, another window size or the end of a wait is noticed.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// How to show things, from the command line and the environment.
+#[derive(Clone)]
 pub struct UiOptions {
     pub color: ColorChoice,
     pub quiet: bool,
     pub verbose: bool,
     /// Standard error is a terminal.
     pub terminal: bool,
+    pub clock: Clock,
 }
 
-impl UiOptions {
-    /// A line can be replaced in place.
-    fn can_animate(&self) -> bool {
-        self.terminal && !self.quiet && env_var("TERM").is_none_or(|term| term != "dumb")
-    }
-}
-
-/// The display that fits the options. It is shown on a thread of its own until it is dropped.
+/// The display for these options. A thread draws it until it is dropped.
 pub fn reporter(options: &UiOptions) -> Box<dyn Reporter> {
     Box::new(start(options))
 }
 
-/// A display, and the person in front of it. The display has to outlive the questions.
+/// A display and the human in front of it. The display must outlive the questions.
 pub fn terminal(options: &UiOptions) -> (Box<dyn Reporter>, Arc<TerminalHuman>) {
     let display = start(options);
     let human = Arc::new(TerminalHuman::new(display.queue()));
@@ -71,6 +65,8 @@ pub fn terminal(options: &UiOptions) -> (Box<dyn Reporter>, Arc<TerminalHuman>) 
 
 fn start(options: &UiOptions) -> Display {
     let printer = Printer::stderr(options.color, options.terminal);
-    let screen = Screen::new(printer, options.can_animate(), system_clock());
+    let is_dumb = env_var("TERM").is_some_and(|term| term == "dumb");
+    let animated = options.terminal && !options.quiet && !is_dumb;
+    let screen = Screen::new(printer, animated, Arc::clone(&options.clock));
     Display::start(screen, options)
 }

@@ -9,9 +9,9 @@ use crate::ports::{
 };
 
 use super::figures::stories;
-use super::look::{Line, Text, Tone};
+use super::look::{Line, TextLine};
 
-/// How many names a line has.
+/// The most names in a line.
 const MOST: usize = 5;
 
 /// `--quiet` shows warnings only.
@@ -22,13 +22,13 @@ enum NoticeLevel {
 
 pub fn lines(notice: &Notice) -> Vec<Line> {
     let (level, text) = words(notice);
-    let label = match level {
-        NoticeLevel::Info => Text::new(),
-        NoticeLevel::Warning => Text::new().with(Tone::Warning, "warning: "),
-    };
     let mut rest = text.trim_end().split('\n');
-    let first = label.plain(rest.next().unwrap_or_default());
-    let more = rest.map(|line| Text::new().plain(format!("  {line}")));
+    let first = rest.next().unwrap_or_default();
+    let first = match level {
+        NoticeLevel::Info => TextLine::new().plain(first),
+        NoticeLevel::Warning => TextLine::warning(first),
+    };
+    let more = rest.map(|line| TextLine::new().plain(format!("  {line}")));
     std::iter::once(first).chain(more).map(Line::from).collect()
 }
 
@@ -44,7 +44,7 @@ fn warning(text: impl Into<String>) -> (NoticeLevel, String) {
     (NoticeLevel::Warning, text.into())
 }
 
-/// Without a full stop, in lower case: as the compiler speaks.
+/// Without a full stop, in lower case, like compiler messages.
 fn words(notice: &Notice) -> (NoticeLevel, String) {
     match notice {
         Notice::BacklogBroken { problem } => {
@@ -61,7 +61,7 @@ fn words(notice: &Notice) -> (NoticeLevel, String) {
         }
         Notice::OtherClaims { ids } => warning(format!(
             "the agent also claimed {}; only the current story counts",
-            joined(ids.iter().map(String::as_str))
+            first_few(ids, usize::MAX)
         )),
         Notice::MarksPutBack { ids } => warning(format!(
             "restored the marks of {}, which changed during the attempt; if one of them is \
@@ -114,14 +114,16 @@ fn agent(notice: &AgentNotice) -> (NoticeLevel, String) {
             warning(format!("the agent's log is incomplete: {problem}"))
         }
         AgentNotice::LeftoversEnded { names } => {
-            info(format!("ended processes that the agent left running: {}", few(names)))
+            info(format!("ended processes that the agent left running: {}", first_few(names, MOST)))
         }
-        AgentNotice::EarlierRunEnded { names } => {
-            warning(format!("ended processes that an earlier run left running: {}", few(names)))
-        }
-        AgentNotice::ProcessesKept { names } => {
-            info(format!("left running (`keep_processes` in ralph.toml): {}", few(names)))
-        }
+        AgentNotice::EarlierRunEnded { names } => warning(format!(
+            "ended processes that an earlier run left running: {}",
+            first_few(names, MOST)
+        )),
+        AgentNotice::ProcessesKept { names } => info(format!(
+            "left running (`keep_processes` in ralph.toml): {}",
+            first_few(names, MOST)
+        )),
         AgentNotice::EndedForRunTime => warning(
             "the run reached its time limit; the agent is stopped, its work stays in the tree",
         ),
@@ -303,17 +305,5 @@ fn shown(path: &Path) -> String {
 }
 
 fn listed(ids: &[StoryId]) -> String {
-    joined(ids.iter().map(StoryId::as_str))
-}
-
-fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.map(visible_line).collect::<Vec<_>>().join(", ")
-}
-
-fn few(names: &[String]) -> String {
-    let shown = joined(names.iter().take(MOST).map(String::as_str));
-    match names.len().saturating_sub(MOST) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
+    ids.iter().map(StoryId::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -1,7 +1,6 @@
 //! The one way to standard error: knows the colours and the width.
 //!
-//! Takes lines, never strings with escapes in them. A terminal or pipe that is
-//! gone is no error: nobody is there to be told.
+//! Takes lines, never strings with escapes in them. A terminal or pipe that is gone is no error.
 
 use std::io::Write;
 use std::sync::mpsc::channel;
@@ -13,9 +12,9 @@ use jiff::tz::TimeZone;
 
 use crate::model::visible;
 
-use super::look::{Line, Look, Text, Tone};
+use super::look::{Line, Look, TextLine};
 
-/// How long the end of the process waits for a terminal that takes nothing.
+/// How long the end of the process waits for a terminal that accepts nothing.
 pub const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// `--color`.
@@ -77,10 +76,6 @@ impl Printer {
         Self { out, look, window }
     }
 
-    pub fn colors(&self) -> bool {
-        self.look.colors
-    }
-
     pub fn line(&mut self, line: &Line) {
         let rendered = self.render(line).join("\n");
         self.write(&format!("{rendered}\n"));
@@ -98,22 +93,18 @@ impl Printer {
         size.unwrap_or((24, 80))
     }
 
-    pub fn rule(&mut self, title: &str) {
-        self.line(&Line::Rule(title.to_owned()));
-    }
-
     /// For a display that places its lines itself.
     pub(super) fn look(&self) -> &Look {
         &self.look
     }
 
     pub fn warning(&mut self, text: &str) {
-        let label = Text::new().with(Tone::Warning, "warning: ");
-        self.line(&label.plain(text).into());
+        self.line(&TextLine::warning(text).into());
     }
 
-    /// As `write`, but a terminal that takes nothing does not keep the process.
-    pub(super) fn last_words(&mut self, text: String) {
+    /// Shows an error with its hint. A terminal that accepts nothing does not keep the process.
+    pub fn error(&mut self, message: &str) {
+        let text = render_error(message, self.look.colors);
         let mut out = std::mem::replace(&mut self.out, Box::new(std::io::sink()));
         let (done, is_done) = channel();
         let write = move || {
@@ -136,21 +127,15 @@ impl Printer {
     }
 }
 
-/// Shows an error with its hint.
-pub fn error(printer: &mut Printer, message: &str) {
-    let text = render_error(message, printer.colors());
-    printer.last_words(text);
-}
-
-/// `error: …`, further lines indented. Harmless whatever the message holds.
-pub fn render_error(message: &str, colors: bool) -> String {
+/// `error: …`, further lines indented, control characters visible.
+fn render_error(message: &str, colors: bool) -> String {
     let label = console::style("error:").red().bold().force_styling(colors);
     let shown = visible(message.trim_end());
     let indented: Vec<&str> = shown.split('\n').collect();
     format!("{label} {}", indented.join("\n  "))
 }
 
-/// Harmless first, coloured after that.
+/// Colours a patch after making its control characters visible.
 pub fn diff(patch: &[u8], colors: bool) -> String {
     let text = String::from_utf8_lossy(patch);
     let shown = visible(&text);
@@ -174,7 +159,7 @@ pub fn diff(patch: &[u8], colors: bool) -> String {
     painted
 }
 
-/// Within a hunk the first character says it all; before it, everything is about the file.
+/// Within a hunk the first character decides; before it, every line is about the file.
 fn diff_style(line: &str, in_hunk: bool) -> Option<Style> {
     let style = Style::new();
     match line.chars().next() {
@@ -222,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_decides_over_the_environment() {
+    fn the_flag_overrides_the_environment() {
         assert!(decide(ColorChoice::Always, false, &[("NO_COLOR", "1"), ("TERM", "dumb")]));
         assert!(!decide(ColorChoice::Never, true, &[("CLICOLOR_FORCE", "1")]));
     }
@@ -243,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_are_indented_and_nothing_acts_on_the_terminal() {
+    fn hints_are_indented_and_control_characters_are_visible() {
         let message = "no PRD.json\x1b[2J here\nrun `ralph init`\n";
         assert_eq!(
             render_error(message, false),
@@ -256,7 +241,7 @@ mod tests {
         b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n---\n+\x1b[2J\xff\n same\n";
 
     #[test]
-    fn what_was_changed_is_coloured_and_acts_on_no_terminal() {
+    fn a_diff_is_coloured_and_its_control_characters_are_visible() {
         let painted = diff(PATCH, true);
         assert!(painted.contains("\x1b[1m+++ b/x\x1b[0m\n"), "{painted:?}");
         assert!(painted.contains("\x1b[31m---\x1b[0m\n"), "{painted:?}");

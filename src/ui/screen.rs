@@ -1,64 +1,62 @@
-//! The terminal as the display sees it: lines that scroll by, and below them what is drawn in place,
-//! which is the menu of an open question or one line that moves.
+//! The terminal as the display sees it: lines that scroll by, and one block below them that is drawn
+//! in place: the menu of an open question, or the moving line.
 
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
 
 use console::strip_ansi_codes;
 
 use crate::model::visible_line;
-use crate::ports::Wait;
+use crate::ports::{Clock, Wait};
 
 use super::layout;
-use super::live::{LiveLine, LiveSubject, ScreenClock};
+use super::live::{LiveLine, LiveSubject};
 use super::look::Line;
 use super::menu::{Menu, MenuBody};
 use super::printer::Printer;
 
+/// How often the moving line is drawn.
+const TICK: Duration = Duration::from_millis(100);
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 
 pub struct Screen {
     printer: Printer,
-    clock: ScreenClock,
-    /// A line can be replaced in place. In a log it cannot.
+    clock: Clock,
+    /// Lines can be replaced in place. In a log they cannot.
     animated: bool,
     live: Option<LiveLine>,
+    /// When the moving line is drawn again, on the steady clock.
+    due: Duration,
     menu: Option<Menu>,
     open_questions: usize,
-    /// Enter ends a wait.
+    /// Enter skips a wait.
     keys: bool,
     drawn: Drawn,
 }
 
-/// What stands below the lines, and is wiped before anything else is written.
+/// The block below the lines. It is wiped before anything else is written.
 #[derive(Default)]
 enum Drawn {
     #[default]
     Nothing,
-    /// The cursor waits at its start. What the terminal echoes there (a key, `^C`) and a window
-    /// that gets narrower would otherwise leave a dead copy behind.
+    /// The cursor stays at its start. Otherwise an echo (a key, `^C`) or a narrower window would
+    /// leave a copy behind.
     Live,
-    /// The cursor waits at the end of the last line.
+    /// The cursor stays at the end of the last line.
     Menu(Vec<String>),
 }
 
-/// Another program wants the terminal.
-pub struct HoldRequest {
-    /// Told when all that came before is on the terminal.
-    pub held: Sender<()>,
-    /// Closed when the terminal is free again.
-    pub released: Receiver<Infallible>,
-}
-
 impl Screen {
-    pub fn new(printer: Printer, animated: bool, clock: ScreenClock) -> Self {
+    pub fn new(printer: Printer, animated: bool, clock: Clock) -> Self {
         Self {
             printer,
             clock,
             animated,
             live: None,
+            due: Duration::ZERO,
             menu: None,
             open_questions: 0,
             keys: false,
@@ -66,10 +64,11 @@ impl Screen {
         }
     }
 
-    /// The moving line lives from an attempt's start, or a wait's, to the next fact.
+    /// The moving line lasts from the start of an attempt or a wait to the next fact.
     pub fn fact(&mut self, mut lines: Vec<Line>) {
         self.live = None;
-        let running = if self.animated { take_running(&mut lines) } else { None };
+        let is_moving = |line: &mut Line| self.animated && matches!(line, Line::Running { .. });
+        let running = lines.extract_if(.., is_moving).next();
         if let Some(Line::Running { agent, to_go, health, .. }) = running {
             let (name, doing) = (visible_line(&agent), String::new());
             self.move_line(LiveSubject::Agent { name, to_go, health, doing });
@@ -85,7 +84,7 @@ impl Screen {
     }
 
     fn move_line(&mut self, subject: LiveSubject) {
-        self.live = Some(LiveLine::new(subject, (self.clock)().steady));
+        self.live = Some(LiveLine { subject, since: (self.clock)().steady });
     }
 
     /// Above an open menu.
@@ -114,15 +113,17 @@ impl Screen {
         }
     }
 
-    /// Something moves and must be drawn again soon.
-    pub fn moves(&self) -> bool {
-        self.live.is_some() && self.menu.is_none()
-    }
-
-    pub fn tick(&mut self) {
-        if self.moves() {
-            self.print(&[]);
+    /// Draws the moving line again when it is due. Says how long to wait until the next time.
+    pub fn tick(&mut self) -> Option<Duration> {
+        if self.live.is_none() || self.menu.is_some() {
+            return None;
         }
+        let now = (self.clock)().steady;
+        if self.due <= now {
+            self.print(&[]);
+            self.due = now + TICK;
+        }
+        Some(self.due.saturating_sub(now))
     }
 
     pub fn open_menu(&mut self, menu: Menu) {
@@ -144,7 +145,7 @@ impl Screen {
         }
     }
 
-    /// The question stays where it was asked, and what came of it below.
+    /// The question stays on the terminal, with the outcome below it.
     pub fn close_menu(&mut self, outcome: &[Line]) {
         let Some(menu) = self.menu.take() else { return };
         let mut out = self.wipe();
@@ -156,15 +157,15 @@ impl Screen {
         self.draw(out);
     }
 
-    /// Nothing is written until the terminal is given back.
-    pub fn hold(&mut self, hold: &HoldRequest) {
+    /// Gives the terminal to another program until `released` is closed.
+    pub fn hold(&mut self, held: &Sender<()>, released: &Receiver<Infallible>) {
         let mut out = self.wipe();
         if self.menu.is_some() {
             out.push_str(SHOW_CURSOR);
         }
         self.printer.write(&out);
-        let _ = hold.held.send(());
-        let _ = hold.released.recv();
+        let _ = held.send(());
+        let _ = released.recv();
         self.print(&[]);
     }
 
@@ -175,14 +176,14 @@ impl Screen {
         }
     }
 
-    /// A window that got narrower has broken the lines anew, so rows are counted by its width now.
+    /// A narrower window has broken the lines again, so rows are counted by its present width.
     fn wipe(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             Drawn::Nothing => String::new(),
             Drawn::Live => "\r\x1b[J".to_owned(),
             Drawn::Menu(lines) => {
                 let (_, columns) = self.printer.size();
-                let rows = |line: &String| layout::rows(&strip_ansi_codes(line), columns);
+                let rows = |line: &String| layout::broken(&strip_ansi_codes(line), columns).len();
                 let above = lines.iter().map(rows).sum::<usize>().saturating_sub(1);
                 let up = if above > 0 { format!("\x1b[{above}A") } else { String::new() };
                 format!("\r{up}\x1b[J")
@@ -190,7 +191,7 @@ impl Screen {
         }
     }
 
-    /// Writes it, and what stands below it, at once: lines of other programs stay out.
+    /// Writes it together with the block below, so that lines of other programs do not come between.
     fn draw(&mut self, mut out: String) {
         let (rows, columns) = self.printer.size();
         let room = rows.saturating_sub(1);
@@ -214,9 +215,4 @@ impl Screen {
         }
         self.printer.write(&out);
     }
-}
-
-fn take_running(lines: &mut Vec<Line>) -> Option<Line> {
-    let place = lines.iter().position(|line| matches!(line, Line::Running { .. }))?;
-    Some(lines.remove(place))
 }

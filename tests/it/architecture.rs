@@ -126,6 +126,19 @@ fn decisions_are_pure() {
     }
 }
 
+/// Whoever makes them passes a clock in, so that screens and files are the same each time.
+#[test]
+fn the_display_and_the_report_read_no_clock() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = ["ui", "report"].into_iter().flat_map(|room| sources(&root.join(room)));
+    for path in files.filter(|path| !is_test(path)) {
+        let text = fs::read_to_string(&path).unwrap();
+        for word in ["Instant", "SystemTime", "Timestamp::now", "Zoned::now"] {
+            assert!(!text.contains(word), "{} has `{word}`", path.display());
+        }
+    }
+}
+
 /// How agents are called, and what they say, only their backends know.
 #[test]
 fn no_room_but_the_agents_knows_a_vendors_word() {
@@ -150,7 +163,7 @@ fn no_room_but_the_agents_knows_a_vendors_word() {
         "bypasspermissions",
     ];
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let rooms = PURE.into_iter().chain(["process", "workspace", "store", "runner", "report"]);
+    let rooms = PURE.into_iter().chain(["process", "workspace", "store", "runner", "report", "ui"]);
     // Whose keys are secrets is a list of vendors.
     let credentials = root.join("text/redact/patterns.rs");
     for path in rooms.flat_map(|room| sources(&root.join(room))) {

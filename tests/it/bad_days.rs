@@ -12,7 +12,7 @@ pub fn script(first: &str) -> String {
 #[test]
 fn login_billing_and_setup_stop_the_run_at_once_with_the_remedy() {
     for (class, code, told) in [
-        ("login", 4, "/login"),
+        ("login", 4, "Log in to the agent again"),
         ("billing", 4, "billing"),
         ("model-not-found", 1, "`[agent]` in ralph.toml"),
     ] {
@@ -93,5 +93,7 @@ fn a_login_is_given_up_at_its_second_refusal() {
         );
         let said = World::scripted(&Prd::stories(1), &script).run(&["--once"]);
         assert_eq!(said.code, code, "{times}: {}", said.err);
+        let remedy = "run `/login` in `claude`";
+        assert_eq!(said.err.contains(remedy), code == 4, "the backend's words: {}", said.err);
     }
 }

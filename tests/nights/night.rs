@@ -5,10 +5,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use ralph::model::{Event, Recorded, RunStarted, StopReason, StoryId};
+use ralph::ports::Moment;
 use ralph::runner::effects::Effects;
-use ralph::runner::log::{Clock, JournalHistory, RunLog};
+use ralph::runner::log::{JournalHistory, RunLog};
 use ralph::runner::{Dispatcher, Ending, RunnerError};
 use ralph::state::{RunState, Stage};
 
@@ -70,7 +72,8 @@ pub fn play(play: Play) -> Played {
 fn run(mut world: World, checks: &Checks) -> (World, Option<(RunState, StopReason)>) {
     world.broken = false;
     let time = Arc::clone(&world.clock);
-    let clock: Clock = Arc::new(move || time.load(Ordering::Relaxed));
+    let now = move || Moment { wall: time.load(Ordering::Relaxed), steady: Duration::ZERO };
+    let clock = Arc::new(now);
     let journal = world.journal.clone();
     let mut log = RunLog::new(Box::new(journal), Box::new(checks.clone()), clock);
     log.replay(JournalHistory::of(world.journal.events.borrow().clone()));

@@ -25,7 +25,8 @@ const MAX_MODELS: usize = 16;
 const MAX_TASKS: usize = 64;
 const MAX_TASK_ID: usize = 64;
 /// Why a login failed that was ended while it was tried again.
-const LOGIN_REFUSED: &str = "the service refused its key or login";
+const LOGIN_REFUSED: &str =
+    "the service refused its key or login; run `/login` in `claude`, or fix the API key";
 
 #[derive(Debug, Default)]
 pub struct ClaudeDecoder {

@@ -2,13 +2,11 @@
 
 use crate::decide::samples::id;
 use crate::model::{
-    AgentSignals, AttemptCost, AttemptEnded, AttemptReason, AttemptStarted, Base, Event, Footprint,
-    LaneId, OnEscalation, OnLimit, Outcome, Recorded, Role, RunStarted, StopReason, StoryClosed,
-    Usage, Usd, Verdict,
+    AgentSignals, AttemptCost, AttemptEnded, AttemptReason, AttemptStarted, Base, Budgets, Event,
+    Footprint, LaneId, OnEscalation, OnLimit, Outcome, Recorded, Role, RunStarted, StopReason,
+    StoryClosed, Usage, Usd, Verdict,
 };
-use crate::report::{
-    AppliedBudgets, AppliedGate, AppliedLimits, AppliedSettings, Extent, RunReport, Waits,
-};
+use crate::report::{AppliedGate, AppliedLimits, AppliedSettings, RunReport, Waits};
 
 const START: i64 = 1_763_287_200_000;
 
@@ -93,7 +91,7 @@ fn settings() -> AppliedSettings {
             result_ms: 10_000,
         },
         min_free_disk: Some(1 << 30),
-        budget: AppliedBudgets { per_run: Some(Usd::dollars(25)), ..AppliedBudgets::default() },
+        budget: Budgets { per_run: Some(Usd::dollars(25)), ..Budgets::default() },
         log_limit: 256 << 20,
         gates: vec![AppliedGate { story: None, run: "cargo test".into() }],
         protect: vec!["tests/**".into()],
@@ -143,5 +141,5 @@ pub fn text() -> String {
         report.apply(&Recorded { at: START + at, event });
     }
     report.set_stories(5);
-    String::from_utf8(report.render(START + 296_165, Extent::Whole).unwrap()).unwrap()
+    String::from_utf8(report.render(START + 296_165, None).unwrap()).unwrap()
 }

@@ -1,8 +1,8 @@
-//! The fold, from whole histories to what other programs read.
+//! Whole histories, folded and rendered.
 
 mod documented;
 mod example;
-mod stages;
+mod states;
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 use super::document::AppliedSettings;
-use super::fold::{Extent, RunReport};
+use super::fold::RunReport;
 
 pub fn folded(events: &[Recorded]) -> RunReport {
     let mut report = RunReport::new(AppliedSettings::default());
@@ -22,11 +22,11 @@ pub fn folded(events: &[Recorded]) -> RunReport {
 
 /// As it reads right after its last event.
 fn read(history: &History) -> Value {
-    read_at(history, history.at, Extent::Whole)
+    read_at(history, history.at, None)
 }
 
-fn read_at(history: &History, now: i64, extent: Extent) -> Value {
-    let text = folded(&history.events).render(now, extent).unwrap();
+fn read_at(history: &History, now: i64, latest: Option<usize>) -> Value {
+    let text = folded(&history.events).render(now, latest).unwrap();
     serde_json::from_slice(&text).unwrap()
 }
 
@@ -55,7 +55,7 @@ fn column(value: &Value, field: &str) -> Vec<Value> {
 }
 
 #[test]
-fn each_iteration_says_what_came_of_it() {
+fn every_iteration_has_an_outcome_and_a_phase() {
     let done = || History::new().tried("A", Verdict::Done);
     let tried = |verdict| History::new().tried("A", verdict);
     let refused = Event::CloseRefused { story: id("A"), error: "too big".into(), unfit: true };
@@ -132,7 +132,7 @@ fn the_figures_add_up() {
 }
 
 #[test]
-fn what_nobody_knows_is_null() {
+fn unknown_figures_are_null() {
     let value = read(&History::new());
     assert_eq!(value["totals"]["cost_usd"], Value::Null);
     assert_eq!(value["metrics"]["success_rate"], Value::Null);
@@ -151,7 +151,7 @@ fn a_closed_claim_of_an_earlier_run_has_no_iteration_here() {
 }
 
 #[test]
-fn a_new_run_begins_from_nothing_and_a_continued_one_does_not() {
+fn a_new_run_starts_from_zero_and_a_continued_one_does_not() {
     let before = || later(History::new(), 100).tried("A", failed("x"));
     let value = read(&before().run(&["A"]));
     assert_eq!(
@@ -183,16 +183,15 @@ fn texts_and_lists_are_bounded() {
     assert_eq!((errors.len(), errors[0].as_str().unwrap().chars().count()), (5, 500));
     assert_eq!(value["metrics"]["errors"], 10);
     let often = History::new().tried_often("A", &Verdict::Progress, 12);
-    let value = read_at(&often, often.at, Extent::Latest(5));
+    let value = read_at(&often, often.at, Some(5));
     assert_eq!(value["iterations_left_out"], 7);
     assert_eq!(column(&value, "iteration"), [8, 9, 10, 11, 12]);
 }
 
 #[test]
-fn an_iteration_that_takes_long_or_fails_often_shows() {
+fn long_iterations_and_frequent_failures_degrade_the_health() {
     let three = || History::new().tried_often("A", &Verdict::Progress, 3).started("A");
-    let health =
-        |ms| column(&read_at(&three(), three().at + ms, Extent::Whole), "health")[3].clone();
+    let health = |ms| column(&read_at(&three(), three().at + ms, None), "health")[3].clone();
     assert_eq!((health(300), health(301)), ("healthy".into(), "degraded".into()));
     let often = History::new().tried_often("A", &failed("x"), 6);
     let found = column(&read(&often), "health");
@@ -212,7 +211,7 @@ fn the_phase_follows_the_agent_and_then_the_gates() {
     let mut history = History::new().started("A");
     let mut report = folded(&history.events);
     let phase = |report: &mut RunReport| {
-        let text = report.render(0, Extent::Whole).unwrap();
+        let text = report.render(0, None).unwrap();
         serde_json::from_slice::<Value>(&text).unwrap()["iterations"][0]["phase"].clone()
     };
     assert!(!report.checking() && !report.doing("Read a.rs"));

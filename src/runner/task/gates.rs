@@ -10,12 +10,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::model::{EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, StoryId};
-use crate::ports::{Activity, Doing};
+use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
 use crate::process::{Order, ProcessExit, Spec, Supervisor};
 use crate::runner::effects::{GatesOf, Happened};
 use crate::runner::error::RunnerError;
-use crate::runner::log::Clock;
 use crate::runner::task::tail::Tail;
 use crate::runner::task::{Mailbox, Message};
 use crate::text::redact::{Redactor, SecretRules};
@@ -72,7 +71,7 @@ impl GatesTask {
             GatesOf::Baseline => String::new(),
             GatesOf::Claim { attempt, .. } => attempt.clone(),
         };
-        let doing = Doing::Checking { at: (self.clock)(), gate: gate.to_string() };
+        let doing = Doing::Checking { at: (self.clock)().wall, gate: gate.to_string() };
         let _ = self.mailbox.send(Message::Activity(Activity { attempt, doing })).await;
     }
 

@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use crate::decide::samples::{attended, backlog, escalation, id, story};
 use crate::model::{AgentSignals, Answer, Event, Outcome, Policy, RunStarted, StopReason};
-use crate::ports::Asked;
+use crate::ports::{Asked, Moment};
 use crate::runner::dispatcher::{Dispatcher, Ending};
 use crate::runner::effects::{About, GatesOf, Happened};
 use crate::runner::error::RunnerError;
-use crate::runner::log::{Clock, RunLog};
+use crate::runner::log::RunLog;
 
 use fake::{Fake, Kept, Silent, config, ended};
 
@@ -43,7 +43,8 @@ impl Run {
         let config = Arc::new(config(policy));
         let (fake, kept) = (Fake::new(backlog), Kept::default());
         let time = Arc::clone(&fake.time);
-        let clock: Clock = Arc::new(move || time.load(Ordering::Relaxed));
+        let now = move || Moment { wall: time.load(Ordering::Relaxed), steady: Duration::ZERO };
+        let clock = Arc::new(now);
         let mut log = RunLog::new(Box::new(kept.clone()), Box::new(Silent), clock);
         let started = RunStarted {
             run: "run".into(),

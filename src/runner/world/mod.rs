@@ -28,7 +28,7 @@ use crate::model::{
     AttemptStarted, Backlog, Base, Concern, EndedBy, Escalation, Event, LaneId, Request,
     SpentToday, StoryId,
 };
-use crate::ports::{Ask, Human};
+use crate::ports::{Ask, Clock, Human};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Supervisor};
 use crate::runner::backlog::BacklogFile;
@@ -38,7 +38,7 @@ use crate::runner::effects::{
 };
 use crate::runner::error::RunnerError;
 use crate::runner::interrupts::Interrupts;
-use crate::runner::log::{Clock, RunLog};
+use crate::runner::log::RunLog;
 use crate::runner::task::gates::GatesTask;
 use crate::runner::task::question::{OpenQuestion, QuestionTask};
 use crate::runner::task::skip_wait::SkipWait;

@@ -101,7 +101,7 @@ fn every_reason_has_a_word_an_exit_code_a_heading_and_a_remedy() {
     account_trouble (4)
     ━━━ Login or billing problem ━━━
     Stopped: 401 invalid API key
-    Run `claude` and `/login`, or fix the API key or the billing.
+    Log in to the agent again, or fix its API key or billing.
     agent_unusable (1)
     ━━━ The agent cannot be used ━━━
     Stopped: `claude` is not installed
@@ -121,7 +121,7 @@ fn every_reason_has_a_word_an_exit_code_a_heading_and_a_remedy() {
 }
 
 #[test]
-fn every_event_reads_well() {
+fn every_event_has_its_line() {
     let story = || id("US-001");
     let reference = || "refs/ralph/attempts/US-001/1".to_owned();
     let returned = |why| Event::ReturnPlanned {

@@ -1,18 +1,21 @@
 //! Open questions on a terminal, as people see them.
 
 use std::num::NonZeroU16;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use vt100::Parser;
 
 use super::*;
-use crate::ui::look::{Line, Text};
+use crate::ui::look::{Line, TextLine};
 use crate::ui::menu::{Menu, MenuBody};
 
 /// A terminal whose window can change.
 struct Terminal {
     emulator: Emulator,
     window: Arc<Mutex<(usize, usize)>>,
+    /// Seconds since ten o'clock.
+    time: Arc<AtomicU64>,
     screen: Screen,
 }
 
@@ -44,15 +47,22 @@ impl Terminal {
         let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
         let window_size = Box::new(move || Some(*seen.lock().unwrap()));
         let printer = Printer::to(Box::new(emulator.clone()), look, window_size);
-        Self { emulator, window, screen: Screen::new(printer, true, clock()) }
+        let time = Arc::new(AtomicU64::new(0));
+        let seconds = Arc::clone(&time);
+        let clock = Arc::new(move || {
+            let steady = Duration::from_secs(seconds.load(Ordering::Relaxed));
+            Moment { wall: 8 * 3_600_000 + steady.as_millis() as i64, steady }
+        });
+        Self { emulator, window, time, screen: Screen::new(printer, true, clock) }
     }
 
     /// With a question about a database.
     fn asking(rows: usize, columns: usize) -> Self {
         let mut terminal = Self::new(rows, columns);
-        let note = "Waiting 10 minutes for an answer; then the story is parked.";
+        let (heading, patience) = ("US-001 Store users".into(), Duration::from_mins(10));
         let question = escalation("which database?");
-        terminal.screen.open_menu(Menu::new("US-001 Store users".into(), question, note.into()));
+        let menu = Menu::new(heading, &question, patience, "the story is parked");
+        terminal.screen.open_menu(menu);
         terminal.choose(0);
         terminal
     }
@@ -72,7 +82,7 @@ impl Terminal {
     }
 
     fn tell(&mut self, text: &str) {
-        self.screen.fact(vec![Text::at(0).plain(text).into()]);
+        self.screen.fact(vec![TextLine::at(0).plain(text).into()]);
     }
 
     fn resize(&mut self, rows: usize, columns: usize) {
@@ -93,7 +103,7 @@ impl Terminal {
 }
 
 #[test]
-fn a_question_at_80_columns() {
+fn a_question_fits_80_columns() {
     let mut terminal = Terminal::asking(24, 80);
     terminal.screen.count_questions(1);
     insta::assert_snapshot!(terminal.text(), @r"
@@ -118,7 +128,7 @@ fn a_question_at_80_columns() {
 }
 
 #[test]
-fn one_of_three_questions() {
+fn the_heading_counts_open_questions() {
     let mut terminal = Terminal::asking(24, 80);
     terminal.screen.count_questions(3);
     terminal.choose(2);
@@ -172,7 +182,7 @@ fn other_stories_scroll_by_above_an_open_menu() {
     terminal.choose(1);
     let before = terminal.text();
     terminal.tell("✓ US-002 complete · 12s");
-    terminal.screen.print(&[Text::new().plain("warning: something else").into()]);
+    terminal.screen.print(&[TextLine::new().plain("warning: something else").into()]);
     insta::assert_snapshot!(terminal.text(), @r"
     [00:00:00] ✓ US-002 complete · 12s
     warning: something else
@@ -203,16 +213,16 @@ fn other_stories_scroll_by_above_an_open_menu() {
 }
 
 #[test]
-fn an_agent_that_starts_elsewhere_leaves_the_menu_alone() {
+fn an_agent_that_starts_does_not_change_the_menu() {
     let mut terminal = Terminal::asking(24, 80);
     let before = terminal.text();
     let running = Line::Running { at: 0, agent: "claude".into(), to_go: None, health: None };
     terminal.screen.fact(vec![running]);
     terminal.screen.doing("Bash cargo test");
-    assert!(!terminal.screen.moves());
+    assert_eq!(terminal.screen.tick(), None);
     terminal.screen.tick();
     assert_eq!(terminal.text(), before);
-    terminal.screen.close_menu(&[Text::new().plain("› [1] Use SQLite").into()]);
+    terminal.screen.close_menu(&[TextLine::new().plain("› [1] Use SQLite").into()]);
     terminal.screen.tick();
     insta::assert_snapshot!(terminal.text(), @r"
     ┌─ US-001 Store users ─────────────────────────────────────────────────────────┐
@@ -232,7 +242,7 @@ fn an_agent_that_starts_elsewhere_leaves_the_menu_alone() {
 }
 
 #[test]
-fn what_is_typed_stays_while_others_go_on() {
+fn typed_text_stays_while_other_events_scroll_by() {
     let mut terminal = Terminal::asking(24, 80);
     terminal.type_in(&["Use what is there: ü 漢字", "and mind the"]);
     let cursor = terminal.cursor();
@@ -281,7 +291,7 @@ fn long_guidance_keeps_its_end_in_view() {
 }
 
 #[test]
-fn a_window_that_changes_in_the_middle() {
+fn a_menu_fits_a_window_that_changed() {
     let mut terminal = Terminal::asking(24, 80);
     terminal.tell("✓ US-002 complete · 12s");
     terminal.resize(12, 40);
@@ -310,7 +320,7 @@ fn a_window_that_changes_in_the_middle() {
 #[test]
 fn an_answered_question_stays_in_the_scrollback() {
     let mut terminal = Terminal::asking(24, 80);
-    terminal.screen.close_menu(&[Text::new().plain("› [1] Use SQLite").into()]);
+    terminal.screen.close_menu(&[TextLine::new().plain("› [1] Use SQLite").into()]);
     terminal.tell("✓ US-001 complete · 12s");
     insta::assert_snapshot!(terminal.text(), @r"
     ┌─ US-001 Store users ─────────────────────────────────────────────────────────┐
@@ -325,6 +335,32 @@ fn an_answered_question_stays_in_the_scrollback() {
     └──────────────────────────────────────────────────────────────────────────────┘
     › [1] Use SQLite
     [00:00:00] ✓ US-001 complete · 12s
+    ");
+}
+
+#[test]
+fn the_moving_line_follows_the_injected_clock() {
+    let mut terminal = Terminal::new(24, 80);
+    let running = Line::Running { at: 0, agent: "claude".into(), to_go: None, health: None };
+    terminal.screen.fact(vec![running]);
+    let mut seen = vec![terminal.text()];
+    for (seconds, doing) in [(62, "Bash cargo test"), (3_600, "Edit a.rs")] {
+        terminal.screen.doing(doing);
+        terminal.time.store(seconds, Ordering::Relaxed);
+        assert!(terminal.screen.tick().is_some());
+        seen.push(terminal.text());
+    }
+    terminal.screen.doing("not drawn before its time");
+    assert_eq!(terminal.screen.tick(), Some(Duration::from_millis(100)));
+    seen.push(terminal.text());
+    terminal.screen.wait(Wait { until: 8 * 3_600_000 + 3_661_000, ..wait("overloaded") });
+    seen.push(terminal.text());
+    insta::assert_snapshot!(seen.join("\n"), @r"
+    ⠋ Running claude · 0s
+    ⠋ Running claude · 1m02s · Bash cargo test
+    ⠋ Running claude · 1h00m · Edit a.rs
+    ⠋ Running claude · 1h00m · Edit a.rs
+    ⠋ Waiting for the service: 1m01s left, until Thu 09:01
     ");
 }
 

@@ -18,16 +18,16 @@ use crate::model::{
     WaitFor,
 };
 use crate::ports::{
-    Activity, Asked, BacklogNotice, Doing, Notice, Reporter, SetupNotice, TreeNotice, View, Wait,
+    Activity, Asked, BacklogNotice, Clock, Doing, Moment, Notice, Reporter, SetupNotice,
+    TreeNotice, View, Wait,
 };
 use crate::state::RunState;
 
 use super::display::Display;
-use super::live::{Moment, ScreenClock};
 use super::look::Look;
 use super::printer::{ColorChoice, Printer};
 use super::screen::Screen;
-use super::{UiOptions, wording};
+use super::{UiOptions, events};
 
 const NASTY: &str = "x\x1b]52;c;aGk=\x07\r\u{9b}2J\u{202e}\n\u{1b}[31my\u{200b}";
 
@@ -173,16 +173,21 @@ impl Sink {
         verbose: bool,
     ) -> Display {
         let look = Look { colors, columns, zone: TimeZone::fixed(jiff::tz::offset(2)) };
-        let options = UiOptions { color: ColorChoice::Never, quiet, verbose, terminal: false };
+        let options = options(quiet, verbose);
         let window = Box::new(move || columns.map(|columns| (24, columns)));
         let printer = Printer::to(Box::new(self.clone()), look, window);
         Display::start(Screen::new(printer, false, clock()), &options)
     }
 }
 
+fn options(quiet: bool, verbose: bool) -> UiOptions {
+    let (color, terminal) = (ColorChoice::Never, false);
+    UiOptions { color, quiet, verbose, terminal, clock: clock() }
+}
+
 /// It is always ten o'clock.
-fn clock() -> ScreenClock {
-    Box::new(|| Moment { wall: 8 * 3_600_000, steady: Duration::ZERO })
+fn clock() -> Clock {
+    Arc::new(|| Moment { wall: 8 * 3_600_000, steady: Duration::ZERO })
 }
 
 /// Plays the events, one every ten seconds from ten o'clock, as the driver would.
@@ -359,7 +364,7 @@ fn parked_session() -> Vec<Event> {
 }
 
 #[test]
-fn what_waits_for_a_human_is_told_in_full() {
+fn open_questions_are_shown_in_full_at_the_end() {
     insta::assert_snapshot!(shown(None, &parked_session()), @r"
     ━━━ ralph · demo · 3 stories ━━━
     [10:00:00] Progress: 0/3 complete (3 remaining)
@@ -394,7 +399,7 @@ fn what_waits_for_a_human_is_told_in_full() {
 }
 
 #[test]
-fn quiet_tells_questions_and_the_end() {
+fn quiet_shows_questions_and_the_end() {
     insta::assert_snapshot!(quietly(&whole_session()), @r"
     [10:01:50] ? US-002 asks: which database?
     [10:02:40] ? US-003 asks: which database?
@@ -417,7 +422,7 @@ fn ending(reason: StopReason, before: Event) -> String {
 }
 
 #[test]
-fn every_end_says_why() {
+fn every_end_shows_its_reason() {
     let skip = || Event::StorySkipped { story: id("US-001"), commit: None };
     let waits =
         Blocked { story: id("US-002"), because: Because::WaitsForSkipped { on: id("US-001") } };
@@ -493,8 +498,7 @@ impl Write for Stopped {
 }
 
 fn stopped() -> Display {
-    let options =
-        UiOptions { color: ColorChoice::Never, quiet: false, verbose: true, terminal: false };
+    let options = options(false, true);
     Display::start(Screen::new(stopped_printer(), false, clock()), &options)
 }
 
@@ -504,7 +508,7 @@ fn stopped_printer() -> Printer {
 }
 
 #[test]
-fn a_terminal_that_takes_nothing_keeps_nobody() {
+fn a_terminal_that_accepts_nothing_blocks_neither_the_loop_nor_the_exit() {
     let mut display = stopped();
     let start = Instant::now();
     for _ in 0..1_000 {
@@ -512,12 +516,12 @@ fn a_terminal_that_takes_nothing_keeps_nobody() {
         display.on_notice(&Notice::BacklogUsableAgain);
     }
     drop(display);
-    super::error(&mut stopped_printer(), "and it failed");
+    stopped_printer().error("and it failed");
     assert!(start.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
-fn another_program_has_the_terminal_for_itself() {
+fn nothing_is_drawn_while_another_program_has_the_terminal() {
     let patience = Duration::from_secs(60);
     let here = AtomicBool::new(false);
     let sink = Sink::default();
@@ -525,20 +529,20 @@ fn another_program_has_the_terminal_for_itself() {
     let queue = display.queue();
     display.on_notice(&Notice::BacklogUsableAgain);
     let held = queue.hold(patience, &here).unwrap();
-    assert_eq!(sink.text(), "the backlog is valid again\n", "all that was told is shown first");
+    assert_eq!(sink.text(), "the backlog is valid again\n", "everything before is drawn first");
     display.on_notice(&Notice::Setup(SetupNotice::CommitsSigned));
     std::thread::sleep(Duration::from_millis(50));
-    assert_eq!(sink.text(), "the backlog is valid again\n", "nothing comes in between");
+    assert_eq!(sink.text(), "the backlog is valid again\n", "nothing is drawn in between");
     drop(held);
     drop(display);
     assert_eq!(sink.text(), "the backlog is valid again\ncommits will be signed\n");
-    assert!(queue.sync(patience, &here).is_ok(), "a display that has ended is not waited for");
+    assert!(queue.hold(patience, &here).is_ok(), "a display that has ended is not waited for");
 
     let mut stopped = stopped();
     let queue = stopped.queue();
     stopped.on_notice(&Notice::BacklogUsableAgain);
-    assert_eq!(queue.sync(Duration::ZERO, &here), Err(Asked::NoAnswer));
-    assert_eq!(queue.sync(patience, &AtomicBool::new(true)), Err(Asked::NoAnswer));
+    assert_eq!(queue.hold(Duration::ZERO, &here).err(), Some(Asked::NoAnswer));
+    assert_eq!(queue.hold(patience, &AtomicBool::new(true)).err(), Some(Asked::NoAnswer));
 }
 
 #[test]
@@ -636,7 +640,7 @@ fn acts(c: char) -> bool {
 }
 
 #[test]
-fn nothing_from_outside_acts_on_the_terminal() {
+fn untrusted_text_never_controls_the_terminal() {
     for columns in [None, Some(20), Some(80)] {
         let sink = Sink::default();
         let mut reporter = sink.reporter(columns, false, false, true);
@@ -654,14 +658,14 @@ fn nothing_from_outside_acts_on_the_terminal() {
 }
 
 #[test]
-fn a_text_from_outside_begins_no_line_of_its_own() {
+fn untrusted_text_never_starts_a_line() {
     let mut state = RunState::default();
     let backlog = backlog("t");
     let look = Look { colors: true, columns: Some(60), zone: TimeZone::UTC };
     for event in hostile_events() {
         let recorded = Recorded { at: 0, event };
         state.apply(&recorded);
-        for line in wording::lines(&recorded, View { backlog: &backlog, state: &state }) {
+        for line in events::lines(&recorded, View { backlog: &backlog, state: &state }) {
             let rendered = look.render(&line);
             assert!(rendered.iter().all(|line| !line.contains('\n')), "{rendered:?}");
         }

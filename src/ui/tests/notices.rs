@@ -28,7 +28,7 @@ fn names(count: usize) -> Vec<String> {
 }
 
 #[test]
-fn about_the_backlog() {
+fn backlog_notices() {
     let story = || id("US-001");
     insta::assert_snapshot!(read([
         Notice::BacklogBroken { problem: "line 3: expected `,`\nfix it".into() },
@@ -64,7 +64,7 @@ fn about_the_backlog() {
 }
 
 #[test]
-fn about_the_agent() {
+fn agent_notices() {
     let (cost, limit) = (Usd::of(2.5), Usd::of(2.0));
     insta::assert_snapshot!(read([
         AgentNotice::ToolDenied { rule: "Bash(git push:*)".into(), times: 1 },
@@ -96,7 +96,7 @@ fn about_the_agent() {
 }
 
 #[test]
-fn about_the_work_tree() {
+fn work_tree_notices() {
     let not_committed = |why| TreeNotice::NotCommitted { path: "a/b".into(), why };
     insta::assert_snapshot!(read([
         not_committed(NotCommitted::Repository),
@@ -136,7 +136,7 @@ fn about_the_work_tree() {
 }
 
 #[test]
-fn before_a_run() {
+fn setup_notices() {
     let branch = || "feature".to_owned();
     let hook = PathBuf::from(".git/hooks/pre-commit");
     insta::assert_snapshot!(read([
@@ -169,7 +169,7 @@ fn before_a_run() {
 }
 
 #[test]
-fn about_the_configuration() {
+fn configuration_notices() {
     let (mode, meaning) = ("acceptEdits".to_owned(), "edit files here".to_owned());
     insta::assert_snapshot!(read([
         ConfigNotice::JournalDamaged { kept: "journal.db.corrupt-1".into() },
@@ -195,7 +195,7 @@ fn about_the_configuration() {
 }
 
 #[test]
-fn what_an_interrupted_run_left() {
+fn notices_about_an_interrupted_run() {
     let story = || id("US-001");
     insta::assert_snapshot!(read([
         Resumed::After { died: true, attempt: Some((3, story())) },

@@ -1,3 +1,5 @@
+//! The state of a run and why it stopped.
+
 use crate::model::StopReason;
 
 use super::*;
@@ -7,7 +9,7 @@ fn ended(reason: StopReason) -> History {
 }
 
 #[test]
-fn every_history_has_its_state() {
+fn every_history_has_a_state() {
     let done = || History::new().tried("A", Verdict::Done);
     let asked = || History::new().tried("A", failed("x")).raised("A");
     for (case, history, state) in [
@@ -34,10 +36,10 @@ fn every_history_has_its_state() {
         ),
         ("a closed one", done().planned("A").closed("A"), "handoff"),
         ("a question", asked(), "paused"),
-        ("one that nobody answers", asked().parked("A"), "handoff"),
+        ("an unanswered one", asked().parked("A"), "handoff"),
         ("one that is asked again", asked().parked("A").then(Event::RunContinued), "paused"),
         ("an answer", asked().answered("A", Answer::Retry), "handoff"),
-        ("gone on", History::new().started("A").then(Event::RunContinued), "initializing"),
+        ("continued", History::new().started("A").then(Event::RunContinued), "initializing"),
         (
             "Ctrl-C",
             History::new().started("A").then(Event::RunInterrupted { signal: 2 }),
@@ -49,7 +51,7 @@ fn every_history_has_its_state() {
 }
 
 #[test]
-fn every_reason_to_stop_has_its_state_and_its_words() {
+fn every_stop_reason_has_a_state_a_word_and_a_detail() {
     use crate::model::{Because, Blocked};
     let error = || "broken".to_owned();
     let blocked = vec![
@@ -96,12 +98,12 @@ fn every_reason_to_stop_has_its_state_and_its_words() {
 }
 
 #[test]
-fn an_error_of_our_own_is_a_failure_until_the_run_goes_on() {
+fn an_error_of_ralph_is_a_failure_until_the_run_continues() {
     let history = History::new().started("A");
     let mut report = folded(&history.events);
     report.fail("the disk is full", 9);
     let read = |report: &mut RunReport| -> Value {
-        serde_json::from_slice(&report.render(9, Extent::Whole).unwrap()).unwrap()
+        serde_json::from_slice(&report.render(9, None).unwrap()).unwrap()
     };
     let value = read(&mut report);
     assert_eq!(

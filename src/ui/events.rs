@@ -1,0 +1,312 @@
+//! Events in words. Pure: the same events always read the same.
+
+use crate::decide::forecast::forecast;
+use crate::model::{
+    Answer, AttemptEnded, AttemptStarted, Budget, BudgetLevel, Cause, Event, EvidenceItem,
+    GateReport, Health, NudgedBy, Recorded, StoryClosed, StoryId, StuckEvent, Usage, Verdict,
+    shorten, visible_line,
+};
+use crate::ports::View;
+
+use super::ending;
+use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_short};
+use super::look::{Line, TextLine, Tone};
+
+/// The longest error or summary that one line shows.
+const LONGEST: usize = 300;
+
+pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
+    let at = recorded.at;
+    let progress = || ending::progress(at, "Progress", view);
+    let plain = |text: String| vec![TextLine::at(at).plain(text).into()];
+    match &recorded.event {
+        Event::RunStarted(start) => vec![title(&start.project, view), progress()],
+        Event::RunContinued => continued(at, view),
+        Event::AttemptStarted(start) => attempt_started(at, start, view),
+        Event::AttemptEnded(end) => attempt_ended(at, end),
+        Event::BudgetNear { level } => vec![budget_near(at, level)],
+        // No end was seen of the first; a wait is shown while it lasts.
+        Event::AttemptLost { .. } | Event::Throttled { .. } => vec![],
+        // The commit shows the first; people see nothing of the second.
+        Event::ClosePlanned { .. } | Event::BaseSet { .. } => vec![],
+        // A notice shows the first; the human made the second.
+        Event::WorkLetGo { .. } | Event::MarksSeen { .. } => vec![],
+        Event::BaselineTaken { reports } => reports.iter().map(|gate| baseline(at, gate)).collect(),
+        Event::ClaimChecked { items, .. } => items.iter().map(|item| checked(at, item)).collect(),
+        Event::ClaimRejected { story, error, .. } => vec![rejected(at, story, error)],
+        Event::CloseRefused { story, error, .. } => vec![not_closed(at, story, error)],
+        Event::StoryClosed(closed) => vec![complete(at, closed, view), progress()],
+        Event::QuestionRaised { story, question } => vec![asks(at, story, &question.summary)],
+        Event::QuestionAnswered { story, answer } => answered(at, story, answer),
+        Event::StoryParked { story } => vec![parked(at, story)],
+        Event::WorkSetAside { story, reference } | Event::Returned { story, reference } => {
+            reference.iter().map(|reference| work_kept(at, story, reference)).collect()
+        }
+        Event::AttemptKept { story, reference, .. } => vec![work_kept(at, story, reference)],
+        Event::ReturnPlanned { story, why, .. } => vec![rolled_back(at, story, *why)],
+        Event::FilesPutBack { paths, snapshot, .. } => {
+            vec![files_repaired(at, paths, snapshot.clone())]
+        }
+        Event::SetupPutBack { names, kept, .. } => vec![setup_repaired(at, names, kept)],
+        Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
+        Event::Stuck { story, step } => vec![stuck(at, story, *step)],
+        Event::StageReached { story, stage } => {
+            vec![good(at, format!("{story} reached the stage {}", brief(stage))).into()]
+        }
+        Event::SecondLookWanted { story } => {
+            plain(format!("{story} is claimed complete; checking it a second time"))
+        }
+        Event::InstructionsPutBack { path, kept, .. } => {
+            vec![instructions_repaired(at, path, kept.as_deref())]
+        }
+        Event::StoryReopened { story, .. } => plain(format!("{story} is open again")),
+        Event::WorkBroughtBack { story, reference, conflicts } => {
+            vec![unshelved(at, story, reference, conflicts)]
+        }
+        Event::StorySkipped { story, commit } => {
+            vec![skipped(at, story, commit.as_deref()), progress()]
+        }
+        Event::WaitCutShort => plain("Wait skipped; retrying now".to_owned()),
+        Event::BreakerOpened { why, until } => vec![paused(at, why, *until)],
+        Event::RunInterrupted { .. } => {
+            plain("Interrupted. Run `ralph run` to continue.".to_owned())
+        }
+        Event::RunEnded { reason } => ending::lines(at, reason, view),
+    }
+}
+
+/// What `--quiet` shows too: questions and the end.
+pub fn is_essential(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::QuestionRaised { .. }
+            | Event::FilesPutBack { .. }
+            | Event::SetupPutBack { .. }
+            | Event::BreakerOpened { .. }
+            | Event::BudgetNear { .. }
+            | Event::InstructionsPutBack { .. }
+            | Event::RunInterrupted { .. }
+            | Event::RunEnded { .. }
+    )
+}
+
+fn title(project: &str, view: View<'_>) -> Line {
+    let count = stories(view.backlog.stories.len());
+    Line::Rule(format!("ralph · {} · {count}", visible_line(project)))
+}
+
+fn continued(at: i64, view: View<'_>) -> Vec<Line> {
+    let Some(run) = &view.state.run else { return vec![] };
+    let next = view.state.attempts.iterations.saturating_add(1);
+    let text = format!("Continuing run {} with iteration {next}", short_run(&run.run));
+    let text = TextLine::at(at).plain(text).into();
+    vec![title(&run.project, view), text, ending::progress(at, "Progress", view)]
+}
+
+fn attempt_started(at: i64, start: &AttemptStarted, view: View<'_>) -> Vec<Line> {
+    let guided = if start.guided { " (with guidance)" } else { "" };
+    let title = visible_line(&start.title);
+    let heading = format!("Iteration {} · {}{guided} {title}", start.iteration, start.story);
+    let to_go = forecast(view.state, view.backlog.remaining()).as_ref().map(to_go_in_short);
+    let health = view.state.recent.health();
+    let health = (health != Health::Healthy).then(|| health.word());
+    let running = Line::Running { at, agent: start.agent.clone(), to_go, health };
+    vec![Line::Blank, Line::Rule(heading), running]
+}
+
+fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
+    let text = match &end.verdict {
+        Verdict::Failed { error, .. }
+        | Verdict::NotTheStory { error, .. }
+        | Verdict::PromptTooLong { error } => {
+            TextLine::at(at).with(Tone::Bad, format!("✗ {}: ", end.story)).plain(brief(error))
+        }
+        Verdict::Progress => {
+            TextLine::at(at).plain(format!("… {} not complete yet; continuing", end.story))
+        }
+        // The next event says more.
+        Verdict::Done | Verdict::Escalated { .. } | Verdict::Interrupted => return vec![],
+    };
+    vec![text.figures(time_and_cost(end.elapsed_ms, &end.usage)).into()]
+}
+
+fn complete(at: i64, closed: &StoryClosed, view: View<'_>) -> Line {
+    let totals = view.state.story(&closed.story).map(|story| story.totals.clone());
+    let totals = totals.unwrap_or_default();
+    good(at, format!("Task {} complete", closed.story))
+        .figures(time_and_cost(totals.elapsed_ms, &totals.usage))
+        .figures([short_commit(&closed.commit)])
+        .into()
+}
+
+fn good(at: i64, text: String) -> TextLine {
+    TextLine::at(at).with(Tone::Good, "✓ ").plain(text)
+}
+
+/// Tests that fail are normal before the work; a suite that cannot run is not.
+fn baseline(at: i64, report: &GateReport) -> Line {
+    let text = match (report.passed(), report.cannot_run()) {
+        (true, _) => good(at, report.describe()),
+        (_, true) => TextLine::at(at).with(Tone::Bad, format!("✗ {}", report.describe())),
+        _ => TextLine::at(at).plain(format!("○ {}, before any work", report.describe())),
+    };
+    text.figures([duration(report.elapsed_ms)]).into()
+}
+
+fn checked(at: i64, item: &EvidenceItem) -> Line {
+    let EvidenceItem::Gate(report) = item;
+    let text = if report.passed() {
+        good(at, report.describe())
+    } else {
+        TextLine::at(at).with(Tone::Bad, "✗ ").plain(report.describe())
+    };
+    text.figures([duration(report.elapsed_ms)]).into()
+}
+
+fn rejected(at: i64, story: &StoryId, error: &str) -> Line {
+    let first = error.lines().next().unwrap_or_default();
+    let text = TextLine::at(at).with(Tone::Bad, format!("✗ {story} is not done: "));
+    text.plain(brief(first)).into()
+}
+
+fn not_closed(at: i64, story: &StoryId, error: &str) -> Line {
+    let text = TextLine::at(at).with(Tone::Bad, format!("✗ {story} cannot be closed: "));
+    text.plain(brief(error)).into()
+}
+
+fn asks(at: i64, story: &StoryId, summary: &str) -> Line {
+    TextLine::at(at).with(Tone::Question, format!("? {story} asks: ")).plain(brief(summary)).into()
+}
+
+/// The next event shows a skip or an abort.
+fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
+    let what = match answer {
+        Answer::Option { number, .. } => format!("{story} continues with option {number}"),
+        Answer::Guidance { .. } => format!("{story} continues with your guidance"),
+        Answer::Accept => format!("you accepted {story}"),
+        Answer::Retry => format!("retrying {story}"),
+        Answer::Skip | Answer::Abort => return vec![],
+    };
+    vec![TextLine::at(at).plain(what).into()]
+}
+
+fn parked(at: i64, story: &StoryId) -> Line {
+    TextLine::at(at)
+        .with(Tone::Warning, format!("⏸ {story} parked: "))
+        .plain("waiting for your answer")
+        .into()
+}
+
+fn work_kept(at: i64, story: &StoryId, reference: &str) -> Line {
+    TextLine::at(at).with(Tone::Dim, format!("work on {story} kept at {reference}")).into()
+}
+
+fn rolled_back(at: i64, story: &StoryId, why: Cause) -> Line {
+    let did = match why {
+        Cause::FreshStart => {
+            let text =
+                format!("{story} starts over: the work tree is reset to where the story began");
+            return TextLine::at(at).plain(text).into();
+        }
+        Cause::Elsewhere => "left the branch",
+        Cause::Rewritten => "rewrote older commits",
+    };
+    let text =
+        format!("the agent {did} while working on {story}; restored the branch and the work tree");
+    TextLine::at(at).with(Tone::Warning, text).into()
+}
+
+fn files_repaired(at: i64, paths: &[String], snapshot: Option<String>) -> Line {
+    let what = "restored uncommitted files that the agent deleted or changed: ";
+    let text = TextLine::at(at).with(Tone::Warning, what).plain(listed(paths));
+    text.figures(snapshot).into()
+}
+
+fn setup_repaired(at: i64, names: &[String], kept: &str) -> Line {
+    let what = "restored git settings that the agent changed: ";
+    let text = TextLine::at(at).with(Tone::Warning, what).plain(listed(names));
+    text.figures([agents_version(kept)]).into()
+}
+
+fn instructions_repaired(at: i64, path: &str, kept: Option<&str>) -> Line {
+    let text = format!("restored {}, which the agent changed", visible_line(path));
+    TextLine::at(at).with(Tone::Warning, text).figures(kept.map(agents_version)).into()
+}
+
+fn agents_version(kept: &str) -> String {
+    format!("the agent's version: {}", visible_line(kept))
+}
+
+fn unshelved(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {
+    if conflicts.is_empty() {
+        return TextLine::at(at).with(Tone::Dim, format!("restored the work on {story}")).into();
+    }
+    let what = format!("cannot restore the work on {story} (kept at {reference}); conflicts in: ");
+    TextLine::at(at).with(Tone::Warning, what).plain(listed(conflicts)).into()
+}
+
+fn listed(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| visible_line(name)).collect();
+    shorten(&names.join(", "), LONGEST)
+}
+
+fn nudged(at: i64, story: &StoryId, by: NudgedBy, delivered: bool) -> Line {
+    let why = match by {
+        NudgedBy::Driver => format!("{story} is not making progress: "),
+        NudgedBy::Human => String::new(),
+    };
+    let how = match (by, delivered) {
+        (NudgedBy::Driver, true) => "reminded its agent of the story",
+        (NudgedBy::Human, true) => "message delivered to the agent",
+        (_, false) => "this agent takes no messages; the next one gets it",
+    };
+    TextLine::at(at).with(Tone::Warning, format!("{why}{how}")).into()
+}
+
+fn stuck(at: i64, story: &StoryId, step: StuckEvent) -> Line {
+    let text = match step {
+        StuckEvent::Asked { minutes } => {
+            format!("{story} has made no progress for a long time ({minutes} min into the attempt)")
+        }
+        StuckEvent::Recovered => format!("{story} is making progress again"),
+        StuckEvent::MoreTime => format!("{story} gets more time"),
+        StuckEvent::Ended { minutes } => {
+            format!("stopped the agent of {story} after {minutes} min; its work stays")
+        }
+    };
+    TextLine::at(at).with(Tone::Warning, text).into()
+}
+
+fn skipped(at: i64, story: &StoryId, commit: Option<&str>) -> Line {
+    TextLine::at(at).plain(format!("→ {story} skipped")).figures(commit.map(short_commit)).into()
+}
+
+fn paused(at: i64, why: &str, until: i64) -> Line {
+    let pause = duration(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
+    TextLine::at(at)
+        .with(Tone::Warning, format!("⏸ {}: ", brief(why)))
+        .plain(format!("pausing for {pause}, then trying one iteration"))
+        .into()
+}
+
+/// Reported once, before the budget is used up.
+fn budget_near(at: i64, level: &BudgetLevel) -> Line {
+    let BudgetLevel { budget, limit, .. } = level;
+    let then = match budget {
+        _ if !level.binding => format!("a subscription pays, so the run does not stop at {limit}"),
+        Budget::Story(_) => format!("you are asked at {limit}"),
+        _ => format!("the run stops at {limit}"),
+    };
+    TextLine::at(at)
+        .with(Tone::Warning, level.to_string())
+        .plain(format!("; {then} (change it with {})", budget.flag()))
+        .into()
+}
+
+fn time_and_cost(elapsed_ms: u64, usage: &Usage) -> impl Iterator<Item = String> {
+    std::iter::once(duration(elapsed_ms)).chain(cost(usage.cost_usd))
+}
+
+fn brief(text: &str) -> String {
+    shorten(&visible_line(text), LONGEST)
+}
