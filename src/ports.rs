@@ -34,8 +34,8 @@ pub struct View<'a> {
 
 /// Shows what happens. Never fails the run: what cannot be shown is dropped.
 pub trait Reporter {
-    /// This backlog's events from before this process, oldest first.
-    fn on_earlier(&mut self, _events: &[Recorded]) {}
+    /// The state before this process, and the events so far of its run, if that is still open.
+    fn on_earlier(&mut self, _events: &[Recorded], _state: &RunState) {}
     /// An event, right after it was recorded.
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>);
     /// For the live line.
@@ -48,8 +48,8 @@ pub trait Reporter {
 
 /// Reports to each of them.
 impl Reporter for Vec<Box<dyn Reporter>> {
-    fn on_earlier(&mut self, events: &[Recorded]) {
-        self.iter_mut().for_each(|reporter| reporter.on_earlier(events));
+    fn on_earlier(&mut self, events: &[Recorded], state: &RunState) {
+        self.iter_mut().for_each(|reporter| reporter.on_earlier(events, state));
     }
 
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {

@@ -122,6 +122,18 @@ pub enum Event {
 }
 
 impl Event {
+    /// Of its stored form. serde buffers a tagged enum as a whole, so the two large kinds, most of a
+    /// journal, are read directly.
+    pub fn from_json(text: &str) -> serde_json::Result<Self> {
+        if text.starts_with(r#"{"kind":"attempt_started","#) {
+            serde_json::from_str(text).map(Self::AttemptStarted)
+        } else if text.starts_with(r#"{"kind":"attempt_ended","#) {
+            serde_json::from_str(text).map(Self::AttemptEnded)
+        } else {
+            serde_json::from_str(text)
+        }
+    }
+
     /// The story it concerns.
     pub fn story(&self) -> Option<&StoryId> {
         match self {

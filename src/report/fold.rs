@@ -40,10 +40,20 @@ impl RunReport {
         Self { summary: Summary { settings, ..Summary::default() }, ..Self::default() }
     }
 
+    /// The events so far of a run that may be continued, and the state after them.
+    pub fn take_up(&mut self, events: &[Recorded], state: &RunState) {
+        events.iter().for_each(|recorded| self.follow(recorded));
+        self.state = state.clone();
+    }
+
     /// A new run starts from zero.
     pub fn apply(&mut self, recorded: &Recorded) {
-        let at = ReportTime(recorded.at);
         self.state.apply(recorded);
+        self.follow(recorded);
+    }
+
+    fn follow(&mut self, recorded: &Recorded) {
+        let at = ReportTime(recorded.at);
         match &recorded.event {
             Event::RunStarted(start) => self.start(start, at),
             Event::RunContinued => self.resume(at),
@@ -97,14 +107,15 @@ impl RunReport {
         self.summary.stories.total = total;
     }
 
-    /// What the agent does now. False if that changes nothing.
-    pub fn doing(&mut self, what: &str) -> bool {
-        self.iterations.set_phase(None, |phase| phase.after(what))
+    /// What the agent of an attempt does now. False if that changes nothing.
+    pub fn doing(&mut self, attempt: &str, what: &str) -> bool {
+        self.iterations.set_phase(attempt, None, |phase| phase.after(what))
     }
 
-    /// A gate runs. Without a claim it is the baseline's.
-    pub fn checking(&mut self) -> bool {
-        self.iterations.set_phase(Some(IterationResult::Claimed), |_| IterationPhase::Testing)
+    /// A gate runs for the attempt's claim.
+    pub fn checking(&mut self, attempt: &str) -> bool {
+        let claimed = Some(IterationResult::Claimed);
+        self.iterations.set_phase(attempt, claimed, |_| IterationPhase::Testing)
     }
 
     /// `latest`: how many iterations, so that a status costs the same however long the run is.

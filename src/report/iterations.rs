@@ -1,5 +1,7 @@
 //! The iterations of a run.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::model::{AttemptEnded, AttemptStarted, Health, StoryId, Usd, WATCHED, health, shorten};
 
 use super::document::{Iteration, IterationResult, ReportTime, TokenTotals};
@@ -15,8 +17,10 @@ pub struct Iterations {
     all: Vec<Iteration>,
     /// Durations of those that say something, sorted.
     times: Vec<u64>,
-    /// The health of one that is known from an event, not from its figures.
-    known: Option<(usize, Health)>,
+    /// Those without an end.
+    running: BTreeSet<usize>,
+    /// The health of some is known from an event, not from their figures.
+    known: BTreeMap<usize, Health>,
     pub successes: u32,
     pub failures: u32,
     pub errors: u32,
@@ -56,6 +60,7 @@ impl Iterations {
     }
 
     pub fn start(&mut self, start: &AttemptStarted, at: ReportTime) {
+        self.running.insert(self.all.len());
         self.all.push(Iteration {
             iteration: start.iteration,
             attempt: start.attempt.clone(),
@@ -113,6 +118,7 @@ impl Iterations {
         let elapsed = iteration.elapsed_ms.unwrap_or_default();
         let (fails, failed) = (came.is_failure(), before.is_some_and(IterationResult::is_failure));
         let cost = iteration.counted_usd.unwrap_or_default();
+        self.running.retain(|running| Some(*running) != index);
         if fails && !failed {
             self.failed_cost += cost;
         } else if failed && !fails {
@@ -130,19 +136,20 @@ impl Iterations {
 
     /// None: its figures decide.
     pub fn set_health(&mut self, story: &StoryId, known: Option<Health>) {
-        self.known = self.latest_of(story).zip(known);
-        if let Some((index, health)) = self.known
-            && let Some(iteration) = self.all.get_mut(index)
-        {
+        let Some(index) = self.latest_of(story) else { return };
+        let Some(health) = known else {
+            self.known.remove(&index);
+            return;
+        };
+        self.known.insert(index, health);
+        if let Some(iteration) = self.all.get_mut(index) {
             iteration.health = health;
         }
     }
 
     fn health(&self, index: Option<usize>, elapsed_ms: u64) -> Health {
-        match self.known {
-            Some((known, health)) if Some(known) == index => health,
-            _ => health(elapsed_ms, &self.times, &self.failing()),
-        }
+        let known = index.and_then(|index| self.known.get(&index).copied());
+        known.unwrap_or_else(|| health(elapsed_ms, &self.times, &self.failing()))
     }
 
     /// Whether the last iterations that say something failed.
@@ -168,35 +175,38 @@ impl Iterations {
 
     /// The ends of running iterations will not be recorded. Returns how many there were.
     pub fn cut_off(&mut self) -> u32 {
-        let mut count = 0;
-        while let Some(index) = self.position(|iteration| iteration.outcome.is_none()) {
-            if let Some(iteration) = self.all.get_mut(index) {
+        let running = std::mem::take(&mut self.running);
+        for index in &running {
+            if let Some(iteration) = self.all.get_mut(*index) {
                 iteration.elapsed_ms = None;
             }
-            self.settle(Some(index), IterationResult::CutOff, IterationPhase::Handoff);
-            count += 1;
+            self.settle(Some(*index), IterationResult::CutOff, IterationPhase::Handoff);
         }
-        count
+        u32::try_from(running.len()).unwrap_or(u32::MAX)
     }
 
-    /// Updates the figures of the running iteration that change with time.
+    /// Updates the figures of running iterations that change with time.
     pub fn refresh(&mut self, now: ReportTime) {
-        let Some(last) = self.all.last().filter(|last| last.outcome.is_none()) else { return };
-        let elapsed = now.ms_since(last.started_at);
-        let health = self.health(self.all.len().checked_sub(1), elapsed);
-        if let Some(iteration) = self.all.last_mut() {
-            iteration.elapsed_ms = Some(elapsed);
-            iteration.health = health;
+        for index in self.running.clone() {
+            let started = self.all.get(index).map(|iteration| iteration.started_at);
+            let elapsed = started.map(|started| now.ms_since(started)).unwrap_or_default();
+            let health = self.health(Some(index), elapsed);
+            if let Some(iteration) = self.all.get_mut(index) {
+                iteration.elapsed_ms = Some(elapsed);
+                iteration.health = health;
+            }
         }
     }
 
-    /// Of the last one, if it has this outcome. False if nothing changed.
+    /// Of an attempt with this outcome. False if nothing changed.
     pub fn set_phase(
         &mut self,
+        attempt: &str,
         outcome: Option<IterationResult>,
         next: impl Fn(IterationPhase) -> IterationPhase,
     ) -> bool {
-        let Some(iteration) = self.all.last_mut().filter(|last| last.outcome == outcome) else {
+        let index = self.of_attempt(attempt);
+        let Some(iteration) = self.at(index).filter(|one| one.outcome == outcome) else {
             return false;
         };
         let phase = next(iteration.phase);

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::model::Recorded;
 use crate::ports::{Activity, Clock, Doing, Reporter, View};
+use crate::state::RunState;
 use crate::store::ralph_dir::RalphDir;
 
 use super::document::AppliedSettings;
@@ -88,9 +89,9 @@ impl Publisher {
 
 impl Reporter for Arc<SharedReport> {
     /// A continued run is reported as a whole.
-    fn on_earlier(&mut self, events: &[Recorded]) {
+    fn on_earlier(&mut self, events: &[Recorded], state: &RunState) {
         self.change(|draft| {
-            events.iter().for_each(|recorded| draft.report.apply(recorded));
+            draft.report.take_up(events, state);
             false
         });
     }
@@ -105,9 +106,10 @@ impl Reporter for Arc<SharedReport> {
     }
 
     fn on_activity(&mut self, activity: &Activity) {
+        let attempt = &activity.attempt;
         self.change(|draft| match &activity.doing {
-            Doing::Step(what) => draft.report.doing(what),
-            Doing::Checking { .. } => draft.report.checking(),
+            Doing::Step(what) => draft.report.doing(attempt, what),
+            Doing::Checking { .. } => draft.report.checking(attempt),
             Doing::Said(_) => false,
         });
     }

@@ -21,6 +21,13 @@ impl JournalHistory {
     pub fn of(events: Vec<Recorded>) -> Self {
         Self { state: RunState::of(&events), events }
     }
+
+    /// The events of the last run, if it has no end.
+    fn open_run(&self) -> &[Recorded] {
+        let is_start = |recorded: &Recorded| matches!(recorded.event, Event::RunStarted(_));
+        let start = self.events.iter().rposition(is_start).filter(|_| self.state.is_open());
+        start.and_then(|start| self.events.get(start..)).unwrap_or_default()
+    }
 }
 
 pub struct RunLog {
@@ -43,7 +50,7 @@ impl RunLog {
 
     /// Events from before this process.
     pub fn replay(&mut self, history: JournalHistory) {
-        self.reporter.on_earlier(&history.events);
+        self.reporter.on_earlier(history.open_run(), &history.state);
         self.state = history.state;
     }
 

@@ -73,7 +73,7 @@ impl Facts {
     fn hear(&mut self, recorded: &Recorded, view: View<'_>) {
         if let Some(folded) = &mut self.folded {
             let text = serde_json::to_string(&recorded.event).unwrap();
-            let event = serde_json::from_str(&text).unwrap();
+            let event = Event::from_json(&text).unwrap();
             folded.apply(&Recorded { at: recorded.at, event });
             assert_eq!(folded, view.state, "the journal says something else after {text}");
         }

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::decide::samples::{History, escalation, failed, guidance, id};
 use crate::model::{
-    Answer, Escalation, EscalationKind, Event, Recorded, ServiceFault, StoryClosed, Usage, Verdict,
+    Answer, Escalation, EscalationKind, Event, Recorded, ServiceFault, StoryClosed, StuckEvent,
+    Usage, Verdict,
 };
 
 use super::document::AppliedSettings;
@@ -214,15 +215,49 @@ fn the_phase_follows_the_agent_and_then_the_gates() {
         let text = report.render(0, None).unwrap();
         serde_json::from_slice::<Value>(&text).unwrap()["iterations"][0]["phase"].clone()
     };
-    assert!(!report.checking() && !report.doing("Read a.rs"));
-    assert!(report.doing("Edit a.rs") && !report.doing("Edit b.rs"));
+    let attempt = "attempt 1";
+    assert!(!report.checking(attempt) && !report.doing(attempt, "Read a.rs"));
+    assert!(report.doing(attempt, "Edit a.rs") && !report.doing(attempt, "Edit b.rs"));
     assert_eq!(phase(&mut report), "implementing");
     history = history.ended(Verdict::Done, Usage::default());
     report.apply(history.events.last().unwrap());
     assert_eq!(phase(&mut report), "reviewing");
-    assert!(!report.doing("Edit a.rs") && report.checking());
+    assert!(!report.doing(attempt, "Edit a.rs") && report.checking(attempt));
     assert_eq!(phase(&mut report), "testing");
     report.apply(history.then(rejected("A")).events.last().unwrap());
     assert_eq!(phase(&mut report), "handoff");
-    assert!(!report.checking());
+    assert!(!report.checking(attempt));
+}
+
+#[test]
+fn attempts_at_the_same_time_have_phases_times_and_health_of_their_own() {
+    let history = History::new().started("A");
+    let history = later(history, 1000).started("B");
+    let (first, second) = ("attempt 1", "attempt 2");
+    let mut report = folded(&history.events);
+    assert!(report.doing(first, "Edit a.rs") && report.doing(second, "Bash cargo test"));
+    report.apply(&Recorded {
+        at: history.at,
+        event: Event::Stuck { story: id("A"), step: StuckEvent::Asked { minutes: 1 } },
+    });
+    let text = report.render(history.at + 500, None).unwrap();
+    let value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(column(&value, "phase"), ["implementing", "testing"]);
+    assert_eq!(column(&value, "health"), ["stuck", "healthy"]);
+    let elapsed = column(&value, "elapsed_ms");
+    assert_eq!(elapsed[1], 500);
+    assert!(elapsed[0].as_u64() > elapsed[1].as_u64());
+}
+
+#[test]
+fn a_run_that_is_continued_is_reported_as_a_whole() {
+    let history = History::new().tried("A", failed("x")).started("B");
+    let (mut whole, mut taken_up) = (folded(&history.events), RunReport::default());
+    taken_up.take_up(&history.events, &history.state);
+    let next = Recorded { at: history.at + 1, event: Event::RunContinued };
+    let read = |report: &mut RunReport| {
+        report.apply(&next);
+        String::from_utf8(report.render(history.at + 2, None).unwrap()).unwrap()
+    };
+    assert_eq!(read(&mut taken_up), read(&mut whole));
 }

@@ -96,7 +96,7 @@ impl StoredEvent {
         if self.sum.is_some_and(changed) {
             return Err(Problem::Damaged(format!("event {} was changed", self.seq)).into());
         }
-        Ok(serde_json::from_str(&self.payload).map_err(Problem::Payload)?)
+        Ok(Event::from_json(&self.payload).map_err(Problem::Payload)?)
     }
 }
 

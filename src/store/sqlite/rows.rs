@@ -94,7 +94,7 @@ pub fn fill(connection: &Connection) -> rusqlite::Result<()> {
     while let Some(row) = rows.next()? {
         let scope = Scope { backlog: row.get(0)?, work_tree: row.get(1)? };
         let (run, at, payload): (String, i64, String) = (row.get(2)?, row.get(3)?, row.get(4)?);
-        if let Ok(event) = serde_json::from_str(&payload) {
+        if let Ok(event) = Event::from_json(&payload) {
             note(connection, &scope, &run, at, &event)?;
         }
     }
