@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::decide::budget::BudgetCheck;
 use crate::decide::select::{Selection, is_ready, select};
 use crate::decide::situation::{Observed, Situation};
-use crate::model::{BudgetLevel, Policy, StopReason, Story};
+use crate::model::{BudgetLevel, Policy, StopReason, Story, StoryId};
 use crate::state::{BreakerPhase, RunState};
 
 /// Iterations needed for an average.
@@ -27,7 +27,10 @@ pub fn reason(now: &Situation<'_>) -> Option<StopReason> {
 }
 
 fn settled(now: &Situation<'_>) -> Option<StopReason> {
-    if now.backlog.remaining() == 0 {
+    let is_open = |id: &StoryId| now.backlog.story(id).is_some_and(|story| !story.is_settled());
+    // Nearly always the answer, without a look at every story.
+    let at_work = now.state.attempts.iter().any(|flight| is_open(&flight.start.story));
+    if !at_work && now.backlog.is_settled() {
         return Some(StopReason::AllDone);
     }
     let only = now.policy.only.as_ref()?;

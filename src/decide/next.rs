@@ -130,7 +130,7 @@ impl Situation<'_> {
             return self.end().or(Some(Action::Wait(None)));
         }
         let is_first = !self.state.has_baseline && self.state.attempts.started == 0;
-        let is_due = self.policy.baseline && is_first && self.backlog.remaining() > 0;
+        let is_due = self.policy.baseline && is_first && !self.backlog.is_settled();
         is_due.then(|| self.disk_low().map_or(Action::Baseline, Action::Stop))
     }
 

@@ -64,6 +64,11 @@ impl Backlog {
         self.stories.iter().filter(|story| story.passes).count()
     }
 
+    /// Every story passes, or was skipped by a human.
+    pub fn is_settled(&self) -> bool {
+        self.stories.iter().all(Story::is_settled)
+    }
+
     /// Stories that neither pass nor were skipped by a human.
     pub fn remaining(&self) -> usize {
         self.stories.iter().filter(|story| !story.is_settled()).count()

@@ -112,7 +112,7 @@ impl BacklogFile {
     }
 
     /// Called while an agent runs, to make closing its story faster.
-    pub fn prepare(&mut self, story: &StoryId, mark: Mark) -> Result<&str, EditError> {
+    pub fn prepare(&mut self, story: &StoryId, mark: Mark) -> Result<Option<&str>, EditError> {
         self.file.prepare((self.position(story)?, story), mark)
     }
 

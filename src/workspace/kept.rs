@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use git2::{Commit, message_trailers_bytes};
+use git2::{Commit, Oid, message_trailers_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::model::StoryId;
@@ -81,21 +81,18 @@ impl SnapshotRef {
 impl WorkTree {
     /// Oldest first. What cannot be read is not there.
     pub fn kept(&self) -> Result<Vec<SnapshotRef>, GitError> {
-        let catalog = self.catalog();
+        let mut catalog = self.catalog();
         let (mut kept, mut unknown) = (Vec::new(), Vec::new());
         for folder in FOLDERS {
             let refs = self.repo.references_glob(&format!("{folder}/*"));
             for found in refs.doing("list what is kept")?.flatten() {
                 let (Ok(name), Some(id)) = (found.name(), found.target()) else { continue };
-                let known = catalog
-                    .get(&id.to_string())
-                    .cloned()
-                    .map(|k| SnapshotRef { reference: name.to_owned(), ..k });
-                let read = || understand(name.to_owned(), &found.peel_to_commit().ok()?);
-                if known.is_none() {
-                    unknown.extend(read());
+                let reference = name.to_owned();
+                if let Some(known) = catalog.remove(&id) {
+                    kept.push(SnapshotRef { reference, ..known });
+                } else if let Ok(commit) = found.peel_to_commit() {
+                    unknown.extend(understand(reference, &commit));
                 }
-                kept.extend(known);
             }
         }
         self.add_to_catalog(&unknown);
@@ -105,11 +102,11 @@ impl WorkTree {
         Ok(kept)
     }
 
-    fn catalog(&self) -> HashMap<String, SnapshotRef> {
+    fn catalog(&self) -> HashMap<Oid, SnapshotRef> {
         let bytes = fs::read(self.catalog_file()).unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n');
         let known = lines.filter_map(|line| serde_json::from_slice::<SnapshotRef>(line).ok());
-        known.map(|kept| (kept.commit.clone(), kept)).collect()
+        known.filter_map(|kept| Some((Oid::from_str(&kept.commit).ok()?, kept))).collect()
     }
 
     fn catalog_file(&self) -> PathBuf {

@@ -178,9 +178,10 @@ impl World {
     /// While the agent works, so that closing the story has less to do. It may never be needed, so
     /// a failure is ignored.
     fn prepare_close(&mut self, id: &StoryId) {
-        let text = self.env.backlog.prepare(id, Mark::Passes(true)).ok();
-        let text = text.filter(|_| self.config.backlog_in_tree.is_some());
-        self.stored_ahead = text.and_then(|text| self.env.tree.store_ahead(text.as_bytes()));
+        let prepared = self.env.backlog.prepare(id, Mark::Passes(true));
+        if let (Ok(Some(text)), Some(_)) = (prepared, &self.config.backlog_in_tree) {
+            self.stored_ahead = self.env.tree.store_ahead(text.as_bytes());
+        }
     }
 
     /// The story's base; it begins now if it has no work in a lane.

@@ -137,14 +137,20 @@ impl TrackedPrd {
     }
 
     /// Makes the marked text ahead and puts it on the disk, so that writing it is a rename. It is
-    /// dropped when the text changes or another mark is asked for.
-    pub fn prepare(&mut self, story: (usize, &StoryId), mark: Mark) -> Result<&str, EditError> {
-        let mut marked = self.marked(story, mark)?;
-        if marked.on_disk.is_none() {
-            marked.on_disk = atomic::prepare(self.file.path(), marked.text.as_bytes());
-        }
-        marked.was_prepared = true;
-        Ok(&self.prepared.insert(marked).text)
+    /// dropped when the text changes or another mark is asked for. Returns the text if it is new.
+    pub fn prepare(
+        &mut self,
+        story: (usize, &StoryId),
+        mark: Mark,
+    ) -> Result<Option<&str>, EditError> {
+        let marked = self.marked(story, mark)?;
+        let is_new = !marked.was_prepared;
+        let on_disk = match marked.on_disk {
+            None => atomic::prepare(self.file.path(), marked.text.as_bytes()),
+            on_disk => on_disk,
+        };
+        let prepared = self.prepared.insert(MarkedText { on_disk, was_prepared: true, ..marked });
+        Ok(is_new.then_some(prepared.text.as_str()))
     }
 
     /// The text with the wanted marks of every story, made in one pass, and the stories whose marks

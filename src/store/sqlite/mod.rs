@@ -16,6 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction};
 
 use crate::store::files::ensure_private;
@@ -117,8 +118,10 @@ fn is_cut_off(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| (1..SMALLEST_PAGE).contains(&file.len()))
 }
 
-/// A fact that was reported must survive a power cut: full sync.
+/// A fact that was reported must survive a power cut: full sync. The same statements run again and
+/// again, and are not planned anew for each value.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")
 }
