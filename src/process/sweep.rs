@@ -128,8 +128,15 @@ mod tests {
     struct Sleeper(Child);
 
     impl Sleeper {
+        /// Returns when it has its own name and environment: a process that has only just started
+        /// still has its parent's, or none.
         fn new(run: &str) -> Self {
-            Self(Command::new("sleep").arg("1000").env(RUN_ID, run).spawn().unwrap())
+            let sleeper = Command::new("sleep").arg("1000").env(RUN_ID, run).spawn().unwrap();
+            let environment = format!("/proc/{}/environ", sleeper.id());
+            while !std::fs::read(&environment).unwrap().ends_with(b"\0") {
+                thread::yield_now();
+            }
+            Self(sleeper)
         }
 
         fn pid(&self) -> i32 {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use super::World;
+use super::world::until;
 
 pub struct Daemon<'a> {
     world: &'a World,
@@ -48,9 +49,15 @@ impl Sleeper {
         Self::start(world, "sleep", name, value)
     }
 
-    /// With one more variable in its environment.
+    /// With one more variable in its environment. Returns when it has that: a process that has only
+    /// just started still has its parent's name, and no environment.
     fn start(world: &World, program: &str, name: &str, value: &str) -> Self {
-        Self(world.command(program).arg("1000").env(name, value).spawn().unwrap())
+        let child = world.command(program).arg("1000").env(name, value).spawn().unwrap();
+        let environment = PathBuf::from(format!("/proc/{}/environ", child.id()));
+        until("the process to have an environment", || {
+            fs::read(&environment).unwrap().ends_with(b"\0").then_some(())
+        });
+        Self(child)
     }
 
     pub fn id(&self) -> u32 {
