@@ -4,8 +4,6 @@
 //! what takes time. Decisions depend on the fold of the journal's events and on the backlog on
 //! disk; every fact is in the journal before it is acted on.
 
-mod backlog;
-mod carry;
 mod conclude;
 mod config;
 pub mod dispatcher;
@@ -18,16 +16,16 @@ mod recover;
 pub mod task;
 mod world;
 
-pub use backlog::BacklogFile;
-pub use carry::{as_next_process, base_on_branch};
 pub use config::RunConfig;
 pub use dispatcher::{Dispatcher, Ending};
 pub use error::RunnerError;
 pub use interrupts::{Interrupts, SIGINT};
 pub use recover::{begin, end_earlier_runs};
 pub use task::transcript;
-pub use world::money::{CostBooks, start_of_day};
+pub use world::backlog::BacklogFile;
+pub use world::observe::{CostBooks, start_of_day};
 pub use world::prompt::notes_for;
+pub use world::recovery::{as_next_process, base_on_branch};
 pub use world::{Env, World};
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! Starts a run, or continues an interrupted one.
+//! Starts a run, or continues an earlier one.
 
 use std::sync::Arc;
 
 use crate::ports::{AgentNotice, Notice, Reporter};
 use crate::process::KeepList;
 use crate::process::sweep::{RunMark, Swept, sweep};
-use crate::runner::carry::is_same;
 use crate::runner::config::RunConfig;
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::error::RunnerError;
 use crate::runner::interrupts::Interrupts;
 use crate::runner::log::{JournalHistory, RunLog};
+use crate::runner::world::recovery::is_same;
 use crate::runner::world::{Env, World};
 use crate::store::OpenRun;
 

@@ -2,9 +2,7 @@
 
 pub mod attempt;
 pub mod gates;
-pub mod question;
-pub mod skip_wait;
-mod tail;
+pub mod human;
 pub mod transcript;
 
 use std::future::Future;

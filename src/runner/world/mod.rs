@@ -1,14 +1,13 @@
 //! The real effects: work tree, processes, files, human.
 
 mod attempt;
+pub mod backlog;
 mod concerns;
 mod inspect;
 mod integrate;
-mod marks;
-pub mod money;
-mod observe;
+pub mod observe;
 pub mod prompt;
-mod recovery;
+pub mod recovery;
 mod shelve;
 
 use std::collections::{BTreeSet, HashMap};
@@ -31,7 +30,6 @@ use crate::model::{
 use crate::ports::{Ask, Clock, Human};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Supervisor};
-use crate::runner::backlog::BacklogFile;
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{
     About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, Sighting,
@@ -40,8 +38,7 @@ use crate::runner::error::RunnerError;
 use crate::runner::interrupts::Interrupts;
 use crate::runner::log::RunLog;
 use crate::runner::task::gates::GatesTask;
-use crate::runner::task::question::{OpenQuestion, QuestionTask};
-use crate::runner::task::skip_wait::SkipWait;
+use crate::runner::task::human::{OpenQuestion, QuestionTask, SkipWait};
 use crate::runner::task::{self, Mailbox, Message};
 use crate::store::files::append_private;
 use crate::store::ralph_dir::RalphDir;
@@ -49,7 +46,8 @@ use crate::store::{PendingRequest, Requests};
 use crate::text::redact::SecretRules;
 use crate::workspace::{StoredBlob, WorkTree};
 use attempt::RunningAttempt;
-use money::CostBooks;
+use backlog::BacklogFile;
+use observe::CostBooks;
 
 /// How often requests, files, the disk and the clock are checked.
 const LOOK: Duration = Duration::from_millis(250);

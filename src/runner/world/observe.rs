@@ -1,13 +1,19 @@
-//! Observations before each decision.
+//! What is known before each decision: progress, free disk space, money.
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::decide::budget::BudgetCheck;
 use crate::decide::situation::FreeDisk;
-use crate::model::{Event, StuckEvent};
+use crate::model::{Event, SpentToday, StoryId, StuckEvent, Usd};
+use crate::ports::{ConfigNotice, Notice};
 use crate::runner::effects::{About, Effects, Sighting};
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
 use crate::store::files::free_space;
+use crate::store::{Costs, StoreError, UserCosts};
 
 use super::World;
 
@@ -58,4 +64,100 @@ impl World {
         });
         measured.min_by_key(|disk| disk.bytes)
     }
+}
+
+/// Where costs are stored.
+pub struct CostBooks {
+    pub repository: Costs,
+    /// None: it cannot be opened, or the costs are not real.
+    pub user: Option<UserCosts>,
+}
+
+impl World {
+    /// Checked before each start, because other runs may spend at the same time.
+    pub(super) fn spent_today(&mut self, log: &RunLog) -> Result<SpentToday, RunnerError> {
+        let budgets = &self.config.policy.budgets;
+        let (day, user_day) = (budgets.per_day.is_some(), budgets.per_user_day.is_some());
+        let lanes = usize::try_from(self.config.policy.lanes.get()).unwrap_or(usize::MAX);
+        if log.state.attempts.count() >= lanes || !(day || user_day) {
+            return Ok(self.today);
+        }
+        let began = start_of_day(log.now());
+        let costs = &self.env.costs;
+        let repository = if day { costs.repository.spent_since(began)? } else { Usd::ZERO };
+        let user = match &costs.user {
+            Some(user) if user_day => user.spent_since(began).map_err(RunnerError::UserCosts)?,
+            _ => Usd::ZERO,
+        };
+        self.today = SpentToday { began, repository, user };
+        Ok(self.today)
+    }
+
+    /// The most that the next attempt at the story may cost.
+    pub(super) fn allowance(&self, log: &RunLog, story: &StoryId) -> Option<Usd> {
+        let spent = log.state.story(story).map(|known| known.spent).unwrap_or_default();
+        let policy = &self.config.policy;
+        let in_flight = u32::try_from(log.state.attempts.count()).unwrap_or(u32::MAX);
+        let check = BudgetCheck {
+            budgets: &policy.budgets,
+            costs: &log.state.costs,
+            today: self.today,
+            reserved: log.state.attempts.reserved(),
+        };
+        check.allowance(story, spent, policy.lanes.get().saturating_sub(in_flight))
+    }
+
+    /// Attempts whose driver died, with estimated costs.
+    pub(super) fn lost_attempts(log: &RunLog) -> Vec<Event> {
+        let counted = log.state.costs.assumed();
+        let lost = log.state.attempts.iter().map(|flight| Event::AttemptLost {
+            attempt: flight.start.attempt.clone(),
+            story: flight.start.story.clone(),
+            counted,
+        });
+        lost.collect()
+    }
+
+    /// Copies new costs from the journal to the user's costs, including those missed by a crash.
+    pub(super) fn tell_user_books(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+        let Some(user) = &self.env.costs.user else { return Ok(()) };
+        let is_needed = self.config.policy.budgets.per_user_day.is_some();
+        let told = if is_needed { user.take_over_now() } else { user.take_over() };
+        told.or_else(|error| self.without_user_books(log, error))
+    }
+
+    fn without_user_books(
+        &mut self,
+        log: &mut RunLog,
+        error: StoreError,
+    ) -> Result<(), RunnerError> {
+        if self.config.policy.budgets.per_user_day.is_some() {
+            return Err(RunnerError::UserCosts(error));
+        }
+        self.env.costs.user = None;
+        let problem = error.to_string();
+        log.notice(Notice::Config(ConfigNotice::UserCostsNotKept { problem }));
+        Ok(())
+    }
+
+    /// Warns if the agent cannot enforce its allowance.
+    pub(super) fn warn_unkept_budgets(&self, log: &mut RunLog) {
+        let budgets = &self.config.policy.budgets;
+        let own = [budgets.per_iteration, budgets.per_story, budgets.per_day, budgets.per_user_day];
+        let is_set = own.iter().any(Option::is_some)
+            || (budgets.per_run.is_some() && !budgets.run_by_default);
+        if is_set && !self.config.agent_keeps_allowance {
+            let agent = self.env.agent.label();
+            log.notice(Notice::Config(ConfigNotice::BudgetsBetweenIterations { agent }));
+        }
+    }
+}
+
+/// The day in the machine's time zone.
+pub fn start_of_day(now: i64) -> i64 {
+    let start = || {
+        let moment = Timestamp::from_millisecond(now).ok()?.to_zoned(TimeZone::system());
+        Some(moment.start_of_day().ok()?.timestamp().as_millisecond())
+    };
+    start().unwrap_or(now)
 }
