@@ -73,7 +73,7 @@ impl Session {
         let log = RunLog::new(Box::new(journal), Box::new(reporters), Arc::clone(&self.clock));
         let env = Env {
             backlog: self.backlog,
-            tree: self.tree,
+            home: self.tree,
             ralph_dir,
             requests,
             agent,

@@ -130,18 +130,18 @@ impl World {
         let due = self.config.gates.due(id, backlog);
         let gates: Vec<_> = due.iter().map(|due| due.gate).collect();
         let allowance = self.allowance(log, id);
-        let work_tree = self.env.tree.root();
+        let work_tree = self.tree(lane).root();
         let request = LaunchRequest { work_tree, gates: &gates, allowance };
         let launch = self.env.agent.command(&request)?;
-        let before = self.base_for_next_attempt()?;
-        let base = self.story_base(log, id, &before)?;
+        let before = self.base_for_next_attempt(lane)?;
+        let base = self.story_base(log, id, lane, &before)?;
         let before =
-            if self.unshelve(log, id, &base, lane)? { self.env.tree.base()? } else { before };
+            if self.unshelve(log, id, &base, lane)? { self.tree(lane).base()? } else { before };
         let iteration = log.state.attempts.next_iteration();
         self.with_scratchpad(log, |dir| dir.bring_scratchpad_back(id));
         let prompt = joined(&self.layers(log, &story, &base, &before));
         let known = log.state.story(id);
-        let snapshot = self.env.tree.snapshot_name(log.state.attempts.started + 1)?;
+        let snapshot = self.tree(lane).snapshot_name(log.state.attempts.started + 1)?;
         let start = AttemptStarted {
             attempt: (self.env.new_id)(),
             iteration,
@@ -162,10 +162,10 @@ impl World {
         let stories = self.env.backlog.ids();
         let guarded = self.guarded(log, &start)?;
         let prompt_file = self.config.instructions_file.as_deref();
-        let guard = Guard::arm(&self.env.tree, guarded, prompt_file)?;
+        let guard = Guard::arm(self.tree(lane), guarded, prompt_file)?;
         // What follows takes as long as the disk needs for the event.
         self.record(log, Event::AttemptStarted(Box::new(start.clone())))?;
-        self.env.tree.keep_snapshot(&snapshot, id, iteration, &before)?;
+        self.tree(lane).keep_snapshot(&snapshot, id, iteration, &before)?;
         let files = self.env.ralph_dir.iteration(&log.run, iteration, id)?;
         files.write_prompt(&prompt)?;
         log.sync()?;
@@ -180,24 +180,30 @@ impl World {
     fn prepare_close(&mut self, id: &StoryId) {
         let prepared = self.env.backlog.prepare(id, Mark::Passes(true));
         if let (Ok(Some(text)), Some(_)) = (prepared, &self.config.backlog_in_tree) {
-            self.stored_ahead = self.env.tree.store_ahead(text.as_bytes());
+            self.stored_ahead = self.env.home.store_ahead(text.as_bytes());
         }
     }
 
     /// The story's base; it begins now if it has no work in a lane.
-    fn story_base(&self, log: &RunLog, id: &StoryId, now: &Base) -> Result<Base, RunnerError> {
+    fn story_base(
+        &self,
+        log: &RunLog,
+        id: &StoryId,
+        lane: LaneId,
+        now: &Base,
+    ) -> Result<Base, RunnerError> {
         if let Some(base) = log.state.story(id).and_then(|known| known.base().cloned()) {
             return Ok(base);
         }
-        self.env.tree.hold(now)?;
+        self.tree(lane).hold(now)?;
         Ok(now.clone())
     }
 
     /// Known right after a close, else from a scan.
-    fn base_for_next_attempt(&mut self) -> Result<Base, RunnerError> {
-        match self.known_base.take() {
+    fn base_for_next_attempt(&mut self, lane: LaneId) -> Result<Base, RunnerError> {
+        match self.known_bases.remove(&lane) {
             Some(base) => Ok(base),
-            None => Ok(self.env.tree.base()?),
+            None => Ok(self.tree(lane).base()?),
         }
     }
 
@@ -274,7 +280,7 @@ impl World {
         Spec {
             program: launch.program.into_os_string(),
             args: launch.args,
-            dir: self.env.tree.root().to_owned(),
+            dir: self.tree(start.lane).root().to_owned(),
             env,
             input: (!self.env.agent.capabilities().messages).then(|| files.prompt.clone()),
         }

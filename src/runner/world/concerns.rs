@@ -86,7 +86,8 @@ impl World {
         let gates = gates.all.iter().chain(gates.of_story(id));
         let mut named: Vec<PathBuf> = gates.flat_map(scripts).collect();
         named.push(self.config.settings_file.clone());
-        let altered = self.env.tree.altered(&base, &named, &self.config.protect)?;
+        let altered =
+            self.tree(self.lane_of(log, id)).altered(&base, &named, &self.config.protect)?;
         let concern = |one: crate::workspace::Altered| Concern {
             what: format!("`{}` changed", visible_line(&one.path.to_string_lossy())),
             diff: one.diff,

@@ -53,7 +53,7 @@ impl World {
             ticked,
             changed: difference.is_none_or(|difference| !difference.is_empty()),
             footprint,
-            head: self.env.tree.head_commit().unwrap_or_default(),
+            head: self.tree(start.lane).head_commit().unwrap_or_default(),
             problem,
         })
     }
@@ -73,7 +73,7 @@ impl World {
     ) -> Result<Repaired, RunnerError> {
         let mut repaired = Repaired::default();
         for part in parts {
-            let violation = match guard.check(&self.env.tree, *part) {
+            let violation = match guard.check(self.tree(start.lane), *part) {
                 Ok(violation) => violation,
                 Err(error) if *part == GuardPart::Locks => {
                     let problem = error.to_string();
@@ -89,7 +89,7 @@ impl World {
             }
             repaired.ticked |= matches!(violation, Violation::Instructions { claims: true, .. });
             self.tell_violation(log, start, &violation)?;
-            match guard.repair(&self.env.tree, &violation) {
+            match guard.repair(self.tree(start.lane), &violation) {
                 Err(error) if is_not_worth_stopping(&violation) => {
                     let problem = error.to_string();
                     log.notice(Notice::Tree(TreeNotice::CleanUpFailed { problem }));
@@ -97,7 +97,7 @@ impl World {
                 done => done?,
             }
         }
-        if let Err(error) = guard.disarm(&self.env.tree) {
+        if let Err(error) = guard.disarm(self.tree(start.lane)) {
             log.notice(Notice::Tree(TreeNotice::CleanUpFailed { problem: error.to_string() }));
         }
         Ok(repaired)
@@ -152,7 +152,7 @@ impl World {
         log: &mut RunLog,
         start: &AttemptStarted,
     ) -> Result<(), RunnerError> {
-        let guard = Guard::recovered(&self.env.tree, self.guarded(log, start)?);
+        let guard = Guard::recovered(self.tree(start.lane), self.guarded(log, start)?);
         self.repair(log, start, &guard, GuardPart::after_crash())?;
         self.tell_changed_prompt(log, start);
         Ok(())
@@ -182,14 +182,15 @@ impl World {
         base: Option<&Base>,
     ) -> Result<Option<(PathBuf, Vec<u8>)>, RunnerError> {
         let (Some(base), Some(path)) = (base, self.prompt_in_tree()) else { return Ok(None) };
-        let before = self.env.tree.committed_before(base, &path)?;
+        let before = self.env.home.committed_before(base, &path)?;
         Ok(before.map(|bytes| (path, bytes)))
     }
 
     /// After a crash the agent's change cannot be told from the human's.
     pub(super) fn tell_changed_prompt(&mut self, log: &mut RunLog, cut_short: &AttemptStarted) {
         let Some(path) = self.prompt_in_tree() else { return };
-        let altered = self.env.tree.altered(cut_short.before(), std::slice::from_ref(&path), &[]);
+        let tree = self.tree(cut_short.lane);
+        let altered = tree.altered(cut_short.before(), std::slice::from_ref(&path), &[]);
         if altered.is_ok_and(|altered| !altered.is_empty()) {
             let path = visible_line(&path.to_string_lossy());
             log.notice(Notice::Tree(TreeNotice::InstructionsDiffer { path }));
@@ -198,7 +199,7 @@ impl World {
 
     fn prompt_in_tree(&self) -> Option<PathBuf> {
         let path = self.config.instructions_file.as_deref()?;
-        match self.env.tree.place_of(path) {
+        match self.env.home.place_of(path) {
             Ok(Place::Inside(path)) => Some(path),
             _ => None,
         }
@@ -224,7 +225,8 @@ impl World {
         if says_nothing || plain || ended.signals.escalation.is_some() {
             return Ok(None);
         }
-        Ok(Some(self.env.tree.difference_since(&held.before)?))
+        let lane = self.lane_of(log, &held.story.id);
+        Ok(Some(self.tree(lane).difference_since(&held.before)?))
     }
 
     fn footprint(

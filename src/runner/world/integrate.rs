@@ -67,7 +67,7 @@ impl World {
         log.sync()?;
         let written = self.env.backlog.write(text)?;
         let backlog = self.config.backlog_in_tree.as_deref();
-        let landed = self.env.tree.land(ready, backlog.zip(written.as_ref()));
+        let landed = self.env.home.land(ready, backlog.zip(written.as_ref()));
         if landed.is_err() {
             self.put_back_marks(log)?;
         }
@@ -79,8 +79,8 @@ impl World {
         if log.state.story(id).is_none_or(|known| known.work.shelved().is_none()) {
             return Ok(true);
         }
-        let base = self.env.tree.base()?;
-        self.env.tree.hold(&base)?;
+        let base = self.env.home.base()?;
+        self.env.home.hold(&base)?;
         self.unshelve(log, id, &base, LaneId::HOME)?;
         Ok(log.state.story(id).is_some_and(|known| known.work.conflicting().is_none()))
     }
@@ -100,8 +100,8 @@ impl World {
         }
         let message = message(&format!("{id}: skipped"), &trailers);
         let replaced = self.backlog_for_commit(&text);
-        let nothing = self.env.tree.collect_nothing()?;
-        let ready = self.env.tree.prepare_commit(nothing, replaced.as_slice(), &message)?;
+        let nothing = self.env.home.collect_nothing()?;
+        let ready = self.env.home.prepare_commit(nothing, replaced.as_slice(), &message)?;
         Ok(Some(self.land(log, ready, text)?.commit))
     }
 
@@ -112,6 +112,7 @@ impl World {
         text: MarkedText,
         mut trailers: Vec<Trailer>,
     ) -> Result<String, RunnerError> {
+        let lane = self.lane_of(log, &story.id);
         let known = log.state.story(&story.id);
         let base = known.and_then(|known| known.base().cloned());
         let stage = known.map(|known| &known.stage);
@@ -119,7 +120,7 @@ impl World {
         trailers.extend(self.base_trailer(base.as_ref())?);
         trailers.extend(evidence.iter().map(evidence_trailer));
         if let (Some(base), false) = (&base, evidence.is_empty()) {
-            trailers.extend(self.note_on_edits(base)?.map(|note| ("Ralph-Note", note)));
+            trailers.extend(self.note_on_edits(base, lane)?.map(|note| ("Ralph-Note", note)));
         }
         let message = message(&format!("{}: {}", story.id, visible_line(&story.title)), &trailers);
         let by = match stage {
@@ -132,7 +133,7 @@ impl World {
         let is_known_after = backlog.is_some() && prompt.is_none();
         let replaced: Vec<Replacement<'_>> = backlog.into_iter().chain(prompt).collect();
         let work = match &base {
-            Some(base) => self.env.tree.collect(&CollectRequest {
+            Some(base) => self.tree(lane).collect(&CollectRequest {
                 base,
                 // Without a gate or the human's approval, the change is the only evidence.
                 must_change: evidence.is_empty() && by == Acceptance::Evidence,
@@ -140,19 +141,21 @@ impl World {
                 staging: Some(Staging { rules: &self.config.staging, secrets: &self.env.secrets }),
                 as_it_is: by == Acceptance::Human { as_it_is: true },
             })?,
-            None => self.env.tree.collect_nothing()?,
+            None => self.tree(lane).collect_nothing()?,
         };
-        let ready = self.env.tree.prepare_commit(work, &replaced, &message)?;
+        let ready = self.env.home.prepare_commit(work, &replaced, &message)?;
         let done = self.land(log, ready, text)?;
         self.tell_left_out(log, &done.left_out);
-        self.known_base = done.next_base.filter(|_| is_known_after);
+        if let Some(base) = done.next_base.filter(|_| is_known_after) {
+            self.known_bases.insert(lane, base);
+        }
         Ok(done.commit)
     }
 
     /// Needed if the agent committed by itself: the parent is not the story's base then.
     fn base_trailer(&self, base: Option<&Base>) -> Result<Option<Trailer>, RunnerError> {
         let Some(base) = base else { return Ok(None) };
-        if base.commit == self.env.tree.head_commit()? {
+        if base.commit == self.env.home.head_commit()? {
             return Ok(None);
         }
         let began = base.commit.clone().unwrap_or_else(|| "none".to_owned());
@@ -181,7 +184,7 @@ impl World {
         let wanted: Vec<(&str, &str)> = wanted.map(|(key, value)| (*key, value.as_str())).collect();
         let base = log.state.story(id).and_then(|known| known.base());
         let down_to = base.and_then(|base| base.commit.as_deref());
-        Ok(self.env.tree.find_closing(&wanted, down_to)?)
+        Ok(self.env.home.find_closing(&wanted, down_to)?)
     }
 
     fn trailers(&self, log: &RunLog, id: &StoryId) -> Vec<Trailer> {
@@ -206,8 +209,8 @@ impl World {
     }
 
     /// Records uncommitted edits that the gates saw besides the story's work.
-    fn note_on_edits(&self, base: &Base) -> Result<Option<String>, RunnerError> {
-        let mut edited = self.env.tree.edited_before(base)?;
+    fn note_on_edits(&self, base: &Base, lane: LaneId) -> Result<Option<String>, RunnerError> {
+        let mut edited = self.tree(lane).edited_before(base)?;
         edited.retain(|path| !self.config.human_files.contains(path));
         Ok((!edited.is_empty())
             .then(|| format!("gates ran with uncommitted edits in {}", first_few(&edited, NAMED))))

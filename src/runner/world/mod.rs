@@ -10,7 +10,7 @@ pub mod prompt;
 pub mod recovery;
 mod shelve;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -57,7 +57,8 @@ const ACTIVITIES: usize = 64;
 /// The parts of a run, wired by the command.
 pub struct Env {
     pub backlog: BacklogFile,
-    pub tree: WorkTree,
+    /// The human's work tree, on the branch of the run.
+    pub home: WorkTree,
     pub ralph_dir: RalphDir,
     pub requests: Requests,
     pub agent: Arc<dyn Backend>,
@@ -92,8 +93,8 @@ pub struct World {
     today: SpentToday,
     /// Files reported as left out of a commit.
     told_left_out: BTreeSet<PathBuf>,
-    /// The tree after the last close: the next story's base, without a scan.
-    known_base: Option<Base>,
+    /// A lane's tree after a close: the next story's base, without a scan.
+    known_bases: BTreeMap<LaneId, Base>,
     /// The backlog's text that was prepared last, as git stores it.
     stored_ahead: Option<StoredBlob>,
 }
@@ -116,9 +117,20 @@ impl World {
             disk_was_low: None,
             today: SpentToday::default(),
             told_left_out: BTreeSet::new(),
-            known_base: None,
+            known_bases: BTreeMap::new(),
             stored_ahead: None,
         }
+    }
+
+    /// The work tree of a lane. There is only one today: see `Policy::lanes`.
+    fn tree(&self, lane: LaneId) -> &WorkTree {
+        debug_assert!(lane == LaneId::HOME, "lane {lane} has no work tree");
+        &self.env.home
+    }
+
+    /// Where a story's work is, or would be.
+    fn lane_of(&self, log: &RunLog, story: &StoryId) -> LaneId {
+        log.state.lanes.of(story).unwrap_or(LaneId::HOME)
     }
 
     fn record(&self, log: &mut RunLog, event: Event) -> Result<(), RunnerError> {
@@ -230,6 +242,7 @@ impl Effects for World {
                 (due, Some(story.clone()), known.map_or(0, |known| known.iteration))
             }
         };
+        let lane = story.as_ref().map_or(LaneId::HOME, |story| self.lane_of(log, story));
         let page = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
         let mut env: Vec<_> = GIT_PLACES.iter().map(|name| (name.into(), None)).collect();
         env.push((RUN_ID.into(), Some(log.run.clone().into())));
@@ -241,7 +254,7 @@ impl Effects for World {
             of,
             due,
             supervisor: self.env.supervisor.clone(),
-            root: self.env.tree.root().to_owned(),
+            root: self.tree(lane).root().to_owned(),
             env,
             stop,
             secrets: Arc::clone(&self.env.secrets),
@@ -255,7 +268,7 @@ impl Effects for World {
 
     fn changed_since_base(&mut self, log: &RunLog, story: &StoryId) -> Result<bool, RunnerError> {
         match log.state.story(story).and_then(|known| known.base()) {
-            Some(base) => Ok(self.env.tree.changed_since(base)?),
+            Some(base) => Ok(self.tree(self.lane_of(log, story)).changed_since(base)?),
             None => Ok(true),
         }
     }

@@ -43,7 +43,8 @@ impl World {
         let wanting = self.running.iter().filter(|(_, running)| running.wants_a_look(&policy));
         let wanting: Vec<String> = wanting.map(|(attempt, _)| attempt.clone()).collect();
         for attempt in wanting {
-            let tree = self.env.tree.base().ok();
+            let lane = log.state.attempts.get(&attempt).map(|flight| flight.start.lane);
+            let tree = lane.and_then(|lane| self.tree(lane).base().ok());
             let recovered =
                 self.running.get_mut(&attempt).is_some_and(|running| running.look(tree));
             let flight = log.state.attempts.get(&attempt).filter(|_| recovered);
@@ -58,7 +59,7 @@ impl World {
     /// Agents write to the work tree, ralph to the git folder.
     fn free_disk(&self) -> Option<FreeDisk> {
         self.config.policy.min_free_disk?;
-        let places = [self.env.tree.root(), self.env.tree.common_dir()];
+        let places = [self.env.home.root(), self.env.home.common_dir()];
         let measured = places.into_iter().filter_map(|place| {
             Some(FreeDisk { bytes: free_space(place)?, place: place.display().to_string() })
         });

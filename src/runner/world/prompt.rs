@@ -28,7 +28,7 @@ impl World {
         base: &Base,
         before: &Base,
     ) -> Vec<Layer> {
-        let notes = notes(self.env.tree.root(), &self.env.secrets);
+        let notes = notes(self.env.home.root(), &self.env.secrets);
         let notes = notes.unwrap_or_else(|error| {
             let problem = error.to_string();
             log.notice(Notice::Agent(AgentNotice::Scratchpad { problem }));
@@ -44,7 +44,7 @@ impl World {
             limits: &self.config.memory,
             notes: notes.as_deref(),
             // A failed summary is no reason to stop.
-            changes: &self.env.tree.summary(base, before).unwrap_or_default(),
+            changes: &self.env.home.summary(base, before).unwrap_or_default(),
         }
         .layers()
     }

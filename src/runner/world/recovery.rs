@@ -26,7 +26,7 @@ impl World {
         for pending in self.env.requests.pending()? {
             self.env.requests.settle(pending.number)?;
         }
-        self.env.tree.serve(&log.run, &self.config.backlog_key);
+        self.env.home.serve(&log.run, &self.config.backlog_key);
         if let Some(notice) = self.env.backlog.refresh_all() {
             log.notice(notice);
         }
@@ -110,7 +110,7 @@ impl World {
     pub(in crate::runner) fn prune(&mut self, log: &mut RunLog) {
         let needed = log.state.kept_refs().map(ToOwned::to_owned).collect();
         let now = log.now() / 1000;
-        if let Err(error) = self.env.tree.prune(self.config.keeping, &needed, now) {
+        if let Err(error) = self.env.home.prune(self.config.keeping, &needed, now) {
             let problem = error.to_string();
             log.notice(Notice::Tree(TreeNotice::NotPruned { problem }));
         }
@@ -151,10 +151,10 @@ impl World {
 
     /// Commits made while no attempt ran are the human's: moves the base onto them.
     pub(in crate::runner) fn follow_branch(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
-        let Some((story, base)) = base_on_branch(&log.state, &self.env.tree)? else {
+        let Some((story, base)) = base_on_branch(&log.state, &self.env.home)? else {
             return Ok(());
         };
-        self.env.tree.hold(&base)?;
+        self.env.home.hold(&base)?;
         self.record(log, Event::BaseSet { story, base, lane: LaneId::HOME })
     }
 
@@ -177,7 +177,7 @@ impl World {
         let backlog = visible_line(&self.config.backlog_name);
         let mut confirmed = Vec::new();
         for id in ids {
-            let closing = self.env.tree.newest_closing(&id, &backlog)?;
+            let closing = self.env.home.newest_closing(&id, &backlog)?;
             if closing.is_some_and(|closing| !closing.is_undone) {
                 confirmed.push(id);
             }
@@ -187,7 +187,7 @@ impl World {
 
     /// The newest snapshot of each open story of this backlog.
     fn last_kept(&self) -> Result<Vec<Kept>, RunnerError> {
-        let kept = self.env.tree.kept_for_this_backlog()?;
+        let kept = self.env.home.kept_for_this_backlog()?;
         let stories = self.env.backlog.current().stories.iter();
         let open = stories.filter(|story| !story.is_settled());
         let newest = |id: &StoryId| kept.iter().rev().find(|kept| kept.story.as_ref() == Some(id));

@@ -21,7 +21,7 @@ impl World {
             Some(base) => self.keep(log, story, base, &self.config.human_files)?,
             None => None,
         };
-        self.known_base = None;
+        self.known_bases.remove(&self.lane_of(log, story));
         self.with_scratchpad(log, |dir| dir.put_scratchpad_away(story));
         Ok(reference)
     }
@@ -36,7 +36,7 @@ impl World {
     ) -> Result<Option<String>, RunnerError> {
         let mut number = Self::next_number(log, story);
         loop {
-            match self.env.tree.set_aside(story, number, base, except) {
+            match self.tree(self.lane_of(log, story)).set_aside(story, number, base, except) {
                 Err(GitError::AlreadyKept(_)) => number += 1,
                 kept => return Ok(kept?),
             }
@@ -56,7 +56,12 @@ impl World {
         let Some(known) = log.state.story(story) else { return Ok(()) };
         let Some(base) = known.base() else { return Ok(()) };
         let number = Self::next_number(log, story);
-        let kept = self.env.tree.keep_attempt(story, number, known.iteration, base)?;
+        let kept = self.tree(self.lane_of(log, story)).keep_attempt(
+            story,
+            number,
+            known.iteration,
+            base,
+        )?;
         let Some((kept, stat)) = kept else { return Ok(()) };
         let (reference, changes) = (kept.reference, stat.to_string());
         self.record(log, Event::AttemptKept { story: story.clone(), reference, changes })
@@ -76,7 +81,7 @@ impl World {
             Cause::Elsewhere | Cause::Rewritten => &[],
         };
         let reference = self.keep(log, story, &planned.to, except)?;
-        self.known_base = None;
+        self.known_bases.remove(&self.lane_of(log, story));
         Ok(reference)
     }
 
@@ -93,7 +98,7 @@ impl World {
         // Record the base first: after a crash half of the work may be in the tree.
         self.record(log, Event::BaseSet { story: story.clone(), base: base.clone(), lane })?;
         log.sync()?;
-        let brought = self.env.tree.bring_back(&reference, &self.config.human_files)?;
+        let brought = self.tree(lane).bring_back(&reference, &self.config.human_files)?;
         let conflicts = match brought {
             BroughtBack::Clean => Vec::new(),
             BroughtBack::Conflicts(paths) => paths,
