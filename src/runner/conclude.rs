@@ -80,9 +80,8 @@ impl<E: Effects> Dispatcher<E> {
     ) -> Vec<Event> {
         let Judged { signals, verdict, concerns } = judged;
         let bill = self.bill(ended);
-        let counted = bill.counted(&ended.usage);
         let stages = self.stages(&start.story, &ended.outcome, &signals, found.branch_loss);
-        let triggers = self.triggers(&start.story, ended, &verdict, &stages, counted);
+        let triggers = self.triggers(&start.story, ended, &verdict, &stages);
         let plain = self.is_plain_claim(&start.story, !concerns.is_empty());
         let mut events = vec![Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: ended.attempt.clone(),
@@ -140,8 +139,8 @@ impl<E: Effects> Dispatcher<E> {
         ended: &EndedAttempt,
         verdict: &Verdict,
         stages: &[Event],
-        cost: Usd,
     ) -> Vec<HandoffTrigger> {
+        let cost = self.bill(ended).counted(&ended.usage);
         let known = self.log.state.story(id);
         let failed = matches!(verdict, Verdict::Failed { .. });
         let errors = known.map_or(0, |known| known.failures()).saturating_add(1);

@@ -64,6 +64,15 @@ pub struct Held {
     pub story: Story,
 }
 
+/// An attempt that can begin.
+struct Ready {
+    start: AttemptStarted,
+    spec: Spec,
+    files: IterationFiles,
+    prompt: String,
+    held: Held,
+}
+
 impl RunningAttempt {
     /// How long its agent has been running, without machine sleep.
     pub fn busy(&self) -> Duration {
@@ -169,8 +178,9 @@ impl World {
         let files = self.env.ralph_dir.iteration(&log.run, iteration, id)?;
         files.write_prompt(&prompt)?;
         log.sync()?;
+        let spec = self.spec(log, &start, launch, &files);
         let held = Held { before, guard, stories, story };
-        self.spawn(log, &start, launch, (&files, &prompt), held)?;
+        self.spawn(log, Ready { start, spec, files, prompt, held })?;
         self.prepare_close(id);
         Ok(())
     }
@@ -207,19 +217,12 @@ impl World {
         }
     }
 
-    fn spawn(
-        &mut self,
-        log: &RunLog,
-        start: &AttemptStarted,
-        launch: Launch,
-        (files, prompt): (&IterationFiles, &str),
-        held: Held,
-    ) -> Result<(), RunnerError> {
+    fn spawn(&mut self, log: &RunLog, ready: Ready) -> Result<(), RunnerError> {
+        let Ready { start, spec, files, prompt, held } = ready;
         let takes_messages = self.env.agent.capabilities().messages;
-        let spec = self.spec(log, start, launch, files);
         let (instruct, instructions) = mpsc::unbounded_channel();
         if takes_messages {
-            let _ = instruct.send(Instruction::Say(prompt.to_owned()));
+            let _ = instruct.send(Instruction::Say(prompt.clone()));
         }
         let heard = Arc::new(AtomicU64::new(0));
         let (stop, orders) = watch::channel(None);
@@ -232,8 +235,8 @@ impl World {
             heard: Arc::clone(&heard),
             agent: Arc::clone(&self.env.agent),
             // Redacted like the output, to recognise a prompt that the agent prints.
-            reader: self.reader(log, &start.story, &secrets.redact(prompt)),
-            transcript: self.transcript(files),
+            reader: self.reader(log, &start.story, &secrets.redact(&prompt)),
+            transcript: self.transcript(&files),
             clean_output: Redactor::new(Arc::clone(secrets)),
             clean_errors: Redactor::new(Arc::clone(secrets)),
             timeouts: self.config.timeouts,
@@ -254,7 +257,7 @@ impl World {
             heard_before: 0,
             held: Arc::new(held),
         };
-        self.running.insert(start.attempt.clone(), running);
+        self.running.insert(start.attempt, running);
         self.env.supervisor.prepare();
         Ok(())
     }
