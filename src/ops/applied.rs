@@ -17,9 +17,10 @@ pub fn settings(
     branch: Option<&str>,
     secrets: &Arc<Rules>,
 ) -> AppliedSettings {
+    let permission_mode = agent.permission_modes().and(plan.agent_settings.permission_mode);
     AppliedSettings {
         agent: agent.label(),
-        permission_mode: agent.permission_mode().map(|mode| mode.name.to_owned()),
+        permission_mode: permission_mode.map(|mode| mode.name.to_owned()),
         branch: branch.map(str::to_owned),
         max_iterations: plan.max_iterations,
         max_attempts: plan.max_attempts.get(),

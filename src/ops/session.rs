@@ -136,11 +136,11 @@ pub fn require_program(agent: &dyn Backend, root: &Path) -> Result<(), CommandEr
 
 pub fn backend(plan: &RunSettings) -> Result<Arc<dyn Backend>, CommandError> {
     Ok(match &plan.agent {
-        AgentChoice::Claude => Arc::new(Claude::new(plan.agent_settings.clone())),
+        AgentChoice::Claude => Arc::new(Claude { settings: plan.agent_settings.clone() }),
         AgentChoice::Mock { script } => {
-            Arc::new(Mock::new(std::env::current_exe()?, script.clone()))
+            Arc::new(Mock { own_program: std::env::current_exe()?, script: script.clone() })
         }
-        AgentChoice::Command { words } => Arc::new(Plain::new(words.clone())),
+        AgentChoice::Command { words } => Arc::new(Plain { words: words.clone() }),
     })
 }
 
