@@ -65,18 +65,11 @@ impl PlainText {
     pub fn line(&mut self, text: &str, tell: EventListener<'_>) {
         self.keep(text.as_bytes());
         self.keep(b"\n");
-        self.echo.push(text, &mut |line| {
-            self.scanner.push(line);
-            self.scanner.push("\n");
-            tell(&AgentEvent::Said(line));
-        });
+        self.echo.push(text, &mut |line| say(&mut self.scanner, line, tell));
     }
 
-    pub fn finish(&mut self) {
-        self.echo.release(&mut |line| {
-            self.scanner.push(line);
-            self.scanner.push("\n");
-        });
+    pub fn finish(&mut self, tell: EventListener<'_>) {
+        self.echo.release(&mut |line| say(&mut self.scanner, line, tell));
     }
 
     pub fn keep(&mut self, words: &[u8]) {
@@ -87,6 +80,12 @@ impl PlainText {
             self.last_words.drain(..self.last_words.len() - LAST_WORDS);
         }
     }
+}
+
+fn say(scanner: &mut Scanner, line: &str, tell: EventListener<'_>) {
+    scanner.push(line);
+    scanner.push("\n");
+    tell(&AgentEvent::Said(line));
 }
 
 /// Removes the prompt from a plain-text agent's output.

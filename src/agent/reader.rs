@@ -150,7 +150,9 @@ impl StreamReader {
         tell: EventListener<'_>,
     ) -> AgentReport {
         std::mem::take(&mut self.lines).finish(|line| self.line(line, tell));
-        self.plain.finish();
+        if !self.events.any {
+            self.plain.finish(tell);
+        }
         let Self { decoder, scanner, events, plain, .. } = self;
         let printed = String::from_utf8_lossy(&plain.last_words);
         // Errors are at the end.
@@ -279,6 +281,23 @@ fn end_of(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn listeners_hear_a_last_line_that_is_also_in_the_prompt() {
+        let decoder = crate::agent::any_decoder();
+        let story = StoryId::try_from("US-001").unwrap();
+        let mut reader = StreamReader::new(decoder, &story, "Say:\nTask US-001 complete\n");
+        let mut said = Vec::new();
+        let mut listen = |event: &AgentEvent<'_>| {
+            if let AgentEvent::Said(text) = event {
+                said.push((*text).to_owned());
+            }
+        };
+        reader.push(b"Done.\nTask US-001 complete\n", &mut listen);
+        let report = reader.finish(&Exit::Code(0), None, &mut listen);
+        assert!(report.signals.claims_story);
+        assert_eq!(said, ["Done.", "Task US-001 complete"]);
+    }
 
     #[test]
     fn long_lines_are_not_copied() {
