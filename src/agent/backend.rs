@@ -24,13 +24,8 @@ pub const GIT_PLACES: [&str; 7] = [
 
 /// One kind of agent. Everything particular to it is behind this trait.
 pub trait Backend: Send + Sync {
-    /// Stable over runs and versions: service faults are kept under this name.
-    fn name(&self) -> String;
-
-    /// What people call it.
-    fn label(&self) -> String {
-        self.name()
-    }
+    /// What people call it. Stable over runs and versions: service faults are kept under it.
+    fn label(&self) -> String;
 
     fn capabilities(&self) -> Capabilities;
 

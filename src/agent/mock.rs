@@ -13,7 +13,7 @@ pub struct Mock {
 }
 
 impl Backend for Mock {
-    fn name(&self) -> String {
+    fn label(&self) -> String {
         "mock".to_owned()
     }
 

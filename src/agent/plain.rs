@@ -22,10 +22,6 @@ pub struct Plain {
 }
 
 impl Backend for Plain {
-    fn name(&self) -> String {
-        format!("plain:{}", self.label())
-    }
-
     fn label(&self) -> String {
         let program = self.words.first().map(Path::new).and_then(Path::file_name);
         program.unwrap_or_default().to_string_lossy().into_owned()

@@ -157,14 +157,9 @@ impl StreamReader {
         let printed = String::from_utf8_lossy(&plain.last_words);
         // Errors are at the end.
         let last_line = printed.lines().rev().find(|line| !line.trim().is_empty());
-        let end = ProcessEnd {
-            exit,
-            ended_by,
-            structured: events.any,
-            last_words: last_line.unwrap_or_default(),
-            result: events.result.clone(),
-        };
-        let structured = events.any;
+        let (structured, result) = (events.any, events.result.clone());
+        let last_words = last_line.unwrap_or_default();
+        let end = ProcessEnd { exit, ended_by, result, structured, last_words };
         AgentReport {
             outcome: end.outcome(decoder.as_ref()),
             signals: if structured { scanner } else { plain.scanner }.finish(),

@@ -98,7 +98,7 @@ pub struct Claude {
 }
 
 impl Backend for Claude {
-    fn name(&self) -> String {
+    fn label(&self) -> String {
         "claude".to_owned()
     }
 
