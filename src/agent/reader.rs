@@ -229,8 +229,10 @@ impl EventSum {
     }
 
     fn deny(&mut self, rule: &str) {
-        if self.denied.len() < MAX_DENIED {
-            *self.denied.entry(rule.to_owned()).or_default() += 1;
+        if let Some(count) = self.denied.get_mut(rule) {
+            *count += 1;
+        } else if self.denied.len() < MAX_DENIED {
+            self.denied.insert(rule.to_owned(), 1);
         }
     }
 
@@ -292,6 +294,17 @@ mod tests {
         let report = reader.finish(&Exit::Code(0), None, &mut listen);
         assert!(report.signals.claims_story);
         assert_eq!(said, ["Done.", "Task US-001 complete"]);
+    }
+
+    #[test]
+    fn denials_of_known_tools_are_counted_when_the_list_is_full() {
+        let mut events = EventSum::default();
+        for number in 0..2 * MAX_DENIED {
+            events.deny(&format!("Tool{number}"));
+            events.deny("Tool0");
+        }
+        assert_eq!(events.denied.len(), MAX_DENIED);
+        assert_eq!(events.denied.get("Tool0"), Some(&65));
     }
 
     #[test]

@@ -183,7 +183,8 @@ impl ClaudeDecoder {
                 tell(&AgentEvent::Doing(&one_line(&retry, MAX_DOING)));
             }
             "permission_denied" => {
-                tell(&AgentEvent::Denied(&line.get("tool_name").text().unwrap_or_default()));
+                let tool = line.get("tool_name").text().unwrap_or_default();
+                tell(&AgentEvent::Denied(&one_line(&tool, MAX_DOING)));
             }
             subtype => {
                 if self.change_tasks(subtype, line).is_some() {

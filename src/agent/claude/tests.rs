@@ -304,6 +304,22 @@ fn a_request_is_counted_once_however_many_parts_its_answer_has() {
 }
 
 #[test]
+fn a_denied_tool_has_a_name_of_bounded_length() {
+    for (name, length) in [("Bash".to_owned(), 4), ("x\n".repeat(500), 200)] {
+        let denied = json!({
+            "type": "system", "subtype": "permission_denied", "tool_name": name,
+        });
+        let mut lengths = Vec::new();
+        ClaudeDecoder::default().line(&denied.to_string(), &mut |event| {
+            if let AgentEvent::Denied(rule) = event {
+                lengths.push(rule.chars().count());
+            }
+        });
+        assert_eq!(lengths, [length]);
+    }
+}
+
+#[test]
 fn details_are_one_visible_line_of_bounded_length() {
     let text = format!("a\n\x1b[2J{}", "x".repeat(800));
     let Outcome::AgentError { detail } = failed(&[with(&bad(), &json!({ "result": text }))]) else {
