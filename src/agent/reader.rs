@@ -279,6 +279,51 @@ fn end_of(text: &str) -> &str {
 mod tests {
     use super::*;
 
+    /// An agent that reports the usage of each step, and no total.
+    struct StepDecoder;
+
+    impl Decoder for StepDecoder {
+        fn line(&mut self, line: &str, tell: EventListener<'_>) -> bool {
+            let step = || UsageUpdate {
+                used: Usage { cost_usd: Some(0.5), output_tokens: 10, ..Usage::default() },
+                context: Some(7),
+                window: Some(100),
+                subscription: None,
+            };
+            let end = || AgentEnd {
+                result: Ok(()),
+                text: "done".into(),
+                usage: None,
+                models: Vec::new(),
+                denied: Vec::new(),
+            };
+            match line {
+                "start" => tell(&AgentEvent::Started(AgentIdentity::default())),
+                "step" => tell(&AgentEvent::Usage(step())),
+                "end" => tell(&AgentEvent::Ended(&end())),
+                _ => return false,
+            }
+            true
+        }
+    }
+
+    #[test]
+    fn updates_add_up_if_the_end_of_a_turn_has_no_usage() {
+        for (output, certainty, final_text) in [
+            ("start\nstep\nstep\nend\n", CostCertainty::Whole, "done"),
+            ("start\nstep\nstep\n", CostCertainty::Part, ""),
+        ] {
+            let story = StoryId::try_from("US-001").unwrap();
+            let mut reader = StreamReader::new(Box::new(StepDecoder), &story, "");
+            reader.push(output.as_bytes(), &mut |_| {});
+            let report = reader.finish(&Exit::Code(0), None, &mut |_| {});
+            let usage = (report.usage.cost_usd, report.usage.output_tokens);
+            assert_eq!((usage, report.certainty), ((Some(1.0), 20), certainty));
+            assert_eq!(report.context, Some(ContextUsage { used: 7, window: 100 }));
+            assert_eq!(report.final_text, final_text);
+        }
+    }
+
     #[test]
     fn listeners_hear_a_last_line_that_is_also_in_the_prompt() {
         let decoder = crate::agent::any_decoder();
