@@ -1,4 +1,4 @@
-//! What an agent backend is: how one kind of agent is started, spoken to and read.
+//! What an agent backend is: how one kind of agent is started and read.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use crate::model::{Gate, PermissionMode, PermissionModes, Usd, visible};
 
 use super::event::Decoder;
 
-/// Variables that would lead git to another repository than the work tree.
+/// Variables that point git to another repository than the work tree.
 pub const GIT_PLACES: [&str; 7] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -22,46 +22,32 @@ pub const GIT_PLACES: [&str; 7] = [
     "GIT_PREFIX",
 ];
 
-/// One kind of agent. All that is particular to it is behind this trait.
+/// One kind of agent. Everything particular to it is behind this trait.
 pub trait Backend: Send + Sync {
-    /// Stable over runs and versions: what is known of its service is kept under this name.
-    fn name(&self) -> String;
-
-    /// What people call it.
-    fn label(&self) -> String {
-        self.name()
-    }
+    /// What people call it. Stable over runs and versions: service faults are kept under it.
+    fn label(&self) -> String;
 
     fn capabilities(&self) -> Capabilities;
 
-    /// Looked up anew for each start: an update may have moved the program.
+    /// Called for each start: an update may have moved the program.
     fn command(&self, request: &LaunchRequest<'_>) -> Result<Launch, AgentError>;
 
     /// For the output of one attempt.
     fn decoder(&self) -> Box<dyn Decoder>;
 
-    /// A message to the running agent, as it reads it.
-    fn message(&self, text: &str) -> String {
-        format!("{text}\n")
-    }
-
-    /// None: it has no such thing.
+    /// None: it has no permission modes.
     fn permission_modes(&self) -> Option<PermissionModes> {
         None
     }
 
-    /// The one that it is started with.
-    fn permission_mode(&self) -> Option<PermissionMode> {
-        None
-    }
-
-    /// Fails where the agent itself would refuse the mode; else the warning that it deserves here.
+    /// Fails where the agent itself would refuse the mode with each story; else returns a warning
+    /// where the mode is dangerous.
     fn check_permissions(&self, _mode: PermissionMode) -> Result<Option<String>, AgentError> {
         Ok(None)
     }
 
-    /// What decides which programs run and what the agent may do, and comes from the repository:
-    /// from the `[agent]` table of its ralph.toml or from the agent's own files.
+    /// Texts in the repository that decide which programs run and what the agent may do: in the
+    /// `[agent]` table of its ralph.toml, and in the agent's own files.
     fn trust_clauses(&self, _table: &AgentSettings, _root: &Path) -> Vec<TrustClause> {
         Vec::new()
     }
@@ -70,23 +56,24 @@ pub trait Backend: Send + Sync {
 /// What an agent can do beyond working and ending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It takes messages while it works, the prompt first; else it reads its prompt from a file.
+    /// It takes messages while it works, the prompt first. Without this, its standard input is a
+    /// file with the prompt.
     pub messages: bool,
-    /// It ends by itself when it has cost what it may; others are only looked at afterwards.
+    /// It ends by itself when its allowance is used up; others are only checked afterwards.
     pub own_budget: bool,
-    /// What it says that it costs is made up.
+    /// The costs that it reports are not real.
     pub invented_costs: bool,
 }
 
 pub struct LaunchRequest<'a> {
     pub work_tree: &'a Path,
-    /// What its work has to pass, it may run.
+    /// It may run the gates of its work.
     pub gates: &'a [&'a Gate],
-    /// What it may cost, where it can be told.
+    /// The most it may cost.
     pub allowance: Option<Usd>,
 }
 
-/// A command line and what of the environment it changes.
+/// A command line and its changes to the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     pub program: PathBuf,
@@ -101,7 +88,7 @@ impl Launch {
     }
 }
 
-/// Something that would be run, or decides what may be.
+/// Something that would be run, or that decides what may be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustClause {
     /// Where it comes from.
@@ -115,18 +102,18 @@ impl TrustClause {
     }
 }
 
-/// The `[agent]` table of ralph.toml. A backend takes of it what it knows.
+/// The `[agent]` table of ralph.toml. A backend uses the settings it knows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentSettings {
     /// `claude` or `mock`.
     pub name: Option<AgentKind>,
     /// Any other program with its arguments, in shell words.
     pub command: Option<String>,
-    /// Where the agent's program is, when it is not on the path.
+    /// Where the agent's program is, if it is not on the path.
     pub program: Option<PathBuf>,
     pub model: Option<String>,
     pub fallback_model: Option<String>,
-    /// None: remembered, asked or the default; or `args` say it.
+    /// None: remembered, asked for or the default, or set in `args`.
     pub permission_mode: Option<PermissionMode>,
     pub allowed_tools: Vec<String>,
     pub disallowed_tools: Vec<String>,
@@ -136,9 +123,9 @@ pub struct AgentSettings {
     pub setting_sources: Option<String>,
     pub mcp_config: Vec<String>,
     pub strict_mcp_config: bool,
-    /// Commands may go on in the background, after the result too.
+    /// Commands may run in the background, also after the result.
     pub background_tasks: bool,
-    /// Anything else, as it is.
+    /// Further arguments, passed as they are.
     pub args: Vec<String>,
 }
 
@@ -157,40 +144,34 @@ pub enum AgentError {
     Refused(&'static str),
 }
 
-/// On the path, unless its folder is named. Never below `not_below`: the agent itself can write
-/// the work tree.
+/// On the path, unless its folder is named. Never below `not_below`: the agent can write to the
+/// work tree.
 pub fn find_program(
     name: &Path,
     not_below: Option<&Path>,
     advice: &'static str,
 ) -> Result<PathBuf, AgentError> {
-    find(name, not_below).ok_or_else(|| AgentError::NotFound {
-        name: visible(&name.to_string_lossy()).into_owned(),
-        where_: if has_folder(name) { "" } else { " on the path" },
-        advice,
-    })
-}
-
-fn has_folder(name: &Path) -> bool {
-    name.components().count() > 1
-}
-
-fn find(name: &Path, not_below: Option<&Path>) -> Option<PathBuf> {
-    let candidates: Vec<PathBuf> = if has_folder(name) {
-        vec![std::path::absolute(name).ok()?]
+    let has_folder = name.components().count() > 1;
+    let candidates: Vec<PathBuf> = if has_folder {
+        std::path::absolute(name).into_iter().collect()
     } else {
         let path = env::var_os("PATH").unwrap_or_default();
         let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
         folders.map(|folder| folder.join(name)).collect()
     };
-    candidates.into_iter().find(|path| is_program(path) && !is_below(path, not_below))
+    let is_usable = |path: &PathBuf| is_program(path) && !is_below(path, not_below);
+    candidates.into_iter().find(is_usable).ok_or_else(|| AgentError::NotFound {
+        name: visible(&name.to_string_lossy()).into_owned(),
+        where_: if has_folder { "" } else { " on the path" },
+        advice,
+    })
 }
 
 fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// By its own place: a link from elsewhere into the work tree counts as below it.
+/// Also if a link from elsewhere leads below it.
 fn is_below(path: &Path, folder: Option<&Path>) -> bool {
     let Some(folder) = folder else { return false };
     path.starts_with(folder) || path.canonicalize().is_ok_and(|real| real.starts_with(folder))

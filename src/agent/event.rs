@@ -1,14 +1,15 @@
-//! What any agent's output says, in one vocabulary, and what its end amounts to.
+//! What any agent's output says, in one vocabulary, and how its process ended.
 
 use crate::model::{EndedBy, Exit, ModelUse, Outcome, Usage, shorten, visible_line};
 
-/// The longest `detail` that is kept of an error.
+/// The longest `detail` of an error, in characters.
 const MAX_DETAIL: usize = 400;
 
 /// One thing that a line says. Most lines say nothing that matters here.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub enum AgentEvent<'a> {
-    /// A turn begins: from here on, until its end, requests may cost.
+    /// A turn begins: from here to its end, requests may cost. A format without such a line begins
+    /// its turn with its first line.
     Started(AgentIdentity),
     /// A whole message of the main agent's own text.
     Said(&'a str),
@@ -16,12 +17,14 @@ pub enum AgentEvent<'a> {
     Doing(&'a str),
     Usage(UsageUpdate),
     /// It was not allowed to do something: the rule that would allow it.
-    Denied(String),
-    /// So many of its tasks run in the background.
+    Denied(&'a str),
+    /// How many of its tasks run in the background.
     Background(usize),
     /// The turn is over.
-    Ended(Box<AgentEnd>),
+    Ended(&'a AgentEnd),
 }
+
+pub type EventListener<'a> = &'a mut dyn FnMut(&AgentEvent<'_>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentIdentity {
@@ -29,57 +32,44 @@ pub struct AgentIdentity {
     pub model: Option<String>,
 }
 
-/// What one line says of what was used.
-#[derive(Debug, Default, PartialEq)]
+/// What one line says about usage.
+#[derive(Debug, Default)]
 pub struct UsageUpdate {
-    /// Of sub-agents too.
-    pub tool_calls: u64,
-    pub request: Option<RequestUsage>,
+    /// Used since the last update, by sub-agents too.
+    pub used: Usage,
     /// Tokens in the main agent's context.
     pub context: Option<u64>,
-    /// A subscription pays for it; false: the dollar does.
+    /// Tokens that the context can hold.
+    pub window: Option<u64>,
+    /// A subscription pays; false: the dollar does.
     pub subscription: Option<bool>,
 }
 
-/// A request to the model. Every part of its answer may repeat it.
-#[derive(Debug, PartialEq)]
-pub struct RequestUsage {
-    /// The answer's id.
-    pub message: String,
-    pub usage: Usage,
-}
-
-impl UsageUpdate {
-    pub fn paid_by_subscription(pays: bool) -> Self {
-        Self { subscription: Some(pays), ..Self::default() }
-    }
-}
-
 /// What an agent says at the end of a turn about all of its turns.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct AgentEnd {
+    /// How the turn ended. What the agent says, reads or quotes never decides it.
+    pub result: Result<(), Outcome>,
     /// Its last message, or its error.
     pub text: String,
-    pub usage: Usage,
+    /// None: the updates add up to it.
+    pub usage: Option<Usage>,
     pub models: Vec<ModelUse>,
-    /// Tokens that the main model's context can hold; 0: it does not say.
-    pub window: u64,
     /// Every call that was denied, as the rule that would allow it.
     pub denied: Vec<String>,
 }
 
-pub type Listener<'a> = &'a mut dyn FnMut(AgentEvent<'_>);
-
-/// Reads one attempt's output, line by line, and says how it ended. Only structure counts: what an
-/// agent says, reads or quotes never decides how it ended.
+/// Speaks one attempt's protocol: reads its output, line by line, and writes its input.
 pub trait Decoder: Send {
     /// False when the line is not of this format: then it is plain text.
-    fn line(&mut self, line: &str, tell: Listener<'_>) -> bool;
+    fn line(&mut self, line: &str, tell: EventListener<'_>) -> bool;
 
-    /// How the last turn ended, if one has ended.
-    fn result(&self) -> Option<Result<(), Outcome>>;
+    /// A message to the agent, as the agent reads it.
+    fn message(&mut self, text: &str) -> String {
+        format!("{text}\n")
+    }
 
-    /// What the agent tries again that cannot succeed, such as a login that is refused.
+    /// Why the agent's retries cannot succeed, such as a login that is refused.
     fn hopeless(&self) -> Option<Outcome> {
         None
     }
@@ -90,14 +80,16 @@ pub trait Decoder: Send {
     }
 }
 
-/// What is known of the end beside what the decoder read.
+/// How an agent's process ended.
 pub struct ProcessEnd<'a> {
     pub exit: &'a Exit,
     /// Why we ended it, if we did.
     pub ended_by: Option<EndedBy>,
-    /// It spoke in events, not in plain text.
+    /// How the last turn ended, if one has ended.
+    pub result: Option<Result<(), Outcome>>,
+    /// Its output was events, not plain text.
     pub structured: bool,
-    /// The last line that it wrote to standard error, or in plain text.
+    /// The last line of standard error or of plain text.
     pub last_words: &'a str,
 }
 
@@ -107,18 +99,15 @@ impl ProcessEnd<'_> {
         if let Exit::NotSpawned { error } = self.exit {
             return Outcome::SpawnFailed { detail: detail(error) };
         }
-        let result = decoder.result();
-        match (self.ended_by, result) {
+        match (self.ended_by, &self.result) {
             (Some(EndedBy::FirstEventTimeout), _) => Outcome::FirstEventTimeout,
             (Some(EndedBy::IdleTimeout), _) => Outcome::IdleTimeout,
             (Some(EndedBy::IterationTimeout), _) => Outcome::IterationTimeout,
-            // A result that was in before our order counts.
+            // A result that came before our order counts.
             (Some(_), Some(Ok(()))) => Outcome::Completed,
             (Some(EndedBy::Human), _) => Outcome::EndedByUs,
             (Some(EndedBy::Stuck), _) => Outcome::Stuck,
-            (Some(EndedBy::AfterResult | EndedBy::HopelessRetry) | None, Some(Err(failed))) => {
-                failed
-            }
+            (_, Some(Err(failed))) => failed.clone(),
             (Some(EndedBy::AfterResult), None) => Outcome::EndedByUs,
             (Some(EndedBy::HopelessRetry), None) => {
                 decoder.hopeless().unwrap_or(Outcome::EndedByUs)
@@ -131,28 +120,27 @@ impl ProcessEnd<'_> {
     fn without_result(&self, decoder: &dyn Decoder) -> Outcome {
         let code = match self.exit {
             Exit::Signal(signal) => return Outcome::KilledBySomeoneElse { signal: *signal },
+            Exit::Code(0) if !self.structured => return Outcome::Completed,
             Exit::Code(code) => *code,
             _ => return Outcome::NoResult { detail: detail(self.last_words) },
         };
-        if !self.structured && code == 0 {
-            return Outcome::Completed;
-        }
         let own = decoder.of_exit_code(code).filter(|_| self.structured);
         own.unwrap_or_else(|| Outcome::NoResult { detail: ended_with(code, self.last_words) })
     }
 }
 
 fn ended_with(code: i32, last_words: &str) -> String {
-    let words = detail(last_words);
-    match (code, words.is_empty()) {
-        (0, true) => "the agent ended without a result".to_owned(),
-        (0, false) => format!("the agent ended without a result: {words}"),
-        (_, true) => format!("the agent ended with exit code {code}"),
-        (_, false) => format!("the agent ended with exit code {code}: {words}"),
+    let end = match code {
+        0 => "the agent ended without a result".to_owned(),
+        code => format!("the agent ended with exit code {code}"),
+    };
+    match detail(last_words) {
+        words if words.is_empty() => end,
+        words => format!("{end}: {words}"),
     }
 }
 
-/// An error's text, as it is kept: one visible line of bounded length.
+/// An error's text: one visible line of bounded length.
 pub fn detail(text: &str) -> String {
     shorten(&visible_line(text), MAX_DETAIL)
 }

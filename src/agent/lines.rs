@@ -1,22 +1,22 @@
-//! Bytes → lines, whatever the chunks, in bounded memory.
+//! Splits bytes into lines, independent of their chunks, in bounded memory.
 
 use memchr::memchr;
 
-/// A longer line is cut here: its head is given on, its rest is passed over.
+/// A longer line is cut here: its rest is skipped.
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
-/// What the buffer may keep between lines.
+/// What the buffer may keep allocated between lines.
 const KEEP: usize = 1024 * 1024;
 
 #[derive(Default)]
 pub struct Lines {
-    /// The head of a line whose end has not come yet.
+    /// The start of a line whose end has not come yet.
     pending: Vec<u8>,
-    /// The current line is over the cap and was given on already.
+    /// The current line is over the cap, and its start was passed on already.
     cut: bool,
 }
 
 impl Lines {
-    /// Calls `each` for every line that is complete, without its line end.
+    /// Calls `each` with every complete line, without its line end.
     pub fn push(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
         let mut rest = chunk;
         while let Some(end) = memchr(b'\n', rest) {
@@ -27,12 +27,11 @@ impl Lines {
         self.hold(rest, &mut each);
     }
 
-    /// The output is over: what has no line end is a line too.
-    pub fn finish(&mut self, mut each: impl FnMut(&[u8])) {
+    /// The output is over: a rest without a line end is a line too.
+    pub fn finish(self, mut each: impl FnMut(&[u8])) {
         if !self.cut && !self.pending.is_empty() {
             each(trim_cr(&self.pending));
         }
-        *self = Self::default();
     }
 
     fn complete(&mut self, tail: &[u8], each: &mut impl FnMut(&[u8])) {
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_of_all_kinds() {
+    fn line_ends_are_removed() {
         assert_eq!(lines_of(&[b"a\r\nb\n\nc"]), [&b"a"[..], b"b", b"", b"c"]);
         assert_eq!(lines_of(&[b"a", b"\r", b"\n", b"\0b\n"]), [&b"a"[..], b"\0b"]);
     }
@@ -105,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chunks_do_not_matter(text in "[ab\r\n]{0,40}", cuts in prop::collection::vec(0usize..40, 0..6)) {
+        fn chunks_make_no_difference(text in "[ab\r\n]{0,40}", cuts in prop::collection::vec(0usize..40, 0..6)) {
             let bytes = text.as_bytes();
             let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut <= bytes.len()).collect();
             cuts.extend([0, bytes.len()]);

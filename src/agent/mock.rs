@@ -1,25 +1,19 @@
-//! The built-in scripted agent: this very program, which speaks as Claude Code does.
+//! The built-in scripted agent: this program itself, which speaks Claude Code's protocol.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::backend::{AgentError, Backend, Capabilities, Launch, LaunchRequest};
-use super::claude::{self, ClaudeDecoder};
+use super::claude::ClaudeDecoder;
 use super::event::Decoder;
 
 pub struct Mock {
-    own_program: PathBuf,
-    script: Option<PathBuf>,
-}
-
-impl Mock {
-    pub fn new(own_program: PathBuf, script: Option<PathBuf>) -> Self {
-        Self { own_program, script }
-    }
+    pub own_program: PathBuf,
+    pub script: Option<PathBuf>,
 }
 
 impl Backend for Mock {
-    fn name(&self) -> String {
+    fn label(&self) -> String {
         "mock".to_owned()
     }
 
@@ -37,9 +31,5 @@ impl Backend for Mock {
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::<ClaudeDecoder>::default()
-    }
-
-    fn message(&self, text: &str) -> String {
-        claude::message(text)
     }
 }

@@ -1,18 +1,17 @@
-//! Agents: what a backend is, and the ones there are.
+//! Agents: what a backend is, and all backends.
 //!
-//! A [`Backend`] says how its agent is started and gives a [`Decoder`] for its output. A
-//! [`StreamReader`] puts the agent's bytes through it, line by line, and sums up what the
-//! normalised [`AgentEvent`]s say: signals, usage, and how the attempt ended. No word of any
-//! vendor is known outside the backends.
+//! A [`Backend`] says how its agent is started and has a [`Decoder`] for its protocol. A
+//! [`StreamReader`] passes the agent's bytes through the decoder, line by line, and sums up the
+//! [`AgentEvent`]s: signals, usage, and how the attempt ended. Only backends know a vendor's words.
 
 mod backend;
 mod claude;
 mod event;
+mod json;
 mod lines;
 mod mock;
 mod plain;
 mod reader;
-mod usage;
 
 pub use backend::{
     AgentError, AgentKind, AgentSettings, Backend, GIT_PLACES, Launch, LaunchRequest, TrustClause,
@@ -25,12 +24,12 @@ pub use reader::{AgentReport, StreamReader};
 
 use crate::model::PermissionMode;
 
-/// For an agent that is not known: tells the known formats apart by their lines.
+/// For an unknown agent: recognises the known formats by their lines.
 pub fn any_decoder() -> Box<dyn Decoder> {
     Box::<claude::ClaudeDecoder>::default()
 }
 
-/// Those of all agents.
+/// The permission modes of all agents.
 pub fn all_permission_modes() -> impl Iterator<Item = PermissionMode> {
     claude::PERMISSION_MODES.modes.iter().copied()
 }

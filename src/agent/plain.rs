@@ -1,32 +1,27 @@
-//! Any other program that reads a prompt and prints what it has to say.
+//! Any other program that reads a prompt and prints text.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+use crate::text::signals::Scanner;
 
 use super::any_decoder;
 use super::backend::{
     AgentError, AgentSettings, Backend, Capabilities, Launch, LaunchRequest, TrustClause,
     find_program,
 };
-use super::event::Decoder;
+use super::event::{AgentEvent, Decoder, EventListener};
 
-/// A command line that the human named.
+/// How much of the end of an agent's text is kept at least, in bytes.
+pub const LAST_WORDS: usize = 4 * 1024;
+
+/// A command line that the human chose.
 pub struct Plain {
-    words: Vec<String>,
-}
-
-impl Plain {
-    pub fn new(words: Vec<String>) -> Self {
-        Self { words }
-    }
+    pub words: Vec<String>,
 }
 
 impl Backend for Plain {
-    fn name(&self) -> String {
-        format!("plain:{}", self.label())
-    }
-
     fn label(&self) -> String {
         let program = self.words.first().map(Path::new).and_then(Path::file_name);
         program.unwrap_or_default().to_string_lossy().into_owned()
@@ -54,39 +49,67 @@ impl Backend for Plain {
     }
 }
 
-/// Takes the prompt out of a plain-text agent's output again.
+/// Output that is not events, in case it is a plain-text agent's, and standard error.
+pub struct PlainText {
+    pub scanner: Scanner,
+    pub echo: EchoFilter,
+    /// The end of both.
+    pub last_words: Vec<u8>,
+}
+
+impl PlainText {
+    pub fn line(&mut self, text: &str, tell: EventListener<'_>) {
+        self.keep(text.as_bytes());
+        self.keep(b"\n");
+        self.echo.push(text, &mut |line| say(&mut self.scanner, line, tell));
+    }
+
+    pub fn finish(&mut self, tell: EventListener<'_>) {
+        self.echo.release(&mut |line| say(&mut self.scanner, line, tell));
+    }
+
+    pub fn keep(&mut self, words: &[u8]) {
+        let words = words.get(words.len().saturating_sub(LAST_WORDS)..).unwrap_or(words);
+        self.last_words.extend_from_slice(words);
+        // Not for every short line: draining moves the rest.
+        if self.last_words.len() > 2 * LAST_WORDS {
+            self.last_words.drain(..self.last_words.len() - LAST_WORDS);
+        }
+    }
+}
+
+fn say(scanner: &mut Scanner, line: &str, tell: EventListener<'_>) {
+    scanner.push(line);
+    scanner.push("\n");
+    tell(&AgentEvent::Said(line));
+}
+
+/// Removes the prompt from a plain-text agent's output.
 ///
-/// Some agents print what they were given. The prompt holds the very lines that
-/// count as signals, so a copy of it must not be read as the agent's own words.
-/// Two or more lines that follow each other in the prompt as they do in the output
-/// are a copy; a single equal line may be the agent speaking.
-pub struct Echo {
-    /// The prompt's lines that are not blank.
-    lines: Vec<String>,
+/// Some agents print their prompt. It contains the lines that count as signals, so a copy of it
+/// must not be read as the agent's own words. Two or more lines that follow each other in the
+/// prompt as they do in the output are a copy; a single equal line may be the agent's own.
+pub struct EchoFilter {
+    /// The lines of the prompt that are not blank, and their numbers in ascending order.
     places: HashMap<String, Vec<usize>>,
-    /// Places in the prompt where the last output line stands.
+    /// Where in the prompt the last output line may be from.
     at: Vec<usize>,
     /// The first line of what may become a copy.
     held: Option<String>,
 }
 
-impl Echo {
+impl EchoFilter {
     pub fn new(prompt: &str) -> Self {
-        let lines: Vec<String> = prompt
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .map(str::to_owned)
-            .collect();
         let mut places: HashMap<String, Vec<usize>> = HashMap::new();
-        for (place, line) in lines.iter().enumerate() {
-            places.entry(line.clone()).or_default().push(place);
+        let lines = prompt.lines().map(str::trim).filter(|line| !line.is_empty());
+        for (place, line) in lines.enumerate() {
+            places.entry(line.to_owned()).or_default().push(place);
         }
-        Self { lines, places, at: Vec::new(), held: None }
+        Self { places, at: Vec::new(), held: None }
     }
 
     /// Calls `own` with each line that turns out to be the agent's.
-    pub fn push(&mut self, line: &str, mut own: impl FnMut(&str)) {
+    fn push(&mut self, line: &str, own: &mut impl FnMut(&str)) {
         // An agent may have lost the indentation that protects a line.
         let trimmed = line.trim();
         if trimmed.is_empty() {
@@ -95,31 +118,24 @@ impl Echo {
             }
             return;
         }
-        let goes_on: Vec<usize> = self
-            .at
-            .iter()
-            .map(|place| place + 1)
-            .filter(|place| self.lines.get(*place).is_some_and(|next| next == trimmed))
-            .collect();
-        if !goes_on.is_empty() {
+        let places = self.places.get(trimmed).cloned().unwrap_or_default();
+        let follows = |place: &usize| places.binary_search(place).is_ok();
+        let next: Vec<usize> = self.at.iter().map(|place| place + 1).filter(follows).collect();
+        if !next.is_empty() {
             self.held = None;
-            self.at = goes_on;
+            self.at = next;
             return;
         }
-        self.release(&mut own);
-        match self.places.get(trimmed) {
-            Some(places) => {
-                self.at.clone_from(places);
-                self.held = Some(line.to_owned());
-            }
-            None => own(line),
+        self.release(own);
+        if places.is_empty() {
+            own(line);
+        } else {
+            self.at = places;
+            self.held = Some(line.to_owned());
         }
     }
 
-    pub fn finish(&mut self, mut own: impl FnMut(&str)) {
-        self.release(&mut own);
-    }
-
+    /// A single line was not a copy.
     fn release(&mut self, own: &mut impl FnMut(&str)) {
         self.at.clear();
         if let Some(held) = self.held.take() {
@@ -133,12 +149,11 @@ mod tests {
     use super::*;
 
     fn own_lines(prompt: &str, output: &str) -> Vec<String> {
-        let mut echo = Echo::new(prompt);
+        let mut echo = EchoFilter::new(prompt);
         let mut own = Vec::new();
-        for line in output.lines() {
-            echo.push(line, |line| own.push(line.to_owned()));
-        }
-        echo.finish(|line| own.push(line.to_owned()));
+        let mut keep = |line: &str| own.push(line.to_owned());
+        output.lines().for_each(|line| echo.push(line, &mut keep));
+        echo.release(&mut keep);
         own
     }
 
@@ -146,7 +161,7 @@ mod tests {
         "Do it.\n\nSay this:\nTask US-001 complete\nOnly when true.\nDo it.\nWell.\n";
 
     #[test]
-    fn a_copy_of_the_prompt_is_not_the_agents_own() {
+    fn a_copy_of_the_prompt_is_removed() {
         let output = format!("hello\n{PROMPT}\nbye");
         assert_eq!(own_lines(PROMPT, &output), ["hello", "bye"]);
         assert_eq!(own_lines(PROMPT, "Say this:\nTask US-001 complete\n"), [""; 0]);
@@ -154,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_line_is_the_agent_speaking() {
+    fn a_single_line_of_the_prompt_is_the_agents_own() {
         assert_eq!(own_lines(PROMPT, "Task US-001 complete\n"), ["Task US-001 complete"]);
         assert_eq!(
             own_lines(PROMPT, "All good.\nTask US-001 complete\nBye."),

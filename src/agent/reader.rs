@@ -9,59 +9,49 @@ use crate::model::{
 };
 use crate::text::signals::Scanner;
 
-use super::event::{AgentEnd, AgentEvent, AgentIdentity, Decoder, ProcessEnd};
+use super::event::{
+    AgentEnd, AgentEvent, AgentIdentity, Decoder, EventListener, ProcessEnd, UsageUpdate,
+};
 use super::lines::Lines;
-use super::plain::Echo;
-use super::usage::Consumption;
+use super::plain::{EchoFilter, LAST_WORDS, PlainText};
 
-/// How much of the end of plain output and of standard error is kept at least.
-const LAST_WORDS: usize = 4 * 1024;
-/// A line with bytes that are no text is copied to be read up to this length.
+/// The longest line, in bytes, that is copied to replace bytes that are not text.
 const LONGEST_LOSSY: usize = 1024 * 1024;
-/// How many different tools are told apart.
+/// The most tools to count denials of.
 const MAX_DENIED: usize = 32;
-
-/// Hears every event right before it is counted.
-pub type EventListener<'a> = &'a mut dyn FnMut(&AgentEvent<'_>);
 
 pub struct StreamReader {
     lines: Lines,
-    contents: Contents,
-    anything: bool,
-}
-
-/// What the lines held so far.
-struct Contents {
     decoder: Box<dyn Decoder>,
-    /// The main agent's text out of events.
+    /// Reads the main agent's text in events.
     scanner: Scanner,
     events: EventSum,
     plain: PlainText,
+    has_begun: bool,
 }
 
 /// What the events add up to.
 #[derive(Default)]
 struct EventSum {
-    /// There was an event, so whatever is none is not the agent's own text.
+    /// There was an event, so anything else is not the agent's own text.
     any: bool,
-    consumption: Consumption,
-    identity: Option<AgentIdentity>,
+    identity: AgentIdentity,
+    /// A turn began and has not ended yet.
+    in_turn: bool,
+    /// How the last turn ended.
+    result: Option<Result<(), Outcome>>,
+    /// What the updates add up to.
+    used: Usage,
+    /// As the last turn's end has it, which counts everything up to it.
+    stated: Option<Usage>,
+    models: Vec<ModelUse>,
+    subscription: Option<bool>,
+    context: ContextUsage,
     denied: BTreeMap<String, u32>,
     background: usize,
-    /// A turn began, and its end is not in yet.
-    in_turn: bool,
-    has_ended: bool,
     /// The end of the main agent's last text, and of the last turn's.
     last_said: String,
     result_text: String,
-}
-
-/// Everything that is no event, in case it is a plain-text agent.
-struct PlainText {
-    scanner: Scanner,
-    echo: Echo,
-    /// The end of it, and of standard error.
-    last_words: Vec<u8>,
 }
 
 /// What one attempt's output amounts to.
@@ -71,16 +61,16 @@ pub struct AgentReport {
     pub signals: AgentSignals,
     pub usage: Usage,
     pub models: Vec<ModelUse>,
-    /// How much of its cost it could say.
-    pub known: CostCertainty,
-    /// A subscription pays and not the dollar, if it can be told.
+    /// How much of its cost it reported.
+    pub certainty: CostCertainty,
+    /// A subscription pays, not the dollar. None: unknown.
     pub subscription: Option<bool>,
-    pub started: Option<AgentIdentity>,
-    /// How full its context was at last, if it said so.
+    pub identity: AgentIdentity,
+    /// How full its context was at the end. None: not reported.
     pub context: Option<ContextUsage>,
     /// What it was not allowed to do, as the rule that would allow it, and how often it tried.
     pub denied: BTreeMap<String, u32>,
-    /// What it said last, at least its end.
+    /// Its last text, at least the end of it.
     pub final_text: String,
 }
 
@@ -89,7 +79,7 @@ impl StreamReader {
         Self::with_markers(decoder, story, CompletionMarkers::default(), 0, prompt)
     }
 
-    /// With the human's own signs of completion, after so many of their stages.
+    /// With the human's own completion markers, after `reached` of their stages.
     pub fn with_markers(
         decoder: Box<dyn Decoder>,
         story: &StoryId,
@@ -98,55 +88,58 @@ impl StreamReader {
         prompt: &str,
     ) -> Self {
         let scanner = || Scanner::with_markers(story, markers.clone(), reached);
+        let echo = EchoFilter::new(prompt);
         Self {
             lines: Lines::default(),
-            contents: Contents {
-                decoder,
-                scanner: scanner(),
-                events: EventSum::default(),
-                plain: PlainText {
-                    scanner: scanner(),
-                    echo: Echo::new(prompt),
-                    last_words: Vec::new(),
-                },
-            },
-            anything: false,
+            decoder,
+            scanner: scanner(),
+            events: EventSum::default(),
+            plain: PlainText { scanner: scanner(), echo, last_words: Vec::new() },
+            has_begun: false,
         }
     }
 
-    pub fn push(&mut self, chunk: &[u8], heard: EventListener<'_>) {
-        self.anything |= !chunk.is_empty();
-        self.lines.push(chunk, |line| self.contents.line(line, heard));
+    /// `tell` hears every event before it is counted.
+    pub fn push(&mut self, chunk: &[u8], tell: EventListener<'_>) {
+        self.has_begun |= !chunk.is_empty();
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.push(chunk, |line| self.line(line, tell));
+        self.lines = lines;
     }
 
     pub fn push_stderr(&mut self, chunk: &[u8]) {
-        self.anything = true;
-        self.contents.plain.keep(chunk);
+        self.has_begun = true;
+        self.plain.keep(chunk);
     }
 
-    /// Something came, on either channel.
+    /// A message to the agent, as the agent reads it.
+    pub fn message(&mut self, text: &str) -> String {
+        self.decoder.message(text)
+    }
+
+    /// It has printed something, on either channel.
     pub fn has_begun(&self) -> bool {
-        self.anything
+        self.has_begun
     }
 
     pub fn has_result(&self) -> bool {
-        self.contents.events.has_ended
+        self.events.result.is_some()
     }
 
     /// How many tasks are known to run in the background.
     pub fn background_tasks(&self) -> usize {
-        self.contents.events.background
+        self.events.background
     }
 
-    /// More can come of it by itself: from the background, or from the turn that the agent begins
-    /// when a task there has ended.
+    /// More may come by itself: from a task in the background, or from the turn that the agent
+    /// begins when such a task has ended.
     pub fn is_at_work(&self) -> bool {
-        self.contents.events.in_turn || self.background_tasks() > 0
+        self.events.in_turn || self.events.background > 0
     }
 
-    /// The agent tries again what cannot succeed.
+    /// The agent's retries cannot succeed.
     pub fn is_hopeless(&self) -> bool {
-        self.contents.decoder.hopeless().is_some()
+        self.decoder.hopeless().is_some()
     }
 
     /// The output is over, and so is the process.
@@ -154,127 +147,117 @@ impl StreamReader {
         mut self,
         exit: &Exit,
         ended_by: Option<EndedBy>,
-        heard: EventListener<'_>,
+        tell: EventListener<'_>,
     ) -> AgentReport {
-        let mut contents = self.contents;
-        self.lines.finish(|line| contents.line(line, heard));
-        let Contents { decoder, scanner, mut events, mut plain } = contents;
-        plain.finish();
-        let end = ProcessEnd {
-            exit,
-            ended_by,
-            structured: events.any,
-            last_words: &last_line(&plain.last_words),
-        };
-        let (scanner, final_text) = match events.any {
-            true => (scanner, events.final_text()),
-            false => (plain.scanner, String::from_utf8_lossy(&plain.last_words).into_owned()),
-        };
+        std::mem::take(&mut self.lines).finish(|line| self.line(line, tell));
+        if !self.events.any {
+            self.plain.finish(tell);
+        }
+        let Self { decoder, scanner, events, plain, .. } = self;
+        let printed = String::from_utf8_lossy(&plain.last_words);
+        // Errors are at the end.
+        let last_line = printed.lines().rev().find(|line| !line.trim().is_empty());
+        let (structured, result) = (events.any, events.result.clone());
+        let last_words = last_line.unwrap_or_default();
+        let end = ProcessEnd { exit, ended_by, result, structured, last_words };
         AgentReport {
             outcome: end.outcome(decoder.as_ref()),
-            signals: scanner.finish(),
-            usage: events.consumption.usage(),
-            known: events.consumption.certainty(events.in_turn),
-            subscription: events.consumption.subscription,
-            context: events.consumption.context(),
-            models: events.consumption.models,
-            started: events.identity,
+            signals: if structured { scanner } else { plain.scanner }.finish(),
+            usage: events.usage(),
+            certainty: events.certainty(),
+            subscription: events.subscription,
+            context: Some(events.context).filter(|it| it.used > 0 && it.window > 0),
+            final_text: if structured { events.final_text() } else { printed.into_owned() },
+            models: events.models,
+            identity: events.identity,
             denied: events.denied,
-            final_text,
         }
     }
-}
 
-impl Contents {
-    fn line(&mut self, line: &[u8], heard: EventListener<'_>) {
+    fn line(&mut self, line: &[u8], tell: EventListener<'_>) {
         let text = readable(line);
         let Self { decoder, scanner, events, .. } = self;
         let is_event = decoder.line(&text, &mut |event| {
-            heard(&event);
-            events.take(event, scanner);
+            tell(event);
+            events.add(event, scanner);
         });
         events.any |= is_event;
         if !events.any {
-            self.plain.line(&text, heard);
+            self.plain.line(&text, tell);
         }
     }
 }
 
 impl EventSum {
-    fn take(&mut self, event: AgentEvent<'_>, scanner: &mut Scanner) {
+    fn add(&mut self, event: &AgentEvent<'_>, scanner: &mut Scanner) {
         match event {
             AgentEvent::Started(identity) => {
                 self.in_turn = true;
-                self.identity = Some(identity);
+                self.identity = identity.clone();
             }
             AgentEvent::Said(text) => {
                 scanner.push(text);
                 scanner.end_message();
-                end_of(text, LAST_WORDS).clone_into(&mut self.last_said);
+                end_of(text).clone_into(&mut self.last_said);
             }
             AgentEvent::Doing(_) => {}
-            AgentEvent::Usage(update) => self.consumption.add(update),
+            AgentEvent::Usage(update) => self.update(update),
             AgentEvent::Denied(rule) => self.deny(rule),
-            AgentEvent::Background(tasks) => self.background = tasks,
-            AgentEvent::Ended(end) => self.end_turn(*end),
+            AgentEvent::Background(tasks) => self.background = *tasks,
+            AgentEvent::Ended(end) => self.end_turn(end),
         }
     }
 
-    fn end_turn(&mut self, mut end: AgentEnd) {
+    fn update(&mut self, update: &UsageUpdate) {
+        self.used.add(&update.used);
+        self.subscription = update.subscription.or(self.subscription);
+        self.context.used = update.context.unwrap_or(self.context.used);
+        self.context.window = update.window.unwrap_or(self.context.window);
+    }
+
+    fn end_turn(&mut self, end: &AgentEnd) {
         self.in_turn = false;
-        self.has_ended = true;
-        end_of(&end.text, LAST_WORDS).clone_into(&mut self.result_text);
-        let denied = std::mem::take(&mut end.denied);
-        self.consumption.end_turn(end);
-        if !denied.is_empty() {
-            // It knows more than the events that came before it.
+        self.result = Some(end.result.clone());
+        self.stated.clone_from(&end.usage);
+        self.models.clone_from(&end.models);
+        end_of(&end.text).clone_into(&mut self.result_text);
+        if !end.denied.is_empty() {
+            // It knows more than the events before it.
             self.denied.clear();
-            denied.into_iter().for_each(|rule| self.deny(rule));
+            end.denied.iter().for_each(|rule| self.deny(rule));
         }
     }
 
-    fn deny(&mut self, rule: String) {
-        if self.denied.len() < MAX_DENIED {
-            *self.denied.entry(rule).or_default() += 1;
+    fn deny(&mut self, rule: &str) {
+        if let Some(count) = self.denied.get_mut(rule) {
+            *count += 1;
+        } else if self.denied.len() < MAX_DENIED {
+            self.denied.insert(rule.to_owned(), 1);
         }
     }
 
-    fn final_text(&mut self) -> String {
-        let said = [&mut self.result_text, &mut self.last_said];
-        let text = said.into_iter().find(|text| !text.trim().is_empty());
-        text.map(std::mem::take).unwrap_or_default()
+    fn usage(&self) -> Usage {
+        let stated = self.stated.as_ref().unwrap_or(&self.used);
+        Usage { tool_calls: self.used.tool_calls, ..stated.clone() }
+    }
+
+    fn certainty(&self) -> CostCertainty {
+        match self.result {
+            _ if self.in_turn => CostCertainty::Part,
+            Some(_) => CostCertainty::Whole,
+            // No request is made before the first turn.
+            None => CostCertainty::Nothing,
+        }
+    }
+
+    fn final_text(&self) -> String {
+        let texts = [&self.result_text, &self.last_said];
+        texts.into_iter().find(|text| !text.trim().is_empty()).cloned().unwrap_or_default()
     }
 }
 
-impl PlainText {
-    fn line(&mut self, text: &str, heard: EventListener<'_>) {
-        self.keep(text.as_bytes());
-        self.keep(b"\n");
-        let Self { scanner, echo, .. } = self;
-        echo.push(text, |line| {
-            scan_line(scanner, line);
-            heard(&AgentEvent::Said(line));
-        });
-    }
-
-    fn finish(&mut self) {
-        let Self { scanner, echo, .. } = self;
-        echo.finish(|line| scan_line(scanner, line));
-    }
-
-    fn keep(&mut self, words: &[u8]) {
-        let words = words.get(words.len().saturating_sub(LAST_WORDS)..).unwrap_or(words);
-        self.last_words.extend_from_slice(words);
-        // Not for every short line: what is drained moves all the rest.
-        if self.last_words.len() > 2 * LAST_WORDS {
-            self.last_words.drain(..self.last_words.len() - LAST_WORDS);
-        }
-    }
-}
-
-/// Far faster than the lossy way, which nearly no line needs. A very long line is only read up to
-/// what is no text, such as the half of a character where it was cut: a copy of it would cost as
-/// much memory again.
+/// Nearly all lines are valid and need no copy. A very long line is only read up to the first byte
+/// that is not text, such as half of a character where it was cut: a copy would double the memory.
 fn readable(line: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(line) {
         Ok(text) => Cow::Borrowed(text),
@@ -286,29 +269,91 @@ fn readable(line: &[u8]) -> Cow<'_, str> {
     }
 }
 
-fn scan_line(scanner: &mut Scanner, line: &str) {
-    scanner.push(line);
-    scanner.push("\n");
-}
-
-/// The last so many bytes, or a little more.
-fn end_of(text: &str, most: usize) -> &str {
-    let start = (0..=text.len().saturating_sub(most)).rev().find(|at| text.is_char_boundary(*at));
-    text.get(start.unwrap_or_default()..).unwrap_or(text)
-}
-
-/// The last line that says something: errors stand at the end.
-fn last_line(words: &[u8]) -> String {
-    let text = String::from_utf8_lossy(words);
-    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+/// The end of a text.
+fn end_of(text: &str) -> &str {
+    let from = text.floor_char_boundary(text.len().saturating_sub(LAST_WORDS));
+    text.get(from..).unwrap_or(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// An agent that reports the usage of each step, and no total.
+    struct StepDecoder;
+
+    impl Decoder for StepDecoder {
+        fn line(&mut self, line: &str, tell: EventListener<'_>) -> bool {
+            let step = || UsageUpdate {
+                used: Usage { cost_usd: Some(0.5), output_tokens: 10, ..Usage::default() },
+                context: Some(7),
+                window: Some(100),
+                subscription: None,
+            };
+            let end = || AgentEnd {
+                result: Ok(()),
+                text: "done".into(),
+                usage: None,
+                models: Vec::new(),
+                denied: Vec::new(),
+            };
+            match line {
+                "start" => tell(&AgentEvent::Started(AgentIdentity::default())),
+                "step" => tell(&AgentEvent::Usage(step())),
+                "end" => tell(&AgentEvent::Ended(&end())),
+                _ => return false,
+            }
+            true
+        }
+    }
+
     #[test]
-    fn only_short_lines_are_copied_to_be_read() {
+    fn updates_add_up_if_the_end_of_a_turn_has_no_usage() {
+        for (output, certainty, final_text) in [
+            ("start\nstep\nstep\nend\n", CostCertainty::Whole, "done"),
+            ("start\nstep\nstep\n", CostCertainty::Part, ""),
+        ] {
+            let story = StoryId::try_from("US-001").unwrap();
+            let mut reader = StreamReader::new(Box::new(StepDecoder), &story, "");
+            reader.push(output.as_bytes(), &mut |_| {});
+            let report = reader.finish(&Exit::Code(0), None, &mut |_| {});
+            let usage = (report.usage.cost_usd, report.usage.output_tokens);
+            assert_eq!((usage, report.certainty), ((Some(1.0), 20), certainty));
+            assert_eq!(report.context, Some(ContextUsage { used: 7, window: 100 }));
+            assert_eq!(report.final_text, final_text);
+        }
+    }
+
+    #[test]
+    fn listeners_hear_a_last_line_that_is_also_in_the_prompt() {
+        let decoder = crate::agent::any_decoder();
+        let story = StoryId::try_from("US-001").unwrap();
+        let mut reader = StreamReader::new(decoder, &story, "Say:\nTask US-001 complete\n");
+        let mut said = Vec::new();
+        let mut listen = |event: &AgentEvent<'_>| {
+            if let AgentEvent::Said(text) = event {
+                said.push((*text).to_owned());
+            }
+        };
+        reader.push(b"Done.\nTask US-001 complete\n", &mut listen);
+        let report = reader.finish(&Exit::Code(0), None, &mut listen);
+        assert!(report.signals.claims_story);
+        assert_eq!(said, ["Done.", "Task US-001 complete"]);
+    }
+
+    #[test]
+    fn denials_of_known_tools_are_counted_when_the_list_is_full() {
+        let mut events = EventSum::default();
+        for number in 0..2 * MAX_DENIED {
+            events.deny(&format!("Tool{number}"));
+            events.deny("Tool0");
+        }
+        assert_eq!(events.denied.len(), MAX_DENIED);
+        assert_eq!(events.denied.get("Tool0"), Some(&65));
+    }
+
+    #[test]
+    fn long_lines_are_not_copied() {
         assert!(matches!(readable(b"Task"), Cow::Borrowed("Task")));
         assert_eq!(readable(b"a\xffb\xc3"), "a\u{fffd}b\u{fffd}");
         let long = |end: &[u8]| [&vec![b'x'; LONGEST_LOSSY][..], end].concat();

@@ -1,4 +1,4 @@
-//! An agent that only plays: `--agent mock`.
+//! An agent that plays a script: `--agent mock`.
 //!
 //! Owns the process that stands in for a real agent. It speaks Claude Code's
 //! stream-json, changes files in the current folder as a script says, and ends
@@ -8,7 +8,6 @@
 //! processes: which attempt this is comes from the driver, in the environment.
 
 mod failure;
-mod perform;
 mod script;
 mod step;
 mod stream;
@@ -17,18 +16,29 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
+use std::env;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::path::Path;
+use std::time::Duration;
 
-use perform::{MockEnd, perform};
 pub use script::ScriptError;
 use script::{MockAttempt, Scene, Script};
 use serde_json::Value;
+use step::{Escalate, EscalateKind, Hang, MockStep};
+use stream::Stream;
 
-/// A script that cannot be played, or an environment that cannot be right.
+/// The exit code for an invalid script or environment.
 const CANNOT_PLAY: u8 = 2;
-/// Whoever read our output is gone: what a shell shows for a process that SIGPIPE ended.
-const NOBODY_LISTENS: u8 = 141;
+/// The exit code when the reader of our output is gone, as a shell shows it for SIGPIPE.
+const BROKEN_PIPE: u8 = 141;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MockEnd {
+    Exit(u8),
+    /// Silent until the process is killed.
+    Hang,
+}
 
 /// Refuses a bad script before a run starts.
 pub fn check_script(path: &Path) -> Result<(), ScriptError> {
@@ -40,43 +50,37 @@ pub fn check_script(path: &Path) -> Result<(), ScriptError> {
 /// file and is claimed complete. `takes_messages`: standard input has a message per line, the prompt
 /// first, and stays open.
 pub fn play(script: Option<&Path>, takes_messages: bool) -> u8 {
-    match prepare(script) {
-        Ok((scene, attempt)) => play_attempt(scene, &attempt, takes_messages),
-        Err(problem) => complain(&problem, CANNOT_PLAY),
-    }
-}
-
-fn prepare(script: Option<&Path>) -> Result<(Scene, MockAttempt), String> {
-    let scene = Scene::from_environment()?;
-    let script = match script {
-        Some(path) => {
-            Script::load(path, |source| scene.fill_in(&source)).map_err(|e| e.to_string())?
-        }
-        None => Script::default(),
+    let (mut scene, attempt) = match prepare(script) {
+        Ok(prepared) => prepared,
+        Err(problem) => return complain(&problem, CANNOT_PLAY),
     };
-    let attempt = script.attempt(&scene);
-    Ok((scene, attempt))
-}
-
-fn play_attempt(mut scene: Scene, attempt: &MockAttempt, takes_messages: bool) -> u8 {
-    if attempt.ignores_term()
-        && let Err(problem) = swallow_term()
-    {
-        return complain(&format!("cannot ignore SIGTERM: {problem}"), CANNOT_PLAY);
+    if attempt.read_prompt != Some(false) {
+        scene.prompt = if takes_messages { read_message().into() } else { read_prompt() };
     }
-    if attempt.read_prompt {
-        scene.prompt = if takes_messages { read_message() } else { read_prompt() };
-    }
-    match perform(&scene, attempt, io::stdout().lock()) {
+    match perform(&scene, &attempt, &mut io::stdout().lock()) {
         Ok(MockEnd::Exit(code)) => code,
-        Ok(MockEnd::Hang) => hang(),
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => NOBODY_LISTENS,
+        Ok(MockEnd::Hang) => loop {
+            std::thread::park();
+        },
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => BROKEN_PIPE,
         Err(e) => complain(&e.to_string(), 1),
     }
 }
 
-/// Everything on standard input. A missing prompt is no reason not to play, and
-/// a person who starts the agent by hand should not have to type one.
+fn prepare(script: Option<&Path>) -> Result<(Scene, MockAttempt), String> {
+    let folder = env::current_dir().map_err(|e| format!("no current folder: {e}"))?;
+    let scene = Scene::new(|name| env::var(name).ok(), folder)?;
+    let script = script.map(|path| Script::load(path, |source| scene.fill_in(&source)));
+    let script = script.transpose().map_err(|e| e.to_string())?.unwrap_or_default();
+    let attempt = script.attempt(&scene);
+    if attempt.steps.contains(&MockStep::Hang { hang: Some(Hang::IgnoreTerm) }) {
+        ignore_term().map_err(|e| format!("cannot ignore SIGTERM: {e}"))?;
+    }
+    Ok((scene, attempt))
+}
+
+/// Everything on standard input. The agent plays without a prompt too, and a person who starts it
+/// by hand should not have to type one.
 fn read_prompt() -> Vec<u8> {
     let mut prompt = Vec::new();
     let stdin = io::stdin();
@@ -86,29 +90,119 @@ fn read_prompt() -> Vec<u8> {
     prompt
 }
 
-/// The next message; nothing when no more can come.
-fn read_message() -> Vec<u8> {
+/// The next message; empty when no more can come.
+fn read_message() -> String {
     let mut line = String::new();
     let _ = io::stdin().lock().read_line(&mut line);
     let message: Value = serde_json::from_str(&line).unwrap_or_default();
-    message["message"]["content"].as_str().unwrap_or_default().into()
+    message["message"]["content"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Tokio's handler stays for the life of the process, and nobody reads what it notes.
-fn swallow_term() -> io::Result<()> {
+/// Tokio's handler stays for the life of the process, and its notes are never read.
+fn ignore_term() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _inside = runtime.enter();
     tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map(|_| ())
 }
 
-fn hang() -> ! {
-    loop {
-        std::thread::park();
-    }
-}
-
 fn complain(problem: &str, code: u8) -> u8 {
-    // There is nobody left to tell when standard error is gone too.
+    // If standard error is gone too, the exit code has to do.
     let _ = writeln!(io::stderr(), "mock agent: {problem}");
     code
+}
+
+/// Plays one attempt, step by step.
+fn perform(scene: &Scene, attempt: &MockAttempt, out: &mut dyn Write) -> io::Result<MockEnd> {
+    let mut stream = Stream::new(out, attempt.plain == Some(true));
+    if attempt.init != Some(false) {
+        stream.init(&scene.folder.to_string_lossy())?;
+    }
+    for step in &attempt.steps {
+        if let Break(end) = play_step(step, scene, &mut stream)? {
+            return Ok(end);
+        }
+    }
+    stream.success()?;
+    Ok(MockEnd::Exit(0))
+}
+
+fn play_step(
+    step: &MockStep,
+    scene: &Scene,
+    stream: &mut Stream<'_>,
+) -> io::Result<ControlFlow<MockEnd>> {
+    let end = match step {
+        MockStep::Fail { fail, resets_in, retries } => {
+            let wait = resets_in.map_or(Duration::from_hours(1), |span| span.0);
+            stream.fail(*fail, *retries, scene.second_after(wait))?;
+            MockEnd::Exit(1)
+        }
+        MockStep::Exit { exit, result } => {
+            if *result == Some(true) {
+                stream.success()?;
+            }
+            MockEnd::Exit(*exit)
+        }
+        MockStep::NoResult {} => MockEnd::Exit(0),
+        MockStep::Hang { .. } => MockEnd::Hang,
+        MockStep::HangAfterResult {} => stream.success().map(|()| MockEnd::Hang)?,
+        _ => return act(step, scene, stream).map(Continue),
+    };
+    Ok(Break(end))
+}
+
+/// What does not end the attempt.
+fn act(step: &MockStep, scene: &Scene, stream: &mut Stream<'_>) -> io::Result<()> {
+    match step {
+        MockStep::Say { say } => stream.text(say)?,
+        MockStep::Thinking { thinking } => stream.thinking(thinking)?,
+        MockStep::Subagent { subagent } => stream.subagent(subagent)?,
+        MockStep::Escalate { escalate } => stream.text(&escalation(escalate))?,
+        MockStep::Claim { claim: Some(other) } => stream.text(&format!("Task {other} complete"))?,
+        MockStep::Claim { claim: None } | MockStep::Complete {} | MockStep::FalseClaim {} => {
+            stream.text(&format!("Task {} complete", scene.story))?
+        }
+        MockStep::Promise {} => stream.text("<promise>DONE</promise>")?,
+        MockStep::Hear {} => stream.text(&format!("I was told: {}", read_message()))?,
+        MockStep::Raw { raw } => stream.line(raw.as_bytes())?,
+        MockStep::EchoPrompt { echo_prompt: true } => stream.line(&scene.prompt)?,
+        MockStep::Stderr { stderr } => writeln!(io::stderr(), "{stderr}")?,
+        MockStep::Output { output } => tools::flood(stream, *output)?,
+        MockStep::Write { write, text, append } => {
+            let text = text.as_deref().unwrap_or_default();
+            tools::write(stream, &scene.folder.join(write), text, *append == Some(true))?
+        }
+        MockStep::Delete { delete } => tools::delete(stream, scene, delete)?,
+        MockStep::Run { run } => tools::run(stream, scene, run)?,
+        MockStep::Denied { denied } => tools::denied(stream, denied)?,
+        MockStep::Grandchild(left) => tools::leave_process(left, scene)?,
+        MockStep::Tree { tree, ignore_term } => {
+            tools::leave_tree(*tree, *ignore_term == Some(true), scene)?
+        }
+        MockStep::Sleep { sleep } => std::thread::sleep(sleep.0),
+        MockStep::Cost { cost } => stream.totals.cost = *cost,
+        MockStep::Turns { turns } => stream.totals.stated_turns = Some(*turns),
+        MockStep::Tokens { tokens } => stream.totals.stated_tokens = Some(*tokens),
+        MockStep::Model { model } => stream.totals.model = Some(model.clone()),
+        MockStep::Retry { retry, times } => stream.retries(*retry, times.unwrap_or(1))?,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn escalation(asked: &Escalate) -> String {
+    let kind = match asked.kind {
+        EscalateKind::Stuck => "stuck",
+        EscalateKind::Deviation => "deviation",
+    };
+    let numbered =
+        asked.options.iter().enumerate().map(|(i, option)| format!("{}. {option}\n", i + 1));
+    format!(
+        "<escalate type=\"{kind}\">\n<summary>{}</summary>\n<context>{}</context>\n\
+         <options>\n{}</options>\n<question>{}</question>\n</escalate>",
+        asked.summary,
+        asked.context,
+        numbered.collect::<String>(),
+        asked.question,
+    )
 }

@@ -1,54 +1,30 @@
-//! One step of a script: what it may say, and how it is written.
+//! One step of a script: its shape, and how it is written.
 //!
 //! A step is a table named by its one action (`{ write = "a.txt", text = "…" }`)
-//! or a single word (`"complete"`). Only shapes live here; nothing is done.
+//! or a single word (`"complete"`). Nothing is done here.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::Deserialize;
+use toml::{Table, Value};
 
-/// Steps that stand alone as a word.
+/// Steps that are a single word.
+#[rustfmt::skip]
 pub const WORDS: &[&str] = &[
-    "complete",
-    "claim",
-    "false_claim",
-    "promise",
-    "hang",
-    "hang_after_result",
-    "no_result",
-    "hear",
+    "complete", "claim", "false_claim", "promise", "hang", "hang_after_result", "no_result", "hear",
 ];
 /// Keys that name the action of a table.
+#[rustfmt::skip]
 pub const ACTIONS: &[&str] = &[
-    "say",
-    "write",
-    "delete",
-    "run",
-    "sleep",
-    "fail",
-    "retry",
-    "escalate",
-    "claim",
-    "hang",
-    "grandchild",
-    "tree",
-    "exit",
-    "raw",
-    "stderr",
-    "output",
-    "subagent",
-    "thinking",
-    "denied",
-    "cost",
-    "turns",
-    "tokens",
-    "model",
-    "echo_prompt",
+    "say", "write", "delete", "run", "sleep", "fail", "retry", "escalate", "claim", "hang",
+    "grandchild", "tree", "exit", "raw", "stderr", "output", "subagent", "thinking", "denied",
+    "cost", "turns", "tokens", "model", "echo_prompt",
 ];
-/// Stands in the table for the action's name while it is read; no action has an empty name.
-pub const TAG: &str = "";
 
+const NOT_A_STEP: &str = "a step is a table like { say = \"…\" } or a word like \"complete\"";
+
+/// The tag is the action's name; it has a key that no action has.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "", rename_all = "snake_case", deny_unknown_fields)]
 pub enum MockStep {
@@ -72,10 +48,8 @@ pub enum MockStep {
     Promise {},
     Write {
         write: PathBuf,
-        #[serde(default)]
-        text: String,
-        #[serde(default)]
-        append: bool,
+        text: Option<String>,
+        append: Option<bool>,
     },
     Delete {
         delete: PathBuf,
@@ -87,8 +61,7 @@ pub enum MockStep {
         denied: String,
     },
     Sleep {
-        #[serde(deserialize_with = "duration")]
-        sleep: Duration,
+        sleep: TimeSpan,
     },
     Cost {
         cost: f64,
@@ -108,14 +81,12 @@ pub enum MockStep {
     },
     Fail {
         fail: FailureClass,
-        #[serde(default = "an_hour", deserialize_with = "duration")]
-        resets_in: Duration,
+        resets_in: Option<TimeSpan>,
         retries: Option<u32>,
     },
     Exit {
         exit: u8,
-        #[serde(default)]
-        result: bool,
+        result: Option<bool>,
     },
     NoResult {},
     Hang {
@@ -123,7 +94,11 @@ pub enum MockStep {
     },
     HangAfterResult {},
     Grandchild(Grandchild),
-    Tree(Tree),
+    /// Many processes that outlive the agent.
+    Tree {
+        tree: u32,
+        ignore_term: Option<bool>,
+    },
     Raw {
         raw: String,
     },
@@ -139,6 +114,11 @@ pub enum MockStep {
     /// Waits for a message to the running agent, and says it.
     Hear {},
 }
+
+/// Written like `200ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct TimeSpan(pub Duration);
 
 /// What the model is said to have read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
@@ -179,13 +159,13 @@ pub enum Hang {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flood {
-    /// So many megabytes in many lines.
+    /// Megabytes in many lines.
     Mb(u64),
-    /// So many megabytes in one line.
+    /// Megabytes in one line.
     LineMb(u64),
 }
 
-/// The failures the agent tries again before it gives up.
+/// The failures that the agent retries before it gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Retried {
@@ -223,11 +203,9 @@ pub struct Grandchild {
     pub command: Option<String>,
     pub pid_file: Option<PathBuf>,
     /// Keeps the agent's standard output open.
-    #[serde(default)]
-    pub holds_output: bool,
-    /// Without the environment by which the driver could know it.
-    #[serde(default)]
-    pub clean_env: bool,
+    pub holds_output: Option<bool>,
+    /// Without the environment by which the driver could recognise it.
+    pub clean_env: Option<bool>,
 }
 
 /// How a process that is left behind is related to the agent.
@@ -242,44 +220,69 @@ pub enum Kinship {
     DoubleFork,
 }
 
-/// Many processes that outlive the agent.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tree {
-    /// How many processes there are in it.
-    pub tree: u32,
-    /// None of them ends when it is only asked to.
-    #[serde(default)]
-    pub ignore_term: bool,
-}
-
 impl MockStep {
-    pub fn ends_the_attempt(&self) -> bool {
-        matches!(
-            self,
-            Self::Fail { .. }
-                | Self::Exit { .. }
-                | Self::NoResult {}
-                | Self::Hang { .. }
-                | Self::HangAfterResult {}
-        )
+    pub fn read(written: Value) -> Result<Self, String> {
+        let (action, mut table) = match written {
+            Value::String(word) => (name_of_word(&word)?, Table::new()),
+            Value::Table(table) => (name_of_table(&table)?, table),
+            _ => return Err(NOT_A_STEP.to_owned()),
+        };
+        table.insert(String::new(), Value::String(action.to_owned()));
+        Self::deserialize(table)
+            .map_err(|error| format!("`{action}`: {}", in_plain_words(error.message())))
     }
 
-    pub fn ignores_term(&self) -> bool {
-        matches!(self, Self::Hang { hang: Some(Hang::IgnoreTerm) })
+    pub fn ends_the_attempt(&self) -> bool {
+        matches!(self, Self::Fail { .. } | Self::Exit { .. } | Self::NoResult {})
+            || matches!(self, Self::Hang { .. } | Self::HangAfterResult {})
     }
 }
 
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let signed = text.parse::<jiff::SignedDuration>().ok();
-    signed.and_then(|d| Duration::try_from(d).ok()).ok_or_else(|| {
-        D::Error::custom(format!(
-            "`{text}` is no length of time; write it like 200ms, 2s, 1m or 1h"
-        ))
+fn name_of_word(word: &str) -> Result<&'static str, String> {
+    let known = WORDS.iter().copied().find(|known| *known == word);
+    known.ok_or_else(|| match ACTIONS.contains(&word) {
+        true => format!("`{word}` needs a value: {{ {word} = … }}"),
+        false => unknown(word, WORDS),
     })
 }
 
-fn an_hour() -> Duration {
-    Duration::from_secs(3600)
+fn name_of_table(table: &Table) -> Result<&'static str, String> {
+    let actions: Vec<&str> = ACTIONS.iter().copied().filter(|a| table.contains_key(*a)).collect();
+    match (actions.as_slice(), table.keys().next()) {
+        ([action], _) => Ok(action),
+        ([one, other, ..], _) => {
+            Err(format!("a step does one thing; make `{one}` and `{other}` two steps"))
+        }
+        ([], Some(word)) if WORDS.contains(&word.as_str()) => {
+            Err(format!("`{word}` stands alone; write it as \"{word}\""))
+        }
+        ([], Some(key)) => Err(unknown(key, ACTIONS)),
+        ([], None) => Err("a step cannot be empty".to_owned()),
+    }
+}
+
+fn unknown(name: &str, known: &[&str]) -> String {
+    let distance = |other: &&&str| strsim::osa_distance(name, other);
+    let near = |best: &&&str| distance(best) <= (name.chars().count() / 3).max(1);
+    match known.iter().min_by_key(distance).filter(near) {
+        Some(best) => format!("unknown step `{name}`; did you mean `{best}`?"),
+        None => format!("unknown step `{name}`; known are {}", known.join(", ")),
+    }
+}
+
+/// Replaces the words of serde by those of TOML.
+pub fn in_plain_words(message: &str) -> String {
+    message.replace("unknown variant", "unknown value").replace(" field `", " key `")
+}
+
+impl TryFrom<String> for TimeSpan {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let signed = text.parse::<jiff::SignedDuration>().ok();
+        let span = signed.and_then(|signed| Duration::try_from(signed).ok());
+        span.map(Self).ok_or_else(|| {
+            format!("`{text}` is no length of time; write it like 200ms, 2s, 1m or 1h")
+        })
+    }
 }

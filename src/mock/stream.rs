@@ -1,7 +1,6 @@
 //! Writes what the agent says: Claude Code's stream-json, or plain text.
 //!
-//! Owns the shape of every event and the order of their ids. It must never decide
-//! what is said.
+//! Owns the shape of every event and the order of their ids. It never decides what is said.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -13,21 +12,22 @@ use uuid::Uuid;
 use super::step::MockTokens;
 
 pub const MODEL: &str = "mock";
-/// What a turn is said to have read and written, as plausible as any other number.
+/// Plausible numbers of tokens that a turn read and wrote.
 const INPUT: u64 = 1200;
 const CACHED: u64 = 800;
 const OUTPUT: u64 = 42;
 
-pub struct Stream<W> {
-    out: W,
-    plain: bool,
+pub struct Stream<'a> {
+    out: &'a mut dyn Write,
+    /// Plain text instead of events.
+    pub plain: bool,
     session: String,
     last_id: u32,
     started: Instant,
-    pub(super) totals: MockTotals,
+    pub totals: MockTotals,
 }
 
-/// What the result event will tell.
+/// What the result event will say.
 #[derive(Default)]
 pub struct MockTotals {
     pub turns: u64,
@@ -39,8 +39,8 @@ pub struct MockTotals {
     pub denials: Vec<Value>,
 }
 
-impl<W: Write> Stream<W> {
-    pub fn new(out: W, plain: bool) -> Self {
+impl<'a> Stream<'a> {
+    pub fn new(out: &'a mut dyn Write, plain: bool) -> Self {
         Self {
             out,
             plain,
@@ -49,10 +49,6 @@ impl<W: Write> Stream<W> {
             started: Instant::now(),
             totals: MockTotals::default(),
         }
-    }
-
-    pub fn is_plain(&self) -> bool {
-        self.plain
     }
 
     pub fn init(&mut self, folder: &str) -> io::Result<()> {
@@ -70,61 +66,48 @@ impl<W: Write> Stream<W> {
             return self.line(text.as_bytes());
         }
         text.clone_into(&mut self.totals.last_text);
-        self.assistant(json!({ "type": "text", "text": text }), Value::Null)
+        self.assistant(json!({ "type": "text", "text": text }), None)
     }
 
     pub fn thinking(&mut self, thought: &str) -> io::Result<()> {
-        self.assistant(
-            json!({ "type": "thinking", "thinking": thought, "signature": "bW9jaw==" }),
-            Value::Null,
-        )
+        let block = json!({ "type": "thinking", "thinking": thought, "signature": "bW9jaw==" });
+        self.assistant(block, None)
     }
 
     pub fn subagent(&mut self, text: &str) -> io::Result<()> {
         let parent = self.next_id("toolu");
-        self.assistant(json!({ "type": "text", "text": text }), json!(parent))
+        self.assistant(json!({ "type": "text", "text": text }), Some(parent))
     }
 
-    /// Announces a tool call; the answer is its id.
+    /// Announces a tool call, and returns its id.
     pub fn tool_use(&mut self, tool: &str, input: &Value) -> io::Result<String> {
         let id = self.next_id("toolu");
-        self.assistant(
-            json!({ "type": "tool_use", "id": id, "name": tool, "input": input }),
-            Value::Null,
-        )?;
+        let block = json!({ "type": "tool_use", "id": id, "name": tool, "input": input });
+        self.assistant(block, None)?;
         Ok(id)
-    }
-
-    pub fn tool_result(&mut self, id: &str, outcome: &Result<String, String>) -> io::Result<()> {
-        self.event(tool_result(id, outcome))
     }
 
     pub fn event(&mut self, mut event: Value) -> io::Result<()> {
         if self.plain {
             return Ok(());
         }
-        if let Some(fields) = event.as_object_mut() {
-            fields.insert("session_id".to_owned(), json!(self.session));
-            fields.insert("uuid".to_owned(), json!(Uuid::now_v7().to_string()));
-        }
+        let uuid = Uuid::now_v7().to_string();
+        extend(&mut event, json!({ "session_id": self.session, "uuid": uuid }));
         self.line(&serde_json::to_vec(&event)?)
     }
 
     /// One line in one write, so that a live display never waits for the rest of an event.
     pub fn line(&mut self, text: &[u8]) -> io::Result<()> {
-        let mut line = Vec::with_capacity(text.len() + 1);
-        line.extend_from_slice(text);
-        line.push(b'\n');
-        self.bytes(&line)?;
+        self.bytes(&[text, b"\n"].concat())?;
         self.out.flush()
     }
 
-    /// For what is too large to be put together first.
+    /// For lines that are too large for one write.
     pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.write_all(bytes)
     }
 
-    pub fn next_id(&mut self, kind: &str) -> String {
+    fn next_id(&mut self, kind: &str) -> String {
         self.last_id += 1;
         format!("{kind}_mock_{}", self.last_id)
     }
@@ -137,32 +120,35 @@ impl<W: Write> Stream<W> {
         }))
     }
 
-    /// `ending` holds the fields in which one ending differs from another.
+    /// `ending` has the fields in which one ending differs from another.
     pub fn result(&mut self, ending: Value) -> io::Result<()> {
         let took = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let totals = &self.totals;
+        let (totals, tokens) = (&self.totals, self.totals.tokens());
         let mut event = json!({
             "type": "result", "num_turns": totals.stated_turns.unwrap_or(totals.turns.max(1)),
             "duration_ms": took, "duration_api_ms": took, "total_cost_usd": totals.cost,
-            "usage": totals.usage(), "modelUsage": totals.model_usage(),
-            "permission_denials": totals.denials, "result_index": 0,
+            "usage": {
+                "input_tokens": tokens.input, "output_tokens": tokens.output,
+                "cache_read_input_tokens": tokens.cache_read,
+                "cache_creation_input_tokens": tokens.cache_write, "service_tier": "standard",
+            },
+            "modelUsage": totals.model_usage(), "permission_denials": totals.denials,
+            "result_index": 0,
         });
-        if let (Some(event), Value::Object(ending)) = (event.as_object_mut(), ending) {
-            event.extend(ending);
-        }
+        extend(&mut event, ending);
         self.event(event)
     }
 
-    fn assistant(&mut self, block: Value, parent: Value) -> io::Result<()> {
-        self.totals.turns += u64::from(parent.is_null());
+    fn assistant(&mut self, block: Value, parent: Option<String>) -> io::Result<()> {
+        self.totals.turns += u64::from(parent.is_none());
         let (message, request) = (self.next_id("msg"), self.next_id("req"));
         self.event(json!({
             "type": "assistant",
             "message": {
                 "id": message, "type": "message", "role": "assistant", "model": MODEL,
                 "content": [block], "stop_reason": null, "stop_sequence": null,
-                "usage": { "input_tokens": 1200, "output_tokens": 1, "cache_read_input_tokens": 800,
-                           "cache_creation_input_tokens": 0 },
+                "usage": { "input_tokens": INPUT, "output_tokens": 1,
+                           "cache_read_input_tokens": CACHED, "cache_creation_input_tokens": 0 },
             },
             "parent_tool_use_id": parent, "request_id": request, "timestamp": timestamp(),
         }))
@@ -171,23 +157,9 @@ impl<W: Write> Stream<W> {
 
 impl MockTotals {
     fn tokens(&self) -> MockTokens {
-        let turns = self.turns;
-        let plausible = MockTokens {
-            input: turns * INPUT,
-            output: turns * OUTPUT,
-            cache_read: turns * CACHED,
-            cache_write: 0,
-        };
-        self.stated_tokens.unwrap_or(plausible)
-    }
-
-    fn usage(&self) -> Value {
-        let tokens = self.tokens();
-        json!({
-            "input_tokens": tokens.input, "output_tokens": tokens.output,
-            "cache_read_input_tokens": tokens.cache_read,
-            "cache_creation_input_tokens": tokens.cache_write, "service_tier": "standard",
-        })
+        let [input, output, cache_read] =
+            [INPUT, OUTPUT, CACHED].map(|of_turn| self.turns * of_turn);
+        self.stated_tokens.unwrap_or(MockTokens { input, output, cache_read, cache_write: 0 })
     }
 
     /// Empty when the model was never reached, as with the real agent.
@@ -217,6 +189,13 @@ pub fn tool_result(id: &str, outcome: &Result<String, String>) -> Value {
         }] },
         "parent_tool_use_id": null, "tool_use_result": detail, "timestamp": timestamp(),
     })
+}
+
+/// Adds the fields of one object to another.
+pub fn extend(event: &mut Value, more: Value) {
+    if let (Some(fields), Value::Object(more)) = (event.as_object_mut(), more) {
+        fields.extend(more);
+    }
 }
 
 pub fn timestamp() -> String {

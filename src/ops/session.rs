@@ -152,9 +152,10 @@ impl Session {
     /// The settings, for the report.
     fn applied(&self, agent: &dyn Backend, gates: &Gates) -> AppliedSettings {
         let plan = &self.plan;
+        let permission_mode = agent.permission_modes().and(plan.agent_settings.permission_mode);
         AppliedSettings {
             agent: agent.label(),
-            permission_mode: agent.permission_mode().map(|mode| mode.name.to_owned()),
+            permission_mode: permission_mode.map(|mode| mode.name.to_owned()),
             branch: self.branch.clone(),
             max_iterations: plan.max_iterations,
             max_attempts: plan.max_attempts.get(),
@@ -218,11 +219,11 @@ pub fn require_program(agent: &dyn Backend, root: &Path) -> Result<(), CommandEr
 
 pub fn backend(plan: &RunSettings) -> Result<Arc<dyn Backend>, CommandError> {
     Ok(match &plan.agent {
-        AgentChoice::Claude => Arc::new(Claude::new(plan.agent_settings.clone())),
+        AgentChoice::Claude => Arc::new(Claude { settings: plan.agent_settings.clone() }),
         AgentChoice::Mock { script } => {
-            Arc::new(Mock::new(std::env::current_exe()?, script.clone()))
+            Arc::new(Mock { own_program: std::env::current_exe()?, script: script.clone() })
         }
-        AgentChoice::Command { words } => Arc::new(Plain::new(words.clone())),
+        AgentChoice::Command { words } => Arc::new(Plain { words: words.clone() }),
     })
 }
 

@@ -181,7 +181,7 @@ fn an_agent_says_which_it_is() {
         [("a_plain_text.jsonl", "2.1.325"), ("v2.1.197_n_run_in_background.jsonl", "2.1.197")]
     {
         let recording = recording(file);
-        let started = read(&recording, recording.output.len()).started.expect("an init");
+        let started = read(&recording, recording.output.len()).identity;
         assert_eq!(started.version.as_deref(), Some(version), "{file}");
         assert!(started.model.is_some_and(|model| model.starts_with("claude-")), "{file}");
     }
@@ -241,7 +241,7 @@ fn what_an_attempt_cost_is_known_when_its_last_turn_has_its_result() {
         ("l_no_prompt_devnull.jsonl", CostCertainty::Nothing),
         ("k_text_format.txt", CostCertainty::Nothing),
     ] {
-        assert_eq!(read(&recording(file), 1024).known, known, "{file}");
+        assert_eq!(read(&recording(file), 1024).certainty, known, "{file}");
     }
     // A turn that the background began after the result, and that somebody ended.
     let output = recording("n_run_in_background_finishes.jsonl").output;
@@ -250,7 +250,7 @@ fn what_an_attempt_cost_is_known_when_its_last_turn_has_its_result() {
     let last = lines.iter().rposition(is_result).expect("a result");
     let cut = Recording { output: lines[..last].concat(), errors: vec![], exit: Exit::Signal(9) };
     let read = read(&cut, 1024);
-    assert_eq!((read.known, read.usage.cost_usd.is_some()), (CostCertainty::Part, true));
+    assert_eq!((read.certainty, read.usage.cost_usd.is_some()), (CostCertainty::Part, true));
 }
 
 #[test]

@@ -1,83 +1,110 @@
 //! Claude Code's stream-json, as `AgentEvent`s.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::agent::event::{
-    AgentEnd, AgentEvent, AgentIdentity, Decoder, Listener, RequestUsage, UsageUpdate,
+    AgentEnd, AgentEvent, AgentIdentity, Decoder, EventListener, UsageUpdate, detail,
 };
+use crate::agent::json::{JsonObject, RawJson};
 use crate::model::{ModelUse, Outcome, Usage, Usd, shorten, visible_line};
 
-use super::end::{AUTHENTICATION_FAILED, ApiError, TurnResult};
-use super::wire::{
-    Block, Denial, Field, Line, Message, MessageUsage, ModelUsage, ModelUsages, RateLimit, Task,
-    ToolInput,
-};
-
-/// The longest description of what the agent does now.
+/// The longest description of what the agent does now, in characters.
 const MAX_DOING: usize = 200;
-/// The longest name of a version or a model.
+/// The longest name of a version or a model, in characters.
 const MAX_NAME: usize = 100;
 /// The model name under which the CLI puts its own words into the conversation.
 const SYNTHETIC: &str = "<synthetic>";
-/// So many models are told apart.
+/// The most models to report.
 const MAX_MODELS: usize = 16;
-/// More tasks at once, or longer names of them, are not told apart.
+/// More background tasks, or longer ids, are ignored.
 const MAX_TASKS: usize = 64;
 const MAX_TASK_ID: usize = 64;
-/// Why a login failed that was ended while it was tried again.
+/// How many messages may arrive in parts at the same time: the main agent's and its sub-agents'.
+const MAX_AT_ONCE: usize = 32;
+/// The CLI's word for a key or login that is refused.
+const AUTHENTICATION_FAILED: &str = "authentication_failed";
+/// The detail of a login that was refused and retried until ralph ended the agent.
 const LOGIN_REFUSED: &str =
     "the service refused its key or login; run `/login` in `claude`, or fix the API key";
+/// Fields that say what a tool call is about; the first one that is there counts.
+const SUBJECTS: [&str; 7] =
+    ["command", "file_path", "path", "pattern", "url", "query", "description"];
 
 #[derive(Debug, Default)]
 pub struct ClaudeDecoder {
-    result: Option<TurnResult>,
     /// The last error that the CLI, not the model, put into the conversation.
-    api_error: Option<ApiError>,
+    api_error: ApiError,
     /// The service refuses until then, in seconds since the epoch.
     limit_resets_at: Option<i64>,
-    login: Login,
-    /// How often the login was refused, and tried again, since the service last took it.
+    /// The login is a key from the environment, which the CLI cannot renew.
+    has_key: bool,
+    /// How often the login was refused and retried since the service last accepted it.
     refused: u32,
-    /// Tasks that are known to run in the background, after the result too.
+    /// Tasks that are known to run in the background, also after the result.
     background: BTreeSet<String>,
+    /// The latest messages whose request is counted: every part of a message repeats it.
+    counted: VecDeque<String>,
 }
 
-/// How the agent shows the service who it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Login {
-    /// A key from the environment: it is right or wrong.
-    Key,
-    /// Something that the CLI itself can get anew.
-    #[default]
-    Renewable,
+/// An API error in the CLI's own words.
+#[derive(Clone, Debug, Default)]
+struct ApiError {
+    /// `rate_limit`, `server_error`, `authentication_failed`, `billing_error`, …
+    error: Option<String>,
+    /// `usage_limit_reached`, `connection_failed`, …
+    api_error: Option<String>,
+    status: Option<u16>,
+}
+
+/// What a message or a model used.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TokenCounts {
+    #[serde(alias = "inputTokens")]
+    input_tokens: Option<u64>,
+    #[serde(alias = "outputTokens")]
+    output_tokens: Option<u64>,
+    #[serde(alias = "cacheReadInputTokens")]
+    cache_read_input_tokens: Option<u64>,
+    #[serde(alias = "cacheCreationInputTokens")]
+    cache_creation_input_tokens: Option<u64>,
+    #[serde(rename = "costUSD")]
+    cost_usd: Option<f64>,
+    #[serde(rename = "contextWindow")]
+    context_window: Option<u64>,
 }
 
 impl Decoder for ClaudeDecoder {
-    fn line(&mut self, text: &str, tell: Listener<'_>) -> bool {
-        let Some(line) = Line::parse(text).filter(Line::is_known) else { return false };
-        if line.kind.is("assistant") {
-            self.assistant(&line, tell);
-        } else if line.kind.is("result") {
-            self.end_turn(&line, tell);
-        } else if line.kind.is("system") {
-            self.system(&line, tell);
-        } else if line.kind.is("rate_limit_event") {
-            self.rate_limit(line.rate_limit_info, tell);
+    fn line(&mut self, line: &str, tell: EventListener<'_>) -> bool {
+        let line = &mut JsonObject::new(line);
+        match line.get("type").word() {
+            // Most of a stream: results of tools, and parts of messages that come whole later.
+            "user" | "stream_event" => {}
+            "system" if is_init(line) => self.begin_turn(line, tell),
+            "system" if line.is_whole() => self.system(line, tell),
+            "assistant" if line.is_whole() => self.assistant(line, tell),
+            "rate_limit_event" if line.is_whole() => self.rate_limit(line, tell),
+            // Other agents have a `result` too, but none that says whether it is an error.
+            "result" if line.is_whole() && line.get("is_error").is_present() => {
+                self.end_turn(line, tell);
+            }
+            _ => return false,
         }
         true
     }
 
-    fn result(&self) -> Option<Result<(), Outcome>> {
-        let result = self.result.as_ref()?;
-        Some(result.outcome(self.api_error.as_ref(), self.limit_resets_at))
+    /// One line of `--input-format stream-json`.
+    fn message(&mut self, text: &str) -> String {
+        let message = json!({ "type": "user", "message": { "role": "user", "content": text } });
+        format!("{message}\n")
     }
 
-    /// A login that can be renewed is, but only after its first refusal was told.
+    /// The CLI renews a login, but reports the first refusal before that.
     fn hopeless(&self) -> Option<Outcome> {
-        let refusals = match self.login {
-            Login::Key => 1,
-            Login::Renewable => 2,
-        };
+        let refusals = if self.has_key { 1 } else { 2 };
         (self.refused >= refusals).then(|| Outcome::Login { detail: LOGIN_REFUSED.to_owned() })
     }
 
@@ -89,79 +116,115 @@ impl Decoder for ClaudeDecoder {
 }
 
 impl ClaudeDecoder {
-    fn assistant(&mut self, line: &Line<'_>, tell: Listener<'_>) {
-        if line.aborted.is_true() {
+    fn assistant(&mut self, line: &mut JsonObject<'_>, tell: EventListener<'_>) {
+        if line.get("aborted").read() == Some(true) {
             return;
         }
-        let Some(message) = line.message.raw().and_then(Message::parse) else { return };
-        let is_main = !line.parent_tool_use_id.is_present();
-        if message.model.is(SYNTHETIC) || line.is_api_error_message.is_true() {
+        let mut message = line.get("message").object();
+        let is_main = !line.get("parent_tool_use_id").is_present();
+        if message.get("model").word() == SYNTHETIC
+            || line.get("is_api_error_message").read() == Some(true)
+        {
             if is_main {
-                self.api_error = Some(api_error(line));
+                self.api_error = ApiError::of(line);
             }
             return;
         }
-        let mut used = UsageUpdate { request: request(&message), ..UsageUpdate::default() };
-        if is_main {
-            used.context = message.usage.read::<MessageUsage>().map(|usage| usage.all());
-        }
-        for item in message.content.items() {
-            let Some(block) = item.raw().and_then(Block::parse) else { continue };
-            let is_call = block.kind.is("tool_use");
-            used.tool_calls += u64::from(is_call);
-            if is_main && block.kind.is("text") {
-                if let Some(text) = block.text.text() {
-                    self.refused = 0;
-                    tell(AgentEvent::Said(&text));
+        let mut update = self.request(&mut message, is_main);
+        for item in message.get("content").items() {
+            let mut block = item.object();
+            match block.get("type").word() {
+                "text" if is_main => {
+                    if let Some(text) = block.get("text").text() {
+                        self.refused = 0;
+                        tell(&AgentEvent::Said(&text));
+                    }
                 }
-            } else if is_main && is_call {
-                self.refused = 0;
-                tell(AgentEvent::Doing(&tool_call(&block)));
+                "tool_use" => {
+                    update.used.tool_calls += 1;
+                    if is_main {
+                        self.refused = 0;
+                        tell(&AgentEvent::Doing(&tool_call(&mut block)));
+                    }
+                }
+                _ => {}
             }
         }
-        tell(AgentEvent::Usage(used));
+        tell(&AgentEvent::Usage(update));
     }
 
-    fn system(&mut self, line: &Line<'_>, tell: Listener<'_>) {
-        if line.subtype.is("init") {
-            self.begin_turn(line, tell);
-        } else if line.subtype.is("api_retry") {
-            let is_refusal = line.error.is(AUTHENTICATION_FAILED);
-            self.refused = if is_refusal { self.refused + 1 } else { 0 };
-            tell(AgentEvent::Doing(&retry(line)));
-        } else if line.subtype.is("permission_denied") {
-            tell(AgentEvent::Denied(line.tool_name.text().unwrap_or_default()));
-        } else if self.task(line).is_some() {
-            tell(AgentEvent::Background(self.background.len()));
+    /// Without the tokens of the answer, which are only known when it is complete.
+    fn request(&mut self, message: &mut JsonObject<'_>, is_main: bool) -> UsageUpdate {
+        let mut update = UsageUpdate::default();
+        let Some(counts) = message.get("usage").read::<TokenCounts>() else { return update };
+        let used = counts.usage();
+        // All of it is in the context of the next request.
+        let parts = [used.input_tokens, used.output_tokens, used.cache_read_tokens];
+        let context = parts.into_iter().fold(used.cache_write_tokens, u64::saturating_add);
+        update.context = is_main.then_some(context);
+        let id = message.get("id").word();
+        if !id.is_empty() && self.counted.iter().all(|counted| counted != id) {
+            update.used = Usage { output_tokens: 0, ..used };
+            self.counted.push_back(id.to_owned());
+            if self.counted.len() > MAX_AT_ONCE {
+                self.counted.pop_front();
+            }
+        }
+        update
+    }
+
+    fn system(&mut self, line: &mut JsonObject<'_>, tell: EventListener<'_>) {
+        match line.get("subtype").word() {
+            "api_retry" => {
+                let error = line.get("error").text().unwrap_or_default();
+                self.refused = if error == AUTHENTICATION_FAILED { self.refused + 1 } else { 0 };
+                let mut number = |name| line.get(name).read::<u64>().unwrap_or_default();
+                let (attempt, most) = (number("attempt"), number("max_retries"));
+                let retry = format!("retry {attempt} of {most}: {error}");
+                tell(&AgentEvent::Doing(&one_line(&retry, MAX_DOING)));
+            }
+            "permission_denied" => {
+                let tool = line.get("tool_name").text().unwrap_or_default();
+                tell(&AgentEvent::Denied(&one_line(&tool, MAX_DOING)));
+            }
+            subtype => {
+                if self.change_tasks(subtype, line).is_some() {
+                    tell(&AgentEvent::Background(self.background.len()));
+                }
+            }
         }
     }
 
-    fn begin_turn(&mut self, line: &Line<'_>, tell: Listener<'_>) {
-        let name = |field: Field<'_>| Some(shorten(&visible_line(&field.text()?), MAX_NAME));
-        let (version, model) = (name(line.claude_code_version), name(line.model));
-        let is_key = line.api_key_source.is("ANTHROPIC_API_KEY");
-        self.login = if is_key { Login::Key } else { Login::Renewable };
+    fn begin_turn(&mut self, line: &mut JsonObject<'_>, tell: EventListener<'_>) {
+        self.has_key = line.get("apiKeySource").word() == "ANTHROPIC_API_KEY";
         self.refused = 0;
-        // What failed in an earlier turn did not end the process.
-        self.api_error = None;
-        tell(AgentEvent::Started(AgentIdentity { version, model }));
-        if is_key {
-            tell(AgentEvent::Usage(UsageUpdate::paid_by_subscription(false)));
+        // An error of an earlier turn did not end the process.
+        self.api_error = ApiError::default();
+        let mut name = |name| Some(one_line(&line.get(name).text()?, MAX_NAME));
+        let (version, model) = (name("claude_code_version"), name("model"));
+        tell(&AgentEvent::Started(AgentIdentity { version, model }));
+        if self.has_key {
+            tell_who_pays(false, tell);
         }
     }
 
-    /// Sub-agents that the agent waits for are tasks too, but none in the background.
-    fn task(&mut self, line: &Line<'_>) -> Option<()> {
-        if line.subtype.is("task_started") && !line.is_backgrounded.is_false() {
-            self.add_task(line.task_id.text()?);
-        } else if line.subtype.is("task_notification") {
-            self.background.remove(&line.task_id.text()?);
-        } else if line.subtype.is("background_tasks_changed") {
-            self.background.clear();
-            let id = |task: Field<'_>| Task::parse(task.raw()?)?.id.text();
-            line.tasks.items().into_iter().filter_map(id).for_each(|id| self.add_task(id));
-        } else {
-            return None;
+    /// None: nothing changed. Sub-agents that the agent waits for are tasks too, but not in the
+    /// background.
+    fn change_tasks(&mut self, subtype: &str, line: &mut JsonObject<'_>) -> Option<()> {
+        match subtype {
+            "task_started" if line.get("is_backgrounded").read() != Some(false) => {
+                self.add_task(line.get("task_id").text()?);
+            }
+            "task_notification" => {
+                self.background.remove(&line.get("task_id").text()?);
+            }
+            "background_tasks_changed" => {
+                self.background.clear();
+                let tasks = line.get("tasks").items();
+                let ids = tasks.filter_map(|task| task.object().get("task_id").text());
+                ids.for_each(|id| self.add_task(id));
+            }
+            _ => return None,
         }
         Some(())
     }
@@ -172,128 +235,152 @@ impl ClaudeDecoder {
         }
     }
 
-    /// The event also comes with successful runs; only a refusal limits. Only a subscription has
-    /// such limits; beyond them the dollar may pay.
-    fn rate_limit(&mut self, info: Field<'_>, tell: Listener<'_>) {
-        let info = info.raw().and_then(RateLimit::parse).unwrap_or_default();
-        if info.status.is("rejected") {
-            self.limit_resets_at = info.resets_at.read();
+    /// Successful runs have this event too; only a refusal limits. Only a subscription has such
+    /// limits; beyond them the dollar may pay.
+    fn rate_limit(&mut self, line: &mut JsonObject<'_>, tell: EventListener<'_>) {
+        let mut info = line.get("rate_limit_info").object();
+        if info.get("status").word() == "rejected" {
+            self.limit_resets_at = info.get("resetsAt").read();
         }
-        let is_beyond = info.is_using_overage.is_true();
-        tell(AgentEvent::Usage(UsageUpdate::paid_by_subscription(!is_beyond)));
+        tell_who_pays(info.get("isUsingOverage").read() != Some(true), tell);
     }
 
-    fn end_turn(&mut self, line: &Line<'_>, tell: Listener<'_>) {
-        let errors = || line.errors.read::<Vec<String>>().unwrap_or_default().join("; ");
-        let text = line.result.text().unwrap_or_else(errors);
-        let models = line.model_usage.read::<ModelUsages>().unwrap_or_default();
-        // Of the model that wrote most: sub-agents may have another.
-        let main = models.values().max_by_key(|model| model.output_tokens);
-        let window = main.map(|model| model.context_window).unwrap_or_default();
-        let models: Vec<ModelUse> = models.into_iter().take(MAX_MODELS).map(model_use).collect();
-        let end = AgentEnd {
-            text: text.clone(),
-            usage: usage(line, &models),
-            models,
-            window,
-            denied: line.permission_denials.items().into_iter().filter_map(denied_rule).collect(),
+    fn end_turn(&mut self, line: &mut JsonObject<'_>, tell: EventListener<'_>) {
+        let errors: Vec<String> = line.get("errors").read().unwrap_or_default();
+        let text = line.get("result").text().unwrap_or_else(|| errors.join("; "));
+        let mut usage = Usage {
+            cost_usd: line.get("total_cost_usd").read(),
+            turns: line.get("num_turns").read().unwrap_or_default(),
+            ..Usage::default()
         };
+        // Only `modelUsage` includes sub-agents.
+        let models: BTreeMap<String, TokenCounts> =
+            line.get("modelUsage").read().unwrap_or_default();
+        models.values().take(MAX_MODELS).for_each(|counts| usage.add(&counts.usage()));
+        // Of the model that wrote most: sub-agents may have another.
+        let main = models.values().max_by_key(|counts| counts.output_tokens.unwrap_or_default());
+        let window = main.and_then(|counts| counts.context_window);
+        tell(&AgentEvent::Usage(UsageUpdate { window, ..UsageUpdate::default() }));
         self.refused = 0;
-        self.result = Some(TurnResult {
-            is_error: line.is_error.is_true(),
-            subtype: line.subtype.text().unwrap_or_default(),
-            terminal_reason: line.terminal_reason.text().unwrap_or_default(),
-            stop_reason: line.stop_reason.text().unwrap_or_default(),
+        tell(&AgentEvent::Ended(&AgentEnd {
+            result: match line.get("is_error").read() {
+                Some(true) => Err(self.failure(line, &text)),
+                _ => Ok(()),
+            },
             text,
-            api_error: api_error(line),
-        });
-        tell(AgentEvent::Ended(Box::new(end)));
+            usage: Some(usage),
+            models: models.into_iter().take(MAX_MODELS).map(model_use).collect(),
+            denied: line.get("permission_denials").items().filter_map(denied_rule).collect(),
+        }));
+    }
+
+    fn failure(&self, line: &mut JsonObject<'_>, text: &str) -> Outcome {
+        let detail = detail(text);
+        match ["subtype", "terminal_reason", "stop_reason"].map(|name| line.get(name).word()) {
+            ["error_max_turns", ..] => Outcome::TurnLimit,
+            ["error_max_budget_usd", ..] => Outcome::IterationBudget,
+            [_, "prompt_too_long", _] => Outcome::PromptTooLong { detail },
+            [_, "aborted_streaming" | "aborted_tools", _] => {
+                Outcome::KilledBySomeoneElse { signal: 2 }
+            }
+            [.., "refusal"] => Outcome::Refusal { detail },
+            _ => {
+                let error = self.api_error.clone().or(ApiError::of(line));
+                error.outcome(detail, self.limit_resets_at)
+            }
+        }
     }
 }
 
-/// Without what it wrote: that is only known when the answer is whole.
-fn request(message: &Message<'_>) -> Option<RequestUsage> {
-    let used = message.usage.read::<MessageUsage>()?;
-    let usage = Usage {
-        input_tokens: used.input_tokens.unwrap_or_default(),
-        cache_read_tokens: used.cache_read_input_tokens.unwrap_or_default(),
-        cache_write_tokens: used.cache_creation_input_tokens.unwrap_or_default(),
-        ..Usage::default()
-    };
-    Some(RequestUsage { message: message.id.text()?, usage })
-}
+impl ApiError {
+    fn of(line: &mut JsonObject<'_>) -> Self {
+        Self {
+            error: line.get("error").text(),
+            api_error: line.get("api_error").text(),
+            status: line.get("api_error_status").read(),
+        }
+    }
 
-fn tool_call(block: &Block<'_>) -> String {
-    let input = block.input.raw().and_then(ToolInput::parse).unwrap_or_default();
-    let subject = [
-        input.command,
-        input.file_path,
-        input.path,
-        input.pattern,
-        input.url,
-        input.query,
-        input.description,
-    ]
-    .into_iter()
-    .find_map(Field::text)
-    .unwrap_or_default();
-    let call = format!("{} {subject}", block.name.text().unwrap_or_default());
-    shorten(&visible_line(&call), MAX_DOING)
-}
+    fn or(self, other: Self) -> Self {
+        Self {
+            error: self.error.or(other.error),
+            api_error: self.api_error.or(other.api_error),
+            status: self.status.or(other.status),
+        }
+    }
 
-fn api_error(line: &Line<'_>) -> ApiError {
-    ApiError {
-        error: line.error.text().unwrap_or_default(),
-        api_error: line.api_error.text().unwrap_or_default(),
-        status: line.api_error_status.read().or_else(|| line.error_status.read()),
+    fn outcome(self, detail: String, resets_at: Option<i64>) -> Outcome {
+        let words = [self.api_error, self.error].map(Option::unwrap_or_default);
+        match (words.each_ref().map(String::as_str), self.status) {
+            (["usage_limit_reached", _], _) => Outcome::UsageLimit { resets_at, detail },
+            (["connection_failed", _], _) => Outcome::Connection { detail },
+            ([_, AUTHENTICATION_FAILED], _) | (_, Some(401 | 403)) => Outcome::Login { detail },
+            ([_, "billing_error"], _) | (_, Some(402)) => Outcome::Billing { detail },
+            ([_, "model_not_found"], _) | (_, Some(404)) => Outcome::ModelNotFound { detail },
+            ([_, "overloaded" | "rate_limit"], _) | (_, Some(429 | 529)) => {
+                Outcome::Overloaded { detail }
+            }
+            (_, Some(500..=599)) => Outcome::ServerError { detail },
+            // Without a status there was no answer at all.
+            ([_, "server_error" | "unknown"], None) => Outcome::Connection { detail },
+            _ => Outcome::AgentError { detail },
+        }
     }
 }
 
-fn retry(line: &Line<'_>) -> String {
-    let number = |field: Field<'_>| field.read::<u64>().unwrap_or_default();
-    let (attempt, most) = (number(line.attempt), number(line.max_retries));
-    let reason = line.error.text().unwrap_or_default();
-    shorten(&visible_line(&format!("retry {attempt} of {most}: {reason}")), MAX_DOING)
+impl TokenCounts {
+    fn usage(&self) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens.unwrap_or_default(),
+            output_tokens: self.output_tokens.unwrap_or_default(),
+            cache_read_tokens: self.cache_read_input_tokens.unwrap_or_default(),
+            cache_write_tokens: self.cache_creation_input_tokens.unwrap_or_default(),
+            ..Usage::default()
+        }
+    }
 }
 
-/// What would have to be allowed: a command by its very words, any other tool by its name.
-fn denied_rule(denial: Field<'_>) -> Option<String> {
-    let denial = Denial::parse(denial.raw()?)?;
-    let tool = denial.tool.text()?;
-    let input = denial.input.raw().and_then(ToolInput::parse).unwrap_or_default();
-    let rule = match input.command.text() {
+/// The line is long, and what follows these fields is not needed.
+fn is_init(line: &mut JsonObject<'_>) -> bool {
+    let wanted = ["claude_code_version", "model", "apiKeySource"];
+    line.get("subtype").word() == "init"
+        && (wanted.iter().all(|name| line.get(name).is_present()) || line.is_whole())
+}
+
+fn tell_who_pays(subscription: bool, tell: EventListener<'_>) {
+    let subscription = Some(subscription);
+    tell(&AgentEvent::Usage(UsageUpdate { subscription, ..UsageUpdate::default() }));
+}
+
+fn one_line(text: &str, max: usize) -> String {
+    shorten(&visible_line(text), max)
+}
+
+fn tool_call(block: &mut JsonObject<'_>) -> String {
+    let mut input = block.get("input").object();
+    let subject = SUBJECTS.iter().find_map(|name| input.get(name).text()).unwrap_or_default();
+    one_line(&format!("{} {subject}", block.get("name").text().unwrap_or_default()), MAX_DOING)
+}
+
+/// What would have to be allowed: a command word for word, any other tool by its name.
+fn denied_rule(denial: RawJson<'_>) -> Option<String> {
+    let mut denial = denial.object();
+    let tool = denial.get("tool_name").text()?;
+    let rule = match denial.get("tool_input").object().get("command").text() {
         Some(command) => format!("{tool}({})", visible_line(&command)),
         None => tool,
     };
-    Some(shorten(&visible_line(&rule), MAX_DOING))
+    Some(one_line(&rule, MAX_DOING))
 }
 
-/// Only `modelUsage` counts what sub-agents used too.
-fn usage(line: &Line<'_>, models: &[ModelUse]) -> Usage {
-    let mut usage = Usage {
-        cost_usd: line.total_cost_usd.read(),
-        turns: line.num_turns.read().unwrap_or_default(),
-        ..Usage::default()
-    };
-    for model in models {
-        usage.input_tokens += model.input_tokens;
-        usage.output_tokens += model.output_tokens;
-        usage.cache_read_tokens += model.cache_read_tokens;
-        usage.cache_write_tokens += model.cache_write_tokens;
-    }
-    usage
-}
-
-fn model_use((name, used): (String, ModelUsage)) -> ModelUse {
+fn model_use((name, counts): (String, TokenCounts)) -> ModelUse {
+    let used = counts.usage();
     ModelUse {
-        model: shorten(&visible_line(&name), MAX_NAME),
-        cost: Usd::of(used.cost_usd.unwrap_or_default()),
+        model: one_line(&name, MAX_NAME),
+        cost: Usd::of(counts.cost_usd.unwrap_or_default()),
         input_tokens: used.input_tokens,
         output_tokens: used.output_tokens,
-        cache_read_tokens: used.cache_read_input_tokens,
-        cache_write_tokens: used.cache_creation_input_tokens,
+        cache_read_tokens: used.cache_read_tokens,
+        cache_write_tokens: used.cache_write_tokens,
     }
 }
-
-#[cfg(test)]
-mod tests;

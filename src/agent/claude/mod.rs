@@ -1,15 +1,14 @@
-//! Claude Code: its command line, and what of it a human has to accept.
+//! Claude Code: its command line, its permissions, and what a human has to accept before it runs.
 
 mod decoder;
-mod end;
-mod permissions;
-mod shallow;
-mod wire;
 
+use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use rustix::process::getuid;
+use serde_json::Value;
 
 use crate::model::{Gate, GateCommand, PermissionMode, PermissionModes, Usd};
 
@@ -20,16 +19,14 @@ use super::backend::{
 use super::event::Decoder;
 
 pub use decoder::ClaudeDecoder;
-use permissions::{ACCEPT_EDITS, DONT_ASK, check, files, from_table};
-pub use permissions::{PERMISSION_MODES, args_choose_mode};
 
-/// Marks of a surrounding session that would make the agent think it is nested in it.
+/// Variables that tell the agent that it runs inside another session.
 const NESTING_MARKS: [&str; 2] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"];
 
 const NOT_FOUND: &str = "Install Claude Code (`npm install -g @anthropic-ai/claude-code`), name \
     another agent with `--agent-command`, or try the loop with `--agent mock`";
 
-/// What every story needs and no story can do harm with.
+/// Tools that every story needs and no story can do harm with.
 ///
 /// `Edit` is for all tools that write files, and ends at the work tree. Claude Code keeps these
 /// commands to the work tree too. By itself it runs the forms of `git diff`, `git log`, `find` and
@@ -47,22 +44,61 @@ const SAFE_TOOLS: [&str; 9] = [
     "Bash(mkdir:*)",
 ];
 
-/// Messages come in while it works, events go out as they happen.
+/// Messages arrive while it works, and events leave as they happen.
 const ALWAYS: [&str; 6] =
     ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
 
-pub struct Claude {
-    settings: AgentSettings,
-}
+pub const PERMISSION_MODES: PermissionModes = PermissionModes {
+    agent: "Claude Code",
+    modes: &[ACCEPT_EDITS, AUTO, DONT_ASK, BYPASS_PERMISSIONS],
+};
 
-impl Claude {
-    pub fn new(settings: AgentSettings) -> Self {
-        Self { settings }
-    }
+const ACCEPT_EDITS: PermissionMode = PermissionMode {
+    name: "acceptEdits",
+    meaning: "edit, move and delete files here; run harmless commands, the gates and \
+              `allowed_tools`",
+    advice: "the usual choice",
+};
+
+const AUTO: PermissionMode = PermissionMode {
+    name: "auto",
+    meaning: "Claude Code judges each step itself and denies what looks dangerous; not every \
+              account has it",
+    advice: "",
+};
+
+const DONT_ASK: PermissionMode = PermissionMode {
+    name: "dontAsk",
+    meaning: "edit files here; run harmless commands, the gates and `allowed_tools`; nothing more",
+    advice: "",
+};
+
+const BYPASS_PERMISSIONS: PermissionMode = PermissionMode {
+    name: "bypassPermissions",
+    meaning: "do anything. Only in a sandbox, a container or VM without your secrets; as root \
+              Claude Code wants IS_SANDBOX=1 for it",
+    advice: "only in a sandbox",
+};
+
+/// Options that choose the permission mode.
+const MODE_OPTIONS: [&str; 2] = ["--permission-mode", "--dangerously-skip-permissions"];
+
+/// Keys of Claude Code's settings whose values are commands.
+const COMMANDS: [&str; 6] = [
+    "apiKeyHelper",
+    "awsAuthRefresh",
+    "awsCredentialExport",
+    "hooks",
+    "otelHeadersHelper",
+    "statusLine",
+];
+
+pub struct Claude {
+    pub settings: AgentSettings,
 }
 
 impl Backend for Claude {
-    fn name(&self) -> String {
+    fn label(&self) -> String {
         "claude".to_owned()
     }
 
@@ -87,34 +123,32 @@ impl Backend for Claude {
         Box::<ClaudeDecoder>::default()
     }
 
-    fn message(&self, text: &str) -> String {
-        message(text)
-    }
-
     fn permission_modes(&self) -> Option<PermissionModes> {
         Some(PERMISSION_MODES)
     }
 
-    fn permission_mode(&self) -> Option<PermissionMode> {
-        self.settings.permission_mode
-    }
-
     fn check_permissions(&self, mode: PermissionMode) -> Result<Option<String>, AgentError> {
-        check(mode)
+        if mode != BYPASS_PERMISSIONS || is_sandbox() {
+            return Ok(None);
+        }
+        if getuid().is_root() {
+            return Err(AgentError::Refused(
+                "Claude Code refuses `bypassPermissions` as root; where this is a sandbox \
+                 (container or VM), `IS_SANDBOX=1` in the environment says so, else choose another \
+                 mode",
+            ));
+        }
+        let text = "the agent may do anything (bypassPermissions): that belongs into a sandbox, a \
+            container or VM without your secrets";
+        Ok(Some(text.to_owned()))
     }
 
     fn trust_clauses(&self, table: &AgentSettings, root: &Path) -> Vec<TrustClause> {
-        from_table(table).chain(files(root)).collect()
+        table_clauses(table).chain(file_clauses(root)).collect()
     }
 }
 
-/// One line of `--input-format stream-json`.
-pub fn message(text: &str) -> String {
-    let message = json!({ "type": "user", "message": { "role": "user", "content": text } });
-    format!("{message}\n")
-}
-
-/// The prompt is not in it: it comes on standard input. `allowance` is what it may cost at most.
+/// The prompt is not among them: it comes on standard input.
 fn args(settings: &AgentSettings, gates: &[&Gate], allowance: Option<Usd>) -> Vec<String> {
     let mut args: Vec<String> = ALWAYS.map(str::to_owned).to_vec();
     option(&mut args, "--permission-mode", settings.permission_mode.map(|mode| mode.name));
@@ -135,7 +169,7 @@ fn args(settings: &AgentSettings, gates: &[&Gate], allowance: Option<Usd>) -> Ve
     args
 }
 
-/// Everything that runs unasked, whoever allowed it.
+/// Everything that runs without being asked about.
 fn allowed_tools(settings: &AgentSettings, gates: &[&Gate]) -> Vec<String> {
     let own = settings.allowed_tools.iter().cloned();
     match settings.permission_mode {
@@ -143,12 +177,12 @@ fn allowed_tools(settings: &AgentSettings, gates: &[&Gate]) -> Vec<String> {
             let safe = SAFE_TOOLS.iter().map(|&tool| tool.to_owned());
             safe.chain(gates.iter().filter_map(|gate| rule(gate))).chain(own).collect()
         }
-        // Judged, all allowed, or as the free arguments say.
+        // Claude Code judges, all is allowed, or the free arguments decide.
         _ => own.collect(),
     }
 }
 
-/// That very command. With more words after it, it would be another one: `make` may test, and
+/// Allows exactly that command. With more words it would be another one: `make` may test, and
 /// `make deploy` not. None where a character means something else in a rule than in a command.
 fn rule(gate: &Gate) -> Option<String> {
     let command = match &gate.run {
@@ -160,7 +194,7 @@ fn rule(gate: &Gate) -> Option<String> {
 
 fn option(args: &mut Vec<String>, flag: &str, value: Option<&str>) {
     if let Some(value) = value {
-        // One word, so that a value that begins with `-` stays a value.
+        // One word, so that a value that begins with `-` is not an option.
         args.push(format!("{flag}={value}"));
     }
 }
@@ -172,90 +206,55 @@ fn list(args: &mut Vec<String>, flag: &str, values: &[String]) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What comes after the part that is always the same.
-    fn rest(settings: &AgentSettings) -> Vec<String> {
-        let mut args = args(settings, &[&Gate::shell("cargo test")], None);
-        let rest = args.split_off(ALWAYS.len());
-        assert_eq!(args, ALWAYS);
-        rest
-    }
-
-    #[test]
-    fn settings_become_arguments() {
-        let settings = AgentSettings {
-            model: Some("opus".into()),
-            max_turns: Some(40),
-            allowed_tools: vec!["Bash(cargo test:*)".into(), "Edit".into()],
-            strict_mcp_config: true,
-            args: vec!["--debug".into()],
-            ..AgentSettings::default()
-        };
-        assert_eq!(
-            rest(&settings),
-            [
-                "--model=opus",
-                "--max-turns=40",
-                "--allowedTools",
-                "Bash(cargo test:*)",
-                "Edit",
-                "--strict-mcp-config",
-                "--debug"
-            ]
-        );
-    }
-
-    #[test]
-    fn it_may_cost_the_smaller_of_what_is_set_and_what_is_left() {
-        let budget = |max_budget_usd: Option<f64>, rest: Option<Usd>| {
-            let settings = AgentSettings { max_budget_usd, ..AgentSettings::default() };
-            args(&settings, &[], rest).into_iter().find(|arg| arg.contains("budget"))
-        };
-        let said = |dollars: &str| Some(format!("--max-budget-usd={dollars}"));
-        assert_eq!(budget(None, None), None);
-        assert_eq!(budget(Some(2.5), None), said("2.5"));
-        assert_eq!(budget(None, Some(Usd::from_micros(1))), said("0.000001"));
-        assert_eq!(budget(None, Some(Usd::dollars(25))), said("25"));
-        assert_eq!(budget(Some(2.0), Some(Usd::dollars(3))), said("2"));
-        assert_eq!(budget(Some(4.0), Some(Usd::dollars(3))), said("3"));
-    }
-
-    #[test]
-    fn safe_tools_and_gates_come_with_the_modes_that_need_a_list() {
-        for &mode in PERMISSION_MODES.modes {
-            let settings = AgentSettings {
-                permission_mode: Some(mode),
-                allowed_tools: vec!["Bash(npm run lint:*)".into()],
-                ..AgentSettings::default()
-            };
-            let mode_option = format!("--permission-mode={}", mode.name);
-            let mut expected = vec![mode_option.as_str(), "--allowedTools"];
-            if matches!(mode, ACCEPT_EDITS | DONT_ASK) {
-                expected.extend(SAFE_TOOLS);
-                expected.push("Bash(cargo test)");
-            }
-            expected.push("Bash(npm run lint:*)");
-            assert_eq!(rest(&settings), expected);
-        }
-    }
-
-    #[test]
-    fn a_gate_is_allowed_as_it_is() {
-        let program = |words: &[&str]| Gate {
-            run: GateCommand::Program(words.iter().map(|&word| word.to_owned()).collect()),
-            ..Gate::shell("")
-        };
-        for (gate, expected) in [
-            (Gate::shell(" cargo test && make "), Some("Bash(cargo test && make)")),
-            (program(&["npm", "run", "lint"]), Some("Bash(npm run lint)")),
-            (program(&["sh", "-c", "exit 0"]), Some("Bash(sh -c 'exit 0')")),
-            (Gate::shell("prettier --check src/*.js"), None),
-            (Gate::shell(r"grep \d f"), None),
-        ] {
-            assert_eq!(rule(&gate).as_deref(), expected);
-        }
-    }
+/// Whether the free arguments choose the permission mode.
+pub fn args_choose_mode(args: &[String]) -> bool {
+    args.iter().any(|arg| {
+        let name = arg.split_once('=').map_or(arg.as_str(), |(name, _)| name);
+        MODE_OPTIONS.contains(&name)
+    })
 }
+
+/// As Claude Code recognises one.
+fn is_sandbox() -> bool {
+    env::var("IS_SANDBOX").is_ok_and(|value| value == "1")
+        || env::var("CLAUDE_CODE_BUBBLEWRAP").is_ok_and(|value| !value.is_empty())
+}
+
+/// Settings in ralph.toml that decide what runs. A model's name does not.
+fn table_clauses(table: &AgentSettings) -> impl Iterator<Item = TrustClause> {
+    let list = |values: &[String]| (!values.is_empty()).then(|| values.join("\n"));
+    let program = table.program.as_ref().map(|path| path.to_string_lossy().into_owned());
+    let parts = [
+        ("program", program),
+        ("permission_mode", table.permission_mode.map(|mode| mode.name.to_owned())),
+        ("allowed_tools", list(&table.allowed_tools)),
+        ("append_system_prompt", table.append_system_prompt.clone()),
+        ("setting_sources", table.setting_sources.clone()),
+        ("mcp_config", list(&table.mcp_config)),
+        ("args", list(&table.args)),
+    ];
+    parts.into_iter().filter_map(|(name, text)| {
+        Some(TrustClause::new(format!("`{name}` of the agent in ralph.toml"), text?))
+    })
+}
+
+/// Unattended, Claude Code runs the project's own commands without asking.
+fn file_clauses(root: &Path) -> Vec<TrustClause> {
+    let mut clauses = Vec::new();
+    for name in [".claude/settings.json", ".claude/settings.local.json"] {
+        let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
+        let Ok(Value::Object(settings)) = serde_json::from_str(&text) else { continue };
+        for key in COMMANDS {
+            if let Some(value) = settings.get(key) {
+                clauses.push(TrustClause::new(format!("`{key}` in {name}"), format!("{value:#}")));
+            }
+        }
+    }
+    if let Ok(text) = fs::read_to_string(root.join(".mcp.json")) {
+        clauses.push(TrustClause::new(".mcp.json", text));
+    }
+    clauses
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::perform::MockEnd;
+use super::super::MockEnd;
 use super::{Played, stage};
 
 fn failed(class: &str) -> Played {
@@ -11,7 +11,7 @@ fn failed(class: &str) -> Played {
     played
 }
 
-/// The named fields of `event`; those that are absent are absent here too.
+/// The named fields of `event`, without absent ones.
 fn fields(event: &Value, names: &[&str]) -> Value {
     let present = names.iter().filter_map(|&n| event.get(n).map(|v| (n.to_owned(), v.clone())));
     Value::Object(present.collect())
@@ -81,7 +81,7 @@ fn api_errors_look_like_the_real_ones() {
 }
 
 #[test]
-fn only_some_failures_are_tried_again_first() {
+fn only_some_failures_are_retried_first() {
     for (class, retries, status, error) in [
         ("rate-limit", 2, json!(429), "rate_limit"),
         ("overloaded", 2, json!(529), "overloaded"),
@@ -106,7 +106,7 @@ fn only_some_failures_are_tried_again_first() {
 }
 
 #[test]
-fn a_usage_limit_says_when_it_ends() {
+fn a_usage_limit_has_its_end() {
     let stage = stage();
     let before = jiff::Timestamp::now().as_second();
     let played = stage.steps(r#"{ fail = "usage-limit", resets_in = "2h" }"#);
@@ -163,7 +163,7 @@ fn a_refusal_has_no_status_and_its_own_stop_reason() {
 }
 
 #[test]
-fn plain_output_tells_only_the_sentence() {
+fn plain_output_has_only_the_error_text() {
     let played = stage().play("[default]\nplain = true\nsteps = [{ fail = \"billing\" }]");
     assert_eq!(
         (played.ending, played.output.as_str()),

@@ -1,18 +1,17 @@
-//! Plays scripts into memory and looks at what was said.
+//! Plays scripts into memory and checks the output.
 
 mod failures;
 mod playing;
 mod scripts;
-mod surroundings;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::perform::{MockEnd, perform};
 use super::script::{Scene, Script};
+use super::{MockEnd, perform};
 
-/// A folder that goes away with it, a story and an attempt.
+/// A temporary folder, a story and an attempt.
 struct Stage {
     folder: tempfile::TempDir,
     story: &'static str,
@@ -79,7 +78,7 @@ impl Played {
         self.events().into_iter().rfind(|e| e["type"] == "result").unwrap_or_default()
     }
 
-    /// The main agent's texts, as a driver would read them.
+    /// The main agent's texts, as a driver reads them.
     fn texts(&self) -> Vec<String> {
         let main = |e: &&Value| {
             e["type"] == "assistant"

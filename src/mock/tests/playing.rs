@@ -1,6 +1,10 @@
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::json;
 
-use super::super::perform::MockEnd;
+use super::super::MockEnd;
+use super::super::script::Scene;
 use super::stage;
 
 #[test]
@@ -84,7 +88,7 @@ fn commands_run_in_the_folder_and_may_fail() {
 }
 
 #[test]
-fn words_say_their_lines() {
+fn claims_and_promises_are_the_lines_that_count() {
     let steps = r#""complete", "claim", "false_claim", { claim = "US-009" }, "promise""#;
     let own = "Task US-001 complete";
     assert_eq!(
@@ -104,7 +108,7 @@ fn an_escalation_is_the_agreed_block() {
 }
 
 #[test]
-fn what_is_not_the_main_agents_text_is_marked() {
+fn text_of_sub_agents_and_thoughts_is_marked() {
     let played = stage()
         .steps(r#"{ subagent = "Task US-001 complete" }, { thinking = "hm" }, { say = "mine" }"#);
     assert_eq!(played.texts(), ["mine"]);
@@ -113,7 +117,7 @@ fn what_is_not_the_main_agents_text_is_marked() {
 }
 
 #[test]
-fn a_denial_is_an_event_and_stands_in_the_result() {
+fn a_denial_is_an_event_and_is_in_the_result() {
     let played = stage().steps(r#"{ denied = "Bash" }, "complete""#);
     let denied = &played.events()[2];
     assert_eq!(played.kinds()[2], "system/permission_denied");
@@ -127,7 +131,7 @@ fn a_denial_is_an_event_and_stands_in_the_result() {
 }
 
 #[test]
-fn endings() {
+fn each_ending_has_its_exit_code_and_result() {
     for (steps, ending, results) in [
         ("", MockEnd::Exit(0), 1),
         ("{ exit = 3 }", MockEnd::Exit(3), 0),
@@ -144,7 +148,7 @@ fn endings() {
 }
 
 #[test]
-fn stated_numbers_stand_in_the_result() {
+fn stated_numbers_are_in_the_result() {
     let played =
         stage().steps(r#"{ cost = 0.31 }, { turns = 12 }, { retry = "overloaded", times = 3 }"#);
     let result = played.result();
@@ -164,7 +168,7 @@ fn plain_output_has_only_what_is_said() {
 }
 
 #[test]
-fn floods_are_as_large_as_asked_and_stay_valid() {
+fn floods_have_the_requested_size_and_are_valid() {
     for (step, lines) in [("{ output = { mb = 2 } }", 42), ("{ output = { line_mb = 2 } }", 3)] {
         let played = stage().steps(step);
         let events = played.events();
@@ -172,4 +176,45 @@ fn floods_are_as_large_as_asked_and_stay_valid() {
         let sizes = events.iter().filter_map(|e| e["message"]["content"][0]["content"].as_str());
         assert_eq!(sizes.map(str::len).sum::<usize>(), 2_000_000, "{step}");
     }
+}
+
+#[test]
+fn a_process_is_left_behind_in_the_chosen_session() {
+    for (kinship, own_session) in [("plain", false), ("setsid", true), ("double-fork", true)] {
+        let stage = stage();
+        stage.steps(&format!(
+            "{{ grandchild = \"{kinship}\", command = \"exec sleep 30\", pid_file = \"pid\" }}"
+        ));
+        let pid = stage.file("pid").trim().to_owned();
+        let session = settled_session(&pid);
+        Command::new("kill").args(["-9", &pid]).status().unwrap();
+        assert_eq!(session == pid, own_session, "{kinship}: {pid} in {session}");
+    }
+}
+
+/// The session of a process once its command runs; `setsid` needs a moment.
+fn settled_session(pid: &str) -> String {
+    for _ in 0..500 {
+        let show = Command::new("ps").args(["-o", "sid=,comm=", "-p", pid]).output().unwrap();
+        let shown = String::from_utf8(show.stdout).unwrap();
+        if let Some((session, "sleep")) = shown.trim().split_once(' ').map(|(s, c)| (s, c.trim())) {
+            return session.to_owned();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("process {pid} never ran its command");
+}
+
+#[test]
+fn invalid_numbers_in_the_environment_count_as_one() {
+    let with = |name: &'static str, value: &'static str| {
+        let variable = move |asked: &str| (asked == name).then(|| value.to_owned());
+        Scene::new(variable, Path::new("/").to_owned())
+    };
+    let nothing = with("", "").unwrap();
+    assert_eq!((nothing.story.as_str(), nothing.attempt, nothing.iteration), ("unnamed", 1, 1));
+    for (text, attempt) in [("3", 3), ("0", 1), ("x", 1), ("", 1)] {
+        assert_eq!(with("RALPH_ATTEMPT", text).unwrap().attempt, attempt, "{text:?}");
+    }
+    assert!(with("RALPH_STORY", "../x").is_err());
 }

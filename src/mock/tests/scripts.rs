@@ -58,13 +58,13 @@ fn every_step_can_be_written() {
     for action in step::ACTIONS {
         assert!(
             tables.iter().any(|t| t.starts_with(&format!("{{ {action} ="))),
-            "{action} is untried"
+            "{action} is not tested"
         );
     }
 }
 
 #[test]
-fn a_bad_step_is_named_where_it_stands() {
+fn an_invalid_step_is_reported_with_its_position() {
     for (step, message) in [
         (r#"{ sya = "x" }"#, "unknown step `sya`; did you mean `say`?"),
         (r#""compleet""#, "unknown step `compleet`; did you mean `complete`?"),
@@ -109,7 +109,7 @@ fn a_bad_step_is_named_where_it_stands() {
 }
 
 #[test]
-fn a_bad_script_is_named_where_it_is_bad() {
+fn an_invalid_script_is_reported_with_its_position() {
     for (source, message) in [
         (
             "[stories.US-001]\nsteps = []",
@@ -151,7 +151,7 @@ fn a_bad_script_is_named_where_it_is_bad() {
 }
 
 #[test]
-fn a_script_that_is_not_there_is_refused() {
+fn a_missing_script_is_refused() {
     let missing = stage().path("none.toml");
     let refused = check_script(&missing).unwrap_err();
     assert!(matches!(refused, ScriptError::Unreadable { .. }));
@@ -159,7 +159,7 @@ fn a_script_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn the_last_attempt_repeats_and_default_serves_the_rest() {
+fn the_last_attempt_repeats_and_other_stories_play_default() {
     let source = "[default]\nsteps = [{ say = \"default\" }]\n\
                   [[story.US-001.attempts]]\nsteps = [{ say = \"first\" }]\n\
                   [[story.US-001.attempts]]\nsteps = [{ say = \"second\" }]\n\

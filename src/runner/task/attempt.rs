@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-use crate::agent::{AgentEvent, Backend, StreamReader};
+use crate::agent::{AgentEvent, StreamReader};
 use crate::model::{EndedBy, Exit, Timeouts};
 use crate::ports::{Activity, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
@@ -36,7 +36,6 @@ pub struct AttemptTask {
     pub takes_messages: bool,
     /// Counts its chunks of output.
     pub heard: Arc<AtomicU64>,
-    pub agent: Arc<dyn Backend>,
     pub reader: StreamReader,
     pub transcript: Transcript,
     /// Redact the agent's output.
@@ -85,18 +84,17 @@ impl AttemptTask {
             let attempt = self.attempt.clone();
             let _ = self.mailbox.send(Message::Activity(Activity { attempt, doing })).await;
         }
-        let started = read.started.unwrap_or_default();
         Happened::AttemptEnded(Box::new(EndedAttempt {
             outcome: read.outcome,
             ended_by,
             signals: read.signals,
             final_text: read.final_text,
             usage: read.usage,
-            certainty: read.known,
+            certainty: read.certainty,
             subscription: read.subscription,
             models: read.models,
-            agent_version: started.version,
-            model: started.model,
+            agent_version: read.identity.version,
+            model: read.identity.model,
             context: read.context,
             denied: read.denied.into_iter().collect(),
             elapsed: self.clock.started.elapsed(),
@@ -152,7 +150,7 @@ impl AttemptTask {
                 Input::Due => self.end(why).await,
                 Input::Over => return,
                 Input::Instruction(Instruction::Say(text)) if self.takes_messages => {
-                    self.pump.say(self.agent.message(&text)).await;
+                    self.pump.say(self.reader.message(&text)).await;
                 }
                 Input::Instruction(Instruction::Say(_)) => {}
                 Input::Instruction(Instruction::End(why)) => self.end(why).await,

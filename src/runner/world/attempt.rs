@@ -233,7 +233,6 @@ impl World {
             instructions,
             takes_messages,
             heard: Arc::clone(&heard),
-            agent: Arc::clone(&self.env.agent),
             // Redacted like the output, to recognise a prompt that the agent prints.
             reader: self.reader(log, &start.story, &secrets.redact(&prompt)),
             transcript: self.transcript(&files),
