@@ -24,12 +24,12 @@ impl Usage {
         if let Some(cost) = other.cost_usd {
             *self.cost_usd.get_or_insert(0.0) += cost;
         }
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cache_read_tokens += other.cache_read_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-        self.turns += other.turns;
-        self.tool_calls += other.tool_calls;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.turns = self.turns.saturating_add(other.turns);
+        self.tool_calls = self.tool_calls.saturating_add(other.tool_calls);
     }
 }
 
@@ -75,4 +75,17 @@ pub enum CostCertainty {
     Part,
     /// No request was made.
     Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absurd_figures_of_an_agent_do_not_overflow() {
+        let absurd = Usage { input_tokens: u64::MAX, turns: u32::MAX, ..Usage::default() };
+        let mut sum = absurd.clone();
+        sum.add(&absurd);
+        assert_eq!(sum, absurd);
+    }
 }
