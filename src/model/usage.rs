@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn absurd_figures_of_an_agent_do_not_overflow() {
-        let absurd = Usage { input_tokens: u64::MAX, turns: u32::MAX, ..Usage::default() };
+        let absurd = Usage { input_tokens: u64::MAX, turns: u64::MAX, ..Usage::default() };
         let mut sum = absurd.clone();
         sum.add(&absurd);
         assert_eq!(sum, absurd);

@@ -182,7 +182,9 @@ fn result_and_exit_decide_the_class_together() {
 fn the_reason_we_ended_it_counts_before_its_exit() {
     let (done, went_wrong, silent) = ([good()], [bad()], [json!({ "type": "user" })]);
     let refused = [retry("authentication_failed"), retry("authentication_failed")];
-    let login = Outcome::Login { detail: "the service refused its key or login".into() };
+    let detail =
+        "the service refused its key or login; run `/login` in `claude`, or fix the API key";
+    let login = Outcome::Login { detail: detail.into() };
     for (events, ended_by, expected) in [
         (&done[..], EndedBy::Human, Outcome::Completed),
         (&went_wrong, EndedBy::Human, Outcome::EndedByUs),
