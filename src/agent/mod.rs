@@ -17,7 +17,7 @@ pub use backend::{
     AgentError, AgentKind, AgentSettings, Backend, GIT_PLACES, Launch, LaunchRequest, TrustClause,
 };
 pub use claude::{Claude, args_choose_mode};
-pub use event::{AgentEvent, Decoder};
+pub use event::{AgentEvent, AgentIdentity, Decoder};
 pub use mock::Mock;
 pub use plain::Plain;
 pub use reader::{AgentReport, StreamReader};

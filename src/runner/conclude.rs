@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::ports::{AgentNotice, Notice};
 use crate::runner::dispatcher::Dispatcher;
-use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Inspection, TreeEnd};
+use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Inspection};
 use crate::runner::error::RunnerError;
 use crate::state::Stage;
 
@@ -31,7 +31,7 @@ impl<E: Effects> Dispatcher<E> {
         // If this fails, the next process repairs it first: in the journal the attempt is still in
         // flight.
         let inspection = self.effects.inspect(&mut self.log, &start, &ended)?;
-        let mut signals = ended.signals.clone();
+        let mut signals = ended.report.signals.clone();
         signals.claims_story |= inspection.ticked && !signals.stages_left;
         let verdict = self.judge(&ended, &signals, &inspection);
         let (concerns, trouble) = match (&verdict, &inspection.problem) {
@@ -55,10 +55,10 @@ impl<E: Effects> Dispatcher<E> {
         if failed && inspection.branch_loss.is_none() {
             self.effects.keep_failed(&mut self.log, &start.story)?;
         }
-        match ended.tree {
-            TreeEnd::Gone => Ok(()),
-            TreeEnd::Survivors(names) => Err(RunnerError::Survivors(names)),
-            TreeEnd::Unknown => Err(RunnerError::SupervisorLost),
+        match ended.processes.survivors {
+            Some(names) if names.is_empty() => Ok(()),
+            Some(names) => Err(RunnerError::Survivors(names)),
+            None => Err(RunnerError::SupervisorLost),
         }
     }
 
@@ -68,7 +68,7 @@ impl<E: Effects> Dispatcher<E> {
             None => self.log.state.marks.remaining(self.backlog()),
         };
         let evidence = Evidence { changed: found.changed, remaining, stray: found.branch_loss };
-        judge(&ended.outcome, signals, evidence)
+        judge(&ended.report.outcome, signals, evidence)
     }
 
     fn events_of_end(
@@ -80,25 +80,25 @@ impl<E: Effects> Dispatcher<E> {
     ) -> Vec<Event> {
         let Judged { signals, verdict, concerns } = judged;
         let bill = self.bill(ended);
-        let stages = self.stages(&start.story, &ended.outcome, &signals, found.branch_loss);
+        let stages = self.stages(&start.story, &ended.report.outcome, &signals, found.branch_loss);
         let triggers = self.triggers(&start.story, ended, &verdict, &stages);
         let plain = self.is_plain_claim(&start.story, !concerns.is_empty());
         let mut events = vec![Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: ended.attempt.clone(),
             story: start.story.clone(),
-            outcome: ended.outcome.clone(),
+            outcome: ended.report.outcome.clone(),
             signals,
             verdict: verdict.clone(),
-            usage: ended.usage.clone(),
+            usage: ended.report.usage.clone(),
             elapsed_ms: u64::try_from(ended.elapsed.as_millis()).unwrap_or(u64::MAX),
             head: found.head.clone(),
             concerns,
-            agent_version: ended.agent_version.clone(),
-            model: ended.model.clone(),
+            agent_version: ended.report.identity.version.clone(),
+            model: ended.report.identity.model.clone(),
             traces: found.footprint.clone(),
             bill,
-            said: last_words(&ended.final_text),
-            context: ended.context,
+            said: last_words(&ended.report.final_text),
+            context: ended.report.context,
             triggers,
         }))];
         events.extend(stages);
@@ -109,9 +109,9 @@ impl<E: Effects> Dispatcher<E> {
 
     fn bill(&self, ended: &EndedAttempt) -> AttemptCost {
         AttemptCost {
-            counted: Some(self.log.state.costs.count(&ended.usage, ended.certainty)),
-            subscription: ended.subscription,
-            models: ended.models.clone(),
+            counted: Some(self.log.state.costs.count(&ended.report.usage, ended.report.certainty)),
+            subscription: ended.report.subscription,
+            models: ended.report.models.clone(),
         }
     }
 
@@ -140,7 +140,7 @@ impl<E: Effects> Dispatcher<E> {
         verdict: &Verdict,
         stages: &[Event],
     ) -> Vec<HandoffTrigger> {
-        let cost = self.bill(ended).counted(&ended.usage);
+        let cost = self.bill(ended).counted(&ended.report.usage);
         let known = self.log.state.story(id);
         let failed = matches!(verdict, Verdict::Failed { .. });
         let errors = known.map_or(0, |known| known.failures()).saturating_add(1);
@@ -152,11 +152,11 @@ impl<E: Effects> Dispatcher<E> {
             reserved: Usd::ZERO,
         };
         triggers(&HandoffFacts {
-            context: ended.context,
+            context: ended.report.context,
             errors: if failed { errors } else { 0 },
             spent: budget.share(id, spent, cost),
             stage_reached: !stages.is_empty(),
-            asked: ended.signals.handoff.is_some() || ended.ended_by == Some(EndedBy::Stuck),
+            asked: ended.report.signals.handoff.is_some() || ended.ended_by == Some(EndedBy::Stuck),
             elapsed: ended.elapsed,
             time: Some(self.config.timeouts.iteration),
         })
@@ -170,7 +170,7 @@ impl<E: Effects> Dispatcher<E> {
         if !signals.claims_others.is_empty() {
             self.log.notice(Notice::OtherClaims { ids: signals.claims_others.clone() });
         }
-        for (rule, times) in &ended.denied {
+        for (rule, times) in &ended.report.denied {
             let (rule, times) = (rule.clone(), *times);
             self.log.notice(Notice::Agent(AgentNotice::ToolDenied { rule, times }));
         }
@@ -178,19 +178,19 @@ impl<E: Effects> Dispatcher<E> {
             let problem = problem.clone();
             self.log.notice(Notice::Agent(AgentNotice::LogIncomplete { problem }));
         }
-        if !ended.leftovers.is_empty() && ended.ended_by.is_none() {
-            let names = ended.leftovers.clone();
+        if !ended.processes.leftovers.is_empty() && ended.ended_by.is_none() {
+            let names = ended.processes.leftovers.clone();
             self.log.notice(Notice::Agent(AgentNotice::LeftoversEnded { names }));
         }
-        if !ended.kept.is_empty() {
-            let names = ended.kept.clone();
+        if !ended.processes.kept.is_empty() {
+            let names = ended.processes.kept.clone();
             self.log.notice(Notice::Agent(AgentNotice::ProcessesKept { names }));
         }
     }
 
     /// Only for agents that do not enforce their allowance themselves.
     fn warn_over_budget(&mut self, ended: &EndedAttempt) {
-        let counted = self.bill(ended).counted(&ended.usage);
+        let counted = self.bill(ended).counted(&ended.report.usage);
         let limit = self.config.policy.budgets.per_iteration;
         let limit = limit.filter(|limit| counted > *limit && !self.config.agent_keeps_allowance);
         if let Some(limit) = limit {

@@ -5,15 +5,16 @@
 
 use std::time::Duration;
 
+use crate::agent::AgentReport;
 use crate::decide::situation::{FreeDisk, StuckDue};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
-    AgentSignals, AttemptStarted, Backlog, BranchLoss, Concern, ContextUsage, CostCertainty,
-    EndedBy, Escalation, EvidenceItem, Footprint, LaneId, ModelUse, Outcome, Request, SpentToday,
-    StoryId, Usage,
+    AttemptStarted, Backlog, BranchLoss, Concern, EndedBy, Escalation, EvidenceItem, Footprint,
+    LaneId, Request, SpentToday, StoryId,
 };
 use crate::ports::Asked;
 use crate::process::Order;
+use crate::process::pump::SupervisedEnd;
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
 
@@ -60,36 +61,12 @@ pub enum About {
 #[derive(Debug)]
 pub struct EndedAttempt {
     pub attempt: String,
-    pub outcome: Outcome,
+    pub report: AgentReport,
     pub ended_by: Option<EndedBy>,
-    pub signals: AgentSignals,
-    pub final_text: String,
-    pub usage: Usage,
-    pub certainty: CostCertainty,
-    pub subscription: Option<bool>,
-    pub models: Vec<ModelUse>,
-    pub agent_version: Option<String>,
-    pub model: Option<String>,
-    pub context: Option<ContextUsage>,
-    /// Rules that would have allowed denied actions, with counts.
-    pub denied: Vec<(String, u32)>,
+    pub processes: SupervisedEnd,
     pub elapsed: Duration,
-    /// Processes that were ended with the agent.
-    pub leftovers: Vec<String>,
-    /// Processes that were kept as configured.
-    pub kept: Vec<String>,
-    pub tree: TreeEnd,
     /// Why the log is incomplete.
     pub log_problem: Option<String>,
-}
-
-/// Whether the agent's processes are gone.
-#[derive(Debug, PartialEq, Eq)]
-pub enum TreeEnd {
-    Gone,
-    Survivors(Vec<String>),
-    /// The supervisor died without a report.
-    Unknown,
 }
 
 /// The lane after an attempt, and after repairs.

@@ -1,7 +1,9 @@
 //! The fake effects: each begins something in the queue, or is over at once.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ralph::agent::{AgentIdentity, AgentReport};
 use ralph::decide::budget::BudgetCheck;
 use ralph::decide::select::is_ready;
 use ralph::decide::situation::{FreeDisk, StuckDue};
@@ -12,9 +14,10 @@ use ralph::model::{
 };
 use ralph::ports::Asked;
 use ralph::process::Order;
+use ralph::process::pump::SupervisedEnd;
 use ralph::runner::RunnerError;
 use ralph::runner::effects::{
-    About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, Sighting, TreeEnd,
+    About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, Sighting,
 };
 use ralph::runner::log::RunLog;
 use ralph::state::{Acceptance, Marks, Stage, StoryState};
@@ -66,24 +69,24 @@ impl World {
         // An agent that is killed does not say what it cost.
         let certainty =
             if usage.cost_usd.is_some() { CostCertainty::Whole } else { CostCertainty::Part };
-        EndedAttempt {
-            attempt: attempt.to_owned(),
+        let report = AgentReport {
             outcome: outcome.clone(),
-            ended_by: running.ended_by,
             signals: signals.clone(),
-            final_text: traces.said.clone(),
             usage,
+            models: vec![],
             certainty,
             subscription: None,
-            models: vec![],
-            agent_version: None,
-            model: None,
+            identity: AgentIdentity::default(),
             context: None,
-            denied: vec![],
+            denied: BTreeMap::new(),
+            final_text: traces.said.clone(),
+        };
+        EndedAttempt {
+            attempt: attempt.to_owned(),
+            report,
+            ended_by: running.ended_by,
+            processes: SupervisedEnd { survivors: Some(vec![]), ..SupervisedEnd::default() },
             elapsed: self.since(running.began),
-            leftovers: vec![],
-            kept: vec![],
-            tree: TreeEnd::Gone,
             log_problem: None,
         }
     }

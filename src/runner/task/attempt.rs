@@ -13,7 +13,7 @@ use crate::model::{EndedBy, Exit, Timeouts};
 use crate::ports::{Activity, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
 use crate::process::{Order, ProcessExit};
-use crate::runner::effects::{EndedAttempt, Happened, TreeEnd};
+use crate::runner::effects::{EndedAttempt, Happened};
 use crate::runner::task::transcript::Transcript;
 use crate::runner::task::{Mailbox, Message};
 use crate::text::redact::Redactor;
@@ -71,40 +71,24 @@ enum Input {
 impl AttemptTask {
     pub async fn run(mut self) -> Happened {
         self.listen().await;
-        let exited = self.pump.finish();
+        let processes = self.pump.finish();
         let mut rest = Rest::default();
         rest.take(&mut self.clean_output, &mut self.clean_errors, &mut self.reader);
         self.transcript.errors(rest.errors).await;
         self.transcript.output(rest.output).await;
-        let (exit, ended_by) = (exit(&exited), self.clock.ended_by);
+        let (exit, ended_by) = (exit(&processes), self.clock.ended_by);
         let heard = &mut |event: &AgentEvent<'_>| rest.heard.extend(doing(event));
-        let read = self.reader.finish(&exit, ended_by, heard);
+        let report = self.reader.finish(&exit, ended_by, heard);
         let is_wanted = |doing: &Doing| self.verbose || !matches!(doing, Doing::Said(_));
         for doing in rest.heard.into_iter().filter(is_wanted) {
             let attempt = self.attempt.clone();
             let _ = self.mailbox.send(Message::Activity(Activity { attempt, doing })).await;
         }
         Happened::AttemptEnded(Box::new(EndedAttempt {
-            outcome: read.outcome,
+            report,
             ended_by,
-            signals: read.signals,
-            final_text: read.final_text,
-            usage: read.usage,
-            certainty: read.certainty,
-            subscription: read.subscription,
-            models: read.models,
-            agent_version: read.identity.version,
-            model: read.identity.model,
-            context: read.context,
-            denied: read.denied.into_iter().collect(),
+            processes,
             elapsed: self.clock.started.elapsed(),
-            leftovers: exited.leftovers,
-            kept: exited.kept,
-            tree: match exited.survivors {
-                Some(survivors) if survivors.is_empty() => TreeEnd::Gone,
-                Some(survivors) => TreeEnd::Survivors(survivors),
-                None => TreeEnd::Unknown,
-            },
             log_problem: self.transcript.finish().await.map(|error| error.to_string()),
             attempt: self.attempt,
         }))

@@ -1,6 +1,7 @@
 //! Effects that only write down what they are asked to do.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
+use crate::agent::{AgentIdentity, AgentReport};
 use crate::decide::gates::Gates;
 use crate::decide::samples::base;
 use crate::decide::situation::{FreeDisk, StuckDue};
@@ -20,9 +22,10 @@ use crate::model::{
 };
 use crate::ports::{Activity, Notice, Reporter, View};
 use crate::process::Order;
+use crate::process::pump::SupervisedEnd;
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{
-    About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, Sighting, TreeEnd,
+    About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, Sighting,
 };
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
@@ -329,24 +332,24 @@ pub fn gate(end: GateEnd) -> EvidenceItem {
 }
 
 pub fn ended(attempt: &str, outcome: Outcome, signals: AgentSignals) -> Happened {
-    Happened::AttemptEnded(Box::new(EndedAttempt {
-        attempt: attempt.into(),
+    let report = AgentReport {
         outcome,
-        ended_by: None,
         signals,
-        final_text: String::new(),
         usage: Usage::default(),
+        models: vec![],
         certainty: CostCertainty::Whole,
         subscription: None,
-        models: vec![],
-        agent_version: None,
-        model: None,
+        identity: AgentIdentity::default(),
         context: None,
-        denied: vec![],
+        denied: BTreeMap::new(),
+        final_text: String::new(),
+    };
+    Happened::AttemptEnded(Box::new(EndedAttempt {
+        attempt: attempt.into(),
+        report,
+        ended_by: None,
+        processes: SupervisedEnd { survivors: Some(vec![]), ..SupervisedEnd::default() },
         elapsed: Duration::from_mins(1),
-        leftovers: vec![],
-        kept: vec![],
-        tree: TreeEnd::Gone,
         log_problem: None,
     }))
 }

@@ -26,7 +26,7 @@ impl World {
         ended: &EndedAttempt,
     ) -> Result<Inspection, RunnerError> {
         let held = self.held(&start.attempt);
-        let cut_short = ended.ended_by.is_some() || !ended.leftovers.is_empty();
+        let cut_short = ended.ended_by.is_some() || !ended.processes.leftovers.is_empty();
         let parts = GuardPart::after_attempt(cut_short);
         let Repaired { branch_loss, ticked } = match &held {
             Some(held) => self.repair(log, start, &held.guard, parts)?,
@@ -37,7 +37,8 @@ impl World {
         }
         self.marks_are_suspect = true;
         self.tell_removed_stories(log, held.as_deref());
-        let claims = ended.signals.claims_story || (ticked && !ended.signals.stages_left);
+        let claims =
+            ended.report.signals.claims_story || (ticked && !ended.report.signals.stages_left);
         let looked = self.look_at_changes(log, ended, claims, held.as_deref());
         let (difference, problem) = match looked {
             Ok(difference) => (difference, None),
@@ -215,14 +216,14 @@ impl World {
         held: Option<&Held>,
     ) -> Result<Option<Difference>, RunnerError> {
         let Some(held) = held else { return Ok(None) };
-        let outcome = &ended.outcome;
+        let outcome = &ended.report.outcome;
         let says_nothing = matches!(outcome, Outcome::EndedByUs | Outcome::PromptTooLong { .. })
             || ServiceFault::of(outcome).is_some();
         let backlog = self.env.backlog.current();
         let plain = *outcome == Outcome::Completed
             && claims
             && self.config.is_plain_claim(&held.story.id, backlog, &log.state);
-        if says_nothing || plain || ended.signals.escalation.is_some() {
+        if says_nothing || plain || ended.report.signals.escalation.is_some() {
             return Ok(None);
         }
         let lane = self.lane_of(log, &held.story.id);
@@ -236,8 +237,8 @@ impl World {
         ended: &EndedAttempt,
         difference: Option<&Difference>,
     ) -> Footprint {
-        let said = match ended.outcome {
-            Outcome::Completed => normalised(&ended.final_text),
+        let said = match ended.report.outcome {
+            Outcome::Completed => normalised(&ended.report.final_text),
             _ => String::new(),
         };
         let known = log.state.story(&start.story);
