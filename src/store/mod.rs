@@ -3,14 +3,12 @@
 //! The store (journal, requests, costs, answers and the lease of a run), PRD.json's exact-text
 //! editor, atomic files, logs and the working folder. Knows nothing of agents, git or terminals.
 
-pub mod atomic;
 mod error;
 pub mod files;
 mod lease;
 pub mod log;
 pub mod prd;
 pub mod ralph_dir;
-pub mod scratchpad;
 mod sqlite;
 
 use std::cell::RefCell;

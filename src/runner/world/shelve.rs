@@ -22,7 +22,7 @@ impl World {
             None => None,
         };
         self.known_base = None;
-        self.with_scratchpad(log, |dir| dir.put_scratchpad_away(story));
+        self.with_scratchpad(log, |dir| dir.shelve_scratchpad(story));
         Ok(reference)
     }
 
