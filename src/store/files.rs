@@ -249,7 +249,7 @@ fn as_written(file: &File, own_time: Option<SystemTime>, size: usize) -> Option<
 fn put_in_place<F>(temporary: NamedTempFile<F>, target: &Path) -> io::Result<F> {
     let file = temporary.persist(target).map_err(|failed| failed.error)?;
     match File::open(folder_of(target))?.sync_all() {
-        // Some network file systems cannot; the new file is in place all the same.
+        // Some network file systems cannot; the new file is in place anyway.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(file),
         synced => synced.map(|()| file),
     }

@@ -109,7 +109,7 @@ impl StorySpans {
         Ok(edits)
     }
 
-    /// Where the stories are after the edits, which lie inside of them.
+    /// Where the stories are after the edits, which are inside of them.
     pub fn after(&self, edits: &[TextEdit]) -> Self {
         let (mut rest, mut added, mut removed) = (edits.iter().peekable(), 0, 0);
         let moved = self.0.iter().map(|span| {

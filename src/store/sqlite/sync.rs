@@ -1,7 +1,7 @@
 //! Syncs SQLite's log from a thread, while the run prepares its next step.
 //!
 //! SQLite itself then commits without a sync (`synchronous = NORMAL`): commits of a killed process
-//! are there all the same, and only a power cut needs the sync. A caller that must not continue
+//! are not lost, and only a power cut needs the sync. A caller that must not continue
 //! before an event is on the disk waits for it.
 
 use std::fs::File;
