@@ -100,5 +100,5 @@ fn supervise(args: SuperviseArgs) -> Result<(), CommandError> {
         env: Vec::new(),
         input: args.input,
     });
-    Ok(supervisor::supervise(spec, &args.keep)?)
+    Ok(supervisor::supervise(spec, args.keep)?)
 }

@@ -10,7 +10,7 @@ use crate::runner::{BacklogFile, end_earlier_runs};
 use crate::settings::{AgentChoice, RunSettings};
 use crate::state::RunState;
 use crate::store::prd::PrdFile;
-use crate::store::{Store, StoreCheck, atomic};
+use crate::store::{Store, StoreCheck, files};
 use crate::text::backlog::Severity;
 use crate::text::redact::SecretRules;
 use crate::ui::{EDITS, TerminalHuman};
@@ -192,7 +192,7 @@ impl Preflight {
     }
 
     pub fn open_backlog(&mut self, prd: &Path) -> Result<BacklogFile, CommandError> {
-        atomic::remove_leftovers(prd)?;
+        files::remove_leftovers(prd)?;
         let backlog = BacklogFile::open(PrdFile::new(prd))?;
         if let Some(story) = &self.plan.story {
             find_story(backlog.current(), story)?;

@@ -1,6 +1,5 @@
 //! The driver's end of a supervised process.
 
-use std::ffi::OsString;
 use std::io;
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -12,13 +11,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
-use super::message::{Input, Order, SupervisorReport};
+use super::{Order, Spec, json_line};
 
 /// A larger pipe saves context switches between agent and driver.
 #[cfg(target_os = "linux")]
@@ -82,16 +81,9 @@ fn pid_of(process: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(process.id()?).ok()?)
 }
 
-/// A process to start.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Spec {
-    pub program: OsString,
-    pub args: Vec<OsString>,
-    pub dir: PathBuf,
-    /// Set, or removed when None. Everything else is inherited.
-    pub env: Vec<(OsString, Option<OsString>)>,
-    /// A file for its standard input; None: it stays open for messages.
-    pub input: Option<PathBuf>,
+/// An agent may have stopped its supervisor. False if it has ended.
+fn resume(supervisor: &Child) -> bool {
+    pid_of(supervisor).is_some_and(|pid| kill_process(pid, Signal::CONT).is_ok())
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +94,9 @@ pub struct SpawnError(#[from] io::Error);
 pub struct Running {
     pub stdout: ChildStdout,
     pub stderr: ChildStderr,
-    pub control: Control,
+    /// What the supervisor sends, line by line.
+    pub reports: Lines<BufReader<OwnedReadHalf>>,
+    orders: OwnedWriteHalf,
     supervisor: Child,
     idle: Arc<Mutex<IdleSupervisors>>,
 }
@@ -135,12 +129,6 @@ impl Leader {
     }
 }
 
-/// The socket to the supervisor.
-pub struct Control {
-    orders: OwnedWriteHalf,
-    reports: Lines<BufReader<OwnedReadHalf>>,
-}
-
 impl Supervisor {
     pub fn new(program: PathBuf, keep: Vec<String>) -> Self {
         Self { program, keep, idle: Arc::default() }
@@ -164,88 +152,53 @@ impl Supervisor {
         Ok(Standby { process, control })
     }
 
-    /// The one on standby, unless an agent killed or stopped it.
+    /// The one on standby, unless an agent killed it.
     fn take_standby(&self) -> Option<Standby> {
         let mut standby = self.idle.lock().ok()?.standby.take()?;
         let is_alive = matches!(standby.process.try_wait(), Ok(None));
-        let pid = pid_of(&standby.process)?;
-        (is_alive && kill_process(pid, Signal::CONT).is_ok()).then_some(standby)
+        (is_alive && resume(&standby.process)).then_some(standby)
     }
 
     pub fn spawn(&self, spec: &Spec) -> Result<Running, SpawnError> {
-        let mut task = serde_json::to_vec(spec).map_err(io::Error::other)?;
-        task.push(b'\n');
+        let task = json_line(spec).map_err(io::Error::other)?;
         let assign = |standby: Standby| (&standby.control).write_all(&task).map(|()| standby);
-        let assigned = self.take_standby().and_then(|standby| assign(standby).ok());
-        let standby = match assigned {
-            Some(standby) => standby,
-            None => assign(self.start()?)?,
-        };
-        let Standby { process: mut supervisor, control: ours } = standby;
-        ours.set_nonblocking(true)?;
+        let Standby { process: mut supervisor, control } =
+            match self.take_standby().and_then(|standby| assign(standby).ok()) {
+                Some(standby) => standby,
+                None => assign(self.start()?)?,
+            };
+        control.set_nonblocking(true)?;
         let pipes = (supervisor.stdout.take(), supervisor.stderr.take());
         let (Some(stdout), Some(stderr)) = pipes else {
             return Err(io::Error::other("the pipes of a new process are missing").into());
         };
-        enlarge(&stdout);
-        let (reports, orders) = UnixStream::from_std(ours)?.into_split();
+        // Fails if the user's quota of pipe memory is used up; the default size works too.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES);
+        let (reports, orders) = UnixStream::from_std(control)?.into_split();
         let reports = BufReader::new(reports).lines();
-        let control = Control { orders, reports };
-        Ok(Running { stdout, stderr, control, supervisor, idle: Arc::clone(&self.idle) })
+        let idle = Arc::clone(&self.idle);
+        Ok(Running { stdout, stderr, reports, orders, supervisor, idle })
     }
 }
-
-#[cfg(target_os = "linux")]
-fn enlarge(pipe: &ChildStdout) {
-    // Fails if the user's quota of pipe memory is used up; the default size works too.
-    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn enlarge(_pipe: &ChildStdout) {}
 
 impl Running {
-    /// Resumes the supervisor first, because an agent may have stopped it.
     pub async fn order(&mut self, order: Order) {
-        if let Some(pid) = pid_of(&self.supervisor) {
-            let _ = kill_process(pid, Signal::CONT);
+        resume(&self.supervisor);
+        self.send(&order).await;
+    }
+
+    /// A failed write means that the supervisor has ended.
+    pub async fn send(&mut self, message: &impl Serialize) {
+        if let Ok(line) = json_line(message) {
+            let _ = self.orders.write_all(&line).await;
         }
-        self.control.tell(&order).await;
-    }
-
-    /// Writes to its standard input, without blocking if it does not read.
-    pub async fn say(&mut self, text: String) {
-        self.control.tell(&Input::Write(text)).await;
-    }
-
-    pub async fn close_input(&mut self) {
-        self.control.tell(&Input::Close).await;
     }
 
     /// After the supervisor's last report.
     pub fn retire(self) {
         if let Ok(mut idle) = self.idle.lock() {
             idle.leaving.push(self.supervisor);
-        }
-    }
-}
-
-impl Control {
-    /// A failed write means that the supervisor has ended.
-    async fn tell(&mut self, what: &impl Serialize) {
-        if let Ok(mut line) = serde_json::to_vec(what) {
-            line.push(b'\n');
-            let _ = self.orders.write_all(&line).await;
-        }
-    }
-
-    /// The next report, or None if the supervisor has ended. Cancel-safe.
-    pub async fn report(&mut self) -> Option<SupervisorReport> {
-        loop {
-            let line = self.reports.next_line().await.ok().flatten()?;
-            if let Ok(report) = serde_json::from_str(&line) {
-                return Some(report);
-            }
         }
     }
 }

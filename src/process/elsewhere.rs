@@ -32,7 +32,7 @@ pub fn program_names(_seen: &ProcessFacts) -> Vec<String> {
 }
 
 /// Never: `ps` prints the environment as words after the arguments, so an argument can look like an
-/// entry, and the system hides the environment of its own programs. What cannot be proved is not
+/// entry, and the system hides the environment of its own programs. Only a proven process may be
 /// signalled.
 pub fn carries(_seen: &ProcessFacts, _entry: &[u8], _since: i64) -> bool {
     false

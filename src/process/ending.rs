@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::message::Order;
+use super::Order;
 use super::tree::Found;
 
 /// Between two scans.
@@ -29,40 +29,32 @@ impl Default for EndPolicy {
 }
 
 /// How far the ending has gone; it never goes back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 enum EndStage {
+    #[default]
     NotYet,
     Asked,
     Terminating(Instant),
     Killing(Instant),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TreeEnding {
-    patience: EndPolicy,
+    policy: EndPolicy,
     stage: EndStage,
     /// Scans in a row that found nothing to end.
     empty_scans: u32,
     /// The last scan found a kept process.
-    keeps_something: bool,
-    /// The last scan.
-    looked: Option<Instant>,
+    pub keeps_something: bool,
+    last_scan: Option<Instant>,
     /// Names of signalled processes, for the log.
-    ended: Vec<String>,
+    pub ended: Vec<String>,
     named: HashSet<i32>,
 }
 
 impl TreeEnding {
-    pub fn new(patience: EndPolicy) -> Self {
-        Self {
-            patience,
-            stage: EndStage::NotYet,
-            empty_scans: 0,
-            keeps_something: false,
-            looked: None,
-            ended: Vec::new(),
-            named: HashSet::new(),
-        }
+    pub fn new(policy: EndPolicy) -> Self {
+        Self { policy, ..Self::default() }
     }
 
     pub fn order(&mut self, order: Order) {
@@ -80,15 +72,15 @@ impl TreeEnding {
 
     /// A scan now would lead to a signal, or could show that it is over. Limited in rate, because a
     /// scan takes longer than a process takes to die.
-    pub fn wants_a_look(&self) -> bool {
+    pub fn wants_scan(&self) -> bool {
         (self.is_due() || self.keeps_something)
-            && self.looked.is_none_or(|last| last.elapsed() >= POLL)
+            && self.last_scan.is_none_or(|last| last.elapsed() >= POLL)
     }
 
     fn is_due(&self) -> bool {
         match self.stage {
             EndStage::NotYet => false,
-            EndStage::Terminating(since) => since.elapsed() > self.patience.grace,
+            EndStage::Terminating(since) => since.elapsed() > self.policy.grace,
             EndStage::Asked | EndStage::Killing(_) => true,
         }
     }
@@ -97,7 +89,7 @@ impl TreeEnding {
     pub fn act_on(&mut self, found: &Found) {
         self.empty_scans = if found.others.is_empty() { self.empty_scans + 1 } else { 0 };
         self.keeps_something = !found.kept.is_empty();
-        self.looked = Some(Instant::now());
+        self.last_scan = Some(Instant::now());
         if !self.is_due() {
             return;
         }
@@ -123,16 +115,8 @@ impl TreeEnding {
         self.empty_scans >= SCANS
     }
 
-    pub fn keeps_something(&self) -> bool {
-        self.keeps_something
-    }
-
     /// Even SIGKILL did not end everything.
-    pub fn is_in_vain(&self) -> bool {
-        matches!(self.stage, EndStage::Killing(since) if since.elapsed() > self.patience.kill)
-    }
-
-    pub fn ended(&self) -> &[String] {
-        &self.ended
+    pub fn has_failed(&self) -> bool {
+        matches!(self.stage, EndStage::Killing(since) if since.elapsed() > self.policy.kill)
     }
 }

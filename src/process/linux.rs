@@ -41,7 +41,8 @@ pub fn program_names(seen: &ProcessFacts) -> Vec<String> {
 /// exactly this entry in its environment.
 pub fn carries(seen: &ProcessFacts, entry: &[u8], since: i64) -> bool {
     fs::read(format!("/proc/{}/environ", seen.pid)).is_ok_and(|all| has(&all, entry))
-        && is_ours(seen)
+        && fs::metadata(format!("/proc/{}", seen.pid))
+            .is_ok_and(|folder| folder.uid() == geteuid().as_raw())
         && began(seen).is_some_and(|began| began >= since)
         && is_still(seen)
 }
@@ -49,11 +50,6 @@ pub fn carries(seen: &ProcessFacts, entry: &[u8], since: i64) -> bool {
 fn has(environment: &[u8], entry: &[u8]) -> bool {
     // The part after the last NUL is empty.
     !entry.is_empty() && environment.split(|byte| *byte == 0).any(|one| one == entry)
-}
-
-fn is_ours(seen: &ProcessFacts) -> bool {
-    fs::metadata(format!("/proc/{}", seen.pid))
-        .is_ok_and(|folder| folder.uid() == geteuid().as_raw())
 }
 
 fn is_still(seen: &ProcessFacts) -> bool {
@@ -109,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_are_not_listed() {
+    fn a_zombie_is_not_listed() {
         assert_eq!(parse(7, "7 (x) Z 42 7 7 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 991 0"), None);
     }
 

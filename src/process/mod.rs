@@ -16,7 +16,6 @@
 
 mod driver;
 mod ending;
-pub mod message;
 #[cfg_attr(target_os = "linux", path = "linux.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
 mod platform;
@@ -25,6 +24,75 @@ pub mod supervisor;
 pub mod sweep;
 mod tree;
 
-pub use driver::{Running, SpawnError, Spec, Supervisor};
-pub use message::{Order, ProcessExit};
-pub use tree::KeepList;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub use driver::{SpawnError, Supervisor};
+
+/// A process to start.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    pub dir: PathBuf,
+    /// Set, or removed when None. Everything else is inherited.
+    pub env: Vec<(OsString, Option<OsString>)>,
+    /// A file for its standard input; None: it stays open for messages.
+    pub input: Option<PathBuf>,
+}
+
+/// Driver → supervisor. End of file means: kill everything at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// SIGTERM, a grace, SIGKILL.
+    Stop,
+    /// SIGKILL.
+    Kill,
+}
+
+/// Driver → supervisor, for a program whose standard input stays open.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum InputOrder {
+    Write(String),
+    Close,
+}
+
+/// Supervisor → driver, in this order: one of the first two, `Exited`, `Gone`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SupervisorReport {
+    Spawned {
+        pid: i32,
+    },
+    SpawnFailed {
+        error: String,
+    },
+    /// The agent itself has ended; its children may still run.
+    Exited {
+        exit: ProcessExit,
+    },
+    /// Nothing of its tree is left, except `survivors` of SIGKILL and `kept` daemons.
+    Gone {
+        ended: Vec<String>,
+        kept: Vec<String>,
+        survivors: Vec<String>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessExit {
+    Code(i32),
+    Signal(i32),
+}
+
+/// Driver and supervisor send one JSON value per line.
+fn json_line(message: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}

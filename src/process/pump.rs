@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::driver::{Leader, Running};
-use super::message::{Order, ProcessExit, SupervisorReport};
+use super::{InputOrder, Order, ProcessExit, SupervisorReport};
 
 /// One read of standard output, and of standard error.
 const CHUNK: usize = 256 * 1024;
@@ -70,7 +70,7 @@ pub struct Pump {
 enum PumpStep {
     Output(usize),
     Errors(usize),
-    Report(Option<SupervisorReport>),
+    Report(Option<String>),
     Order(Order),
     Due,
 }
@@ -105,7 +105,7 @@ impl Pump {
                 PumpStep::Errors(count) => {
                     return Pumped::Errors(self.errors.get(..count).unwrap_or_default());
                 }
-                PumpStep::Report(report) => self.take(report),
+                PumpStep::Report(line) => self.take(line.as_deref()),
                 PumpStep::Order(order) => {
                     self.order(order).await;
                     return Pumped::Ordered;
@@ -120,10 +120,9 @@ impl Pump {
     }
 
     fn deadline(&self, wanted: Deadline) -> Deadline {
-        let own = |at| Deadline { at, silence: false };
         match (self.gone_since, self.ending_since) {
             (Some(since), _) => Deadline { at: since + DRAIN, silence: true },
-            (None, Some(since)) => own(since + END_PATIENCE),
+            (None, Some(since)) => Deadline { at: since + END_PATIENCE, silence: false },
             (None, None) => wanted,
         }
     }
@@ -143,32 +142,34 @@ impl Pump {
             read = self.running.stderr.read(&mut self.errors), if self.open.1 => {
                 PumpStep::Errors(read.unwrap_or_default())
             }
-            report = self.running.control.report(), if self.gone_since.is_none() => {
-                PumpStep::Report(report)
+            line = self.running.reports.next_line(), if self.gone_since.is_none() => {
+                PumpStep::Report(line.ok().flatten())
             }
             () = sleep_until(deadline.at) => PumpStep::Due,
         }
     }
 
-    fn take(&mut self, report: Option<SupervisorReport>) {
+    /// A report; None: the supervisor has ended.
+    fn take(&mut self, line: Option<&str>) {
         let now = Instant::now();
-        match report {
-            Some(SupervisorReport::Spawned { pid }) => self.leader = Leader::hold(pid),
-            Some(SupervisorReport::SpawnFailed { error }) => {
+        match line.map(serde_json::from_str) {
+            Some(Ok(SupervisorReport::Spawned { pid })) => self.leader = Leader::hold(pid),
+            Some(Ok(SupervisorReport::SpawnFailed { error })) => {
                 self.end.not_started = Some(error);
                 self.end.survivors = Some(Vec::new());
                 self.gone_since = Some(now);
             }
-            Some(SupervisorReport::Exited { exit }) => {
+            Some(Ok(SupervisorReport::Exited { exit })) => {
                 self.end.exit = Some(exit);
                 self.ending_since.get_or_insert(now);
             }
-            Some(SupervisorReport::Gone { ended, kept, survivors }) => {
+            Some(Ok(SupervisorReport::Gone { ended, kept, survivors })) => {
                 self.end.leftovers = ended;
                 self.end.kept = kept;
                 self.end.survivors = Some(survivors);
                 self.gone_since = Some(now);
             }
+            Some(Err(_)) => {}
             None => {
                 if let Some(leader) = &self.leader {
                     leader.kill();
@@ -183,12 +184,13 @@ impl Pump {
         self.running.order(order).await;
     }
 
+    /// Writes to its standard input, without blocking if it does not read.
     pub async fn say(&mut self, text: String) {
-        self.running.say(text).await;
+        self.running.send(&InputOrder::Write(text)).await;
     }
 
     pub async fn close_input(&mut self) {
-        self.running.close_input().await;
+        self.running.send(&InputOrder::Close).await;
     }
 
     /// The process itself has ended.

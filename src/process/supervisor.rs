@@ -7,19 +7,17 @@ use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Signal, WaitOptions, getpid, setsid, wait};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::driver::Spec;
-use super::ending::{EndPolicy, POLL, TreeEnding};
-use super::message::{Input, Order, ProcessExit, SupervisorReport};
-use super::tree::{Found, KeepList, ProcessFacts, ProcessTable};
+use super::ending::{POLL, TreeEnding};
+use super::tree::{Found, ProcessFacts, ProcessTable};
+use super::{InputOrder, Order, ProcessExit, Spec, SupervisorReport, json_line};
 
 enum SupervisorEvent {
     Ordered(Order),
-    /// The driver is gone.
-    LifeLineCut,
     Reaped(i32, ProcessExit),
     /// No children are left: every orphan was adopted and has ended.
     NoChildren,
@@ -28,11 +26,12 @@ enum SupervisorEvent {
 /// Runs the agent and returns when nothing of it is left, or nothing more can be done. Without a
 /// spec it is on standby: the driver's first line is the spec, and if the driver ends before that,
 /// so does this process.
-pub fn supervise(spec: Option<Spec>, keep: &[String]) -> io::Result<()> {
+pub fn supervise(spec: Option<Spec>, keep: Vec<String>) -> io::Result<()> {
     // A separate session keeps the terminal's signals and prompts away from the agent. It fails
     // only if this process already leads a group, which is enough.
     let _ = setsid();
-    adopt_orphans()?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(getpid()))?;
     let control = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
     let mut orders = BufReader::new(control.try_clone()?);
     let Some(spec) = spec.or_else(|| assigned(&mut orders)) else { return Ok(()) };
@@ -42,43 +41,22 @@ pub fn supervise(spec: Option<Spec>, keep: &[String]) -> io::Result<()> {
             return send(&control, &SupervisorReport::SpawnFailed { error: error.to_string() });
         }
     };
-    let attended = attend((control, orders), agent, input, KeepList::new(keep));
-    if attended.is_err() {
+    let (sender, happened) = channel();
+    let ending = TreeEnding::default();
+    let mut watch = TreeWatch { control, agent, keep, happened, ending, has_exited: false };
+    let started = start_threads(orders, input, &sender);
+    match &started {
+        Ok(()) => watch.run(),
         // Without supervision it must not continue.
-        let below = ProcessTable::take().below(getpid().as_raw_pid(), |_| false);
-        below.others.iter().for_each(|one| one.signal(Signal::KILL));
+        Err(_) => below(|_| false).others.iter().for_each(|one| one.signal(Signal::KILL)),
     }
-    attended
+    started
 }
 
 fn assigned(orders: &mut impl BufRead) -> Option<Spec> {
     let mut line = String::new();
     orders.read_line(&mut line).ok()?;
     serde_json::from_str(&line).ok()
-}
-
-fn attend(
-    (control, orders): (UnixStream, BufReader<UnixStream>),
-    agent: i32,
-    input: Option<ChildStdin>,
-    keep: KeepList,
-) -> io::Result<()> {
-    let_go_of_the_pipes()?;
-    let (sender, happened) = channel();
-    listen(orders, sender.clone(), feed(input)?)?;
-    obey_signals(sender.clone())?;
-    reap(sender)?;
-    let ending = TreeEnding::new(EndPolicy::default());
-    let mut watch = TreeWatch { control, agent, keep, happened, ending, has_exited: false };
-    watch.report(&SupervisorReport::Spawned { pid: agent });
-    watch.run();
-    Ok(())
-}
-
-fn adopt_orphans() -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    rustix::process::set_child_subreaper(Some(getpid()))?;
-    Ok(())
 }
 
 fn spawn(spec: &Spec) -> io::Result<(i32, Option<ChildStdin>)> {
@@ -98,55 +76,52 @@ fn spawn(spec: &Spec) -> io::Result<(i32, Option<ChildStdin>)> {
     Ok((i32::try_from(child.id()).map_err(io::Error::other)?, child.stdin.take()))
 }
 
+/// The agent has its pipes: this process closes its own ends, then listens.
+fn start_threads(
+    orders: BufReader<UnixStream>,
+    input: Option<ChildStdin>,
+    happened: &Sender<SupervisorEvent>,
+) -> io::Result<()> {
+    let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    rustix::stdio::dup2_stderr(&nowhere)?;
+    listen(orders, happened.clone(), feed(input)?)?;
+    obey_signals(happened.clone())?;
+    reap(happened.clone())
+}
+
 /// Writes to the agent from a thread, because it may read slowly.
-fn feed(input: Option<ChildStdin>) -> io::Result<Sender<Input>> {
-    let (sender, words) = channel();
+fn feed(mut input: Option<ChildStdin>) -> io::Result<Sender<InputOrder>> {
+    let (sender, orders) = channel();
     in_background(move || {
-        let mut input = input;
-        for word in words {
-            let (Input::Write(text), Some(open)) = (word, &mut input) else {
-                input = None;
-                continue;
+        for order in orders {
+            input = match order {
+                // A failed write means that it no longer reads.
+                InputOrder::Write(text) => {
+                    input.filter(|mut open| open.write_all(text.as_bytes()).is_ok())
+                }
+                InputOrder::Close => None,
             };
-            // It no longer reads.
-            if open.write_all(text.as_bytes()).is_err() {
-                input = None;
-            }
         }
     })?;
     Ok(sender)
 }
 
-fn let_go_of_the_pipes() -> io::Result<()> {
-    let nowhere = File::options().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdout(&nowhere)?;
-    rustix::stdio::dup2_stderr(&nowhere)?;
-    Ok(())
-}
-
-fn send(mut control: &UnixStream, report: &SupervisorReport) -> io::Result<()> {
-    let mut line = serde_json::to_vec(report)?;
-    line.push(b'\n');
-    control.write_all(&line)
-}
-
 fn listen(
     orders: BufReader<UnixStream>,
     happened: Sender<SupervisorEvent>,
-    input: Sender<Input>,
+    input: Sender<InputOrder>,
 ) -> io::Result<()> {
     in_background(move || {
-        for line in orders.lines() {
-            let Ok(line) = line else { break };
-            if let Ok(word) = serde_json::from_str(&line) {
-                let _ = input.send(word);
-            }
-            let Ok(order) = serde_json::from_str(&line) else { continue };
-            if happened.send(SupervisorEvent::Ordered(order)).is_err() {
-                return;
+        for line in orders.lines().map_while(Result::ok) {
+            if let Ok(order) = serde_json::from_str(&line) {
+                let _ = input.send(order);
+            } else if let Ok(order) = serde_json::from_str(&line) {
+                let _ = happened.send(SupervisorEvent::Ordered(order));
             }
         }
-        let _ = happened.send(SupervisorEvent::LifeLineCut);
+        // The driver is gone.
+        let _ = happened.send(SupervisorEvent::Ordered(Order::Kill));
     })
 }
 
@@ -179,33 +154,34 @@ fn obey_signals(happened: Sender<SupervisorEvent>) -> io::Result<()> {
 fn reap(happened: Sender<SupervisorEvent>) -> io::Result<()> {
     in_background(move || {
         loop {
-            let event = match wait(WaitOptions::empty()) {
-                Ok(Some((pid, status))) => {
-                    match (status.exit_status(), status.terminating_signal()) {
-                        (Some(code), _) => {
-                            SupervisorEvent::Reaped(pid.as_raw_pid(), ProcessExit::Code(code))
-                        }
-                        (_, Some(signal)) => {
-                            SupervisorEvent::Reaped(pid.as_raw_pid(), ProcessExit::Signal(signal))
-                        }
-                        _ => continue,
-                    }
-                }
+            let (pid, status) = match wait(WaitOptions::empty()) {
+                Ok(Some(reaped)) => reaped,
                 Err(rustix::io::Errno::INTR) | Ok(None) => continue,
-                Err(_) => SupervisorEvent::NoChildren,
+                Err(_) => break,
             };
-            let last = matches!(event, SupervisorEvent::NoChildren);
-            if happened.send(event).is_err() || last {
-                return;
+            let signal = || status.terminating_signal().map(ProcessExit::Signal);
+            if let Some(exit) = status.exit_status().map(ProcessExit::Code).or_else(signal) {
+                let _ = happened.send(SupervisorEvent::Reaped(pid.as_raw_pid(), exit));
             }
         }
+        let _ = happened.send(SupervisorEvent::NoChildren);
     })
+}
+
+fn send(mut control: &UnixStream, report: &SupervisorReport) -> io::Result<()> {
+    control.write_all(&json_line(report)?)
+}
+
+fn below(is_kept: impl Fn(&ProcessFacts) -> bool) -> Found {
+    let own = getpid().as_raw_pid();
+    ProcessTable::take().subtrees(|process| process.parent == own, is_kept)
 }
 
 struct TreeWatch {
     control: UnixStream,
     agent: i32,
-    keep: KeepList,
+    /// Names of programs that are not ended.
+    keep: Vec<String>,
     happened: Receiver<SupervisorEvent>,
     ending: TreeEnding,
     /// The agent's own end was reported.
@@ -214,66 +190,47 @@ struct TreeWatch {
 
 impl TreeWatch {
     fn run(&mut self) {
+        self.report(&SupervisorReport::Spawned { pid: self.agent });
         loop {
             match self.next() {
                 Some(SupervisorEvent::NoChildren) => return self.gone(&Found::default()),
+                Some(SupervisorEvent::Ordered(order)) => self.ending.order(order),
                 Some(SupervisorEvent::Reaped(pid, exit)) if pid == self.agent => {
                     self.has_exited = true;
                     self.report(&SupervisorReport::Exited { exit });
+                    self.ending.order(Order::Stop);
                     // `NoChildren` follows if nothing is left; otherwise the rest is ended now.
-                    match self.happened.recv_timeout(POLL) {
-                        Ok(SupervisorEvent::NoChildren) => return self.gone(&Found::default()),
-                        Ok(
-                            SupervisorEvent::LifeLineCut | SupervisorEvent::Ordered(Order::Kill),
-                        ) => {
-                            self.ending.order(Order::Kill);
-                        }
-                        _ => self.ending.order(Order::Stop),
-                    }
+                    continue;
                 }
-                Some(SupervisorEvent::Ordered(order)) => self.ending.order(order),
-                Some(SupervisorEvent::LifeLineCut) => self.ending.order(Order::Kill),
                 Some(SupervisorEvent::Reaped(..)) | None => {}
             }
-            self.go_on_ending();
-            if self.only_kept_is_left() {
+            if self.ending.wants_scan() {
+                self.ending.act_on(&self.below());
+            }
+            // With kept processes `NoChildren` never comes.
+            if self.has_exited && self.ending.keeps_something && self.ending.is_over() {
                 let kept = self.below().kept;
                 return self.gone(&Found { kept, ..Found::default() });
             }
-            if self.ending.is_in_vain() {
+            if self.ending.has_failed() {
                 return self.gone(&self.below());
             }
         }
     }
 
+    /// None when it is time to look at the processes again.
     fn next(&self) -> Option<SupervisorEvent> {
-        if !self.ending.has_begun() {
-            return self.happened.recv().ok();
-        }
-        match self.happened.recv_timeout(POLL) {
+        let patience = if self.ending.has_begun() { POLL } else { Duration::MAX };
+        match self.happened.recv_timeout(patience) {
             Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => Some(SupervisorEvent::NoChildren),
         }
     }
 
-    /// Without kept processes, `NoChildren` shows the end.
-    fn go_on_ending(&mut self) {
-        if self.ending.wants_a_look() {
-            let found = self.below();
-            self.ending.act_on(&found);
-        }
-    }
-
-    /// With kept processes `NoChildren` never comes.
-    fn only_kept_is_left(&self) -> bool {
-        self.has_exited && self.ending.keeps_something() && self.ending.is_over()
-    }
-
     /// The agent itself is never kept, whatever its name.
     fn below(&self) -> Found {
-        let is_kept = |process: &ProcessFacts| process.pid != self.agent && self.keep.has(process);
-        ProcessTable::take().below(getpid().as_raw_pid(), is_kept)
+        below(|process| process.pid != self.agent && process.is_named(&self.keep))
     }
 
     /// Fails only if the driver is gone.
@@ -283,11 +240,10 @@ impl TreeWatch {
 
     fn gone(&self, left: &Found) {
         let names = |of: &[ProcessFacts]| of.iter().map(ProcessFacts::describe).collect();
-        let (kept, survivors) = (names(&left.kept), names(&left.others));
         self.report(&SupervisorReport::Gone {
-            ended: self.ending.ended().to_vec(),
-            kept,
-            survivors,
+            ended: self.ending.ended.clone(),
+            kept: names(&left.kept),
+            survivors: names(&left.others),
         });
     }
 }

@@ -10,9 +10,8 @@ use rustix::process::getpid;
 use uuid::Uuid;
 
 use super::ending::{EndPolicy, POLL, TreeEnding};
-use super::message::Order;
-use super::platform;
-use super::tree::{Found, KeepList, ProcessFacts, ProcessTable};
+use super::tree::{Found, ProcessFacts, ProcessTable};
+use super::{Order, platform};
 
 /// Every process of a run has the run's id under this name in its environment.
 pub const RUN_ID: &str = "RALPH_RUN_ID";
@@ -33,10 +32,6 @@ impl RunMark {
         let entry = format!("{RUN_ID}={run}").into_bytes();
         is_whole.then_some(Self { entry, since: began - ROUNDING_MS })
     }
-
-    fn is_on(&self, process: &ProcessFacts) -> bool {
-        platform::carries(process, &self.entry, self.since)
-    }
 }
 
 /// The result, with processes by name.
@@ -51,7 +46,9 @@ pub enum Swept {
     Above(Vec<String>),
 }
 
-pub fn sweep(marks: &[RunMark], keep: &KeepList) -> Swept {
+/// `keep`: names of programs that are not ended, nor their children: daemons that serve several
+/// agents.
+pub fn sweep(marks: &[RunMark], keep: &[String]) -> Swept {
     if marks.is_empty() {
         return Swept::Gone { ended: Vec::new() };
     }
@@ -63,42 +60,45 @@ pub fn sweep(marks: &[RunMark], keep: &KeepList) -> Swept {
     end(|| find(ProcessTable::take(), own, marks, keep), EndPolicy::default())
 }
 
-fn end(find: impl Fn() -> Found, patience: EndPolicy) -> Swept {
-    let mut ending = TreeEnding::new(patience);
+fn end(find: impl Fn() -> Found, policy: EndPolicy) -> Swept {
+    let mut ending = TreeEnding::new(policy);
     ending.order(Order::Stop);
     loop {
         let found = find();
         ending.act_on(&found);
         if ending.is_over() {
-            return Swept::Gone { ended: ending.ended().to_vec() };
+            return Swept::Gone { ended: ending.ended };
         }
-        if ending.is_in_vain() && !found.others.is_empty() {
+        if ending.has_failed() && !found.others.is_empty() {
             return Swept::Survivors(found.others.iter().map(ProcessFacts::describe).collect());
         }
         thread::sleep(POLL);
     }
 }
 
-fn marked_above(all: &ProcessTable, own: i32, marks: &[RunMark], keep: &KeepList) -> Vec<String> {
-    let above = all.above(own);
-    // Children of a kept program are kept too.
-    let above = above.rsplit(|process| keep.has(process)).next().unwrap_or_default();
-    let is_marked = |process: &&&ProcessFacts| marks.iter().any(|mark| mark.is_on(process));
-    above.iter().filter(is_marked).map(|process| process.describe()).collect()
+fn is_marked(process: &ProcessFacts, marks: &[RunMark]) -> bool {
+    marks.iter().any(|mark| platform::carries(process, &mark.entry, mark.since))
 }
 
-fn find(all: ProcessTable, own: i32, marks: &[RunMark], keep: &KeepList) -> Found {
+fn marked_above(all: &ProcessTable, own: i32, marks: &[RunMark], keep: &[String]) -> Vec<String> {
+    let above = all.above(own);
+    // Children of a kept program are kept too.
+    let above = above.rsplit(|process| process.is_named(keep)).next().unwrap_or_default();
+    let marked = above.iter().filter(|process| is_marked(process, marks));
+    marked.map(|process| process.describe()).collect()
+}
+
+fn find(all: ProcessTable, own: i32, marks: &[RunMark], keep: &[String]) -> Found {
     let above: Vec<i32> = all.above(own).iter().map(|process| process.pid).collect();
-    let is_free = |process: &&ProcessFacts| {
-        process.pid != 1 && process.pid != own && !above.contains(&process.pid)
+    let is_root = |process: &&ProcessFacts| {
+        process.pid != 1
+            && process.pid != own
+            && !above.contains(&process.pid)
+            && is_marked(process, marks)
+            && !all.above(process.pid).iter().any(|one| one.is_named(keep))
     };
-    let marked = all.iter().filter(is_free);
-    let marked = marked.filter(|process| marks.iter().any(|mark| mark.is_on(process)));
-    let is_below_kept =
-        |process: &&ProcessFacts| all.above(process.pid).iter().any(|one| keep.has(one));
-    let roots: Vec<i32> =
-        marked.filter(|process| !is_below_kept(process)).map(|process| process.pid).collect();
-    all.from(&roots, |process| keep.has(process))
+    let roots: Vec<i32> = all.iter().filter(is_root).map(|process| process.pid).collect();
+    all.subtrees(|process| roots.contains(&process.pid), |process| process.is_named(keep))
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
     const RUN: &str = "019a8b0c-0000-7000-8000-000000000001";
 
     #[test]
-    fn only_a_whole_id_is_looked_for() {
+    fn only_a_whole_id_is_searched_for() {
         assert!(RunMark::new(RUN, 0).is_some());
         let simple = RUN.replace('-', "");
         let upper = RUN.to_uppercase();
@@ -152,14 +152,14 @@ mod tests {
     }
 
     fn found(marks: &[RunMark], keep: &[&str]) -> Vec<i32> {
-        let keep = KeepList::new(&keep.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let keep: Vec<String> = keep.iter().map(|name| (*name).to_owned()).collect();
         let found = find(ProcessTable::take(), getpid().as_raw_pid(), marks, &keep);
         found.others.iter().map(|process| process.pid).collect()
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_began_before_the_run_is_not_of_it() {
+    fn a_process_older_than_the_run_is_not_found() {
         let run = Uuid::now_v7().to_string();
         let began = now();
         let sleeper = Sleeper::new(&run);
@@ -172,7 +172,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_cannot_be_ended_is_named() {
+    fn a_process_that_cannot_be_ended_is_named() {
         let sleeper = Sleeper::new(RUN);
         let is_it = |process: &&ProcessFacts| process.pid == sleeper.pid();
         let mut seen = ProcessTable::take().iter().find(is_it).unwrap().clone();

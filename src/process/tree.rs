@@ -23,28 +23,17 @@ impl ProcessFacts {
         }
     }
 
+    /// It runs one of these programs.
+    pub fn is_named(&self, programs: &[String]) -> bool {
+        // Linux cuts process names after 15 characters.
+        let is_one = |name: &String| programs.contains(name);
+        !programs.is_empty()
+            && (is_one(&self.name) || platform::program_names(self).iter().any(is_one))
+    }
+
     /// For messages.
     pub fn describe(&self) -> String {
         format!("{} ({})", self.name, self.pid)
-    }
-}
-
-/// Programs that are not ended, nor their children: daemons that serve several agents.
-#[derive(Clone, Debug, Default)]
-pub struct KeepList {
-    names: Vec<String>,
-}
-
-impl KeepList {
-    pub fn new(names: &[String]) -> Self {
-        Self { names: names.to_vec() }
-    }
-
-    pub fn has(&self, process: &ProcessFacts) -> bool {
-        // Linux cuts process names after 15 characters.
-        let is_named = |name: &String| self.names.contains(name);
-        !self.names.is_empty()
-            && (is_named(&process.name) || platform::program_names(process).iter().any(is_named))
     }
 }
 
@@ -78,45 +67,29 @@ impl ProcessTable {
         chain.take(self.all.len()).collect()
     }
 
-    /// Descendants of `root`, nearest first, without those of kept processes.
-    pub fn below(self, root: i32, is_kept: impl Fn(&ProcessFacts) -> bool) -> Found {
-        let mut children = by_parent(self.all);
-        let first = children.remove(&root).unwrap_or_default();
-        with_descendants(first, children, is_kept)
-    }
-
-    /// These and their descendants.
-    pub fn from(self, roots: &[i32], is_kept: impl Fn(&ProcessFacts) -> bool) -> Found {
-        let (first, rest): (Vec<ProcessFacts>, Vec<ProcessFacts>) =
-            self.all.into_iter().partition(|process| roots.contains(&process.pid));
-        with_descendants(first, by_parent(rest), is_kept)
-    }
-}
-
-fn by_parent(processes: Vec<ProcessFacts>) -> HashMap<i32, Vec<ProcessFacts>> {
-    let mut children: HashMap<i32, Vec<ProcessFacts>> = HashMap::new();
-    for process in processes {
-        children.entry(process.parent).or_default().push(process);
-    }
-    children
-}
-
-fn with_descendants(
-    first: Vec<ProcessFacts>,
-    mut children: HashMap<i32, Vec<ProcessFacts>>,
-    is_kept: impl Fn(&ProcessFacts) -> bool,
-) -> Found {
-    let mut found = Found::default();
-    let mut waiting = VecDeque::from(first);
-    while let Some(process) = waiting.pop_front() {
-        if is_kept(&process) {
-            found.kept.push(process);
-        } else {
-            waiting.extend(children.remove(&process.pid).unwrap_or_default());
-            found.others.push(process);
+    /// The roots and their descendants, nearest first, without those of kept processes.
+    pub fn subtrees(
+        self,
+        is_root: impl Fn(&ProcessFacts) -> bool,
+        is_kept: impl Fn(&ProcessFacts) -> bool,
+    ) -> Found {
+        let (mut waiting, rest): (VecDeque<_>, VecDeque<_>) =
+            self.all.into_iter().partition(is_root);
+        let mut children: HashMap<i32, Vec<ProcessFacts>> = HashMap::new();
+        for process in rest {
+            children.entry(process.parent).or_default().push(process);
         }
+        let mut found = Found::default();
+        while let Some(process) = waiting.pop_front() {
+            if is_kept(&process) {
+                found.kept.push(process);
+            } else {
+                waiting.extend(children.remove(&process.pid).unwrap_or_default());
+                found.others.push(process);
+            }
+        }
+        found
     }
-    found
 }
 
 #[cfg(test)]
@@ -144,30 +117,30 @@ mod tests {
 
     #[test]
     fn a_tree_has_all_of_its_layers_and_nothing_else() {
-        let found = snapshot().below(2, |_| false);
+        let found = snapshot().subtrees(|process| process.parent == 2, |_| false);
         assert_eq!((pids(&found.others), pids(&found.kept)), (vec![3, 4, 5, 6, 7], vec![]));
-        let found = snapshot().from(&[3, 4, 6], |_| false);
+        let found = snapshot().subtrees(|process| [3, 4, 6].contains(&process.pid), |_| false);
         assert_eq!((pids(&found.others), pids(&found.kept)), (vec![3, 4, 5, 6, 7], vec![]));
-        assert_eq!(snapshot().from(&[], |_| false), Found::default());
-        assert_eq!(snapshot().below(5, |_| false), Found::default());
+        assert_eq!(snapshot().subtrees(|process| process.parent == 5, |_| false), Found::default());
     }
 
     #[test]
-    fn what_is_kept_is_kept_with_what_it_runs() {
-        let found = snapshot().below(2, |process| process.name == "d");
+    fn a_kept_process_is_kept_with_its_descendants() {
+        let is_kept = |process: &ProcessFacts| process.name == "d";
+        let found = snapshot().subtrees(|process| process.parent == 2, is_kept);
         assert_eq!((pids(&found.others), pids(&found.kept)), (vec![3, 5], vec![4]));
-        let found = snapshot().from(&[2], |process| process.name == "d");
+        let found = snapshot().subtrees(|process| process.pid == 2, is_kept);
         assert_eq!((pids(&found.others), pids(&found.kept)), (vec![2, 3, 5], vec![4]));
     }
 
     #[test]
-    fn the_way_up_ends_at_the_top_and_in_no_circle() {
+    fn ancestors_end_at_the_top_and_after_a_cycle() {
         let above = |snapshot: &ProcessTable, pid| -> Vec<i32> {
             snapshot.above(pid).iter().map(|process| process.pid).collect()
         };
         assert_eq!(above(&snapshot(), 7), [6, 4, 2, 1]);
         assert_eq!(above(&snapshot(), 99), [0; 0]);
-        let circle = ProcessTable { all: vec![seen(2, 3, "b"), seen(3, 2, "c")] };
-        assert_eq!(above(&circle, 2).len(), 2);
+        let cycle = ProcessTable { all: vec![seen(2, 3, "b"), seen(3, 2, "c")] };
+        assert_eq!(above(&cycle, 2).len(), 2);
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::ports::{AgentNotice, Notice, Reporter};
-use crate::process::KeepList;
 use crate::process::sweep::{RunMark, Swept, sweep};
 use crate::runner::config::RunConfig;
 use crate::runner::dispatcher::Dispatcher;
@@ -57,7 +56,7 @@ pub fn end_earlier_runs(
 ) -> Result<(), RunnerError> {
     let marks: Vec<RunMark> =
         runs.iter().filter_map(|open| RunMark::new(&open.run, open.began)).collect();
-    match sweep(&marks, &KeepList::new(keep)) {
+    match sweep(&marks, keep) {
         Swept::Gone { ended } if ended.is_empty() => Ok(()),
         Swept::Gone { ended } => {
             reporter.on_notice(&Notice::Agent(AgentNotice::EarlierRunEnded { names: ended }));

@@ -1,38 +1,52 @@
-//! Private files and folders, and how much room is left for them.
+//! Private files and folders, and files that are replaced as a whole.
+//!
+//! A reader, a kill or a power cut sees the old or the new version of a replaced file, whole. The
+//! file itself is never written into, and a symlink never becomes a file. Hard links, access lists
+//! and extended attributes do not survive a replacement.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
-use std::{fs, io};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-/// Readable by its owner only: transcripts may hold what nobody else should see.
+use rustix::fs::{AtFlags, CWD, Gid, Uid};
+use tempfile::{Builder, NamedTempFile};
+
+const RANDOM_LEN: usize = 6;
+const SUFFIX: &str = ".tmp";
+const NEW_FILE_MODE: u32 = 0o644;
+const PRIVATE: u32 = 0o600;
+
+/// An empty file for its owner only: logs may contain secrets.
 pub fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(true).mode(0o600);
-    options.open(path).map_err(naming(path))
+    options.read(true).write(true).create(true).truncate(true);
+    options.mode(PRIVATE).open(path).map_err(naming(path))
 }
 
-/// The same, keeping what is in it already, to write anywhere in it.
+/// The same, to append to what is in it.
+pub fn append_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(PRIVATE).open(path).map_err(naming(path))
+}
+
+/// The same, to write anywhere in it. The error does not name the file.
 pub fn keep_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600).open(path).map_err(naming(path))
+    OpenOptions::new().write(true).create(true).truncate(false).mode(PRIVATE).open(path)
 }
 
-/// An empty file with that mode where there is none yet. A file that exists is not even opened:
-/// closing it again would drop the locks that SQLite holds on it in this process.
+/// Creates a private file. A file that exists is not even opened: closing it again would drop the
+/// locks that SQLite holds on it in this process.
 pub fn ensure_private(path: &Path) -> io::Result<()> {
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+    match OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(naming(path)(error)),
         _ => Ok(()),
     }
 }
 
-/// The same, after what is in it already.
-pub fn append_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(naming(path))
-}
-
-/// Also one that was there before, with a wider mode.
+/// Also makes a folder private that exists with a wider mode.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     let make = || {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
@@ -44,7 +58,7 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     make().map_err(naming(path))
 }
 
-/// What the system says does not name the file.
+/// The system's own errors do not name the file.
 pub fn naming(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
     move |error| {
         let text = format!("`{}` cannot be written: {error}", path.display());
@@ -52,40 +66,194 @@ pub fn naming(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
     }
 }
 
-/// Bytes that may still be written at the path. None where the system cannot tell, as on some
+/// Bytes that may still be written at the path. None if the system does not know, as on some
 /// network file systems.
 pub fn free_space(path: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(path).ok()?;
     (found.f_blocks > 0).then(|| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Replaces the whole file, through symlinks, and keeps its mode and, if allowed, its owner.
+///
+/// Returns the new file's metadata if its times tell it from any later version.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<Option<Metadata>> {
+    let target = resolve(path)?;
+    let old = existing_file(&target)?;
+    let mut temporary = temporary(&target, |builder, folder| {
+        builder.permissions(Permissions::from_mode(NEW_FILE_MODE)).tempfile_in(folder)
+    })?;
+    temporary.write_all(bytes)?;
+    let own_time = finish(temporary.as_file(), old.as_ref())?;
+    let file = put_in_place(temporary, &target)?;
+    Ok(as_written(&file, own_time, bytes.len()))
+}
 
-    #[test]
-    fn free_space_is_found_where_something_is() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(free_space(folder.path()).is_some_and(|bytes| bytes > 0));
-        assert_eq!(free_space(&folder.path().join("nothing")), None);
-        // A file system without blocks has no room to run out of.
-        #[cfg(target_os = "linux")]
-        assert_eq!(free_space(Path::new("/proc")), None);
-    }
+/// The next version of a file, on the disk already and without a name: a kill leaves nothing.
+pub struct PreparedFile {
+    file: File,
+    target: PathBuf,
+    own_time: Option<SystemTime>,
+    size: usize,
+}
 
-    #[test]
-    fn a_file_that_exists_is_not_opened() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        ensure_private(&path).unwrap();
-        let mode = || path.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(), 0o600);
-        fs::write(&path, "kept").unwrap();
-        ensure_private(&path).unwrap();
-        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode()), ("kept", 0o600));
-        // A socket cannot be opened, so this shows that it is not tried.
-        let socket = folder.path().join("socket");
-        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        ensure_private(&socket).unwrap();
+/// None if the system has no files without a name.
+#[cfg(target_os = "linux")]
+pub fn prepare(path: &Path, bytes: &[u8]) -> Option<PreparedFile> {
+    use rustix::fs::{Mode, OFlags};
+    let target = resolve(path).ok()?;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(NEW_FILE_MODE);
+    let mut file = File::from(rustix::fs::open(folder_of(&target), flags, mode).ok()?);
+    file.write_all(bytes).ok()?;
+    let own_time = finish(&file, existing_file(&target).ok()?.as_ref()).ok()?;
+    Some(PreparedFile { file, target, own_time, size: bytes.len() })
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn prepare(_: &Path, _: &[u8]) -> Option<PreparedFile> {
+    None
+}
+
+impl PreparedFile {
+    /// Like `replace`, with a rename instead of writing.
+    pub fn replace(self, path: &Path) -> io::Result<Option<Metadata>> {
+        let target = resolve(path)?;
+        if target != self.target {
+            return Err(io::Error::other("the file is elsewhere now"));
+        }
+        if let Some(old) = existing_file(&target)? {
+            keep_owner_and_mode(&self.file, &old)?;
+        }
+        let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let link = |name: &Path| {
+            Ok(rustix::fs::linkat(CWD, own.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+        };
+        put_in_place(
+            temporary(&target, |builder, folder| builder.make_in(folder, link))?,
+            &target,
+        )?;
+        Ok(as_written(&self.file, self.own_time, self.size))
     }
 }
+
+/// Writes a small file that is worth nothing after a power cut: whole for every reader, for its
+/// owner only, not synced. A link in its place is replaced and not followed.
+pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = temporary(path, |builder, folder| builder.tempfile_in(folder))?;
+    temporary.write_all(bytes)?;
+    temporary.persist(path).map_err(|failed| failed.error)?;
+    Ok(())
+}
+
+/// Removes temporary files that a killed `replace` or `publish` of this file left.
+///
+/// Only for the holder of the lock: the temporary file of a running `replace` is removed too.
+pub fn remove_leftovers(path: &Path) -> io::Result<()> {
+    let target = resolve(path)?;
+    let prefix = prefix_for(&target)?;
+    for entry in fs::read_dir(folder_of(&target))? {
+        let entry = entry?;
+        if is_leftover(&entry.file_name(), &prefix) && entry.file_type()?.is_file() {
+            fs::remove_file(entry.path()).map_err(naming(&entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the file really is. A path without a file stays as it is; a symlink to nothing is an
+/// error.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => fs::canonicalize(path),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(path.to_owned()),
+    }
+}
+
+/// The folder of a file; for a bare name the current one.
+pub fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+fn existing_file(target: &Path) -> io::Result<Option<Metadata>> {
+    match fs::symlink_metadata(target) {
+        Ok(found) if found.is_file() => Ok(Some(found)),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file next to the target, such as `.PRD.json.ralph-a1B2c3.tmp`.
+fn temporary<F>(
+    target: &Path,
+    make: impl FnOnce(&mut Builder<'_, '_>, &Path) -> io::Result<NamedTempFile<F>>,
+) -> io::Result<NamedTempFile<F>> {
+    let prefix = prefix_for(target)?;
+    let mut builder = Builder::new();
+    make(builder.prefix(&prefix).suffix(SUFFIX).rand_bytes(RANDOM_LEN), folder_of(target))
+}
+
+/// `.PRD.json.ralph-`
+fn prefix_for(target: &Path) -> io::Result<OsString> {
+    let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "the path names no file");
+    let mut prefix = OsString::from(".");
+    prefix.push(target.file_name().ok_or_else(no_name)?);
+    prefix.push(".ralph-");
+    Ok(prefix)
+}
+
+fn is_leftover(name: &OsStr, prefix: &OsStr) -> bool {
+    let rest = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
+    let random = rest.and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
+    random.is_some_and(|random| {
+        random.len() == RANDOM_LEN && random.iter().all(u8::is_ascii_alphanumeric)
+    })
+}
+
+/// Completes and syncs a new version. Returns the time that was set on it.
+fn finish(file: &File, old: Option<&Metadata>) -> io::Result<Option<SystemTime>> {
+    if let Some(old) = old {
+        keep_owner_and_mode(file, old)?;
+    }
+    let own_time = set_own_time(file);
+    file.sync_all()?;
+    Ok(own_time)
+}
+
+fn keep_owner_and_mode(file: &File, old: &Metadata) -> io::Result<()> {
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+        // Only root may give a file away; for others the file becomes theirs.
+        let (owner, group) = (Uid::from_raw(old.uid()), Gid::from_raw(old.gid()));
+        let _ = rustix::fs::fchown(file, Some(owner), Some(group));
+    }
+    // After the owner, because giving a file away clears bits of its mode.
+    file.set_permissions(Permissions::from_mode(old.mode() & 0o7777))
+}
+
+/// To the nanosecond, while the system's own times are some milliseconds apart: any later write to
+/// the file leaves another time.
+fn set_own_time(file: &File) -> Option<SystemTime> {
+    let now = SystemTime::now();
+    file.set_modified(now).ok().map(|()| now)
+}
+
+fn as_written(file: &File, own_time: Option<SystemTime>, size: usize) -> Option<Metadata> {
+    let found = file.metadata().ok()?;
+    let is_own = found.modified().ok() == Some(own_time?) && found.len() == size as u64;
+    is_own.then_some(found)
+}
+
+fn put_in_place<F>(temporary: NamedTempFile<F>, target: &Path) -> io::Result<F> {
+    let file = temporary.persist(target).map_err(|failed| failed.error)?;
+    match File::open(folder_of(target))?.sync_all() {
+        // Some network file systems cannot; the new file is in place anyway.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(file),
+        synced => synced.map(|()| file),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,9 @@
 //! The log of one iteration: never larger than its limit, whatever the agent prints.
 //!
-//! Up to the limit it is a plain file. From there on its first half stays as it is
-//! and the rest is a ring: what is new overwrites what is oldest there. In front of
-//! the ring stands how much was left out, and behind the newest byte where it ends,
-//! so that the file of a driver that was killed can be read as it is. When the log
-//! is finished, the ring is put in order.
+//! Up to the limit it is a plain file. Beyond it the first half stays and the second half is a ring:
+//! new bytes overwrite the oldest ones. A marker before the ring says how much was left out, and one
+//! behind the newest byte that it ends there, so the log of a killed driver is readable. When the
+//! log is finished, the ring is put in order.
 
 use std::fs::File;
 use std::io;
@@ -14,61 +13,57 @@ use std::path::Path;
 
 use super::files::private_file;
 
-/// So that the marks find room beside what they mark.
+/// The markers must fit.
 const SMALLEST: u64 = 1024;
-/// As long as every `left_out`.
-const MARK: u64 = 64;
+/// The length of every `left_out`.
+const MARKER: u64 = 64;
 const SEAM: &[u8] = "\n… the newest ends here, below is what came before it …\n".as_bytes();
 
-/// Never fails whoever writes: what went wrong first is kept to be told, and nothing more is
-/// written.
+/// Appending never fails: the first error is kept for the end, and nothing more is written.
 pub struct Log {
-    file: Option<File>,
-    problem: Option<io::Error>,
+    file: io::Result<File>,
+    ring: Ring,
+}
+
+/// Which bytes go where.
+struct Ring {
     limit: u64,
-    /// Where the next byte goes.
+    /// The place of the next byte.
     at: u64,
-    /// Everything that was ever appended.
+    /// Bytes that were appended so far.
     total: u64,
-    is_ring: bool,
+    has_wrapped: bool,
 }
 
 impl Log {
     pub fn create(path: &Path, limit: u64) -> Self {
-        let (file, problem) = match private_file(path) {
-            Ok(file) => (Some(file), None),
-            Err(error) => (None, Some(error)),
-        };
-        Self { file, problem, limit: limit.max(SMALLEST), at: 0, total: 0, is_ring: false }
+        let ring = Ring { limit: limit.max(SMALLEST), at: 0, total: 0, has_wrapped: false };
+        Self { file: private_file(path), ring }
     }
 
     pub fn append(&mut self, bytes: &[u8]) {
-        self.total += bytes.len() as u64;
-        self.attempt(|log, file| log.write(file, bytes));
-    }
-
-    /// Puts the log in order, and says what went wrong with it, if anything did.
-    pub fn finish(mut self) -> Result<(), io::Error> {
-        if self.is_ring {
-            self.attempt(|log, file| log.unroll(file));
-        }
-        self.problem.map_or(Ok(()), Err)
-    }
-
-    fn attempt(&mut self, work: impl FnOnce(&mut Self, &File) -> io::Result<()>) {
-        let Some(file) = self.file.take() else { return };
-        match work(self, &file) {
-            Ok(()) => self.file = Some(file),
-            Err(error) => self.problem = Some(error),
+        if let Ok(file) = &self.file
+            && let Err(error) = self.ring.write(file, bytes)
+        {
+            self.file = Err(error);
         }
     }
 
+    /// Puts the log in order. The error is the first one.
+    pub fn finish(self) -> io::Result<()> {
+        let file = self.file?;
+        if self.ring.has_wrapped { self.ring.unroll(&file) } else { Ok(()) }
+    }
+}
+
+impl Ring {
     fn write(&mut self, file: &File, bytes: &[u8]) -> io::Result<()> {
+        self.total += bytes.len() as u64;
         let mut rest = bytes;
         while !rest.is_empty() {
             if self.at == self.limit {
-                self.is_ring = true;
-                self.at = self.ring_start();
+                self.has_wrapped = true;
+                self.at = self.start();
             }
             let room = usize::try_from(self.limit - self.at).unwrap_or(usize::MAX);
             let (now, later) = rest.split_at(rest.len().min(room));
@@ -76,102 +71,81 @@ impl Log {
             self.at += now.len() as u64;
             rest = later;
         }
-        if self.is_ring { self.write_marks(file) } else { Ok(()) }
+        if self.has_wrapped { self.write_markers(file) } else { Ok(()) }
     }
 
-    fn write_marks(&self, file: &File) -> io::Result<()> {
+    fn write_markers(&self, file: &File) -> io::Result<()> {
         let seam = usize::try_from(self.seam_end() - self.at).unwrap_or_default();
         file.write_all_at(SEAM.get(..seam).unwrap_or(SEAM), self.at)?;
-        let kept = (self.at - self.ring_start()) + (self.limit - self.seam_end());
-        file.write_all_at(left_out(self.total - self.head() - kept).as_bytes(), self.head())
+        let kept = (self.at - self.start()) + (self.limit - self.seam_end());
+        let head = self.limit / 2;
+        file.write_all_at(left_out(self.total - head - kept).as_bytes(), head)
     }
 
     /// Newest, seam, oldest → oldest, newest.
     fn unroll(&self, file: &File) -> io::Result<()> {
-        let newest = self.seam_end() - self.ring_start();
-        rotate_left(file, self.ring_start()..self.limit, newest)?;
+        let newest = self.seam_end() - self.start();
+        rotate_left(file, self.start()..self.limit, newest, BLOCK)?;
         file.set_len(self.limit - (self.seam_end() - self.at))
     }
 
-    fn head(&self) -> u64 {
-        self.limit / 2
+    fn start(&self) -> u64 {
+        self.limit / 2 + MARKER
     }
 
-    fn ring_start(&self) -> u64 {
-        self.head() + MARK
-    }
-
-    /// At the end of the file there may be no room for all of it, and nothing behind it to mark.
+    /// At the end of the file the seam is cut off: nothing follows that it would separate.
     fn seam_end(&self) -> u64 {
         (self.at + SEAM.len() as u64).min(self.limit)
     }
 }
 
-/// A line of its own, of one length for every number.
+/// A line of the same length for every number.
 fn left_out(bytes: u64) -> String {
     let text = format!("… {bytes} bytes were left out here …");
     format!("\n{text:<58}\n")
 }
 
-/// What is held in memory at a time.
+/// Held in memory at a time.
 const BLOCK: usize = 1024 * 1024;
 
 /// Puts the first `first` bytes of a stretch behind the others, in the file itself: a copy would
-/// need the room that a capped log does not have. Memory is bounded, and every byte is moved a few
-/// times at most.
-fn rotate_left(file: &File, stretch: Range<u64>, first: u64) -> io::Result<()> {
-    rotate_by(file, stretch, first, BLOCK)
-}
-
-fn rotate_by(file: &File, stretch: Range<u64>, first: u64, block: usize) -> io::Result<()> {
-    let (mut start, mut left) = (stretch.start, first);
-    let mut right = stretch.end - stretch.start - first;
-    let small = block as u64;
+/// need space that a limited log does not have. Memory is bounded, and every byte moves a few times
+/// at most.
+fn rotate_left(file: &File, stretch: Range<u64>, first: u64, block: usize) -> io::Result<()> {
+    let Range { mut start, end } = stretch;
+    let mut middle = start + first;
     // Equal lengths are exchanged from the front until one part is small enough to be held.
-    while left > small && right > small {
-        let length = left.min(right);
-        exchange(file, start, start + left, length, block)?;
+    while (middle - start).min(end - middle) > block as u64 {
+        let length = (middle - start).min(end - middle);
+        for (offset, size) in pieces(length, block) {
+            let (one, other) = (start + offset, middle + offset);
+            let (a, b) = (read_at(file, one, size)?, read_at(file, other, size)?);
+            file.write_all_at(&b, one)?;
+            file.write_all_at(&a, other)?;
+        }
         start += length;
-        if left <= right {
-            right -= length;
-        } else {
-            left -= length;
+        if start == middle {
+            middle += length;
         }
     }
+    let (left, right) = (middle - start, end - middle);
     if left <= right {
         let held = read_at(file, start, left)?;
-        move_down(file, start + left..start + left + right, left, block)?;
+        shift(file, middle..end, start, block)?;
         file.write_all_at(&held, start + right)
     } else {
-        let held = read_at(file, start + left, right)?;
-        move_up(file, start..start + left, right, block)?;
+        let held = read_at(file, middle, right)?;
+        shift(file, start..middle, start + right, block)?;
         file.write_all_at(&held, start)
     }
 }
 
-fn exchange(file: &File, one: u64, other: u64, length: u64, block: usize) -> io::Result<()> {
-    for (offset, size) in pieces(length, block) {
-        let (a, b) = (read_at(file, one + offset, size)?, read_at(file, other + offset, size)?);
-        file.write_all_at(&b, one + offset)?;
-        file.write_all_at(&a, other + offset)?;
-    }
-    Ok(())
-}
-
-fn move_down(file: &File, part: Range<u64>, by: u64, block: usize) -> io::Result<()> {
+/// Moves a part of the file, beginning at the side where nothing unmoved is overwritten.
+fn shift(file: &File, part: Range<u64>, to: u64, block: usize) -> io::Result<()> {
     for (offset, size) in pieces(part.end - part.start, block) {
-        let piece = read_at(file, part.start + offset, size)?;
-        file.write_all_at(&piece, part.start + offset - by)?;
-    }
-    Ok(())
-}
-
-/// From the end, so that nothing is overwritten before it was moved.
-fn move_up(file: &File, part: Range<u64>, by: u64, block: usize) -> io::Result<()> {
-    for (offset, size) in pieces(part.end - part.start, block) {
-        let from = part.end - offset - size;
+        let from = if to < part.start { part.start + offset } else { part.end - offset - size };
         let piece = read_at(file, from, size)?;
-        file.write_all_at(&piece, from + by)?;
+        file.write_all_at(&piece, from - part.start + to)?;
     }
     Ok(())
 }
@@ -214,10 +188,10 @@ mod tests {
             fs::read(self.folder.path().join("log")).unwrap()
         }
 
-        /// Head and tail of what was said, with as much left out between as the mark says.
+        /// Head and tail of the output, with as much left out between them as the marker says.
         fn is_told_by(&self, bytes: &[u8]) {
             let text = std::str::from_utf8(bytes).unwrap();
-            let (head, rest) = text.split_once("\n… ").expect("a mark");
+            let (head, rest) = text.split_once("\n… ").expect("a marker");
             let (number, rest) = rest.split_once(" bytes were left out here …").unwrap();
             let (_, tail) = rest.split_once('\n').unwrap();
             assert_eq!(head.as_bytes(), &self.said[..head.len()]);
@@ -225,13 +199,13 @@ mod tests {
             assert!(self.said.ends_with(tail.as_bytes()), "{tail}");
             let number: usize = number.parse().unwrap();
             assert_eq!(head.len() + number + tail.len(), self.said.len());
-            let marks = usize::try_from(MARK).unwrap() + SEAM.len();
-            assert!(tail.len() >= usize::try_from(LIMIT / 2).unwrap() - marks, "{}", tail.len());
+            let markers = usize::try_from(MARKER).unwrap() + SEAM.len();
+            assert!(tail.len() >= usize::try_from(LIMIT / 2).unwrap() - markers, "{}", tail.len());
         }
     }
 
     #[test]
-    fn up_to_the_limit_it_is_what_was_said() {
+    fn up_to_the_limit_the_log_is_the_output() {
         for length in [0, 1, 700, 1024] {
             let sample = Sample::new(length);
             let mut log = sample.log();
@@ -242,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn every_mark_is_as_long_as_its_place() {
+    fn every_marker_has_the_same_length() {
         for bytes in [0, 7, 123_456_789, u64::MAX] {
-            assert_eq!(left_out(bytes).len() as u64, MARK, "{bytes}");
+            assert_eq!(left_out(bytes).len() as u64, MARKER, "{bytes}");
         }
     }
 
     #[test]
-    fn what_a_killed_driver_leaves_says_how_to_read_it() {
+    fn the_log_of_a_killed_driver_says_how_to_read_it() {
         let sample = Sample::new(2000);
         let mut log = sample.log();
         sample.said.chunks(100).for_each(|chunk| log.append(chunk));
@@ -266,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_told_at_the_end() {
+    fn the_first_write_error_is_returned_at_the_end() {
         // Always there, and always full.
         let mut log = Log::create(Path::new("/dev/full"), LIMIT);
         log.append(b"lost");
@@ -278,7 +252,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_middle_is_cut_and_the_disk_is_spared(
+        fn a_long_log_loses_its_middle_and_keeps_to_its_limit(
             length in 1025_usize..6000,
             chunk in 1_usize..1500,
         ) {
@@ -294,14 +268,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_is_rotated_as_a_slice_is() {
+    fn a_stretch_is_rotated_like_a_slice() {
         let file = tempfile::tempfile().unwrap();
         for length in 0..40_u8 {
             for first in 0..=length {
                 let mut bytes: Vec<u8> = (0..length + 6).collect();
                 file.write_all_at(&bytes, 0).unwrap();
                 let stretch = 3..3 + u64::from(length);
-                rotate_by(&file, stretch, u64::from(first), 4).unwrap();
+                rotate_left(&file, stretch, u64::from(first), 4).unwrap();
                 bytes[3..3 + usize::from(length)].rotate_left(usize::from(first));
                 assert_eq!(
                     read_at(&file, 0, bytes.len() as u64).unwrap(),

@@ -1,34 +1,29 @@
-//! What lies on the disk.
+//! Everything on the disk, except the repository.
 //!
 //! The store (journal, requests, costs, answers and the lease of a run), PRD.json's exact-text
-//! editor, atomic files, logs and the working folder. Knows nothing of agents, git or terminals.
+//! editor, logs, the `.ralph` folder, and how files are written. Knows nothing of agents, git or
+//! terminals.
 
-pub mod atomic;
-mod error;
 pub mod files;
-mod lease;
 pub mod log;
 pub mod prd;
 pub mod ralph_dir;
-pub mod scratchpad;
 mod sqlite;
 
 use std::cell::RefCell;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::thread::JoinHandle;
 
-use files::private_folder;
-use sqlite::Database;
+use crate::model::visible_line;
+use files::{keep_private, private_folder};
+use sqlite::{Database, Newest};
 
-use error::Problem;
-
-pub use error::StoreError;
-pub use lease::Lease;
-pub use sqlite::answers::Answers;
 pub use sqlite::costs::{AttemptCosts, Costs};
+pub use sqlite::human::{Answers, PendingRequest, Requests};
 pub use sqlite::journal::{Journal, OpenRun, SqliteJournal};
-pub use sqlite::requests::{PendingRequest, Requests};
 pub use sqlite::user_costs::{UserCosts, state_folder, user_spent_since};
 
 const JOURNAL: &str = "journal.db";
@@ -46,7 +41,7 @@ pub struct StorePlace {
 }
 
 /// Everything that is kept about a repository's runs, behind one connection that is opened when
-/// it is first needed. Its methods fit a remote database as well: append, read from a cursor, lease.
+/// first needed. Its methods fit a remote database as well: append, read from a cursor, lease.
 #[derive(Clone)]
 pub struct Store {
     place: Rc<StorePlace>,
@@ -58,23 +53,24 @@ impl Store {
         Self { place: Rc::new(place), database: Rc::default() }
     }
 
-    /// Is there a journal? Looking for it creates nothing.
+    /// There is a journal. Looking for it creates nothing.
     pub fn exists(&self) -> bool {
         self.path().exists()
     }
 
     /// The journal of one backlog in this work tree.
     pub fn journal(&self, backlog: &str) -> Result<SqliteJournal, StoreError> {
-        Ok(SqliteJournal::new(self.database()?, backlog, &self.place.work_tree))
+        let (backlog, work_tree) = (backlog.to_owned(), self.place.work_tree.clone());
+        Ok(SqliteJournal { database: self.database()?, backlog, work_tree, newest: 0 })
     }
 
-    /// What other processes want of the run in this work tree.
+    /// From other processes to the run in this work tree.
     pub fn requests(&self) -> Result<Requests, StoreError> {
-        Ok(Requests::new(self.database()?, &self.place.work_tree))
+        Ok(Requests { database: self.database()?, work_tree: self.place.work_tree.clone() })
     }
 
     pub fn costs(&self) -> Result<Costs, StoreError> {
-        Ok(Costs::new(self.database()?))
+        self.database().map(Costs)
     }
 
     /// What the user's runs cost over all repositories; `repository` is the name of this one there.
@@ -83,7 +79,7 @@ impl Store {
     }
 
     pub fn answers(&self) -> Result<Answers, StoreError> {
-        Ok(Answers::new(self.database()?))
+        self.database().map(Answers)
     }
 
     /// The runs of this work tree that have no end, whatever their backlog.
@@ -91,27 +87,43 @@ impl Store {
         if !self.exists() {
             return Ok(Vec::new());
         }
-        sqlite::journal::open_runs(&*self.database()?, &self.place.work_tree)
+        self.database()?.open_runs(&self.place.work_tree)
     }
 
-    /// One run per work tree: held as long as it lives. `about` is shown to whoever comes second.
+    /// One run per work tree. `about` is shown to another one that wants the lease.
     pub fn lease(&self, about: &str) -> Result<Lease, StoreError> {
         private_folder(&self.place.own).map_err(Problem::Folder)?;
-        Lease::take(&self.place.own.join(LOCK), about)
+        let path = self.place.own.join(LOCK);
+        let failed = |source| Problem::Lock { path: path.display().to_string(), source };
+        let mut file = keep_private(&path).map_err(failed)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::Error(source) => failed(source),
+            TryLockError::WouldBlock => {
+                let holder = fs::read_to_string(&path).unwrap_or_default();
+                Problem::Held { holder: visible_line(&holder) }
+            }
+        })?;
+        file.set_len(0).and_then(|()| file.write_all(about.as_bytes())).map_err(failed)?;
+        Ok(Lease { _file: file })
     }
 
-    /// Who holds the lease. Looking for it creates nothing.
+    /// Who holds the lease; None if it is free. Looking for it creates nothing.
     pub fn lease_holder(&self) -> Option<String> {
-        lease::holder(&self.place.own.join(LOCK))
+        let path = self.place.own.join(LOCK);
+        match File::open(&path).ok()?.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Some(fs::read_to_string(&path).unwrap_or_default()),
+            _ => None,
+        }
     }
 
-    /// Looks at every page, and for the newest event, from a thread of its own.
+    /// Checks every page, and for the newest event, in a thread.
     pub fn start_check(&self) -> Result<StoreCheck, StoreError> {
-        let (path, newest) = (self.path(), sqlite::newest(&self.path()));
+        let path = self.path();
+        let newest = Newest::of(&path).read().unwrap_or_default();
         if !self.exists() && newest == 0 {
             return Ok(StoreCheck(None));
         }
-        // Makes the tables if need be, and says at once what is wrong with the whole.
+        // Creates missing tables, and reports damage of the whole at once.
         self.database()?;
         let thread = std::thread::Builder::new().name("journal check".to_owned());
         let check = move || Database::open(&path)?.check(newest);
@@ -148,12 +160,66 @@ impl Store {
     }
 }
 
-/// A check of the journal that goes on beside other work.
-#[must_use = "nothing may be recorded before it has ended well"]
+/// Why the store cannot be used. Opaque, so that another database needs no other error.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct StoreError(#[from] Problem);
+
+#[derive(Debug, thiserror::Error)]
+enum Problem {
+    #[error("the journal `{path}` cannot be used: {source}")]
+    Open { path: String, source: rusqlite::Error },
+    #[error(
+        "the journal `{path}` was written by a newer ralph (version {found}, this one knows \
+         {known}); use that one, nothing was changed"
+    )]
+    Newer { path: String, found: i64, known: i64 },
+    #[error(
+        "the journal is damaged ({0}): `ralph run` sets it aside and continues with a new one, \
+         rebuilt from the backlog, the refs and the commits' trailers"
+    )]
+    Damaged(String),
+    #[error("the journal could not be written, is the disk full? {0}")]
+    Write(rusqlite::Error),
+    #[error("the journal could not be brought to the disk, is it full? {0}")]
+    Sync(io::Error),
+    #[error("the journal could not be read: {0}")]
+    Read(rusqlite::Error),
+    #[error("the journal holds an event that this ralph does not understand: {0}")]
+    Payload(serde_json::Error),
+    #[error("another `ralph run` works in this work tree ({holder}); wait for it or stop it")]
+    Held { holder: String },
+    #[error("the lock `{path}` cannot be used: {source}")]
+    Lock { path: String, source: io::Error },
+    #[error("`{path}`: {problem}")]
+    UserCosts { path: String, problem: String },
+    #[error("{0}")]
+    Folder(io::Error),
+}
+
+impl StoreError {
+    /// The bytes of the journal are not what was written.
+    pub fn is_damage(&self) -> bool {
+        matches!(self.0, Problem::Damaged(_))
+    }
+
+    /// Another run has the lease.
+    pub fn is_held(&self) -> bool {
+        matches!(self.0, Problem::Held { .. })
+    }
+}
+
+/// Held as long as it lives; the system ends it when the process dies, however it dies.
+#[derive(Debug)]
+pub struct Lease {
+    _file: File,
+}
+
+/// A check of the journal that runs next to other work.
+#[must_use = "nothing may be recorded before it has succeeded"]
 pub struct StoreCheck(Option<JoinHandle<Result<(), StoreError>>>);
 
 impl StoreCheck {
-    /// Waits for it.
     pub fn finish(self) -> Result<(), StoreError> {
         let stopped = |_| Err(Problem::Damaged("the check itself stopped".to_owned()).into());
         self.0.map_or(Ok(()), |thread| thread.join().unwrap_or_else(stopped))
@@ -161,8 +227,27 @@ impl StoreCheck {
 }
 
 impl StorePlace {
-    /// A folder for everything, as in the main work tree.
+    /// One folder for everything, as in the main work tree.
     pub fn in_folder(folder: &Path) -> Self {
         Self { shared: folder.to_owned(), own: folder.to_owned(), work_tree: String::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_lease_names_its_holder_and_ends_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(StorePlace::in_folder(folder.path()));
+        assert_eq!(store.lease_holder(), None);
+        let first = store.lease("pid 7").unwrap();
+        let error = store.lease("pid 8").unwrap_err().to_string();
+        assert!(error.contains("pid 7"), "{error}");
+        assert_eq!(store.lease_holder().as_deref(), Some("pid 7"));
+        drop(first);
+        assert_eq!(store.lease_holder(), None);
+        store.lease("pid 8").unwrap();
     }
 }

@@ -1,19 +1,28 @@
 //! `.ralph/`: the working folder at the root of the work tree.
 //!
-//! Transcripts and prompts, for people. It can be deleted at any time without
-//! losing the run: nothing in here is ever read back to decide anything. Only the agents' own
-//! notes are read, to be shown to the next agent.
+//! Logs and prompts, for people. It can be deleted at any time without losing the run: nothing is
+//! decided by what is in it. Only the agents' notes, the scratchpad, are read, for the next prompt.
 
-use std::io::Write;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::iter;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+
+use rustix::fs::{Mode, OFlags, open, openat};
+use rustix::io::Errno;
 
 use crate::model::StoryId;
 
-use super::atomic;
-use super::files::{naming, private_file, private_folder};
+use super::files::{self, naming, private_file, private_folder};
 
-pub const FOLDER: &str = ".ralph";
+const FOLDER: &str = ".ralph";
+const SCRATCHPAD: &str = "scratchpad.md";
+/// Scratchpads of other stories.
+const ARCHIVE: &str = "scratchpads";
+/// Read of a scratchpad's end: more than is shown, so that no secret is cut in half before it is
+/// recognised.
+const READ: u64 = 64 * 1024;
 
 #[derive(Clone, Debug)]
 pub struct RalphDir {
@@ -28,82 +37,79 @@ pub enum RalphDirError {
     Io(#[from] io::Error),
 }
 
+#[derive(Debug, thiserror::Error)]
+pub enum ScratchpadError {
+    #[error(
+        "`.ralph/scratchpad.md` is not a file of its own (a link, folder or pipe stands there); it is left alone"
+    )]
+    NotAFile,
+    #[error("`.ralph/scratchpad.md` cannot be used: {0}")]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    RalphDir(#[from] RalphDirError),
+}
+
+type DirResult<T> = Result<T, RalphDirError>;
+
+/// The files of one iteration.
+#[derive(Clone, Debug)]
+pub struct IterationFiles {
+    pub prompt: PathBuf,
+    pub output: PathBuf,
+    pub errors: PathBuf,
+}
+
 impl RalphDir {
-    pub fn open(root: &Path) -> Result<Self, RalphDirError> {
+    pub fn open(root: &Path) -> DirResult<Self> {
         let dir = Self { folder: root.join(FOLDER) };
         dir.make()?;
         Ok(dir)
     }
 
-    /// Files for one iteration: what it was given, and what it said.
-    pub fn iteration(
-        &self,
-        run: &str,
-        number: u32,
-        story: &StoryId,
-    ) -> Result<IterationFiles, RalphDirError> {
-        // An agent may have deleted the folder since it was made.
-        self.make()?;
-        let folder = self.folder.join("runs").join(run);
-        private_folder(&folder)?;
-        // An attempt that did not count left its files under the same number: they stay.
-        let names = (1..).map(|n| match n {
-            1 => format!("{number:04}-{story}"),
-            n => format!("{number:04}-{story}-{n}"),
-        });
-        let free = |name: &String| !folder.join(format!("{name}.prompt.md")).exists();
-        let name = names.into_iter().find(free).unwrap_or_default();
-        let page = |kind: &str| folder.join(format!("{name}.{kind}"));
+    /// Earlier files stay: an attempt that did not count has the same number.
+    pub fn iteration(&self, run: &str, number: u32, story: &StoryId) -> DirResult<IterationFiles> {
+        let folder = self.run_folder(run)?;
+        let file = |name: &str, kind: &str| folder.join(format!("{name}.{kind}"));
+        let is_free = |name: &str| !file(name, "prompt.md").exists();
+        let name = free_name(format!("{number:04}-{story}"), is_free);
         Ok(IterationFiles {
-            prompt: page("prompt.md"),
-            output: page("log"),
-            errors: page("stderr"),
+            prompt: file(&name, "prompt.md"),
+            output: file(&name, "log"),
+            errors: file(&name, "stderr"),
         })
     }
 
-    /// Where an iteration's gates print; the baseline's, without a story.
-    pub fn gates(
-        &self,
-        run: &str,
-        number: u32,
-        story: Option<&StoryId>,
-    ) -> Result<PathBuf, RalphDirError> {
-        self.make()?;
-        let folder = self.folder.join("runs").join(run);
-        private_folder(&folder)?;
+    /// The log of an iteration's gates; without a story, of the baseline.
+    pub fn gates(&self, run: &str, number: u32, story: Option<&StoryId>) -> DirResult<PathBuf> {
         let whose = story.map_or("baseline", StoryId::as_str);
-        Ok(folder.join(format!("{number:04}-{whose}.gates.log")))
+        Ok(self.run_folder(run)?.join(format!("{number:04}-{whose}.gates.log")))
     }
 
-    /// Where an attempt's version of the human's instructions is kept, when no ref can.
-    pub fn instructions(
-        &self,
-        run: &str,
-        number: u32,
-        story: &StoryId,
-    ) -> Result<PathBuf, RalphDirError> {
-        self.make()?;
-        let folder = self.folder.join("runs").join(run);
-        private_folder(&folder)?;
-        Ok(folder.join(format!("{number:04}-{story}.PROMPT.md")))
-    }
-
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
+    /// For an attempt's version of the human's instructions, if no ref can keep it.
+    pub fn instructions(&self, run: &str, number: u32, story: &StoryId) -> DirResult<PathBuf> {
+        Ok(self.run_folder(run)?.join(format!("{number:04}-{story}.PROMPT.md")))
     }
 
     /// Writes a file at the top of the folder, whole for every reader.
-    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), RalphDirError> {
+    pub fn put(&self, name: &str, bytes: &[u8]) -> DirResult<()> {
         self.make()?;
-        Ok(atomic::publish(&self.folder.join(name), bytes)?)
+        Ok(files::publish(&self.folder.join(name), bytes)?)
     }
 
-    /// What a killed `put` of this file left is litter, and may stay.
+    /// Leftovers of a killed `put` may stay if they cannot be removed.
     pub fn remove_leftovers(&self, name: &str) {
-        let _ = atomic::remove_leftovers(&self.folder.join(name));
+        let _ = files::remove_leftovers(&self.folder.join(name));
     }
 
-    fn make(&self) -> Result<(), RalphDirError> {
+    /// An agent may have deleted the folder since it was made.
+    fn run_folder(&self, run: &str) -> DirResult<PathBuf> {
+        self.make()?;
+        let folder = self.folder.join("runs").join(run);
+        private_folder(&folder)?;
+        Ok(folder)
+    }
+
+    fn make(&self) -> DirResult<()> {
         if fs::symlink_metadata(&self.folder).is_ok_and(|meta| !meta.is_dir()) {
             return Err(RalphDirError::NotAFolder);
         }
@@ -114,14 +120,49 @@ impl RalphDir {
         }
         Ok(())
     }
-}
 
-/// The files of one iteration.
-#[derive(Clone, Debug)]
-pub struct IterationFiles {
-    pub prompt: PathBuf,
-    pub output: PathBuf,
-    pub errors: PathBuf,
+    /// The story is closed: its notes are for the record.
+    pub fn archive_scratchpad(&self, story: &StoryId) -> Result<(), ScratchpadError> {
+        let file = |name: &str| format!("{name}.md");
+        let is_free = |name: &str| fs::symlink_metadata(self.archive().join(file(name))).is_err();
+        self.move_scratchpad(&file(&free_name(story.to_string(), is_free)))
+    }
+
+    /// The story is left unfinished: its notes come back with it.
+    pub fn shelve_scratchpad(&self, story: &StoryId) -> Result<(), ScratchpadError> {
+        self.move_scratchpad(&shelved(story))
+    }
+
+    pub fn unshelve_scratchpad(&self, story: &StoryId) -> Result<(), ScratchpadError> {
+        let (from, to) = (self.archive().join(shelved(story)), self.folder.join(SCRATCHPAD));
+        let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        let is_file = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+        let is_there = is_folder(&self.folder) && is_folder(&self.archive()) && is_file(&from);
+        // A scratchpad that is there now was written since, so it is the newer one.
+        if !is_there || fs::symlink_metadata(&to).is_ok() {
+            return Ok(());
+        }
+        Ok(fs::rename(from, to)?)
+    }
+
+    fn move_scratchpad(&self, name: &str) -> Result<(), ScratchpadError> {
+        let Some(root) = self.folder.parent() else { return Ok(()) };
+        if find(root, Path::new(SCRATCHPAD))?.is_none() {
+            return Ok(());
+        }
+        let archive = self.archive();
+        if fs::symlink_metadata(&archive).is_ok_and(|found| !found.is_dir()) {
+            return Err(RalphDirError::NotAFolder.into());
+        }
+        private_folder(&archive)?;
+        let target = archive.join(name);
+        fs::rename(self.folder.join(SCRATCHPAD), &target)?;
+        Ok(fs::set_permissions(&target, Permissions::from_mode(0o600))?)
+    }
+
+    fn archive(&self) -> PathBuf {
+        self.folder.join(ARCHIVE)
+    }
 }
 
 impl IterationFiles {
@@ -131,35 +172,55 @@ impl IterationFiles {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs::Permissions;
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    #[test]
-    fn a_link_is_refused_even_a_dangling_one() {
-        let root = tempfile::tempdir().unwrap();
-        symlink(root.path().join("nowhere"), root.path().join(FOLDER)).unwrap();
-        assert!(matches!(RalphDir::open(root.path()), Err(RalphDirError::NotAFolder)));
-        assert!(!root.path().join("nowhere").exists());
-    }
-
-    #[test]
-    fn it_ignores_itself_and_is_private_and_comes_back() {
-        let root = tempfile::tempdir().unwrap();
-        let dir = RalphDir::open(root.path()).unwrap();
-        fs::remove_dir_all(root.path().join(FOLDER)).unwrap();
-        let story = StoryId::try_from("US-001").unwrap();
-        let files = dir.iteration("r", 1, &story).unwrap();
-        files.write_prompt("secret").unwrap();
-        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&files.prompt), 0o600);
-        assert_eq!(mode(files.prompt.parent().unwrap()), 0o700);
-        let folder = root.path().join(FOLDER);
-        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
-        RalphDir::open(root.path()).unwrap();
-        assert_eq!(mode(&folder), 0o700);
-        assert_eq!(fs::read_to_string(root.path().join(".ralph/.gitignore")).unwrap(), "*\n");
-    }
+/// The name itself, or with the first number that makes it free.
+fn free_name(name: String, is_free: impl Fn(&str) -> bool) -> String {
+    let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
+    iter::once(name.clone()).chain(numbered).find(|name| is_free(name)).unwrap_or_default()
 }
+
+/// Archived scratchpads end in `.md`, so the names of two stories never collide.
+fn shelved(story: &StoryId) -> String {
+    format!("{story}.waiting")
+}
+
+/// The end of the scratchpad at this root; None without notes.
+pub fn scratchpad(root: &Path) -> Result<Option<String>, ScratchpadError> {
+    read_end(root, Path::new(SCRATCHPAD))
+}
+
+/// The same, of the scratchpad that waits for its story.
+pub fn shelved_scratchpad(root: &Path, story: &StoryId) -> Result<Option<String>, ScratchpadError> {
+    read_end(root, &Path::new(ARCHIVE).join(shelved(story)))
+}
+
+fn read_end(root: &Path, name: &Path) -> Result<Option<String>, ScratchpadError> {
+    let Some(mut file) = find(root, name)? else { return Ok(None) };
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(READ)))?;
+    let mut bytes = Vec::new();
+    file.take(READ).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    // Reading may have begun in the middle of a character.
+    let text = if length > READ { text.trim_start_matches('\u{fffd}') } else { &text };
+    Ok(Some(text.to_owned()).filter(|text| !text.trim().is_empty()))
+}
+
+/// An agent can put anything in the place of the scratchpad: links are not followed, opening does
+/// not block, and only a file is read.
+fn find(root: &Path, name: &Path) -> Result<Option<File>, ScratchpadError> {
+    let strict = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+    let folder = match open(root.join(FOLDER), strict | OFlags::DIRECTORY, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP | Errno::NOTDIR) => return Err(RalphDirError::NotAFolder.into()),
+        opened => opened.map_err(io::Error::from)?,
+    };
+    let file = match openat(&folder, name, strict | OFlags::NONBLOCK, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP | Errno::NXIO) => return Err(ScratchpadError::NotAFile),
+        opened => File::from(opened.map_err(io::Error::from)?),
+    };
+    if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(ScratchpadError::NotAFile) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -147,7 +147,7 @@ impl World {
         let before =
             if self.unshelve(log, id, &base, lane)? { self.tree(lane).base()? } else { before };
         let iteration = log.state.attempts.next_iteration();
-        self.with_scratchpad(log, |dir| dir.bring_scratchpad_back(id));
+        self.with_scratchpad(log, |dir| dir.unshelve_scratchpad(id));
         let prompt = joined(&self.layers(log, &story, &base, &before));
         let known = log.state.story(id);
         let snapshot = self.tree(lane).snapshot_name(log.state.attempts.started + 1)?;

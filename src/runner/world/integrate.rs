@@ -165,7 +165,7 @@ impl World {
     /// The backlog's new bytes, if it is committed.
     fn backlog_for_commit<'a>(&'a self, text: &'a MarkedText) -> Option<Replacement<'a>> {
         let path = self.config.backlog_in_tree.as_deref()?;
-        let stored = self.stored_ahead.filter(|_| text.was_prepared());
+        let stored = self.stored_ahead.filter(|_| text.was_prepared);
         Some(Replacement { path, bytes: text.text().as_bytes(), stored })
     }
 

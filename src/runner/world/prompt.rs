@@ -10,8 +10,7 @@ use crate::model::{Base, CompletionMarkers, LaneId, Story, StoryId};
 use crate::ports::{AgentNotice, Notice};
 use crate::runner::log::RunLog;
 use crate::state::RunState;
-use crate::store::ralph_dir::RalphDir;
-use crate::store::scratchpad::{self, ScratchpadError};
+use crate::store::ralph_dir::{RalphDir, ScratchpadError, scratchpad, shelved_scratchpad};
 use crate::text::redact::SecretRules;
 use crate::workspace::hash;
 
@@ -86,7 +85,7 @@ fn reached(log: &RunLog, id: &StoryId, markers: &CompletionMarkers) -> usize {
 
 /// The end of the agents' notes, redacted here because files do not pass the attempt's redactor.
 pub fn notes(root: &Path, secrets: &Arc<SecretRules>) -> Result<Option<String>, ScratchpadError> {
-    Ok(scratchpad::end(root)?.and_then(|text| fit_for_a_prompt(&text, secrets)))
+    Ok(scratchpad(root)?.and_then(|text| fit_for_a_prompt(&text, secrets)))
 }
 
 /// The notes that a story would find at its next attempt.
@@ -98,9 +97,9 @@ pub fn notes_for(
 ) -> Result<Option<String>, ScratchpadError> {
     let occupant = state.lanes.occupant(LaneId::HOME);
     let is_anothers = occupant.is_some_and(|other| other != story);
-    let current = if is_anothers { None } else { scratchpad::end(root)? };
+    let current = if is_anothers { None } else { scratchpad(root)? };
     let text = match current {
-        None => scratchpad::end_of_waiting(root, story)?,
+        None => shelved_scratchpad(root, story)?,
         current => current,
     };
     Ok(text.and_then(|text| fit_for_a_prompt(&text, secrets)))

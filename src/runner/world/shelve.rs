@@ -22,7 +22,7 @@ impl World {
             None => None,
         };
         self.known_bases.remove(&self.lane_of(log, story));
-        self.with_scratchpad(log, |dir| dir.put_scratchpad_away(story));
+        self.with_scratchpad(log, |dir| dir.shelve_scratchpad(story));
         Ok(reference)
     }
 

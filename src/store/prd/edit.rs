@@ -1,8 +1,7 @@
 //! Changes marks in the text of a backlog.
 //!
-//! Every other byte stays: order, spacing, spelling of numbers and escapes,
-//! unknown fields, line endings, BOM. So the text is cut and joined, never
-//! written anew.
+//! Every other byte stays: order, spacing, spelling of numbers and escapes, unknown fields, line
+//! endings, BOM. So the text is cut and joined, and never serialised again.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -39,12 +38,20 @@ const STORIES: &str = "userStories";
 const PASSES: &str = "passes";
 const SKIPPED: &str = "skipped";
 
-/// The text with the mark set. A `skipped` that is not there is put after `passes`, in its style.
+/// The text with the mark set. A missing `skipped` is inserted after `passes`, in its style.
 pub fn set_mark(text: &str, story: &StoryId, mark: Mark) -> Result<String, EditError> {
-    let Stories(stories) = serde_json::from_str(without_bom(text))?;
-    let edit = edit_for(text, find(&stories, story)?, story, mark)?;
+    let Stories::<Members<'_>>(stories) = serde_json::from_str(without_bom(text))?;
+    let mut found = stories.iter().filter(|Members(members)| has_id(members, story));
+    let Members(members) = found.next().ok_or_else(|| EditError::NoSuchStory(story.clone()))?;
+    if found.next().is_some() {
+        return Err(EditError::Twice(story.clone()));
+    }
+    let edit = edit_for(text, members, story, mark)?;
     Ok(edit.map_or_else(|| text.to_owned(), |edit| apply(text, &[edit])))
 }
+
+/// A story's position in the backlog, and its id.
+pub type StoryAt<'a> = (usize, &'a StoryId);
 
 /// Other bytes for a part of a text.
 #[derive(Clone, Debug)]
@@ -53,7 +60,7 @@ pub(super) struct TextEdit {
     pub new: Cow<'static, str>,
 }
 
-/// One pass, whatever the number of edits. They are in the order of the text and do not overlap.
+/// In one pass. The edits are in the order of the text and do not overlap.
 pub(super) fn apply(text: &str, edits: &[TextEdit]) -> String {
     let more: usize = edits.iter().map(|edit| edit.new.len()).sum();
     let mut result = String::with_capacity(text.len() + more);
@@ -67,7 +74,7 @@ pub(super) fn apply(text: &str, edits: &[TextEdit]) -> String {
     result
 }
 
-/// Where each story is in the text, so that a mark is changed without walking over the others.
+/// Where each story is in the text, so that a mark is changed without reading the other stories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StorySpans(Arc<[Range<usize>]>);
 
@@ -77,11 +84,11 @@ impl StorySpans {
         Ok(Self(stories.into_iter().map(|story| raw::span(text, story)).collect()))
     }
 
-    /// What sets these marks of the story at the position, in the order of the text.
+    /// The edits that set these marks of the story at the position, in the order of the text.
     pub fn edits(
         &self,
         text: &str,
-        (position, id): (usize, &StoryId),
+        (position, id): StoryAt<'_>,
         marks: &[Mark],
     ) -> Result<Vec<TextEdit>, EditError> {
         let gone = || EditError::NoSuchStory(id.clone());
@@ -102,7 +109,7 @@ impl StorySpans {
         Ok(edits)
     }
 
-    /// Where the stories are after the edits, which lie inside of them.
+    /// Where the stories are after the edits, which are inside of them.
     pub fn after(&self, edits: &[TextEdit]) -> Self {
         let (mut rest, mut added, mut removed) = (edits.iter().peekable(), 0, 0);
         let moved = self.0.iter().map(|span| {
@@ -121,19 +128,18 @@ fn without_bom(text: &str) -> &str {
     text.strip_prefix(BOM).unwrap_or(text)
 }
 
-/// None: the mark is so already, without a byte for it.
+/// None: the story is not skipped, and has no `skipped` to say so.
 fn edit_for(
     text: &str,
     members: &[Member<'_>],
     story: &StoryId,
     mark: Mark,
 ) -> Result<Option<TextEdit>, EditError> {
-    let bad = |field| EditError::BadField { story: story.clone(), field };
-    let passes = flag(members, PASSES).and_then(|found| found.ok_or(BadFlag));
-    let passes = passes.map_err(|BadFlag| bad(PASSES))?;
+    let missing = || EditError::BadField { story: story.clone(), field: PASSES };
+    let passes = flag(members, story, PASSES)?.ok_or_else(missing)?;
     Ok(match mark {
         Mark::Passes(value) => with_value(text, members, passes, value),
-        Mark::Skipped(value) => match flag(members, SKIPPED).map_err(|BadFlag| bad(SKIPPED))? {
+        Mark::Skipped(value) => match flag(members, story, SKIPPED)? {
             Some(skipped) => with_value(text, members, skipped, value),
             None if value => with_skipped_after(text, members, passes),
             None => None,
@@ -141,35 +147,26 @@ fn edit_for(
     })
 }
 
-fn find<'s, 'a>(stories: &'s [Members<'a>], id: &StoryId) -> Result<&'s [Member<'a>], EditError> {
-    let mut found = stories.iter().filter(|Members(members)| has_id(members, id));
-    let Members(members) = found.next().ok_or_else(|| EditError::NoSuchStory(id.clone()))?;
-    match found.next() {
-        Some(_) => Err(EditError::Twice(id.clone())),
-        None => Ok(members),
-    }
-}
-
 fn has_id(members: &[Member<'_>], id: &StoryId) -> bool {
     let own = members.iter().find(|member| member.name == "id");
     own.and_then(|own| raw::string(own.value)).is_some_and(|own| own == id.as_str())
 }
 
-/// There more than once, or neither `true` nor `false`.
-struct BadFlag;
-
 /// Which member it is, if there is one.
-fn flag(members: &[Member<'_>], name: &str) -> Result<Option<usize>, BadFlag> {
-    let mut found = members.iter().enumerate().filter(|(_, member)| member.name == name);
-    let Some((at, member)) = found.next() else {
-        return Ok(None);
-    };
+fn flag(
+    members: &[Member<'_>],
+    story: &StoryId,
+    field: &'static str,
+) -> Result<Option<usize>, EditError> {
+    let mut found = members.iter().enumerate().filter(|(_, member)| member.name == field);
+    let Some((at, member)) = found.next() else { return Ok(None) };
     let is_flag = match member.value.get() {
         "true" | "false" => true,
-        "null" => name == SKIPPED,
+        "null" => field == SKIPPED,
         _ => false,
     };
-    if is_flag && found.next().is_none() { Ok(Some(at)) } else { Err(BadFlag) }
+    let bad = || EditError::BadField { story: story.clone(), field };
+    if is_flag && found.next().is_none() { Ok(Some(at)) } else { Err(bad()) }
 }
 
 fn with_value(text: &str, members: &[Member<'_>], at: usize, value: bool) -> Option<TextEdit> {
@@ -177,7 +174,7 @@ fn with_value(text: &str, members: &[Member<'_>], at: usize, value: bool) -> Opt
     Some(TextEdit { at, new: if value { "true" } else { "false" }.into() })
 }
 
-/// What stands between two members, and between name and value, is copied from round `passes`.
+/// Separator and colon are copied from those of `passes`.
 fn with_skipped_after(text: &str, members: &[Member<'_>], passes: usize) -> Option<TextEdit> {
     let own = members.get(passes)?;
     let (key, value) = (raw::span(text, own.key), raw::span(text, own.value));
@@ -195,7 +192,7 @@ fn separator_near<'t>(text: &'t str, members: &[Member<'_>], at: usize) -> Optio
     text.get(before.end..after.start)
 }
 
-/// The stories; the rest of the file is only walked over.
+/// The stories; the rest of the file is skipped.
 struct Stories<T>(Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Stories<T> {

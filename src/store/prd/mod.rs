@@ -1,30 +1,27 @@
 //! The backlog file on disk: reading, checking and writing PRD.json.
 //!
-//! Owns the file and its exact text. It never re-serialises the backlog: a
-//! change touches the bytes of the marks and nothing else.
+//! The backlog is never serialised again: a change touches the bytes of the marks and nothing else.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
 use rustix::fs::{Access, OFlags};
 
 use crate::model::Backlog;
 use crate::text::backlog;
-use crate::text::backlog::{Diagnostic, MAX_BYTES};
+use crate::text::backlog::{Diagnostic, MAX_BYTES, Position, position, render, summary};
 
-use super::atomic;
+use super::files;
 
 mod edit;
 mod error;
-mod stamp;
 #[cfg(test)]
 mod tests;
 mod tracked;
-
-use stamp::Stamp;
 
 pub use edit::{EditError, Mark, set_mark};
 pub use error::{LoadError, WriteError};
@@ -55,77 +52,129 @@ impl PrdFile {
     }
 
     pub fn load(&self) -> Result<Loaded, LoadError> {
-        self.understand(self.text()?.0)
+        self.parse(self.text()?.0)
     }
 
-    fn understand(&self, text: String) -> Result<Loaded, LoadError> {
+    fn parse(&self, text: String) -> Result<Loaded, LoadError> {
         let parsed = backlog::parse(&text);
         match parsed.backlog {
             Some(backlog) => Ok(Loaded { text, backlog, warnings: parsed.diagnostics }),
-            None => Err(LoadError::invalid(&self.path, &text, &parsed.diagnostics)),
+            None => Err(LoadError::Invalid {
+                path: self.path.clone(),
+                summary: summary(&parsed.diagnostics),
+                rendered: render(&self.path.to_string_lossy(), &text, &parsed.diagnostics),
+            }),
         }
     }
 
-    /// Can `write` replace the file? That takes the right to write the file and its folder.
+    /// `write` needs the right to write the file and its folder.
     pub fn check_writable(&self) -> Result<(), LoadError> {
         self.check_is_file(fs::metadata(&self.path))?;
-        let target = atomic::resolve(&self.path).map_err(|error| self.failed(error))?;
-        let folder = atomic::folder_of(&target);
+        let target = files::resolve(&self.path).map_err(|error| self.failed(error))?;
+        let folder = files::folder_of(&target);
         for (what, access) in [(target.as_path(), Access::WRITE_OK), (folder, FOLDER_ACCESS)] {
-            rustix::fs::access(what, access)
-                .map_err(|error| LoadError::not_writable(&self.path, what, error.into()))?;
+            rustix::fs::access(what, access).map_err(|error| {
+                let (path, what, source) = (self.path.clone(), what.to_owned(), error.into());
+                LoadError::NotWritable { path, what, source }
+            })?;
         }
         Ok(())
     }
 
-    /// Replaces the file's text at once: whoever reads sees the old or the new one, whole.
+    /// Replaces the file's text: a reader sees the old or the new one, whole.
     pub fn write(&self, text: &str) -> Result<(), WriteError> {
-        atomic::replace(&self.path, text.as_bytes())
-            .map(drop)
-            .map_err(|source| WriteError { path: self.path.clone(), source })
+        let written = files::replace(&self.path, text.as_bytes());
+        written.map(drop).map_err(|source| WriteError { path: self.path.clone(), source })
     }
 
-    /// With a stamp to tell whether it is still this text; None where the times cannot tell.
+    /// With a stamp that recognises this version; None if the times cannot tell.
     fn text(&self) -> Result<(String, Option<Stamp>), LoadError> {
-        let (bytes, stamp) = self.bytes()?;
+        let failed = |error| self.failed(error);
+        // Before it is opened, because opening a device may already act on it.
+        self.check_is_file(fs::metadata(&self.path))?;
+        let file = open_without_waiting(&self.path).map_err(failed)?;
+        let before = self.check_is_file(file.metadata())?;
+        // One more than expected, so that the end is found without another buffer.
+        let size = usize::try_from(before.len()).unwrap_or(MAX_BYTES).min(MAX_BYTES);
+        let mut bytes = Vec::with_capacity(size + 1);
+        (&file).take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+        let after = file.metadata().map_err(failed)?;
         if bytes.len() > MAX_BYTES {
             return Err(LoadError::TooLarge { path: self.path.clone() });
         }
-        let text = String::from_utf8(bytes);
-        Ok((text.map_err(|error| LoadError::not_utf8(&self.path, &error))?, stamp))
-    }
-
-    fn bytes(&self) -> Result<(Vec<u8>, Option<Stamp>), LoadError> {
-        // Before it is opened, because opening a device may already act on it.
-        self.check_is_file(fs::metadata(&self.path))?;
-        let file = open_without_waiting(&self.path).map_err(|error| self.failed(error))?;
-        let before = self.check_is_file(file.metadata())?;
-        // One more than there should be, so that the end is found without another buffer.
-        let size = usize::try_from(before.len()).unwrap_or(MAX_BYTES).min(MAX_BYTES);
-        let mut bytes = Vec::with_capacity(size + 1);
-        let most = MAX_BYTES as u64 + 1;
-        (&file).take(most).read_to_end(&mut bytes).map_err(|error| self.failed(error))?;
-        let after = file.metadata().map_err(|error| self.failed(error))?;
-        Ok((bytes, Stamp::of_read(&before, &after)))
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let valid = error.as_bytes().get(..error.utf8_error().valid_up_to());
+            let valid = String::from_utf8_lossy(valid.unwrap_or_default());
+            let Position { line, column } = position(&valid, valid.len());
+            LoadError::NotUtf8 { path: self.path.clone(), line, column }
+        })?;
+        Ok((text, Stamp::of_read(&before, &after)))
     }
 
     fn check_is_file(&self, found: io::Result<Metadata>) -> Result<Metadata, LoadError> {
-        let found = found.map_err(|error| self.failed(error))?;
-        if found.is_file() {
-            return Ok(found);
+        let path = || self.path.clone();
+        match found.map_err(|error| self.failed(error))? {
+            file if file.is_file() => Ok(file),
+            folder if folder.is_dir() => Err(LoadError::Folder { path: path() }),
+            _ => Err(LoadError::NotAFile { path: path() }),
         }
-        Err(LoadError::NotAFile { path: self.path.clone(), is_folder: found.is_dir() })
     }
 
-    fn failed(&self, error: io::Error) -> LoadError {
-        LoadError::from_io(&self.path, error)
+    fn failed(&self, source: io::Error) -> LoadError {
+        let path = self.path.clone();
+        match (source.kind(), path.read_link()) {
+            (io::ErrorKind::NotFound, Ok(to)) => LoadError::DanglingLink { path, to },
+            (io::ErrorKind::NotFound, Err(_)) => LoadError::NotFound { path },
+            _ => LoadError::NotReadable { path, source },
+        }
     }
 }
 
 const FOLDER_ACCESS: Access = Access::WRITE_OK.union(Access::EXEC_OK);
 
-/// A file can have become a pipe since it was looked at, and opening one waits for a writer.
+/// The file may have become a pipe since the check, and opening a pipe waits for a writer.
 fn open_without_waiting(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits();
     OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)
+}
+
+/// Within this time of a change the file may change again without another time stamp.
+const RACY: Duration = Duration::from_millis(20);
+/// The same if the file system counts whole seconds.
+const RACY_SECONDS: Duration = Duration::from_secs(2);
+
+/// Tells by its times whether a file is still the version that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            file: (found.dev(), found.ino()),
+            size: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    /// Of a file that was the same before and after it was read. None if it may have changed in
+    /// between, or can change without another stamp.
+    fn of_read(before: &Metadata, after: &Metadata) -> Option<Self> {
+        let stamp = Self::of(before);
+        (stamp == Self::of(after) && stamp.is_settled(SystemTime::now())).then_some(stamp)
+    }
+
+    fn is_settled(&self, now: SystemTime) -> bool {
+        let has_seconds_only = self.modified.1 == 0 && self.changed.1 == 0;
+        let racy = if has_seconds_only { RACY_SECONDS } else { RACY };
+        let (seconds, nanoseconds) = self.modified.max(self.changed);
+        let since_epoch = u64::try_from(seconds).ok().zip(u32::try_from(nanoseconds).ok());
+        let latest = since_epoch.map(|(seconds, rest)| UNIX_EPOCH + Duration::new(seconds, rest));
+        latest.is_some_and(|latest| now.duration_since(latest).is_ok_and(|age| age > racy))
+    }
 }

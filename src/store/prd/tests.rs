@@ -60,7 +60,7 @@ fn follows_links_anew_each_time() {
 }
 
 #[test]
-fn says_what_is_wrong_with_the_file_and_what_to_do() {
+fn an_error_says_what_is_wrong_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("x")).unwrap();
@@ -105,13 +105,13 @@ fn a_pipe_is_refused_without_waiting_for_it() {
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let error = PrdFile::new(&socket).load().unwrap_err();
     assert_eq!(message(folder.path(), &error), told.replace("PRD.json", "socket"));
-    // Also when it becomes one between the look and the opening.
+    // Also if it becomes one between check and opening.
     assert!(open_without_waiting(&path).is_ok());
     assert!(PrdFile::new(&path).write("x").is_err());
 }
 
 #[test]
-fn says_when_the_file_or_its_folder_cannot_be_written() {
+fn an_error_says_what_cannot_be_written() {
     let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
     let read_only = || io::Error::from(io::ErrorKind::ReadOnlyFilesystem);
     let path = Path::new("p/PRD.json");
@@ -127,7 +127,8 @@ fn says_when_the_file_or_its_folder_cannot_be_written() {
             "`p/PRD.json` cannot be written because of `p`: the file system is read-only; mount it writable, or copy the project elsewhere",
         ),
     ] {
-        assert_eq!(LoadError::not_writable(path, what, source).to_string(), told);
+        let (path, what) = (path.to_owned(), what.to_owned());
+        assert_eq!(LoadError::NotWritable { path, what, source }.to_string(), told);
     }
     if !rustix::process::geteuid().is_root() {
         let (folder, file) = folder_with(SMALL.as_bytes());
@@ -141,7 +142,7 @@ fn says_when_the_file_or_its_folder_cannot_be_written() {
 }
 
 #[test]
-fn no_byte_that_is_flipped_or_missing_makes_a_story_pass() {
+fn no_flipped_or_missing_byte_makes_a_story_pass() {
     let (_folder, file) = folder_with(SMALL.as_bytes());
     for at in 0..SMALL.len() {
         let mut spoilt = vec![SMALL.as_bytes()[..at].to_vec()];
@@ -157,5 +158,26 @@ fn no_byte_that_is_flipped_or_missing_makes_a_story_pass() {
                 Err(error) => assert!(error.to_string().contains("PRD.json"), "byte {at}: {error}"),
             }
         }
+    }
+}
+
+fn changed_at(seconds: i64, nanoseconds: i64) -> Stamp {
+    let times = (seconds, nanoseconds);
+    Stamp { file: (1, 2), size: 3, modified: (1, 0), changed: times }
+}
+
+#[test]
+fn a_young_stamp_is_not_trusted() {
+    let now = UNIX_EPOCH + Duration::new(1000, 500_000_000);
+    for (stamp, settled) in [
+        (changed_at(1000, 400_000_000), true),
+        (changed_at(1000, 490_000_000), false),
+        (changed_at(1000, 500_000_001), false),
+        (changed_at(2000, 1), false),
+        (changed_at(999, 0), false),
+        (changed_at(998, 0), true),
+        (changed_at(-5, 1), true),
+    ] {
+        assert_eq!(stamp.is_settled(now), settled, "{stamp:?}");
     }
 }

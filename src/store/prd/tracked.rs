@@ -1,14 +1,13 @@
-//! PRD.json during a run: a look at the disk costs one `stat`, a mark a patch of the text.
+//! PRD.json during a run: a look at the file costs one `stat`, a mark one edit of the text.
 
 use std::fs::{self, Metadata};
 
 use crate::model::{Backlog, Story, StoryId};
-use crate::store::atomic;
+use crate::store::files;
 
-use super::edit::{EditError, Mark, StorySpans, TextEdit, apply};
+use super::edit::{EditError, Mark, StoryAt, StorySpans, TextEdit, apply};
 use super::error::{LoadError, WriteError};
-use super::stamp::Stamp;
-use super::{Loaded, PrdFile};
+use super::{Loaded, PrdFile, Stamp};
 
 /// What a look at the file found.
 #[derive(Debug)]
@@ -17,7 +16,7 @@ pub enum PrdLook {
     Unchanged,
     /// The file was written, and its text is the known one.
     Known,
-    /// The text is another one, and says this.
+    /// The text is a new one.
     Changed(Loaded),
     /// The file cannot be used as it is; the last good text stays.
     Broken(LoadError),
@@ -29,17 +28,17 @@ type MarkPair = (bool, bool);
 /// The file and the last good text that it had.
 pub struct TrackedPrd {
     pub(super) file: PrdFile,
-    text: String,
+    pub(super) text: String,
     /// Made when first needed.
     spans: Option<StorySpans>,
     /// The marks in the text, story by story.
     marks: Vec<MarkPair>,
-    /// Of the file at the last look; None: it has to be read again.
+    /// Of the file at the last look; None: it must be read again.
     stamp: Option<Stamp>,
     /// The last look found no usable text.
     is_broken: bool,
-    /// How often the text became another one.
-    changes: u64,
+    /// How often the text changed.
+    pub(super) changes: u64,
     prepared: Option<MarkedText>,
 }
 
@@ -48,27 +47,23 @@ pub struct MarkedText {
     text: String,
     edits: Vec<TextEdit>,
     marks: Vec<(usize, Mark)>,
-    /// The version of the text that it was made from.
+    /// The number of the text that it was made from.
     changes: u64,
-    was_prepared: bool,
-    on_disk: Option<atomic::Prepared>,
+    /// It is the text of the last `prepare`.
+    pub was_prepared: bool,
+    on_disk: Option<files::PreparedFile>,
 }
 
 impl MarkedText {
     pub fn text(&self) -> &str {
         &self.text
     }
-
-    /// It is the text of the last `prepare`.
-    pub fn was_prepared(&self) -> bool {
-        self.was_prepared
-    }
 }
 
 impl TrackedPrd {
     pub fn open(file: PrdFile) -> Result<(Self, Loaded), LoadError> {
         let (text, stamp) = file.text()?;
-        let loaded = file.understand(text)?;
+        let loaded = file.parse(text)?;
         let (text, marks) = (loaded.text.clone(), marks_of(&loaded.backlog));
         let tracked = Self {
             file,
@@ -83,21 +78,12 @@ impl TrackedPrd {
         Ok((tracked, loaded))
     }
 
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// `passes` and `skipped` of each story, as they are in the file.
     pub fn marks(&self) -> &[MarkPair] {
         &self.marks
     }
 
-    /// Another number means another text.
-    pub fn changes(&self) -> u64 {
-        self.changes
-    }
-
-    /// Takes up what changed on the disk.
+    /// Reads the file if it changed.
     pub fn look(&mut self) -> PrdLook {
         let now = fs::metadata(self.file.path()).ok().map(|found| Stamp::of(&found));
         if now.is_some() && now == self.stamp {
@@ -107,26 +93,19 @@ impl TrackedPrd {
         self.stamp = read.as_ref().ok().and_then(|(_, stamp)| *stamp);
         let found = match read {
             Ok((text, _)) if text == self.text => PrdLook::Known,
-            Ok((text, _)) => match self.file.understand(text) {
-                Ok(loaded) => {
-                    self.take(loaded.text.clone());
-                    self.marks = marks_of(&loaded.backlog);
-                    PrdLook::Changed(loaded)
-                }
-                Err(error) => PrdLook::Broken(error),
-            },
+            Ok((text, _)) => self.file.parse(text).map_or_else(PrdLook::Broken, |loaded| {
+                self.take(loaded.text.clone());
+                self.marks = marks_of(&loaded.backlog);
+                PrdLook::Changed(loaded)
+            }),
             Err(error) => PrdLook::Broken(error),
         };
         self.is_broken = matches!(found, PrdLook::Broken(_));
         found
     }
 
-    /// The text with a mark of a story set: its position in the backlog, and its id.
-    pub fn marked(
-        &mut self,
-        story: (usize, &StoryId),
-        mark: Mark,
-    ) -> Result<MarkedText, EditError> {
+    /// The text with a mark of a story set.
+    pub fn marked(&mut self, story: StoryAt<'_>, mark: Mark) -> Result<MarkedText, EditError> {
         let (changes, marks) = (self.changes, vec![(story.0, mark)]);
         let is_it = |made: &MarkedText| made.changes == changes && made.marks == marks;
         if let Some(prepared) = self.prepared.take().filter(is_it) {
@@ -137,24 +116,18 @@ impl TrackedPrd {
     }
 
     /// Makes the marked text ahead and puts it on the disk, so that writing it is a rename. It is
-    /// dropped when the text changes or another mark is asked for. Returns the text if it is new.
-    pub fn prepare(
-        &mut self,
-        story: (usize, &StoryId),
-        mark: Mark,
-    ) -> Result<Option<&str>, EditError> {
+    /// dropped if the text changes or another mark is wanted. Returns the text if it is new.
+    pub fn prepare(&mut self, story: StoryAt<'_>, mark: Mark) -> Result<Option<&str>, EditError> {
         let marked = self.marked(story, mark)?;
         let is_new = !marked.was_prepared;
-        let on_disk = match marked.on_disk {
-            None => atomic::prepare(self.file.path(), marked.text.as_bytes()),
-            on_disk => on_disk,
-        };
+        let make = || files::prepare(self.file.path(), marked.text.as_bytes());
+        let on_disk = marked.on_disk.or_else(make);
         let prepared = self.prepared.insert(MarkedText { on_disk, was_prepared: true, ..marked });
         Ok(is_new.then_some(prepared.text.as_str()))
     }
 
     /// The text with the wanted marks of every story, made in one pass, and the stories whose marks
-    /// are others now.
+    /// changed.
     pub fn with_marks(
         &mut self,
         stories: &[Story],
@@ -175,15 +148,15 @@ impl TrackedPrd {
         Ok((self.with(edits, marks), touched))
     }
 
-    /// Replaces the file's text at once: a reader sees the old or the new one, whole. Returns what the
-    /// file system says of the new one, if its times tell it from any later version.
+    /// Replaces the file's text: a reader sees the old or the new one, whole. Returns the new file's
+    /// metadata if its times tell it from any later version.
     pub fn write(&mut self, marked: MarkedText) -> Result<Option<Metadata>, WriteError> {
         let MarkedText { text, edits, marks, changes, on_disk, .. } = marked;
         let path = self.file.path();
         let renamed = on_disk.and_then(|prepared| prepared.replace(path).ok());
-        let written = renamed.map_or_else(|| atomic::replace(path, text.as_bytes()), Ok);
+        let written = renamed.map_or_else(|| files::replace(path, text.as_bytes()), Ok);
         let written = written.map_err(|source| WriteError { path: path.to_owned(), source })?;
-        // The next look tells that a broken file is a good one again.
+        // After a broken file the next look must report that it is good again.
         self.stamp = written.as_ref().filter(|_| !self.is_broken).map(Stamp::of);
         let spans = self.spans.take().filter(|_| changes == self.changes);
         self.take(text);

@@ -1,27 +1,26 @@
 //! A journal whose bytes are not what was written.
 //!
-//! SQLite notices some of it by itself, and most when it is asked to look at every page. What it
-//! cannot notice is a changed byte inside a value, and one of those would be a fact that never was:
-//! so each event is written with a sum of its own.
+//! SQLite notices some damage by itself, and most if it checks every page. It cannot notice a
+//! changed byte inside a value, which would be a false fact: so each event has a checksum.
 //!
-//! Events of a run lie in SQLite's log until its process ends, and a log that was cut off looks
-//! like one that ended there. So the number of the newest event is written a second time, to a
-//! file beside the database: a number that the database does not reach means that events are
-//! missing.
+//! Events of a run are in SQLite's log until its process ends, and a truncated log looks like one
+//! that ended there. So the number of the newest event is also in a file next to the database: if
+//! the database has only lower numbers, events are missing.
 
-use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use rusqlite::{Connection, Error, ErrorCode};
+use rusqlite::{Error, ErrorCode};
 
-use crate::store::error::{Problem, StoreError};
 use crate::store::files::{keep_private, naming};
+use crate::store::{Problem, StoreError};
+
+use super::Database;
 
 const MARK: &str = ".corrupt-";
 const NEWEST: &str = "-newest";
-/// The database, and what is kept beside it.
+/// The database and the files next to it.
 const PARTS: [&str; 4] = ["", "-wal", "-shm", NEWEST];
 
 pub fn reading(error: Error) -> Problem {
@@ -37,7 +36,7 @@ fn is_damage(error: &Error) -> bool {
         Error::SqliteFailure(failure, _) => {
             matches!(failure.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
         }
-        // Tables that this program made hold what it put there.
+        // The tables contain only what this program put there.
         Error::FromSqlConversionFailure(..)
         | Error::InvalidColumnType(..)
         | Error::IntegralValueOutOfRange(..)
@@ -47,21 +46,20 @@ fn is_damage(error: &Error) -> bool {
     }
 }
 
-/// Looks at every page, and for the newest event: one that cannot be found any more is as bad as
-/// one that never was.
-pub fn check(connection: &Connection, newest: i64) -> Result<(), StoreError> {
-    let pages: String =
-        connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(reading)?;
-    if pages != "ok" {
-        return Err(Problem::Damaged(pages).into());
+impl Database {
+    /// Checks every page, and that the newest event is there.
+    pub fn check(&self, newest: i64) -> Result<(), StoreError> {
+        let pages: Vec<String> = self.rows("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+        if pages != ["ok"] {
+            return Err(Problem::Damaged(pages.concat()).into());
+        }
+        let last = "SELECT COALESCE(MAX(seq), 0) FROM events";
+        let last: i64 = self.rows(last, [], |row| row.get(0))?.pop().unwrap_or_default();
+        if last < newest {
+            return Err(Problem::Damaged(format!("{} events are missing", newest - last)).into());
+        }
+        Ok(())
     }
-    let found: i64 = connection
-        .query_row("SELECT COALESCE(MAX(seq), 0) FROM events", [], |row| row.get(0))
-        .map_err(reading)?;
-    if found < newest {
-        return Err(Problem::Damaged(format!("{} events are missing", newest - found)).into());
-    }
-    Ok(())
 }
 
 /// FNV-1a over the parts, each with its length.
@@ -74,52 +72,53 @@ pub fn sum(parts: &[&str]) -> i64 {
     parts.iter().fold(0xcbf2_9ce4_8422_2325, add).cast_signed()
 }
 
-/// Keeps a damaged journal under another name, so that the next is a new one. Where it is now.
+/// A file next to the database.
+pub fn with_suffix(database: &Path, suffix: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
+}
+
+/// Keeps a damaged journal under another name, so that the next one is new. Returns its path.
 pub fn set_aside(path: &Path, at: i64) -> io::Result<PathBuf> {
-    let kept = |part: &str| PathBuf::from(format!("{}{MARK}{at}{part}", path.display()));
+    let kept = PathBuf::from(format!("{}{MARK}{at}", path.display()));
     for part in PARTS {
-        let mut name = OsString::from(path);
-        name.push(part);
-        let name = PathBuf::from(name);
-        match fs::rename(&name, kept(part)) {
+        let old = with_suffix(path, part);
+        match fs::rename(&old, with_suffix(&kept, part)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(naming(&name)(error));
+                return Err(naming(&old)(error));
             }
             _ => {}
         }
     }
-    Ok(kept(""))
+    Ok(kept)
 }
 
-/// The journal before this one was damaged.
+/// An earlier journal was damaged.
 pub fn was_set_aside(path: &Path) -> bool {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
     let start = format!("{}{MARK}", name.to_string_lossy());
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(&start))
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name().to_string_lossy().starts_with(&start))
 }
 
 /// The file with the number of the newest event.
-pub struct Newest {
-    path: PathBuf,
-}
+pub struct Newest(PathBuf);
 
 impl Newest {
-    pub fn beside(database: &Path) -> Self {
-        let mut path = database.as_os_str().to_owned();
-        path.push(NEWEST);
-        Self { path: path.into() }
+    pub fn of(database: &Path) -> Self {
+        Self(with_suffix(database, NEWEST))
     }
 
-    /// Always of the same length and written at once, so that a kill leaves the old or the new one.
-    /// Not synced, and without it there is only less to notice.
+    /// Always of the same length and written at once, so a kill leaves the old or the new one. Not
+    /// synced: without it, less damage is noticed.
     pub fn note(&self, seq: i64) {
-        let _ = keep_private(&self.path).and_then(|mut file| file.write_all(line(seq).as_bytes()));
+        let _ = keep_private(&self.0).and_then(|mut file| file.write_all(line(seq).as_bytes()));
     }
 
-    /// None: not known, or not to be believed.
+    /// None: unknown or damaged.
     pub fn read(&self) -> Option<i64> {
-        let text = fs::read_to_string(&self.path).ok()?;
+        let text = fs::read_to_string(&self.0).ok()?;
         let seq = text.split(' ').next()?.parse().ok()?;
         (text == line(seq)).then_some(seq)
     }
@@ -134,6 +133,8 @@ fn line(seq: i64) -> String {
 #[cfg(test)]
 mod tests {
     use std::ops::RangeInclusive;
+
+    use rusqlite::Connection;
 
     use super::*;
     use crate::model::{Event, Recorded, StoryClosed, StoryId};
@@ -150,7 +151,7 @@ mod tests {
         Event::StoryClosed(StoryClosed { attempt: "a".to_owned(), story, commit: "c".to_owned() })
     }
 
-    /// As small as SQLite makes one, so that every byte can have its turn.
+    /// As small as SQLite makes one, so that every byte can be tried.
     fn small(folder: &Path, events: RangeInclusive<i64>) -> SqliteJournal {
         let connection = Connection::open(folder.join("journal.db")).unwrap();
         connection.execute_batch("PRAGMA page_size = 512; VACUUM;").unwrap();
@@ -162,7 +163,7 @@ mod tests {
         journal
     }
 
-    /// Where the system has such a folder: thousands of databases need no disk.
+    /// If the system has such a folder, thousands of databases need no disk.
     fn in_memory() -> tempfile::TempDir {
         tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
     }
@@ -173,13 +174,13 @@ mod tests {
         let path = folder.path().join("journal.db");
         fs::write(&path, database).unwrap();
         fs::write(folder.path().join("journal.db-wal"), log).unwrap();
-        Newest::beside(&path).note(5);
+        Newest::of(&path).note(5);
         let store = store_in(folder.path());
         store.check()?;
         Ok(store.journal(PRD)?.read(0)?.0)
     }
 
-    /// At every byte in turn, the file with a bit of it flipped, and what is before it alone.
+    /// For every byte: the file with a bit of it flipped, and the file cut off before it.
     fn spoilt(whole: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
         (0..whole.len()).flat_map(|at| {
             let mut flipped = whole.to_vec();
@@ -188,9 +189,9 @@ mod tests {
         })
     }
 
-    /// Whatever is read is all that was written.
+    /// Either reading fails, or all events are read.
     #[test]
-    fn no_byte_that_is_flipped_or_missing_makes_or_hides_a_fact() {
+    fn no_flipped_or_missing_byte_makes_or_hides_an_event() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.db");
         drop(small(folder.path(), 1..=3));
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_is_gone_is_missed() {
+    fn a_missing_journal_is_damage() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.db");
         store_in(folder.path()).check().unwrap();
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_value_is_damage_and_not_a_fact() {
+    fn a_changed_value_is_damage() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.db");
         drop(small(folder.path(), 1..=3));
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_journal_is_kept_whole_beside_the_new_one() {
+    fn a_damaged_journal_is_kept_with_all_its_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.db");
         for part in PARTS {
@@ -253,20 +254,20 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_read_back_and_a_spoilt_one_is_not_believed() {
+    fn a_damaged_number_is_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
-        let newest = Newest::beside(&folder.path().join("journal.db"));
+        let newest = Newest::of(&folder.path().join("journal.db"));
         assert_eq!(newest.read(), None);
         for seq in [12, 7, 1_234_567] {
             newest.note(seq);
             assert_eq!(newest.read(), Some(seq));
         }
-        let whole = fs::read(&newest.path).unwrap();
+        let whole = fs::read(&newest.0).unwrap();
         for at in 0..whole.len() {
             let mut flipped = whole.clone();
             flipped[at] ^= 1;
             for bytes in [&flipped[..], &whole[..at]] {
-                fs::write(&newest.path, bytes).unwrap();
+                fs::write(&newest.0, bytes).unwrap();
                 assert_eq!(newest.read(), None, "byte {at}");
             }
         }

@@ -2,24 +2,16 @@
 
 use std::rc::Rc;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Error, Row, params};
 
 use crate::model::{EVENT_VERSION, Event, Recorded};
-use crate::store::error::{Problem, StoreError};
+use crate::store::{Problem, StoreError};
 
-use super::damage::{reading, sum, writing};
-use super::{Database, rows};
+use super::Database;
+use super::damage::{sum, writing};
+use super::rows::Rows;
 
-/// Which events belong together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Scope {
-    /// The PRD's path in the repository.
-    pub backlog: String,
-    /// Which of the repository's work trees; empty for the main one.
-    pub work_tree: String,
-}
-
-/// Append, sync, and read from a cursor: what a remote database could do too.
+/// Append, sync, and read from a cursor: a remote database could do that too.
 pub trait Journal {
     /// All of them or none. Every reader sees them when it returns, and a kill does not lose them.
     fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<(), StoreError>;
@@ -27,15 +19,19 @@ pub trait Journal {
     /// Waits until everything appended is safe from a power cut, too.
     fn sync(&self) -> Result<(), StoreError>;
 
-    /// The scope's events after `cursor`, oldest first, and the new cursor.
+    /// The events after `cursor`, oldest first, and the new cursor.
     fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError>;
 }
 
+/// The events of one backlog in one work tree.
 pub struct SqliteJournal {
-    database: Rc<Database>,
-    scope: Scope,
+    pub(in crate::store) database: Rc<Database>,
+    /// The PRD's path in the repository.
+    pub(in crate::store) backlog: String,
+    /// Which of the repository's work trees; empty for the main one.
+    pub(in crate::store) work_tree: String,
     /// The last event that was appended.
-    newest: i64,
+    pub(in crate::store) newest: i64,
 }
 
 /// A run without an end.
@@ -46,42 +42,18 @@ pub struct OpenRun {
     pub began: i64,
 }
 
-/// The runs of a work tree that have no end, whatever their backlog.
-pub fn open_runs(database: &Database, work_tree: &str) -> Result<Vec<OpenRun>, StoreError> {
-    let mut open = Vec::new();
-    for (began, last) in last_events(&database.connection, work_tree).map_err(reading)? {
-        if !matches!(last.event()?, Event::RunEnded { .. }) {
-            open.push(OpenRun { run: last.run, began });
-        }
-    }
-    Ok(open)
-}
-
-/// Each run with the time of its first event, and its last event.
-fn last_events(
-    connection: &Connection,
-    work_tree: &str,
-) -> rusqlite::Result<Vec<(i64, StoredEvent)>> {
-    let mut query = connection.prepare(
-        "SELECT seq, run, at, payload, sum, began FROM events JOIN (
-             SELECT MAX(seq) AS last, MIN(at) AS began FROM events WHERE work_tree = ?1 GROUP BY run
-         ) ON seq = last ORDER BY seq",
-    )?;
-    query.query_map([work_tree], |row| Ok((row.get(5)?, StoredEvent::of(row)?)))?.collect()
-}
-
-/// An event as it lies in the database.
+/// An event as it is in the database.
 struct StoredEvent {
     seq: i64,
     run: String,
     at: i64,
     payload: String,
-    /// None: written by a ralph that did not know of it.
+    /// None: written by a ralph that had no checksums.
     sum: Option<i64>,
 }
 
 impl StoredEvent {
-    fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             seq: row.get(0)?,
             run: row.get(1)?,
@@ -108,9 +80,7 @@ impl Journal for SqliteJournal {
     fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<(), StoreError> {
         // Before the first event that it is responsible for.
         let syncer = self.database.syncer()?;
-        let payloads: Result<Vec<String>, _> = events.iter().map(serde_json::to_string).collect();
-        let payloads = payloads.map_err(Problem::Payload)?;
-        self.newest = self.commit(run, at, events, &payloads).map_err(writing)?;
+        self.newest = self.commit(run, at, events).map_err(writing)?;
         syncer.request(self.newest);
         Ok(())
     }
@@ -121,7 +91,12 @@ impl Journal for SqliteJournal {
     }
 
     fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError> {
-        let rows = self.rows(cursor).map_err(reading)?;
+        let rows = self.database.rows(
+            "SELECT seq, run, at, payload, sum FROM events
+             WHERE backlog = ?1 AND work_tree = ?2 AND seq > ?3 ORDER BY seq",
+            params![self.backlog, self.work_tree, cursor],
+            StoredEvent::of,
+        )?;
         let last = rows.last().map_or(cursor, |row| row.seq);
         let parse = |row: &StoredEvent| Ok(Recorded { at: row.at, event: row.event()? });
         Ok((rows.iter().map(parse).collect::<Result<_, StoreError>>()?, last))
@@ -129,52 +104,56 @@ impl Journal for SqliteJournal {
 }
 
 impl SqliteJournal {
-    pub(in crate::store) fn new(database: Rc<Database>, backlog: &str, work_tree: &str) -> Self {
-        let scope = Scope { backlog: backlog.to_owned(), work_tree: work_tree.to_owned() };
-        Self { database, scope, newest: 0 }
-    }
-
-    /// The number of the newest event.
-    fn commit(
-        &self,
-        run: &str,
-        at: i64,
-        events: &[Event],
-        payloads: &[String],
-    ) -> rusqlite::Result<i64> {
-        let Scope { backlog, work_tree } = &self.scope;
+    /// Returns the number of the newest event.
+    fn commit(&self, run: &str, at: i64, events: &[Event]) -> rusqlite::Result<i64> {
+        let (backlog, work_tree) = (&self.backlog, &self.work_tree);
         let transaction = self.database.begin()?;
         let mut insert = transaction.prepare_cached(
             "INSERT INTO events (backlog, work_tree, run, at, version, payload, sum)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
-        for payload in payloads {
-            let sum = sum_of(run, at, payload);
+        for event in events {
+            let payload = serde_json::to_string(event);
+            let payload = payload.map_err(|error| Error::ToSqlConversionFailure(error.into()))?;
+            let sum = sum_of(run, at, &payload);
             insert.execute(params![backlog, work_tree, run, at, EVENT_VERSION, payload, sum])?;
         }
         drop(insert);
-        // Before other tables get rows with numbers of their own.
+        // Before other tables get rows with their own numbers.
         let newest = transaction.last_insert_rowid();
-        for event in events {
-            rows::note(&transaction, &self.scope, run, at, event)?;
-        }
+        let rows = Rows { connection: &transaction, backlog, work_tree, run, at };
+        events.iter().try_for_each(|event| rows.apply(event))?;
         transaction.commit()?;
         Ok(newest)
     }
+}
 
-    fn rows(&self, cursor: i64) -> rusqlite::Result<Vec<StoredEvent>> {
-        let mut query = self.database.connection.prepare_cached(
-            "SELECT seq, run, at, payload, sum FROM events
-             WHERE backlog = ?1 AND work_tree = ?2 AND seq > ?3 ORDER BY seq",
+impl Database {
+    /// The runs of a work tree that have no end, whatever their backlog.
+    pub fn open_runs(&self, work_tree: &str) -> Result<Vec<OpenRun>, StoreError> {
+        // The last event of each run, with the time of its first.
+        let last_events = self.rows(
+            "SELECT seq, run, at, payload, sum, began FROM events JOIN (
+                 SELECT MAX(seq) AS last, MIN(at) AS began FROM events WHERE work_tree = ?1
+                 GROUP BY run
+             ) ON seq = last ORDER BY seq",
+            [work_tree],
+            |row| Ok((StoredEvent::of(row)?, row.get(5)?)),
         )?;
-        let scope = params![self.scope.backlog, self.scope.work_tree, cursor];
-        query.query_map(scope, StoredEvent::of)?.collect()
+        let mut open = Vec::new();
+        for (last, began) in last_events {
+            if !matches!(last.event()?, Event::RunEnded { .. }) {
+                open.push(OpenRun { run: last.run, began });
+            }
+        }
+        Ok(open)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::sqlite::damage::Newest;
     use crate::store::{Store, StorePlace};
 
     fn store_in(folder: &tempfile::TempDir) -> Store {
@@ -186,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_appended_is_read_back_in_order_after_reopening() {
+    fn events_are_read_in_order_after_reopening() {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = store_in(&folder).journal("PRD.json").unwrap();
         journal.append("r", 7, &[interrupted(1), interrupted(2)]).unwrap();
@@ -207,9 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn appended_events_are_read_at_once_and_counted_when_they_are_synced() {
+    fn appended_events_are_read_at_once_and_counted_when_synced() {
         let folder = tempfile::tempdir().unwrap();
-        let newest = || crate::store::sqlite::newest(&folder.path().join("journal.db"));
+        let newest = || Newest::of(&folder.path().join("journal.db")).read().unwrap_or_default();
         let store = store_in(&folder);
         let mut journal = store.journal("PRD.json").unwrap();
         journal.sync().unwrap();
@@ -225,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_without_an_end_are_told_whatever_their_backlog() {
+    fn runs_without_an_end_are_found_whatever_their_backlog() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(store_in(&folder).open_runs().unwrap(), []);
         assert!(!store_in(&folder).exists());

@@ -1,10 +1,9 @@
 //! The store in SQLite: one database per repository, one connection per process.
 
-pub mod answers;
 pub mod costs;
 mod damage;
+pub mod human;
 pub mod journal;
-pub mod requests;
 mod rows;
 mod schema;
 mod sync;
@@ -17,48 +16,46 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, Params, Row, Transaction};
 
 use crate::store::files::ensure_private;
 
-use super::error::{Problem, StoreError};
-use damage::{Newest, reading};
+use super::{Problem, StoreError};
+use damage::{reading, writing};
 use sync::Syncer;
 
-pub use damage::{set_aside, was_set_aside};
+pub use damage::{Newest, set_aside, was_set_aside};
 
-/// How long another process may keep the database to itself.
+/// How long another process may lock the database.
 const PATIENCE: Duration = Duration::from_secs(10);
 const SMALLEST_PAGE: u64 = 512;
 /// More than there are different ones, so that none is prepared twice.
 const STATEMENTS: usize = 64;
 
 pub struct Database {
-    /// Dropped first: it syncs what is left.
+    /// Dropped first: it syncs the rest.
     syncer: OnceCell<Syncer>,
     connection: Connection,
     path: PathBuf,
 }
 
-/// The number of the newest event, as it is written beside the database; 0 where none is known.
-pub fn newest(path: &Path) -> i64 {
-    Newest::beside(path).read().unwrap_or_default()
-}
-
 impl Database {
-    /// With the tables of this program. One of a newer program is not touched.
+    /// With the tables of this program. A newer program's database is not touched.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let shown = path.display().to_string();
         let failed = |source| match reading(source) {
             Problem::Read(source) => Problem::Open { path: shown.clone(), source },
             damaged => damaged,
         };
-        // SQLite gives the files beside it the mode of the database.
+        // SQLite gives the files next to it the mode of the database.
         let _ = ensure_private(path);
-        if is_cut_off(path) {
+        let size = path.metadata().map_or(SMALLEST_PAGE, |file| file.len());
+        // SQLite would take a file that is cut off for a new one. An empty file is new: its maker
+        // was killed.
+        if (1..SMALLEST_PAGE).contains(&size) {
             return Err(Problem::Damaged("it is cut off".to_owned()).into());
         }
-        if path.metadata().is_ok_and(|file| file.len() == 0) {
+        if size == 0 {
             create(path).map_err(failed)?;
             sync_new(path).map_err(Problem::Folder)?;
         }
@@ -69,18 +66,14 @@ impl Database {
         if found > schema::KNOWN {
             return Err(Problem::Newer { path: shown, found, known: schema::KNOWN }.into());
         }
-        prepare(&connection).map_err(failed)?;
+        configure(&connection).map_err(failed)?;
         if found < schema::KNOWN {
             schema::migrate(&mut connection).map_err(failed)?;
         }
         Ok(Self { syncer: OnceCell::new(), connection, path: path.to_owned() })
     }
 
-    pub fn check(&self, newest: i64) -> Result<(), StoreError> {
-        damage::check(&self.connection, newest)
-    }
-
-    /// From now on commits are synced by a thread, and who has to wait for it does so.
+    /// From now on a thread syncs commits, and callers wait for it if they must.
     fn syncer(&self) -> Result<&Syncer, StoreError> {
         if let Some(syncer) = self.syncer.get() {
             return Ok(syncer);
@@ -90,9 +83,26 @@ impl Database {
         Ok(self.syncer.get_or_init(|| syncer))
     }
 
-    /// Nothing here begins a transaction inside of another one.
+    /// Transactions are never nested.
     fn begin(&self) -> rusqlite::Result<Transaction<'_>> {
         self.connection.unchecked_transaction()
+    }
+
+    fn rows<T>(
+        &self,
+        select: &str,
+        values: impl Params,
+        row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<T>> {
+            self.connection.prepare_cached(select)?.query_map(values, row)?.collect()
+        };
+        Ok(read().map_err(reading)?)
+    }
+
+    fn execute(&self, sql: &str, values: impl Params) -> Result<(), StoreError> {
+        let write = || self.connection.prepare_cached(sql)?.execute(values);
+        Ok(write().map(drop).map_err(writing)?)
     }
 }
 
@@ -113,14 +123,9 @@ fn sync_new(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
-/// SQLite would take it for a new one. An empty one is: whoever made it was killed right then.
-fn is_cut_off(path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| (1..SMALLEST_PAGE).contains(&file.len()))
-}
-
-/// A fact that was reported must survive a power cut: full sync. The same statements run again and
-/// again, and are not planned anew for each value.
-fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+/// Full sync: a reported fact must survive a power cut. Statements are planned once and not for
+/// each value, because the same ones run again and again.
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")

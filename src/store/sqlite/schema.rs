@@ -4,8 +4,8 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::rows;
 
-/// Each leads from one version to the next, beginning at an empty file. Those that were released
-/// stay as they are: what changes comes as one more.
+/// Each leads from one version to the next, beginning with an empty file. A released migration never
+/// changes: a change is one more.
 const MIGRATIONS: [&str; 7] = [
     "CREATE TABLE events (
          seq       INTEGER PRIMARY KEY,
@@ -31,9 +31,74 @@ const MIGRATIONS: [&str; 7] = [
          at        INTEGER NOT NULL,
          wish      TEXT    NOT NULL
      );",
-    rows::QUESTION_TABLES,
-    rows::COST_TABLES,
+    QUESTION_TABLES,
+    COST_TABLES,
 ];
+
+/// For people who use SQL. A question is open while it has no `answered_at`.
+const QUESTION_TABLES: &str = "CREATE TABLE snapshots (
+         reference TEXT    NOT NULL,
+         backlog   TEXT    NOT NULL,
+         work_tree TEXT    NOT NULL,
+         run       TEXT    NOT NULL,
+         story     TEXT    NOT NULL,
+         kind      TEXT    NOT NULL,
+         at        INTEGER NOT NULL
+     );
+     CREATE TABLE questions (
+         id          INTEGER PRIMARY KEY,
+         backlog     TEXT    NOT NULL,
+         work_tree   TEXT    NOT NULL,
+         run         TEXT    NOT NULL,
+         story       TEXT    NOT NULL,
+         question    TEXT    NOT NULL,
+         raised_at   INTEGER NOT NULL,
+         parked      INTEGER NOT NULL DEFAULT 0,
+         answer      TEXT,
+         answered_at INTEGER
+     );
+     CREATE INDEX questions_by_story ON questions (backlog, work_tree, story, answered_at);";
+
+/// Costs are in millionths of a dollar, times in milliseconds since the Unix epoch.
+const COST_TABLES: &str = "CREATE TABLE runs (
+         run        TEXT PRIMARY KEY,
+         backlog    TEXT    NOT NULL,
+         work_tree  TEXT    NOT NULL,
+         project    TEXT    NOT NULL,
+         agent      TEXT    NOT NULL,
+         started_at INTEGER NOT NULL,
+         ended_at   INTEGER
+     ) WITHOUT ROWID;
+     CREATE TABLE attempts (
+         attempt    TEXT PRIMARY KEY,
+         run        TEXT    NOT NULL,
+         backlog    TEXT    NOT NULL,
+         work_tree  TEXT    NOT NULL,
+         story      TEXT    NOT NULL,
+         title      TEXT    NOT NULL,
+         iteration  INTEGER NOT NULL,
+         agent      TEXT    NOT NULL,
+         started_at INTEGER NOT NULL,
+         ended_at   INTEGER,
+         result     TEXT    NOT NULL,
+         elapsed_ms INTEGER NOT NULL DEFAULT 0,
+         turns      INTEGER NOT NULL DEFAULT 0,
+         tool_calls INTEGER NOT NULL DEFAULT 0,
+         stated     INTEGER,
+         counted    INTEGER NOT NULL DEFAULT 0
+     ) WITHOUT ROWID;
+     CREATE INDEX attempts_by_end ON attempts (ended_at, counted);
+     CREATE INDEX attempts_by_run ON attempts (run, started_at);
+     CREATE TABLE usage (
+         attempt     TEXT    NOT NULL,
+         model       TEXT    NOT NULL,
+         input       INTEGER NOT NULL,
+         output      INTEGER NOT NULL,
+         cache_read  INTEGER NOT NULL,
+         cache_write INTEGER NOT NULL,
+         counted     INTEGER NOT NULL,
+         PRIMARY KEY (attempt, model)
+     ) WITHOUT ROWID;";
 
 /// The version of the tables that this program knows.
 pub const KNOWN: i64 = MIGRATIONS.len() as i64;
@@ -42,7 +107,7 @@ pub fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// All steps that are missing, or none of them. Looked at under the lock: another process may have
+/// All missing steps, or none of them. The version is read under the lock: another process may have
 /// been faster.
 pub fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     migrate_by(connection, &MIGRATIONS)
@@ -53,7 +118,7 @@ fn migrate_by(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Res
     let found = version(&transaction)?;
     for (number, step) in (1..).zip(migrations).filter(|(number, _)| *number > found) {
         transaction.execute_batch(step)?;
-        if *step == rows::COST_TABLES {
+        if *step == COST_TABLES {
             rows::fill(&transaction)?;
         }
         transaction.pragma_update(None, "user_version", number)?;
@@ -99,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_database_of_an_older_ralph_keeps_what_it_holds() {
+    fn the_database_of_an_older_ralph_keeps_its_rows() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.db");
         let old = Connection::open(&path).unwrap();
@@ -121,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_database_is_refused_and_not_a_byte_of_it_changes() {
+    fn a_newer_database_is_refused_and_not_changed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.db");
         let newer = Connection::open(&path).unwrap();
@@ -134,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_fails_leaves_everything_as_it_was() {
+    fn a_failed_migration_changes_nothing() {
         let mut connection = Connection::open_in_memory().unwrap();
         let steps = ["CREATE TABLE one (x);", "CREATE TABLE two (x); CREATE NONSENSE;"];
         migrate_by(&mut connection, &steps).unwrap_err();

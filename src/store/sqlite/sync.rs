@@ -1,8 +1,8 @@
-//! Brings SQLite's log to the disk from a thread, while the run prepares what comes next.
+//! Syncs SQLite's log from a thread, while the run prepares its next step.
 //!
-//! SQLite itself then commits without a sync (`synchronous = NORMAL`): whatever a killed process
-//! committed is there all the same, and only a power cut needs the sync. Who must not go on before
-//! a fact is on the disk waits for it.
+//! SQLite itself then commits without a sync (`synchronous = NORMAL`): commits of a killed process
+//! are not lost, and only a power cut needs the sync. A caller that must not continue
+//! before an event is on the disk waits for it.
 
 use std::fs::File;
 use std::io;
@@ -10,56 +10,49 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use super::damage::Newest;
+use super::damage::{Newest, with_suffix};
 
 pub struct Syncer {
-    shared: Arc<Shared>,
+    state: Arc<SyncState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
-    progress: Mutex<Progress>,
+struct SyncState {
+    synced: Mutex<Synced>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Progress {
+struct Synced {
     /// Numbers of events.
     wanted: i64,
     durable: i64,
-    /// Kept for everybody who waits.
+    /// Kept for every waiter.
     failed: Option<(io::ErrorKind, String)>,
     closing: bool,
 }
 
 impl Syncer {
     pub fn start(database: &Path) -> io::Result<Self> {
-        let shared = Arc::<Shared>::default();
-        let mut wal = database.as_os_str().to_owned();
-        wal.push("-wal");
-        let newest = Newest::beside(database);
-        let own = Arc::clone(&shared);
-        let log = WriteAheadLog { path: wal.into(), file: None };
+        let state = Arc::<SyncState>::default();
+        let log = WriteAheadLog { path: with_suffix(database, "-wal"), file: None };
+        let (own, newest) = (Arc::clone(&state), Newest::of(database));
         let thread = std::thread::Builder::new().name("journal sync".to_owned());
         let thread = thread.spawn(move || own.serve(log, &newest))?;
-        Ok(Self { shared, thread: Some(thread) })
+        Ok(Self { state, thread: Some(thread) })
     }
 
-    /// The events up to this number are committed and have to get to the disk.
+    /// The events up to this number are committed and must be synced.
     pub fn request(&self, event: i64) {
-        let mut progress = self.shared.lock();
-        progress.wanted = progress.wanted.max(event);
-        self.shared.changed.notify_all();
+        self.state.update(|synced| synced.wanted = synced.wanted.max(event));
     }
 
     pub fn wait(&self, event: i64) -> io::Result<()> {
-        let is_open =
-            |progress: &mut Progress| progress.durable < event && progress.failed.is_none();
-        let waited = self.shared.changed.wait_while(self.shared.lock(), is_open);
-        let progress = waited.unwrap_or_else(PoisonError::into_inner);
-        match &progress.failed {
-            Some((kind, text)) if progress.durable < event => {
+        let synced =
+            self.state.wait_while(|synced| synced.durable < event && synced.failed.is_none());
+        match &synced.failed {
+            Some((kind, text)) if synced.durable < event => {
                 Err(io::Error::new(*kind, text.clone()))
             }
             _ => Ok(()),
@@ -68,51 +61,50 @@ impl Syncer {
 }
 
 impl Drop for Syncer {
+    /// Syncs the rest first.
     fn drop(&mut self) {
-        self.shared.lock().closing = true;
-        self.shared.changed.notify_all();
+        self.state.update(|synced| synced.closing = true);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+impl SyncState {
+    fn lock(&self) -> MutexGuard<'_, Synced> {
+        self.synced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Synced)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    fn wait_while(&self, is_early: impl FnMut(&mut Synced) -> bool) -> MutexGuard<'_, Synced> {
+        self.changed.wait_while(self.lock(), is_early).unwrap_or_else(PoisonError::into_inner)
     }
 
     fn serve(&self, mut log: WriteAheadLog, newest: &Newest) {
-        let mut progress = self.lock();
+        let is_idle = |synced: &mut Synced| synced.wanted == synced.durable && !synced.closing;
         loop {
-            let idle = |p: &mut Progress| p.wanted == p.durable && !p.closing;
-            let waited = self.changed.wait_while(progress, idle);
-            progress = waited.unwrap_or_else(PoisonError::into_inner);
-            let event = progress.wanted;
-            if event == progress.durable {
+            let synced = self.wait_while(is_idle);
+            let event = synced.wanted;
+            if event == synced.durable {
                 return;
             }
-            drop(progress);
-            let synced = log.sync();
-            if synced.is_ok() {
-                // Only now: a number that a power cut keeps without its event would be damage.
-                newest.note(event);
+            drop(synced);
+            if let Err(error) = log.sync() {
+                let failed = (error.kind(), error.to_string());
+                return self.update(|synced| synced.failed = Some(failed));
             }
-            progress = self.lock();
-            match synced {
-                Ok(()) => progress.durable = event,
-                Err(error) => {
-                    progress.failed = Some((error.kind(), error.to_string()));
-                    self.changed.notify_all();
-                    return;
-                }
-            }
-            self.changed.notify_all();
+            // Only now: a number that a power cut keeps without its event would be damage.
+            newest.note(event);
+            self.update(|synced| synced.durable = event);
         }
     }
 }
 
-/// SQLite takes no locks on it, so it may be opened and closed beside SQLite.
+/// SQLite takes no locks on it, so this process may open and close it.
 struct WriteAheadLog {
     path: PathBuf,
     file: Option<File>,
@@ -139,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_waited_for_was_synced_and_counted() {
+    fn an_awaited_event_is_synced_and_counted() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("journal.db");
         std::fs::write(folder.path().join("journal.db-wal"), "log").unwrap();
@@ -147,22 +139,22 @@ mod tests {
         for event in [1, 5, 6] {
             syncer.request(event);
             syncer.wait(event).unwrap();
-            assert_eq!(Newest::beside(&database).read(), Some(event));
+            assert_eq!(Newest::of(&database).read(), Some(event));
         }
         syncer.wait(2).unwrap();
         syncer.request(9);
         drop(syncer);
-        assert_eq!(Newest::beside(&database).read(), Some(9));
+        assert_eq!(Newest::of(&database).read(), Some(9));
     }
 
     #[test]
-    fn a_sync_that_fails_is_told_to_everybody_who_waits() {
+    fn a_failed_sync_is_reported_to_every_waiter() {
         let folder = tempfile::tempdir().unwrap();
         let syncer = Syncer::start(&folder.path().join("journal.db")).unwrap();
         syncer.request(1);
         for _ in 0..2 {
             assert_eq!(syncer.wait(1).unwrap_err().kind(), io::ErrorKind::NotFound);
         }
-        assert_eq!(Newest::beside(&folder.path().join("journal.db")).read(), None);
+        assert_eq!(Newest::of(&folder.path().join("journal.db")).read(), None);
     }
 }

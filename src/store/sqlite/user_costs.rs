@@ -1,27 +1,28 @@
 //! What all of the user's runs cost, whatever the repository: one small file in the state folder.
 //!
-//! It takes over what the journal has and it has not, attempt by attempt, so that a crash between
-//! the two loses nothing and nothing counts twice. That needs four syncs, so a thread does it; only
-//! a daily budget of the user makes the run wait for it.
+//! It copies from the journal what it lacks, attempt by attempt, so a crash between the two loses
+//! nothing and nothing counts twice. That needs four syncs, so a thread does it; only a daily budget
+//! of the user makes the run wait for it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
 use crate::model::Usd;
-use crate::store::error::{Problem, StoreError};
 use crate::store::files::{ensure_private, private_folder};
+use crate::store::{Problem, StoreError};
 
-use super::Database;
-use super::costs::{paid_since, usd};
+use super::costs::usd;
+use super::{Database, PATIENCE};
 
-/// How long another run may keep the user's file to itself.
-const PATIENCE: Duration = Duration::from_secs(10);
 const FILE: &str = "spending.db";
-/// What a crash kept from the file is still found after so long.
+/// The agent whose costs are invented.
+const MOCK: &str = "mock";
+/// How far back attempts are looked for that a crash kept from the file.
 const LOOK_BACK_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 /// Runs of other work trees may record an earlier end later than one that is known.
 const OVERLAP_MS: i64 = 60 * 60 * 1000;
@@ -34,7 +35,7 @@ pub fn state_folder(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     state.or_else(home).map(|folder| folder.join("ralph"))
 }
 
-/// What the user spent since then over all repositories, where it is known.
+/// What the user spent since then over all repositories, if it is known.
 pub fn user_spent_since(folder: &Path, at: i64) -> Option<Usd> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(folder.join(FILE), flags).ok()?;
@@ -42,160 +43,142 @@ pub fn user_spent_since(folder: &Path, at: i64) -> Option<Usd> {
     sum_since(&connection, at).ok()
 }
 
-/// The user's file, for one repository. What was told is written when this is dropped.
+/// The user's file, for one repository. Dropping it waits until its thread has written everything.
 pub struct UserCosts {
-    orders: Option<Sender<Order>>,
-    problems: Receiver<StoreError>,
+    jobs: Option<Sender<CopyJob>>,
     thread: Option<JoinHandle<()>>,
+    /// Of jobs in the background.
+    problems: (Sender<StoreError>, Receiver<StoreError>),
 }
 
-enum Order {
-    TakeOver,
-    TakeOverNow(Sender<Result<(), StoreError>>),
-    Sum { since: i64, reply: Sender<Result<Usd, StoreError>> },
-}
+type CopyJob = Box<dyn FnOnce(Result<&mut CostCopy, StoreError>) + Send>;
 
 impl UserCosts {
     /// The environment names no folder for it.
     pub fn no_folder() -> StoreError {
-        let problem = "neither it nor HOME names a folder".to_owned();
-        Problem::UserCosts { path: "XDG_STATE_HOME".to_owned(), problem }.into()
+        failure(Path::new("XDG_STATE_HOME"), "neither it nor HOME names a folder").into()
     }
 
-    /// `repository`: what the file calls the one whose journal this is.
+    /// `repository`: the name of the journal's repository in the file.
     pub(in crate::store) fn open(
         folder: &Path,
         journal: &Path,
         repository: String,
     ) -> Result<Self, StoreError> {
-        let file = folder.join(FILE);
-        let failed = |error: &dyn ToString| failure(&file, error);
-        private_folder(folder).map_err(|error| failed(&error))?;
-        ensure_private(&file).map_err(|error| failed(&error))?;
-        let (orders, received) = channel();
-        let (told, problems) = channel();
-        let book = Book { file: file.clone(), journal: journal.to_owned(), repository, open: None };
+        let (file, journal) = (folder.join(FILE), journal.to_owned());
+        let failed = |error: io::Error| failure(&file, error);
+        private_folder(folder).and_then(|()| ensure_private(&file)).map_err(failed)?;
+        let (jobs, received) = channel::<CopyJob>();
         let thread = std::thread::Builder::new().name("user costs".to_owned());
-        let thread = thread.spawn(move || book.serve(&received, &told));
-        let thread = Some(thread.map_err(|error| failed(&error))?);
-        Ok(Self { orders: Some(orders), problems, thread })
+        let (own, mut copy) = (file.clone(), None);
+        let thread = thread.spawn(move || {
+            for job in received {
+                job(match &mut copy {
+                    Some(copy) => Ok(copy),
+                    none => CostCopy::open(&own, &journal, &repository).map(|new| none.insert(new)),
+                });
+            }
+        });
+        let thread = Some(thread.map_err(failed)?);
+        Ok(Self { jobs: Some(jobs), thread, problems: channel() })
     }
 
-    /// Takes over what ended, in the background. An error is one of an earlier time.
+    /// Copies attempts that ended, in the background. The error is one of an earlier time.
     pub fn take_over(&self) -> Result<(), StoreError> {
-        let problem = self.problems.try_recv();
-        self.send(Order::TakeOver);
+        let (sender, problems) = &self.problems;
+        let (problem, sender) = (problems.try_recv(), sender.clone());
+        self.send(move |copy| {
+            if let Err(error) = copy.and_then(CostCopy::take_over) {
+                let _ = sender.send(error);
+            }
+        });
         problem.map_or(Ok(()), Err)
     }
 
     /// The same, done when it returns.
     pub fn take_over_now(&self) -> Result<(), StoreError> {
-        self.ask(Order::TakeOverNow)
+        self.ask(CostCopy::take_over)
     }
 
     pub fn spent_since(&self, at: i64) -> Result<Usd, StoreError> {
-        self.ask(|reply| Order::Sum { since: at, reply })
+        self.ask(move |copy| {
+            Ok(sum_since(&copy.user, at).map_err(|error| failure(&copy.file, error))?)
+        })
     }
 
-    fn ask<T>(
+    fn ask<T: Send + 'static>(
         &self,
-        order: impl FnOnce(Sender<Result<T, StoreError>>) -> Order,
+        question: impl FnOnce(&mut CostCopy) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = channel();
-        self.send(order(reply));
-        let gone = |_| Err(failure(Path::new(FILE), &"its thread has ended").into());
+        self.send(move |copy| drop(reply.send(copy.and_then(question))));
+        let gone = |_| Err(failure(Path::new(FILE), "its thread has ended").into());
         answer.recv().unwrap_or_else(gone)
     }
 
-    fn send(&self, order: Order) {
-        if let Some(orders) = &self.orders {
-            // Without the thread nothing is answered, and that is told.
-            let _ = orders.send(order);
+    fn send(&self, job: impl FnOnce(Result<&mut CostCopy, StoreError>) + Send + 'static) {
+        if let Some(jobs) = &self.jobs {
+            // Without the thread there is no answer, and `ask` reports that.
+            let _ = jobs.send(Box::new(job));
         }
     }
 }
 
 impl Drop for UserCosts {
     fn drop(&mut self) {
-        self.orders = None;
+        self.jobs = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-/// The thread's side.
-struct Book {
+/// The thread's side: the journal, and the user's file.
+struct CostCopy {
     file: PathBuf,
-    journal: PathBuf,
     repository: String,
-    open: Option<OpenBook>,
-}
-
-struct OpenBook {
     user: Connection,
     journal: Database,
-    /// The latest end that was taken over.
+    /// The latest end that was copied.
     cursor: i64,
 }
 
-impl Book {
-    fn serve(mut self, orders: &Receiver<Order>, problems: &Sender<StoreError>) {
-        while let Ok(order) = orders.recv() {
-            match order {
-                Order::TakeOver => {
-                    if let Err(error) = self.take_over() {
-                        let _ = problems.send(error);
-                    }
-                }
-                Order::TakeOverNow(reply) => drop(reply.send(self.take_over())),
-                Order::Sum { since, reply } => drop(reply.send(self.sum(since))),
-            }
-        }
+impl CostCopy {
+    fn open(file: &Path, journal: &Path, repository: &str) -> Result<Self, StoreError> {
+        let failed = |error: rusqlite::Error| failure(file, error);
+        let user = create(file).map_err(failed)?;
+        let newest = "SELECT MAX(at) FROM spent WHERE repository = ?1";
+        let newest: Option<i64> =
+            user.query_row(newest, [repository], |row| row.get(0)).map_err(failed)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        let earliest = now.saturating_sub(LOOK_BACK_MS);
+        let cursor = newest.map_or(earliest, |at| earliest.max(at - OVERLAP_MS));
+        let journal = Database::open(journal)?;
+        let (file, repository) = (file.to_owned(), repository.to_owned());
+        Ok(Self { file, repository, user, journal, cursor })
     }
 
     fn take_over(&mut self) -> Result<(), StoreError> {
-        let (file, repository) = (self.file.clone(), self.repository.clone());
-        let failed = |error: rusqlite::Error| failure(&file, &error);
-        let open = self.open()?;
-        let paid = paid_since(&open.journal.connection, open.cursor).map_err(failed)?;
+        let paid: Vec<(String, i64, i64)> = self.journal.rows(
+            "SELECT attempt, ended_at, counted FROM attempts WHERE ended_at >= ?1 AND agent <> ?2",
+            params![self.cursor, MOCK],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )?;
         let Some(latest) = paid.iter().map(|(_, at, _)| *at).max() else { return Ok(()) };
-        let immediate = TransactionBehavior::Immediate;
-        let write = |user: &mut Connection| {
-            let transaction = user.transaction_with_behavior(immediate)?;
-            let mut insert = transaction
-                .prepare_cached("INSERT OR IGNORE INTO spent VALUES (?1, ?2, ?3, ?4)")?;
-            for (attempt, at, counted) in &paid {
-                insert.execute(params![attempt, at, repository, counted])?;
-            }
-            drop(insert);
-            transaction.commit()
-        };
-        write(&mut open.user).map_err(failed)?;
-        open.cursor = latest;
+        self.write(&paid).map_err(|error| failure(&self.file, error))?;
+        self.cursor = latest;
         Ok(())
     }
 
-    fn sum(&mut self, since: i64) -> Result<Usd, StoreError> {
-        let file = self.file.clone();
-        Ok(sum_since(&self.open()?.user, since).map_err(|error| failure(&file, &error))?)
-    }
-
-    fn open(&mut self) -> Result<&mut OpenBook, StoreError> {
-        let failed = |error: rusqlite::Error| failure(&self.file, &error);
-        match &mut self.open {
-            Some(open) => Ok(open),
-            closed => {
-                let user = create(&self.file).map_err(failed)?;
-                let newest = "SELECT MAX(at) FROM spent WHERE repository = ?1";
-                let newest = user.query_row(newest, [&self.repository], |row| row.get(0));
-                let newest: Option<i64> = newest.optional().map_err(failed)?.flatten();
-                let earliest = now().saturating_sub(LOOK_BACK_MS);
-                let cursor = newest.map_or(earliest, |at| earliest.max(at - OVERLAP_MS));
-                let journal = Database::open(&self.journal)?;
-                Ok(closed.insert(OpenBook { user, journal, cursor }))
-            }
+    fn write(&mut self, paid: &[(String, i64, i64)]) -> rusqlite::Result<()> {
+        let transaction = self.user.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let insert = "INSERT OR IGNORE INTO spent VALUES (?1, ?2, ?3, ?4)";
+        for (attempt, at, counted) in paid {
+            let row = params![attempt, at, self.repository, counted];
+            transaction.prepare_cached(insert)?.execute(row)?;
         }
+        transaction.commit()
     }
 }
 
@@ -226,11 +209,6 @@ fn sum_since(connection: &Connection, at: i64) -> rusqlite::Result<Usd> {
     connection.query_row(sum, [at], |row| row.get(0)).map(usd)
 }
 
-fn failure(file: &Path, problem: &dyn ToString) -> Problem {
+fn failure(file: &Path, problem: impl ToString) -> Problem {
     Problem::UserCosts { path: file.display().to_string(), problem: problem.to_string() }
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -3,12 +3,9 @@ use crate::model::{Usage, Usd};
 
 fn entry(story: &str, at: i64, dollars: u64, result: &str) -> AttemptCosts {
     AttemptCosts {
-        attempt: String::new(),
-        run: "r".into(),
         backlog: "PRD.json".into(),
         story: story.into(),
         title: format!("{story} at {at}"),
-        agent: "claude".into(),
         at,
         result: result.into(),
         elapsed_ms: 10,

@@ -14,7 +14,7 @@ fn marked(story: &str, mark: Mark) -> String {
 }
 
 #[test]
-fn a_skip_is_put_in_in_the_style_of_the_file() {
+fn a_skip_is_inserted_in_the_style_of_the_file() {
     for (before, after) in [
         (r#"{"id": "A", "passes": false}"#, r#"{"id": "A", "passes": false, "skipped": true}"#),
         (r#"{"id":"A","passes":false}"#, r#"{"id":"A","passes":false,"skipped":true}"#),
@@ -46,7 +46,7 @@ fn a_skip_is_put_in_in_the_style_of_the_file() {
 }
 
 #[test]
-fn what_is_there_is_replaced_and_nothing_else() {
+fn an_existing_mark_is_replaced_and_nothing_else() {
     for (before, mark, after) in [
         (
             r#"{"id":"A","passes": false,"n":1.10}"#,
@@ -80,7 +80,7 @@ fn what_is_there_is_replaced_and_nothing_else() {
 }
 
 #[test]
-fn what_cannot_be_marked_says_why() {
+fn a_mark_that_cannot_be_set_says_why() {
     let twice = r#"{"id":"A","passes":true},{"id":"A","passes":true}"#;
     for (text, told) in [
         (

@@ -11,7 +11,7 @@ use super::*;
 /// How a file is laid out.
 #[derive(Clone, Debug)]
 struct Style {
-    /// What stands before each field: nothing, a space, or a line break and indentation.
+    /// Before each field: nothing, a space, or a line break and indentation.
     lead: String,
     colon: &'static str,
     bom: bool,
@@ -111,7 +111,7 @@ fn read(text: &str) -> Vec<Story> {
     parsed.backlog.unwrap_or_else(|| panic!("{:?} in {text}", parsed.diagnostics)).stories.to_vec()
 }
 
-/// What is left of both when the same beginning and end are taken away.
+/// The parts of both between their common beginning and end.
 fn difference<'t>(a: &'t str, b: &'t str) -> (&'t str, &'t str) {
     let start = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let (a, b) = (a.get(start..).unwrap(), b.get(start..).unwrap());
@@ -119,7 +119,7 @@ fn difference<'t>(a: &'t str, b: &'t str) -> (&'t str, &'t str) {
     (a.get(..a.len() - end).unwrap(), b.get(..b.len() - end).unwrap())
 }
 
-fn is_put_in(text: &str, piece: &str, result: &str) -> bool {
+fn is_inserted(text: &str, piece: &str, result: &str) -> bool {
     result.match_indices(piece).any(|(at, _)| {
         let (before, after) = (result.get(..at).unwrap(), result.get(at + piece.len()..).unwrap());
         [before, after].concat() == text
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn a_skip_is_set_or_put_in_and_all_else_stays(sample in samples(), pick in any::<prop::sample::Index>()) {
+    fn a_skip_is_set_or_inserted_and_all_else_stays(sample in samples(), pick in any::<prop::sample::Index>()) {
         let text = sample.text();
         let before = read(&text);
         let number = pick.index(before.len());
@@ -161,7 +161,7 @@ proptest! {
             let Style { lead, colon, .. } = &sample.style;
             let whole = format!(",{lead}\"skipped\"{colon}true");
             prop_assert_eq!((old, added), ("", whole.len()));
-            prop_assert!(is_put_in(&text, &whole, &skipped), "{skipped}");
+            prop_assert!(is_inserted(&text, &whole, &skipped), "{skipped}");
         }
         let off = set_mark(&skipped, &story, Mark::Skipped(false)).unwrap();
         let on = set_mark(&off, &story, Mark::Skipped(true)).unwrap();

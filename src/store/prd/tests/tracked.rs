@@ -17,7 +17,7 @@ fn tracked() -> (tempfile::TempDir, TrackedPrd, Backlog) {
     (folder, tracked, loaded.backlog)
 }
 
-/// Waits until it is old enough for its stamp to be believed.
+/// Waits until it is old enough for its stamp to be trusted.
 fn age(path: &Path) {
     while PrdFile::new(path).text().is_ok_and(|(_, stamp)| stamp.is_none()) {
         std::thread::yield_now();
@@ -28,10 +28,10 @@ fn is_unchanged(tracked: &mut TrackedPrd) -> bool {
     matches!(tracked.look(), PrdLook::Unchanged)
 }
 
-/// What is known without reading is what the file says.
+/// The known text and marks are those of the file.
 fn agrees(tracked: &TrackedPrd) {
     let loaded = tracked.file.load().unwrap();
-    assert_eq!(loaded.text, tracked.text());
+    assert_eq!(loaded.text, tracked.text);
     let marks = |backlog: &Backlog| -> Vec<(bool, bool)> {
         backlog.stories.iter().map(|story| (story.passes, story.skipped)).collect()
     };
@@ -50,7 +50,7 @@ fn marks_follow_each_other_without_reading_the_file_again() {
         ((2, "C"), Mark::Passes(true)),
         ((0, "A"), Mark::Passes(false)),
     ] {
-        let expected = set_mark(tracked.text(), &id(story.1), mark).unwrap();
+        let expected = set_mark(&tracked.text, &id(story.1), mark).unwrap();
         let marked = tracked.marked((story.0, &id(story.1)), mark).unwrap();
         assert_eq!(marked.text(), expected);
         tracked.write(marked).unwrap();
@@ -67,21 +67,21 @@ fn a_prepared_mark_is_the_same_and_leaves_no_other_file() {
     tracked.prepare((0, &a), Mark::Passes(true)).unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     let prepared = tracked.marked((0, &a), Mark::Passes(true)).unwrap();
-    assert!(prepared.was_prepared());
+    assert!(prepared.was_prepared);
     tracked.write(prepared).unwrap();
-    assert_eq!(tracked.text(), set_mark(THREE, &a, Mark::Passes(true)).unwrap());
+    assert_eq!(tracked.text, set_mark(THREE, &a, Mark::Passes(true)).unwrap());
     agrees(&tracked);
     assert!(is_unchanged(&mut tracked));
     assert_eq!(fs::metadata(tracked.file.path()).unwrap().mode() & 0o777, 0o640);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    // For another mark, or another text, it is of no use.
+    // It is dropped for another mark or another text.
     tracked.prepare((1, &b), Mark::Passes(false)).unwrap();
-    assert!(!tracked.marked((1, &b), Mark::Skipped(true)).unwrap().was_prepared());
+    assert!(!tracked.marked((1, &b), Mark::Skipped(true)).unwrap().was_prepared);
     tracked.prepare((1, &b), Mark::Passes(false)).unwrap();
     fs::write(tracked.file.path(), THREE.replace("ü", "new")).unwrap();
     assert!(matches!(tracked.look(), PrdLook::Changed(_)));
     let marked = tracked.marked((1, &b), Mark::Passes(false)).unwrap();
-    assert!(marked.text().contains("new") && !marked.was_prepared());
+    assert!(marked.text().contains("new") && !marked.was_prepared);
 }
 
 #[test]
@@ -106,16 +106,16 @@ fn a_look_sees_every_change_and_reads_only_then() {
     for text in [THREE.replace("\"t\"", "\"u\""), THREE.replace("\"t\"", "\"v\"")] {
         fs::write(&path, &text).unwrap();
         assert!(matches!(tracked.look(), PrdLook::Changed(_)), "{text}");
-        assert_eq!(tracked.text(), text);
+        assert_eq!(tracked.text, text);
     }
-    let changes = tracked.changes();
+    let changes = tracked.changes;
     fs::write(&path, "{").unwrap();
     age(&path);
     assert!(matches!(tracked.look(), PrdLook::Broken(_)));
     assert!(is_unchanged(&mut tracked), "it is broken as before");
-    fs::write(&path, tracked.text()).unwrap();
+    fs::write(&path, &tracked.text).unwrap();
     assert!(matches!(tracked.look(), PrdLook::Known));
-    assert_eq!(tracked.changes(), changes);
+    assert_eq!(tracked.changes, changes);
     fs::rename(&path, folder.path().join("away")).unwrap();
     assert!(matches!(tracked.look(), PrdLook::Broken(LoadError::NotFound { .. })));
 }
@@ -139,7 +139,7 @@ fn an_edit_right_after_its_own_write_is_seen() {
         let marked = tracked.marked((0, &id("A")), mark).unwrap();
         tracked.write(marked).unwrap();
         let titles = if round % 2 == 0 { ("\"t\"", "\"u\"") } else { ("\"u\"", "\"t\"") };
-        let other = tracked.text().replace(titles.0, titles.1);
+        let other = tracked.text.replace(titles.0, titles.1);
         fs::write(tracked.file.path(), &other).unwrap();
         assert!(matches!(tracked.look(), PrdLook::Changed(_)), "round {round}");
     }

@@ -64,7 +64,7 @@ impl Repo {
     }
 }
 
-/// One attempt by an agent whose money is real.
+/// One attempt by an agent whose costs are real.
 fn paid(history: History, at: i64, dollars: f64) -> History {
     let mut started = history.started("A");
     started.at = at - 1;
@@ -91,7 +91,7 @@ fn an_attempt_is_a_row_with_all_its_figures() {
 }
 
 #[test]
-fn what_came_of_an_attempt_follows_the_events() {
+fn the_result_of_an_attempt_follows_the_events() {
     let done = || History::new().tried("A", Verdict::Done);
     let question = Escalation { kind: EscalationKind::Claim, ..escalation("is it?") };
     let doubtful = Event::QuestionRaised { story: id("A"), question };
@@ -120,7 +120,7 @@ fn what_came_of_an_attempt_follows_the_events() {
 }
 
 #[test]
-fn what_was_assumed_for_a_lost_attempt_is_spent() {
+fn the_assumed_cost_of_a_lost_attempt_is_spent() {
     let lost = Event::AttemptLost {
         attempt: "attempt 1".into(),
         story: id("A"),
@@ -135,7 +135,7 @@ fn what_was_assumed_for_a_lost_attempt_is_spent() {
 }
 
 #[test]
-fn each_model_has_its_part_and_the_rest_is_the_first_ones() {
+fn each_model_has_its_part_and_the_rest_is_the_first_models() {
     let bill = |models: Vec<ModelUse>| AttemptCost { models, ..AttemptCost::default() };
     let models = |bill: AttemptCost| {
         let history = History::new().started("A").billed(Verdict::Progress, costing(5.0), bill);
@@ -156,7 +156,7 @@ fn each_model_has_its_part_and_the_rest_is_the_first_ones() {
 }
 
 #[test]
-fn a_day_has_what_ended_in_it() {
+fn a_day_has_the_attempts_that_ended_in_it() {
     let history = paid(paid(paid(History::new(), 5, 1.0), DAY - 1, 2.0), DAY, 4.0);
     let repo = Repo::new();
     let costs = repo.write(&history.events, "r").costs();
@@ -201,7 +201,7 @@ fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap()
 }
 
-/// One attempt for a dollar with a name of its own.
+/// One attempt for a dollar, with its own name.
 fn one_dollar(name: &str, at: i64) -> History {
     let mut history = paid(History::new(), at, 1.0);
     for recorded in &mut history.events {
@@ -221,7 +221,7 @@ impl Repo {
 }
 
 #[test]
-fn the_users_costs_take_over_what_they_do_not_have_and_nothing_made_up() {
+fn user_costs_copy_missing_attempts_and_no_invented_costs() {
     let repo = Repo::new();
     let mock =
         paid(History::new(), now(), 1.0).started("B").ended(Verdict::Progress, costing(64.0));
@@ -238,7 +238,7 @@ fn the_users_costs_take_over_what_they_do_not_have_and_nothing_made_up() {
 }
 
 #[test]
-fn what_is_told_in_the_background_is_written_at_the_end() {
+fn costs_copied_in_the_background_are_written_at_the_end() {
     let repo = Repo::new();
     let folder = repo.folder.path().join("state");
     let user = repo.user_costs(&folder);
@@ -251,7 +251,7 @@ fn what_is_told_in_the_background_is_written_at_the_end() {
 }
 
 #[test]
-fn what_a_crash_kept_from_the_users_costs_is_taken_over_by_the_next_run() {
+fn the_next_run_copies_costs_that_a_crash_left_out() {
     let (repo, hour) = (Repo::new(), DAY / 24);
     let folder = repo.folder.path().join("state");
     // Too old for a first look, and the rest in whatever order.
@@ -268,7 +268,7 @@ fn what_a_crash_kept_from_the_users_costs_is_taken_over_by_the_next_run() {
 }
 
 #[test]
-fn runs_at_the_same_time_lose_no_entry() {
+fn simultaneous_runs_lose_no_entry() {
     let state = tempfile::tempdir().unwrap();
     let folder = Arc::new(state.path().join("ralph"));
     let (runs, each) = (4, 8);
@@ -291,7 +291,7 @@ fn runs_at_the_same_time_lose_no_entry() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_had_is_named() {
+fn a_folder_that_cannot_be_made_is_named() {
     let repo = Repo::new();
     std::fs::write(repo.folder.path().join("file"), "").unwrap();
     let folder = repo.folder.path().join("file/ralph");
@@ -301,7 +301,7 @@ fn a_folder_that_cannot_be_had_is_named() {
 }
 
 #[test]
-fn what_goes_wrong_in_the_background_is_told_with_the_next_order() {
+fn an_error_in_the_background_is_returned_by_the_next_call() {
     let repo = Repo::new();
     let folder = repo.folder.path().join("state");
     std::fs::create_dir(&folder).unwrap();
