@@ -15,7 +15,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use crate::model::visible_line;
 use files::{keep_private, private_folder};
@@ -96,7 +96,7 @@ impl Store {
         let path = self.place.own.join(LOCK);
         let failed = |source| Problem::Lock { path: path.display().to_string(), source };
         let mut file = keep_private(&path).map_err(failed)?;
-        file.try_lock().map_err(|error| match error {
+        try_lock(&file).map_err(|error| match error {
             TryLockError::Error(source) => failed(source),
             TryLockError::WouldBlock => {
                 let holder = fs::read_to_string(&path).unwrap_or_default();
@@ -125,7 +125,7 @@ impl Store {
         }
         // Creates missing tables, and reports damage of the whole at once.
         self.database()?;
-        let thread = std::thread::Builder::new().name("journal check".to_owned());
+        let thread = thread::Builder::new().name("journal check".to_owned());
         let check = move || Database::open(&path)?.check(newest);
         Ok(StoreCheck(Some(thread.spawn(check).map_err(Problem::Folder)?)))
     }
@@ -233,8 +233,24 @@ impl StorePlace {
     }
 }
 
+/// Another command that only looks who holds the lock has it for a moment, shared.
+fn try_lock(file: &File) -> Result<(), TryLockError> {
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if file.try_lock_shared().is_ok() => {
+                file.unlock().map_err(TryLockError::Error)?;
+                thread::yield_now();
+            }
+            locked => return locked,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
@@ -249,5 +265,25 @@ mod tests {
         drop(first);
         assert_eq!(store.lease_holder(), None);
         store.lease("pid 8").unwrap();
+    }
+
+    #[test]
+    fn a_look_for_the_holder_is_in_no_runs_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = StorePlace::in_folder(folder.path());
+        let store = Store::new(place.clone());
+        drop(store.lease("the first run"));
+        let (done, is_done) = (Arc::new(AtomicBool::new(false)), Ordering::Relaxed);
+        let over = Arc::clone(&done);
+        let looking = thread::spawn(move || {
+            let store = Store::new(place);
+            while !over.load(is_done) {
+                store.lease_holder();
+            }
+        });
+        let taken = (0..2000).all(|_| store.lease("the next run").is_ok());
+        done.store(true, is_done);
+        looking.join().unwrap();
+        assert!(taken);
     }
 }
