@@ -1,15 +1,13 @@
-//! One attempt: why it is made, how it starts, and what it leaves.
+//! One attempt: why it is made, how it starts, what it leaves, and what it must not change.
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Concern, EvidenceItem};
-use super::handoff::{ContextUsage, HandoffTrigger};
+use super::gate::{Concern, EvidenceItem};
 use super::id::{LaneId, StoryId};
-use super::money::Usd;
+use super::money::{AttemptCost, Usage, Usd};
 use super::outcome::{Outcome, Verdict};
 use super::question::Answer;
-use super::signals::AgentSignals;
-use super::usage::{AttemptCost, Usage};
+use super::signals::{AgentSignals, ContextUsage, HandoffTrigger};
 
 /// Why an attempt is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -185,6 +183,57 @@ impl AttemptEnded {
         matches!(self.verdict, Verdict::Failed { .. })
             && self.outcome == Outcome::Completed
             && self.traces.changed == Some(false)
+    }
+}
+
+/// What an attempt did to things that it must not change. Names are for people: bytes of file names
+/// that are not UTF-8 are replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// Its git was killed while it worked and left these locks.
+    Locks { paths: Vec<String> },
+    /// It changed the repository's configuration, hooks or rules. `kept` is the folder with its
+    /// version of these files.
+    Setup { names: Vec<String>, kept: String },
+    /// It dropped these stashes.
+    Stashes { messages: Vec<String> },
+    /// It worked on a branch of its own, which contains the run's branch.
+    OtherBranch { on: String },
+    /// It lost commits of the run's branch: branch and tree must be rolled back.
+    BranchLost { how: BranchLoss },
+    /// It deleted or reset uncommitted files of the user. A `blocked` one cannot be restored,
+    /// because something else is in its place. All of them are `kept` in the snapshot.
+    UserFiles { lost: Vec<String>, blocked: Vec<String>, kept: Option<String> },
+    /// It changed the human's instructions. `claims`: it also ticked `TASK_COMPLETE` in them.
+    Instructions { path: String, kept: Option<String>, claims: bool },
+}
+
+/// How an agent lost the run's branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BranchLoss {
+    /// HEAD is on a commit that does not build on the run's branch.
+    Elsewhere,
+    /// The branch no longer contains the story's base.
+    Rewritten,
+}
+
+/// Why branch and tree are rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Too many failed attempts in a row: the story starts over.
+    FreshStart,
+    Elsewhere,
+    Rewritten,
+}
+
+impl From<BranchLoss> for Cause {
+    fn from(loss: BranchLoss) -> Self {
+        match loss {
+            BranchLoss::Elsewhere => Self::Elsewhere,
+            BranchLoss::Rewritten => Self::Rewritten,
+        }
     }
 }
 

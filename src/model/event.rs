@@ -6,14 +6,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::{AttemptEnded, AttemptStarted, Base};
+use super::attempt::{AttemptEnded, AttemptStarted, Base, Cause};
 use super::budget::BudgetLevel;
-use super::evidence::{EvidenceItem, GateReport};
+use super::gate::{EvidenceItem, GateReport};
 use super::id::{LaneId, StoryId};
 use super::money::Usd;
 use super::question::{Answer, Escalation};
 use super::stop::StopReason;
-use super::violation::Cause;
 
 /// The version of the event format that this program writes.
 pub const EVENT_VERSION: u32 = 1;

@@ -6,9 +6,7 @@ mod attempt;
 mod backlog;
 mod budget;
 mod event;
-mod evidence;
 mod gate;
-mod handoff;
 mod health;
 mod id;
 mod money;
@@ -19,19 +17,18 @@ mod question;
 mod signals;
 mod stop;
 mod text;
-mod usage;
-mod violation;
 
-pub use attempt::{AttemptEnded, AttemptReason, AttemptStarted, Base, Footprint, Role};
+pub use attempt::{
+    AttemptEnded, AttemptReason, AttemptStarted, Base, BranchLoss, Cause, Footprint, Role,
+    Violation,
+};
 pub use backlog::{Backlog, Story};
 pub use budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};
 pub use event::{EVENT_VERSION, Event, NudgedBy, Recorded, RunStarted, StoryClosed, StuckEvent};
-pub use evidence::{Concern, EvidenceItem, GATE_TAIL, GateEnd, GateReport};
-pub use gate::{Gate, GateCommand, Recheck};
-pub use handoff::{Changes, ContextUsage, FileChange, Handoff, HandoffTrigger};
+pub use gate::{Concern, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, Recheck};
 pub use health::{Health, WATCHED, health};
 pub use id::{BadStoryId, LaneId, StoryId};
-pub use money::Usd;
+pub use money::{AttemptCost, CostCertainty, ModelUse, Usage, Usd};
 pub use notice::{
     AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Notice, Resumed, SetupNotice,
     TreeNotice,
@@ -42,8 +39,9 @@ pub use policy::{
     PermissionModes, Policy, Timeouts,
 };
 pub use question::{Answer, Escalation, EscalationKind, Request};
-pub use signals::{AgentSignals, CompletionMarkers, RunMarkers};
+pub use signals::{
+    AgentSignals, Changes, CompletionMarkers, ContextUsage, FileChange, Handoff, HandoffTrigger,
+    RunMarkers,
+};
 pub use stop::{Because, Blocked, RunResult, StopReason, Wait, WaitFor};
 pub use text::{A_TIME, both_ends, duration, first_few, shorten, visible, visible_line};
-pub use usage::{AttemptCost, CostCertainty, ModelUse, Usage};
-pub use violation::{BranchLoss, Cause, Violation};

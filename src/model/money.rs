@@ -1,4 +1,4 @@
-//! Dollars that can be added up and compared: whole millionths, so that sums are exact.
+//! Money: dollars, and what attempts use and cost.
 
 use std::fmt;
 use std::iter::Sum;
@@ -10,7 +10,8 @@ const MICROS: f64 = 1_000_000.0;
 /// More than any backlog costs, and far from overflow.
 const MOST: u64 = 1_000_000_000_000_000;
 
-/// An amount of US dollars that is never negative. In JSON it is a number of dollars.
+/// An amount of US dollars that is never negative: whole millionths, so that sums are exact. In JSON
+/// it is a number of dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Usd(u64);
 
@@ -116,6 +117,79 @@ impl<'de> Deserialize<'de> for Usd {
     }
 }
 
+/// What an attempt used, as reported by the agent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// None: not reported.
+    pub cost_usd: Option<f64>,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
+    pub turns: u64,
+    /// Including sub-agents.
+    pub tool_calls: u64,
+}
+
+impl Usage {
+    pub fn add(&mut self, other: &Self) {
+        if let Some(cost) = other.cost_usd {
+            *self.cost_usd.get_or_insert(0.0) += cost;
+        }
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.turns = self.turns.saturating_add(other.turns);
+        self.tool_calls = self.tool_calls.saturating_add(other.tool_calls);
+    }
+}
+
+/// What an attempt costs, as far as budgets are concerned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AttemptCost {
+    /// What it counts as: what the agent reports, else an estimate. None in older journals.
+    pub counted: Option<Usd>,
+    /// A subscription pays, not the dollar. None: unknown.
+    pub subscription: Option<bool>,
+    pub models: Vec<ModelUse>,
+}
+
+impl AttemptCost {
+    pub fn counted(&self, usage: &Usage) -> Usd {
+        self.counted.or(usage.cost_usd.map(Usd::of)).unwrap_or_default()
+    }
+}
+
+/// One model's part of an attempt, sub-agents included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelUse {
+    pub model: String,
+    #[serde(default)]
+    pub cost: Usd,
+    #[serde(default)]
+    pub input_tokens: u64,
+    #[serde(default)]
+    pub output_tokens: u64,
+    #[serde(default)]
+    pub cache_read_tokens: u64,
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+}
+
+/// How much of an attempt's cost is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CostCertainty {
+    /// The agent reported it at its end.
+    Whole,
+    /// The agent was ended before it could report all of it.
+    Part,
+    /// No request was made.
+    Nothing,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,5 +280,13 @@ mod tests {
         assert!(Usd::dollars(8).is_percent_of(80, ten));
         assert!(!Usd::from_micros(7_999_999).is_percent_of(80, ten));
         assert!(ten.is_percent_of(100, ten));
+    }
+
+    #[test]
+    fn absurd_figures_of_an_agent_do_not_overflow() {
+        let absurd = Usage { input_tokens: u64::MAX, turns: u64::MAX, ..Usage::default() };
+        let mut sum = absurd.clone();
+        sum.add(&absurd);
+        assert_eq!(sum, absurd);
     }
 }

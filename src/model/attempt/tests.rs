@@ -1,6 +1,6 @@
 use crate::decide::samples::{History, escalation, failed, guidance, id};
 use crate::model::event::Event;
-use crate::model::evidence::{GateEnd, GateReport};
+use crate::model::gate::{GateEnd, GateReport};
 use crate::model::outcome::ServiceFault;
 
 use super::*;

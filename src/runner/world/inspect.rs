@@ -142,7 +142,7 @@ impl World {
             Violation::Instructions { path, kept, .. } => {
                 self.record(log, Event::InstructionsPutBack { story, path, kept })?;
             }
-            Violation::BranchLost { .. } | Violation::Marks { .. } => {}
+            Violation::BranchLost { .. } => {}
         }
         Ok(())
     }

@@ -152,7 +152,7 @@ impl Guard {
                 Some(held) => held.restore(tree),
                 None => Ok(()),
             },
-            Violation::BranchLost { .. } | Violation::Marks { .. } => Ok(()),
+            Violation::BranchLost { .. } => Ok(()),
         }
     }
 
