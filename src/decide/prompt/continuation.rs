@@ -1,104 +1,103 @@
 //! What earlier attempts at a story left for the next one.
 
-use std::fmt::Write;
-
 use crate::model::{
-    AttemptReason, Changes, ContextUsage, Handoff, HandoffTrigger, both_ends, visible_line,
+    AttemptReason, Changes, FileChange, Handoff, HandoffTrigger, both_ends, visible_line,
 };
+use crate::state::StoryState;
 
-use super::data::{NO_INSTRUCTION, quoted};
+use super::{NO_INSTRUCTION, quoted};
 
 /// Characters of one part of a hand-off.
 const LONGEST: usize = 500;
 
-pub struct Continuation<'a> {
-    pub why: AttemptReason,
-    /// The last hand-off, and its iteration.
-    pub handoff: Option<&'a (u32, Handoff)>,
-    pub triggers: &'a [HandoffTrigger],
-    pub context: Option<ContextUsage>,
-    pub stages_reached: &'a [String],
-    pub stages_left: &'a [String],
+pub(super) struct Continuation<'a> {
+    pub known: &'a StoryState,
+    /// Its stages that are reached.
+    pub reached: &'a [String],
+    /// Its other stages.
+    pub left: &'a [String],
     pub changes: &'a Changes,
 }
 
 impl Continuation<'_> {
-    pub fn text(&self) -> String {
-        let mut text = format!("# Where the last attempt left off\n\n{}", self.handed_over());
-        let written = self.handoff.map(|(_, handoff)| handoff);
+    pub(super) fn text(&self) -> String {
+        let written = self.known.handoff.as_ref().map(|(_, handoff)| handoff);
         let own = |pick: fn(&Handoff) -> &String| {
             written.map(pick).map(String::as_str).filter(|text| !text.trim().is_empty())
         };
-        part(&mut text, "Phase", own(|it| &it.phase), Some(&self.phase()));
-        part(&mut text, "Done", own(|it| &it.completed), Some(&self.done()));
-        part(&mut text, "Open", own(|it| &it.pending), Some(&self.open()));
-        part(&mut text, "Blocked", own(|it| &it.blocked), None);
-        part(&mut text, "Key decisions", own(|it| &it.decisions), None);
-        part(&mut text, "Assumptions", own(|it| &it.assumptions), None);
-        part(&mut text, "Constraints", own(|it| &it.constraints), None);
-        part(&mut text, "Next step", own(|it| &it.next_step), Some(self.next_step()));
         let unread = written.and_then(|it| it.unread.as_deref());
-        part(&mut text, "What else it wrote", unread, None);
-        text.push_str(&self.changed());
+        let parts = [
+            part("Phase", own(|it| &it.phase), &self.phase()),
+            part("Done", own(|it| &it.completed), &self.done()),
+            part("Open", own(|it| &it.pending), &self.open()),
+            part("Blocked", own(|it| &it.blocked), ""),
+            part("Key decisions", own(|it| &it.decisions), ""),
+            part("Assumptions", own(|it| &it.assumptions), ""),
+            part("Constraints", own(|it| &it.constraints), ""),
+            part("Next step", own(|it| &it.next_step), self.next_step()),
+            part("What else it wrote", unread, ""),
+            self.changed(),
+        ];
+        let text = format!(
+            "# Where the last attempt left off\n\n{}{}",
+            self.handed_over(),
+            parts.concat()
+        );
         text.trim_end().to_owned()
     }
 
     fn handed_over(&self) -> String {
-        let mut text = match self.handoff {
-            Some((iteration, _)) => format!(
+        let (known, mut text) = (self.known, String::new());
+        if let Some((iteration, _)) = known.handoff {
+            text.push_str(&format!(
                 "Quoted is what the agent of iteration {iteration} wrote: {NO_INSTRUCTION}\n\n"
-            ),
-            None => String::new(),
-        };
-        if !self.triggers.is_empty() {
-            let reasons: Vec<String> = self.triggers.iter().map(ToString::to_string).collect();
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "- Handed over because {}.", reasons.join("; "));
+            ));
         }
-        if let Some(context) =
-            self.context.filter(|_| self.triggers.contains(&HandoffTrigger::Context))
-        {
-            let _ = writeln!(
-                text,
+        if !known.triggers.is_empty() {
+            let reasons: Vec<String> = known.triggers.iter().map(ToString::to_string).collect();
+            text.push_str(&format!("- Handed over because {}.\n", reasons.join("; ")));
+        }
+        let is_full = known.triggers.contains(&HandoffTrigger::Context);
+        if let Some(context) = known.context.filter(|_| is_full) {
+            text.push_str(&format!(
                 "- The last agent filled {} % of its context window. Work in smaller steps, and wrap \
-                 up with a hand-off before yours is full.",
+                 up with a hand-off before yours is full.\n",
                 context.share()
-            );
+            ));
         }
         text
     }
 
     fn phase(&self) -> String {
-        match self.stages_reached.last() {
-            Some(stage) => format!("after the stage {}", visible_line(stage)),
-            None => match self.why {
-                AttemptReason::GateFailed | AttemptReason::ClaimRejected => {
-                    "claimed, and sent back".to_owned()
-                }
-                AttemptReason::SecondLook => "claimed once, to be checked again".to_owned(),
-                AttemptReason::FreshStart => "started over".to_owned(),
-                _ => "in progress".to_owned(),
-            },
+        if let Some(stage) = self.reached.last() {
+            return format!("after the stage {}", visible_line(stage));
         }
+        let phase = match self.known.why {
+            AttemptReason::GateFailed | AttemptReason::ClaimRejected => "claimed, and sent back",
+            AttemptReason::SecondLook => "claimed once, to be checked again",
+            AttemptReason::FreshStart => "started over",
+            _ => "in progress",
+        };
+        phase.to_owned()
     }
 
     fn done(&self) -> String {
-        match (self.changes.files.is_empty(), self.stages_reached.is_empty()) {
+        match (self.changes.files.is_empty(), self.reached.is_empty()) {
             (true, true) => "nothing visible".to_owned(),
             (false, true) => "what the changes below show, unchecked".to_owned(),
-            (_, false) => format!("the stages {}", listed(self.stages_reached)),
+            (_, false) => format!("the stages {}", listed(self.reached)),
         }
     }
 
     fn open(&self) -> String {
-        if self.stages_left.is_empty() {
+        if self.left.is_empty() {
             return "every criterion that you have not checked yourself".to_owned();
         }
-        format!("the stages {}", listed(self.stages_left))
+        format!("the stages {}", listed(self.left))
     }
 
     fn next_step(&self) -> &'static str {
-        match self.why {
+        match self.known.why {
             AttemptReason::GateFailed => "make the failed check pass",
             AttemptReason::ClaimRejected => "do what the rejection asks for",
             AttemptReason::SecondLook => "check each criterion again",
@@ -112,7 +111,7 @@ impl Continuation<'_> {
         if self.changes.files.is_empty() {
             return String::new();
         }
-        let line = |file: &crate::model::FileChange| {
+        let line = |file: &FileChange| {
             format!("{} +{} -{}", visible_line(&file.path), file.added, file.removed)
         };
         let mut lines: Vec<String> = self.changes.files.iter().map(line).collect();
@@ -128,16 +127,11 @@ fn listed(stages: &[String]) -> String {
 }
 
 /// The agent's text as a quote, else the driver's own.
-fn part(text: &mut String, name: &str, own: Option<&str>, driver: Option<&str>) {
-    match (own, driver) {
-        (Some(own), _) => {
-            let quote = quoted(&both_ends(own.trim(), LONGEST));
-            let _ = writeln!(text, "- {name}:\n\n{quote}\n");
-        }
-        (None, Some(driver)) => {
-            let _ = writeln!(text, "- {name}: {driver}.");
-        }
-        (None, None) => {}
+fn part(name: &str, own: Option<&str>, driver: &str) -> String {
+    match own {
+        Some(own) => format!("- {name}:\n\n{}\n\n", quoted(&both_ends(own.trim(), LONGEST))),
+        None if driver.is_empty() => String::new(),
+        None => format!("- {name}: {driver}.\n"),
     }
 }
 

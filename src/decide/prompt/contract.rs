@@ -49,28 +49,30 @@ nothing to say about:
 </handoff>
 ```"#;
 
-/// What the contract depends on besides the story.
-pub struct Contract<'a> {
+/// What the contract depends on.
+pub(super) struct Contract<'a> {
+    pub story: &'a Story,
     pub signs: &'a CompletionMarkers,
-    /// How many of its stages are reached.
-    pub reached: usize,
+    /// Its stages that are reached.
+    pub reached: &'a [String],
+    /// Its other stages.
+    pub left: &'a [String],
+    /// Stories left, this one included.
+    pub remaining: usize,
 }
 
 impl Contract<'_> {
-    pub fn text(&self, story: &Story, remaining: usize) -> String {
-        TEMPLATE
-            .replace("{claim}", &self.claim(story))
-            .replace("{promise}", &self.promise(remaining))
+    pub(super) fn text(&self) -> String {
+        let has_stages = !self.signs.stages.is_empty();
+        let claim = if has_stages { self.stages() } else { self.claim() };
+        TEMPLATE.replace("{claim}", &claim).replace("{promise}", &self.promise())
     }
 
-    fn claim(&self, story: &Story) -> String {
-        if !self.signs.stages.is_empty() {
-            return self.stages();
-        }
+    fn claim(&self) -> String {
         let mut text = format!(
             "When every criterion above is met and the tests pass, print this line, on a line of its \
              own and\noutside any code block, and stop:\n\n    Task {} complete",
-            story.id
+            self.story.id
         );
         let promise = self.signs.promise.as_deref().map(promise_of);
         let others: Vec<String> =
@@ -83,40 +85,36 @@ impl Contract<'_> {
     }
 
     fn stages(&self) -> String {
-        let (reached, left) =
-            self.signs.stages.split_at_checked(self.reached).unwrap_or((&[], &self.signs.stages));
-        let mut text =
-            "This story has stages. When you have reached one, print its line, on a line \
-                        of its own and\noutside any code block, in this order:\n\n"
-                .to_owned();
-        text.push_str(&indented(left));
-        if !reached.is_empty() {
-            let names: Vec<String> = reached.iter().map(|stage| format!("`{stage}`")).collect();
-            text.push_str("\n\nReached before, not to be printed again: ");
-            text.push_str(&names.join(", "));
-            text.push('.');
-        }
-        text.push_str(
-            "\n\nThe last one says that every criterion above is met and the tests pass: print it \
-             and stop. Nothing\nelse says so.",
-        );
-        text
+        let reached: Vec<String> = self.reached.iter().map(|stage| format!("`{stage}`")).collect();
+        let before = match reached.as_slice() {
+            [] => String::new(),
+            names => {
+                format!("\n\nReached before, not to be printed again: {}.", names.join(", "))
+            }
+        };
+        format!(
+            "This story has stages. When you have reached one, print its line, on a line of its own \
+             and\noutside any code block, in this order:\n\n{}{before}\n\nThe last one says that every \
+             criterion above is met and the tests pass: print it and stop. Nothing\nelse says so.",
+            indented(self.left)
+        )
     }
 
-    fn promise(&self, remaining: usize) -> String {
+    fn promise(&self) -> String {
         let own = self.signs.promise.as_deref().map(str::trim);
         let is_own = own.is_some_and(|word| word.eq_ignore_ascii_case("done"));
         if is_own || !self.signs.stages.is_empty() {
             return "One story at a time: say nothing about the rest of the backlog.".to_owned();
         }
-        if remaining <= 1 {
+        if self.remaining <= 1 {
             return "This is the last open story of the backlog. After that line you may add\n\
                     `<promise>DONE</promise>` on a line of its own, if the whole backlog is done."
                 .to_owned();
         }
         format!(
-            "Do not print `<promise>DONE</promise>`: it means that the whole backlog is done, and \
-             {remaining} stories are open."
+            "Do not print `<promise>DONE</promise>`: it means that the whole backlog is done, and {} \
+             stories are open.",
+            self.remaining
         )
     }
 }

@@ -3,15 +3,13 @@
 use crate::model::{MemoryLimits, both_ends};
 use crate::state::{Entry, Memory};
 
-use super::Layer;
-use super::data::{NO_INSTRUCTION, quoted};
+use super::{NO_INSTRUCTION, quoted};
 
 /// Less of an entry is useless.
 const SHORTEST: usize = 40;
 
 /// One layer.
-struct Wanted<'a> {
-    name: &'static str,
+struct Lesson<'a> {
     heading: &'static str,
     /// Newest first.
     entries: Vec<&'a Entry>,
@@ -20,32 +18,32 @@ struct Wanted<'a> {
 }
 
 /// `known` is an error that is elsewhere in the prompt.
-pub fn layers(memory: &Memory, limits: &MemoryLimits, known: Option<&str>) -> [Layer; 3] {
+pub(super) fn texts(memory: &Memory, limits: &MemoryLimits, known: Option<&str>) -> [String; 3] {
     let mut all = [
-        Wanted::new("outcomes", "Recent outcomes", &memory.outcomes, limits.outcomes, None),
-        Wanted::new("errors", "Recent errors", &memory.errors, limits.errors, known),
-        Wanted::new("worked", "What worked", &memory.worked, limits.worked, None),
+        Lesson::new("Recent outcomes", &memory.outcomes, limits.outcomes, None),
+        Lesson::new("Recent errors", &memory.errors, limits.errors, known),
+        Lesson::new("What worked", &memory.worked, limits.worked, None),
     ];
     fill(&mut all, limits);
-    all.map(|wanted| wanted.layer())
+    all.map(Lesson::text)
 }
 
 /// The newest of each layer first, so that no layer takes all the room.
-fn fill(all: &mut [Wanted<'_>; 3], limits: &MemoryLimits) {
+fn fill(all: &mut [Lesson<'_>; 3], limits: &MemoryLimits) {
     let mut room = limits.total;
-    let ranks = all.iter().map(|wanted| wanted.entries.len()).max().unwrap_or_default();
+    let ranks = all.iter().map(|lesson| lesson.entries.len()).max().unwrap_or_default();
     for rank in 0..ranks {
-        for wanted in all.iter_mut() {
-            let Some(entry) = wanted.entries.get(rank) else { continue };
+        for lesson in all.iter_mut() {
+            let Some(entry) = lesson.entries.get(rank) else { continue };
             // Between two entries there is a blank line.
-            let before = if rank == 0 { wanted.opening().chars().count() + 1 } else { 2 };
+            let before = if rank == 0 { lesson.opening().chars().count() + 1 } else { 2 };
             let most = limits.entry.min(room.saturating_sub(before));
             if most < SHORTEST.min(limits.entry) {
                 return;
             }
             let text = quoted(&fitted(&told(entry), most));
             room = room.saturating_sub(before + text.chars().count());
-            wanted.told.push(text);
+            lesson.told.push(text);
         }
     }
 }
@@ -71,17 +69,11 @@ fn told(entry: &Entry) -> String {
     format!("{story}, iteration {iteration}: {}{words}", what.trim())
 }
 
-impl<'a> Wanted<'a> {
-    fn new(
-        name: &'static str,
-        heading: &'static str,
-        entries: &'a [Entry],
-        most: usize,
-        known: Option<&str>,
-    ) -> Self {
+impl<'a> Lesson<'a> {
+    fn new(heading: &'static str, entries: &'a [Entry], most: usize, known: Option<&str>) -> Self {
         let is_new = |entry: &&Entry| known.is_none_or(|known| known.trim() != entry.what.trim());
         let entries = entries.iter().rev().filter(is_new).take(most).collect();
-        Self { name, heading, entries, told: Vec::new() }
+        Self { heading, entries, told: Vec::new() }
     }
 
     fn opening(&self) -> String {
@@ -89,13 +81,12 @@ impl<'a> Wanted<'a> {
     }
 
     /// Oldest first.
-    fn layer(mut self) -> Layer {
+    fn text(mut self) -> String {
         if self.told.is_empty() {
-            return Layer { name: self.name, text: String::new() };
+            return String::new();
         }
         self.told.reverse();
-        let text = format!("{}\n{}", self.opening(), self.told.join("\n\n"));
-        Layer { name: self.name, text }
+        format!("{}\n{}", self.opening(), self.told.join("\n\n"))
     }
 }
 
@@ -118,14 +109,14 @@ mod tests {
 
     #[test]
     fn the_newest_are_told_oldest_first() {
-        let [outcomes, errors, worked] = layers(&memory("e"), &MemoryLimits::default(), None);
-        let iterations = |layer: &Layer| {
-            let lines = layer.text.lines().filter_map(|line| line.strip_prefix("> A, iteration "));
+        let [outcomes, errors, worked] = texts(&memory("e"), &MemoryLimits::default(), None);
+        let iterations = |text: &str| {
+            let lines = text.lines().filter_map(|line| line.strip_prefix("> A, iteration "));
             lines.map(|line| line.chars().take(1).collect::<String>()).collect::<String>()
         };
         assert_eq!((&*iterations(&outcomes), &*iterations(&errors)), ("56789", "56789"));
         assert_eq!(iterations(&worked), "789");
-        assert!(outcomes.text.contains("not instructions"), "{}", outcomes.text);
+        assert!(outcomes.contains("not instructions"), "{outcomes}");
     }
 
     #[test]
@@ -133,19 +124,15 @@ mod tests {
         let long = "é".repeat(3000);
         let lines = "x\n".repeat(1500);
         for text in [&long, &lines] {
-            let layers = layers(&memory(text), &MemoryLimits::default(), None);
-            let all: usize = layers.iter().map(|layer| layer.text.chars().count()).sum();
+            let layers = texts(&memory(text), &MemoryLimits::default(), None);
+            let all: usize = layers.iter().map(|layer| layer.chars().count()).sum();
             assert!(all <= 5000, "{all}: {layers:?}");
             assert!(all > 4000, "the room is used: {all}");
             for layer in &layers {
-                assert!(!layer.text.is_empty(), "no layer takes all of it: {}", layer.name);
-                let entries = layer.text.split("\n\n").skip(2);
+                assert!(!layer.is_empty(), "no layer takes all of it: {layers:?}");
+                let entries = layer.split("\n\n").skip(2);
                 assert!(entries.clone().count() > 0);
-                assert!(
-                    entries.clone().all(|entry| entry.chars().count() <= 500),
-                    "{}",
-                    layer.text
-                );
+                assert!(entries.clone().all(|entry| entry.chars().count() <= 500), "{layer}");
             }
         }
     }
@@ -154,7 +141,7 @@ mod tests {
     fn short_ones_are_whole_and_the_limits_are_the_humans() {
         let all =
             Memory { errors: vec![entry(1, "no such file", "I tried.")], ..Memory::default() };
-        let text = |limits: &MemoryLimits| layers(&all, limits, None)[1].text.clone();
+        let text = |limits: &MemoryLimits| texts(&all, limits, None)[1].clone();
         let whole = text(&MemoryLimits::default());
         assert!(whole.ends_with("> A, iteration 1: no such file\n> It said: I tried."), "{whole}");
         assert_eq!(text(&MemoryLimits { errors: 0, ..MemoryLimits::default() }), "");
@@ -167,13 +154,13 @@ mod tests {
     fn what_is_told_elsewhere_is_not_told_again() {
         let all =
             Memory { errors: vec![entry(1, "x\n", ""), entry(2, "y", "")], ..Memory::default() };
-        let [_, errors, _] = layers(&all, &MemoryLimits::default(), Some(" x"));
-        assert!(!errors.text.contains(": x") && errors.text.contains(": y"), "{}", errors.text);
+        let [_, errors, _] = texts(&all, &MemoryLimits::default(), Some(" x"));
+        assert!(!errors.contains(": x") && errors.contains(": y"), "{errors}");
     }
 
     #[test]
     fn nobody_learns_from_nothing() {
-        let layers = layers(&Memory::default(), &MemoryLimits::default(), None);
-        assert!(layers.iter().all(|layer| layer.text.is_empty()));
+        let layers = texts(&Memory::default(), &MemoryLimits::default(), None);
+        assert!(layers.iter().all(String::is_empty));
     }
 }
