@@ -84,10 +84,10 @@ fn failing(now: &Situation<'_>) -> Option<StopReason> {
 /// How often one story may count: while others are ready, it must not end the run alone.
 fn max_per_story(now: &Situation<'_>) -> u32 {
     let is_other = |story: &&Story| Some(&story.id) != now.state.failures.story();
-    let is_wanted = |story: &&Story| now.policy.only.as_ref().is_none_or(|o| *o == story.id);
-    let mut others = now.backlog.stories.iter().filter(is_other).filter(is_wanted);
+    let mut others = now.backlog.stories.iter().filter(is_other);
     let is_asking = |id: &_| now.state.is_asking(id);
-    let others_wait = others.any(|story| is_ready(story, now.backlog, &is_asking));
+    let others_wait =
+        others.any(|story| now.is_wanted(&story.id) && is_ready(story, now.backlog, &is_asking));
     if others_wait { now.policy.stuck_threshold.get() } else { u32::MAX }
 }
 
@@ -124,8 +124,7 @@ fn average(state: &RunState, policy: &Policy) -> Option<StopReason> {
 }
 
 fn nothing_to_select(now: &Situation<'_>) -> Option<StopReason> {
-    let is_wanted = |id: &_| now.policy.only.as_ref().is_none_or(|only| only == id);
-    if now.state.lanes.iter().any(|(_, story)| is_wanted(story)) {
+    if now.state.lanes.iter().any(|(_, story)| now.is_wanted(story)) {
         return None;
     }
     let is_parked = |id: &_| now.state.is_parked(id);

@@ -6,120 +6,29 @@
 use crate::decide::budget::{self, BudgetCheck};
 use crate::decide::limits;
 use crate::decide::select::{Selection, is_ready, select};
-use crate::decide::situation::{Observed, Situation, StuckDue};
+use crate::decide::situation::{Action, EndCause, Observed, Situation};
 use crate::decide::stagnation;
-use crate::model::{
-    Answer, Backlog, Base, BudgetLevel, Escalation, LaneId, OnEscalation, Policy, StopReason,
-    Story, StoryId, Wait, WaitFor,
-};
+use crate::model::{Answer, Backlog, LaneId, OnEscalation, Policy, StopReason, Story, StoryId};
 use crate::state::{BreakerPhase, Retry, RunState, Stage, StoryState};
 
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    /// Run the gates of every story before any work.
-    Baseline,
-    Attempt {
-        story: StoryId,
-        lane: LaneId,
-    },
-    /// Run the gates for a claim.
-    Check {
-        story: StoryId,
-        attempt: String,
-    },
-    /// Commit an accepted claim's work to the branch.
-    Integrate {
-        story: StoryId,
-        attempt: String,
-    },
-    /// The story makes no progress: ask the human.
-    Raise {
-        story: StoryId,
-        question: Escalation,
-    },
-    Ask {
-        story: StoryId,
-    },
-    /// Answer an open question as configured (`on_escalation`).
-    Answer {
-        story: StoryId,
-        answer: Answer,
-    },
-    Park {
-        story: StoryId,
-    },
-    /// Too many attempts failed: plan a fresh start from the story's base.
-    StartOver {
-        story: StoryId,
-        to: Base,
-    },
-    /// Carry out a planned roll-back of branch and tree.
-    RollBack {
-        story: StoryId,
-    },
-    /// Move the story's unfinished work from its lane to a ref.
-    Shelve {
-        story: StoryId,
-    },
-    /// The human settled the story; its unfinished work is the human's now.
-    Disown {
-        story: StoryId,
-    },
-    Skip {
-        story: StoryId,
-    },
-    /// Take a step against a stuck agent.
-    Unstick(StuckDue),
-    /// End everything that runs; the work is kept.
-    End(EndCause),
-    /// More than one story fails: pause until then.
-    OpenBreaker {
-        why: String,
-        until: i64,
-    },
-    /// A budget is nearly used up.
-    Alert {
-        level: BudgetLevel,
-    },
-    /// Begin a pause before the next attempt.
-    Throttle {
-        level: BudgetLevel,
-        until: i64,
-    },
-    /// Nothing can be started until something ends or a time is reached.
-    Wait(Option<Wait>),
-    Stop(StopReason),
-}
-
-/// Why everything that runs is ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndCause {
-    RunTime,
-    DiskLow,
-    Aborted,
-}
-
 pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, observed: &Observed) -> Action {
-    Situation { state, backlog, policy, observed }.decide()
+    let now = Situation { state, backlog, policy, observed };
+    now.baseline()
+        .or_else(|| now.finish())
+        .or_else(|| now.end())
+        .or_else(|| now.unstick())
+        .or_else(|| now.check())
+        .or_else(|| now.stop_for(now.agent_fault()))
+        .or_else(|| now.question())
+        .or_else(|| now.tidy_lanes())
+        .or_else(|| now.skip())
+        .or_else(|| now.stop_for(limits::reason(&now)))
+        .or_else(|| now.hold_back())
+        .or_else(|| now.attempt())
+        .unwrap_or(Action::Wait(None))
 }
 
 impl Situation<'_> {
-    fn decide(&self) -> Action {
-        self.baseline()
-            .or_else(|| self.finish())
-            .or_else(|| self.end())
-            .or_else(|| self.unstick())
-            .or_else(|| self.check())
-            .or_else(|| self.stop_for(self.agent_fault()))
-            .or_else(|| self.question())
-            .or_else(|| self.tidy_lanes())
-            .or_else(|| self.skip())
-            .or_else(|| self.stop_for(limits::reason(self)))
-            .or_else(|| self.hold_back())
-            .or_else(|| self.attempt())
-            .unwrap_or(Action::Wait(None))
-    }
-
     /// No agent and no gate runs.
     fn is_idle(&self) -> bool {
         self.state.attempts.is_idle() && !self.observed.tasks.runs_gates()
@@ -229,16 +138,12 @@ impl Situation<'_> {
     /// Questions of open stories, in the backlog's order.
     fn question(&self) -> Option<Action> {
         let touched = self.state.stories.iter().filter(|(_, known)| !known.stage.is_settled());
-        let mut due: Vec<(usize, Action)> = touched
-            .filter(|(id, _)| self.is_wanted(id))
-            .filter_map(|(id, known)| {
-                let place = self.backlog.place(id)?;
-                let story = self.backlog.stories.get(place).filter(|one| !one.is_settled())?;
-                Some((place, self.raise(story, known).or_else(|| self.ask(story, known))?))
-            })
-            .collect();
-        due.sort_by_key(|(place, _)| *place);
-        due.into_iter().next().map(|(_, action)| action)
+        let due = touched.filter(|(id, _)| self.is_wanted(id)).filter_map(|(id, known)| {
+            let place = self.backlog.place(id)?;
+            let story = self.backlog.stories.get(place).filter(|one| !one.is_settled())?;
+            Some((place, self.raise(story, known).or_else(|| self.ask(story, known))?))
+        });
+        due.min_by_key(|(place, _)| *place).map(|(_, action)| action)
     }
 
     fn raise(&self, story: &Story, known: &StoryState) -> Option<Action> {
@@ -265,9 +170,8 @@ impl Situation<'_> {
 
     /// No story works on top of another one's unfinished work.
     fn tidy_lanes(&self) -> Option<Action> {
-        let lanes = self.state.lanes.iter().filter(|(lane, _)| self.is_free(*lane));
-        let mut due = lanes.filter_map(|(lane, story)| self.tidy(story, lane));
-        due.next()
+        let mut lanes = self.state.lanes.iter().filter(|(lane, _)| self.is_free(*lane));
+        lanes.find_map(|(lane, story)| self.tidy(story, lane))
     }
 
     fn tidy(&self, id: &StoryId, lane: LaneId) -> Option<Action> {
@@ -337,11 +241,14 @@ impl Situation<'_> {
 
     /// Reasons to wait although a story is ready.
     fn hold_back(&self) -> Option<Action> {
+        let (state, limits, now) = (self.state, &self.policy.limits, self.observed.now);
+        let service = || state.service.streak(&self.policy.agent)?.wait(self.policy.on_limit, now);
+        let wait = |wait| Action::Wait(Some(wait));
         self.alert()
             .or_else(|| self.disk_low().map(Action::Stop))
-            .or_else(|| self.wait_for_service())
+            .or_else(|| service().map(wait))
             .or_else(|| self.breaker())
-            .or_else(|| self.back_off())
+            .or_else(|| state.failures.wait(limits.backoff, now).map(wait))
             .or_else(|| self.throttle())
             .or_else(|| self.probe())
             .or_else(|| BudgetCheck::of(self).is_reserved().then_some(Action::Wait(None)))
@@ -354,12 +261,6 @@ impl Situation<'_> {
         Some(Action::Alert { level })
     }
 
-    fn wait_for_service(&self) -> Option<Action> {
-        let streak = self.state.service.streak(&self.policy.agent)?;
-        let wait = streak.wait(self.policy.on_limit, self.observed.now)?;
-        Some(Action::Wait(Some(wait)))
-    }
-
     fn breaker(&self) -> Option<Action> {
         let (state, now) = (self.state, self.observed.now);
         let cool_down = self.policy.limits.cool_down?;
@@ -367,23 +268,14 @@ impl Situation<'_> {
             let cool_down = i64::try_from(cool_down.as_millis()).unwrap_or(i64::MAX);
             return Some(Action::OpenBreaker { why, until: now.saturating_add(cool_down) });
         }
-        state.cool_down(now).map(|wait| Action::Wait(Some(wait)))
-    }
-
-    /// Waits after a failure, so that fast failures do not repeat quickly.
-    fn back_off(&self) -> Option<Action> {
-        let failures = &self.state.failures;
-        let until = failures.back_off_until(self.policy.limits.backoff)?;
-        let error = failures.last_error.clone();
-        let wait = Wait { what: WaitFor::Retry, error, until };
-        (self.observed.now < until).then_some(Action::Wait(Some(wait)))
+        state.breaker.wait(now).map(|wait| Action::Wait(Some(wait)))
     }
 
     /// One pause before each attempt; the human can skip it.
     fn throttle(&self) -> Option<Action> {
-        let now = self.observed.now;
-        if self.state.costs.pause.is_some() {
-            return self.state.throttled(now).map(|wait| Action::Wait(Some(wait)));
+        let (costs, now) = (&self.state.costs, self.observed.now);
+        if costs.pause.is_some() {
+            return costs.wait(now).map(|wait| Action::Wait(Some(wait)));
         }
         let (level, pause) = BudgetCheck::of(self).throttle()?;
         Some(Action::Throttle { level, until: now.saturating_add(pause) })
@@ -426,10 +318,6 @@ impl Situation<'_> {
             Some(other) => Action::Shelve { story: other.clone() },
             None => Action::Attempt { story: next.id.clone(), lane: *lane },
         })
-    }
-
-    fn is_wanted(&self, id: &StoryId) -> bool {
-        self.policy.only.as_ref().is_none_or(|only| only == id)
     }
 
     /// It waits for its next attempt, and none is in flight.

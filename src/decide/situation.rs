@@ -1,9 +1,12 @@
-//! The input of a decision.
+//! What a decision depends on, and what it can be.
 
 use std::collections::BTreeSet;
 
 use crate::decide::stuck::StuckStep;
-use crate::model::{Backlog, Policy, SpentToday, StoryId};
+use crate::model::{
+    Answer, Backlog, Base, BudgetLevel, Escalation, LaneId, Policy, SpentToday, StopReason,
+    StoryId, Wait,
+};
 use crate::state::RunState;
 
 /// What a decision depends on besides state and policy.
@@ -75,4 +78,64 @@ pub struct Situation<'a> {
     pub backlog: &'a Backlog,
     pub policy: &'a Policy,
     pub observed: &'a Observed,
+}
+
+impl Situation<'_> {
+    /// `--story` may name the only one to work on.
+    pub fn is_wanted(&self, id: &StoryId) -> bool {
+        self.policy.only.as_ref().is_none_or(|only| only == id)
+    }
+}
+
+/// One thing to start now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Run the gates of every story before any work.
+    Baseline,
+    /// Start an agent.
+    Attempt { story: StoryId, lane: LaneId },
+    /// Run the gates for a claim.
+    Check { story: StoryId, attempt: String },
+    /// Commit an accepted claim's work to the branch.
+    Integrate { story: StoryId, attempt: String },
+    /// The story makes no progress: ask the human.
+    Raise { story: StoryId, question: Escalation },
+    /// Show the story's question to the human.
+    Ask { story: StoryId },
+    /// Answer an open question as configured (`on_escalation`).
+    Answer { story: StoryId, answer: Answer },
+    /// Leave the story's question for the next run.
+    Park { story: StoryId },
+    /// Too many attempts failed: plan a fresh start from the story's base.
+    StartOver { story: StoryId, to: Base },
+    /// Carry out a planned roll-back of branch and tree.
+    RollBack { story: StoryId },
+    /// Move the story's unfinished work from its lane to a ref.
+    Shelve { story: StoryId },
+    /// The human settled the story; its unfinished work is the human's now.
+    Disown { story: StoryId },
+    /// Commit the story's skip mark.
+    Skip { story: StoryId },
+    /// Take a step against a stuck agent.
+    Unstick(StuckDue),
+    /// End everything that runs; the work is kept.
+    End(EndCause),
+    /// More than one story fails: pause until then.
+    OpenBreaker { why: String, until: i64 },
+    /// A budget is nearly used up.
+    Alert { level: BudgetLevel },
+    /// Begin a pause before the next attempt.
+    Throttle { level: BudgetLevel, until: i64 },
+    /// Nothing can be started until something ends or a time is reached.
+    Wait(Option<Wait>),
+    /// The run is over.
+    Stop(StopReason),
+}
+
+/// Why everything that runs is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndCause {
+    RunTime,
+    DiskLow,
+    Aborted,
 }

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::decide::next::{Action, EndCause, decide};
-use crate::decide::situation::{Observed, Tasks};
+use crate::decide::next::decide;
+use crate::decide::situation::{Action, EndCause, Observed, Tasks};
 use crate::model::{
     Backlog, Cause, EndedBy, Event, SpentToday, StopReason, StoryClosed, StoryId, Wait,
 };

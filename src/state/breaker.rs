@@ -4,7 +4,7 @@
 //! the run pauses. After the pause one iteration is let through (half-open): if it makes progress,
 //! the breaker closes, else the run stops. Any action of the human closes it.
 
-use crate::model::{EscalationKind, Event, StoryId, Verdict};
+use crate::model::{EscalationKind, Event, StoryId, Verdict, Wait, WaitFor};
 
 /// Agents in a row that broke down.
 pub const BREAKDOWNS: u32 = 5;
@@ -40,6 +40,16 @@ impl Breaker {
             return Some(format!("two stories in a row made no progress, {before} and {last}"));
         }
         (breakdowns >= BREAKDOWNS).then(|| format!("{breakdowns} agents in a row broke down"))
+    }
+
+    /// Its pause.
+    pub fn wait(&self, now: i64) -> Option<Wait> {
+        match &self.phase {
+            BreakerPhase::Open { why, until } if now < *until => {
+                Some(Wait { what: WaitFor::CoolDown, error: why.clone(), until: *until })
+            }
+            _ => None,
+        }
     }
 
     pub fn apply(&mut self, event: &Event) {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{AttemptCost, Budget, BudgetLevel, CostCertainty, Event, Recorded, Usage, Usd};
+use crate::model::{
+    AttemptCost, Budget, BudgetLevel, CostCertainty, Event, Recorded, Usage, Usd, Wait, WaitFor,
+};
 
 /// A run's costs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,16 +34,6 @@ pub struct ThrottlePause {
     pub cut_short: bool,
 }
 
-impl ThrottlePause {
-    pub fn is_on(&self, now: i64) -> bool {
-        !self.cut_short && now < self.until
-    }
-
-    pub fn describe(&self) -> String {
-        format!("{}; pausing to make it last", self.level)
-    }
-}
-
 impl RunCosts {
     pub fn apply(&mut self, recorded: &Recorded) {
         match &recorded.event {
@@ -62,6 +54,13 @@ impl RunCosts {
             }
             _ => {}
         }
+    }
+
+    /// The pause that makes a budget last.
+    pub fn wait(&self, now: i64) -> Option<Wait> {
+        let pause = self.pause.as_ref().filter(|pause| !pause.cut_short && now < pause.until)?;
+        let error = format!("{}; pausing to make it last", pause.level);
+        Some(Wait { what: WaitFor::Budget, error, until: pause.until })
     }
 
     /// What an attempt with this end counts as.

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::model::{AttemptEnded, Event, Outcome, Recorded, StoryId, Verdict};
+use crate::model::{AttemptEnded, Event, Outcome, Recorded, StoryId, Verdict, Wait, WaitFor};
 
 /// A breakdown within this time came before any work.
 const AT_ONCE_MS: u64 = 10_000;
@@ -109,12 +109,14 @@ impl FailureStreak {
         self.errors.last().map(|(story, _)| story)
     }
 
-    /// When the next attempt may start: min(2^n, 60) `unit`s after the last failure.
-    pub fn back_off_until(&self, unit: Option<Duration>) -> Option<i64> {
+    /// min(2^n, 60) `unit`s after the last failure, so that fast failures do not repeat quickly.
+    pub fn wait(&self, unit: Option<Duration>, now: i64) -> Option<Wait> {
         let unit = unit.filter(|_| self.failures > 0 && !self.cut_short)?;
         let factor = 2_u32.checked_pow(self.failures).unwrap_or(u32::MAX);
         let rest = unit.saturating_mul(factor).min(LONGEST_BACK_OFF);
-        Some(self.last_at + i64::try_from(rest.as_millis()).unwrap_or_default())
+        let until = self.last_at + i64::try_from(rest.as_millis()).unwrap_or_default();
+        let error = self.last_error.clone();
+        (now < until).then_some(Wait { what: WaitFor::Retry, error, until })
     }
 }
 

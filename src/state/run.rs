@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{
     Answer, AttemptEnded, AttemptReason, Event, OnLimit, Recorded, RunStarted, StopReason, StoryId,
-    Wait, WaitFor,
+    Wait,
 };
 use crate::state::attempts::Attempts;
 use crate::state::breaker::{Breaker, BreakerPhase};
@@ -190,24 +190,8 @@ impl RunState {
         }
         self.service
             .longest_wait(OnLimit::Wait, now)
-            .or_else(|| self.cool_down(now))
-            .or_else(|| self.throttled(now))
-    }
-
-    /// The pause that makes a budget last.
-    pub fn throttled(&self, now: i64) -> Option<Wait> {
-        let pause = self.costs.pause.as_ref().filter(|pause| pause.is_on(now))?;
-        Some(Wait { what: WaitFor::Budget, error: pause.describe(), until: pause.until })
-    }
-
-    /// The breaker's pause.
-    pub fn cool_down(&self, now: i64) -> Option<Wait> {
-        match &self.breaker.phase {
-            BreakerPhase::Open { why, until } if now < *until => {
-                Some(Wait { what: WaitFor::CoolDown, error: why.clone(), until: *until })
-            }
-            _ => None,
-        }
+            .or_else(|| self.breaker.wait(now))
+            .or_else(|| self.costs.wait(now))
     }
 
     /// A lane's branch and tree are about to be rolled back.

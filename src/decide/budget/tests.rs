@@ -1,6 +1,6 @@
-use crate::decide::next::{Action, decide};
+use crate::decide::next::decide;
 use crate::decide::samples::{History, attended, backlog, failed, id, policy, story};
-use crate::decide::situation::Observed;
+use crate::decide::situation::{Action, Observed};
 use crate::model::{
     Answer, AttemptCost, Budget, BudgetLevel, Budgets, Event, LaneId, MINUTE, Policy, SpentToday,
     StopReason, Usage, Verdict, WaitFor,

@@ -3,10 +3,11 @@ use std::num::NonZeroU32;
 use crate::decide::samples::{
     History, Told, attended, backlog, escalation, failed, guidance, id, policy, story,
 };
-use crate::decide::situation::{FreeDisk, Tasks};
+use crate::decide::situation::{FreeDisk, StuckDue, Tasks};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
-    Because, Blocked, Cause, EscalationKind, Event, OnLimit, ServiceFault, Usage, Verdict,
+    Because, Blocked, Cause, Escalation, EscalationKind, Event, OnLimit, ServiceFault, Usage,
+    Verdict,
 };
 
 use super::*;

@@ -1,8 +1,8 @@
 use std::num::NonZeroU32;
 
-use crate::decide::next::{Action, decide};
+use crate::decide::next::decide;
 use crate::decide::samples::{History, attended, backlog, failed, id, policy, story};
-use crate::decide::situation::Observed;
+use crate::decide::situation::{Action, Observed};
 use crate::model::{Answer, Cause, Event, Footprint, ServiceFault, Verdict};
 use crate::state::Stagnation;
 use crate::text::similarity::{most_alike, normalised};

@@ -1,6 +1,6 @@
-use crate::decide::next::{Action, decide};
+use crate::decide::next::decide;
 use crate::decide::samples::{History, backlog, failed, policy, story};
-use crate::decide::situation::Observed;
+use crate::decide::situation::{Action, Observed};
 use crate::model::{Event, Footprint, Limits, Policy, StopReason, Usage, WaitFor};
 
 use super::*;
