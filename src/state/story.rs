@@ -74,20 +74,14 @@ pub enum Stage {
     /// The evidence for a claim.
     Claimed(Claim),
     /// The commit of an accepted claim.
-    Accepted {
-        claim: Claim,
-        by: Acceptance,
-    },
+    Accepted { claim: Claim, by: Acceptance },
     /// The human's answer, maybe about a claim.
-    Asking {
-        question: Question,
-        claim: Option<Claim>,
-    },
+    Asking { question: Question, claim: Option<Claim> },
     /// The commit of its skip mark.
     Skipping,
-    Closed {
-        commit: String,
-    },
+    /// Nothing: its work is committed.
+    Closed { commit: String },
+    /// Nothing: the human skipped it.
     Skipped,
 }
 
@@ -104,11 +98,10 @@ pub struct Claim {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceptance {
+    /// The evidence confirms the claim.
     Evidence,
     /// `as_it_is`: committed despite objections to its content.
-    Human {
-        as_it_is: bool,
-    },
+    Human { as_it_is: bool },
 }
 
 /// Where the story's unfinished work is.
