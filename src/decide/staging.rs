@@ -3,56 +3,24 @@
 //! Files that are junk or private by name are left out, and the story closes. Files that are too
 //! large, too many or look like secrets need the human's approval.
 
-mod pattern;
-
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use pattern::Pattern;
-
 /// Never committed as new files, unless the settings remove one.
+#[rustfmt::skip]
 const NEVER: [&str; 41] = [
-    ".env*",
-    "!.env.example",
-    "!.env.sample",
-    "!.env.template",
-    "!.env.dist",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.ppk",
-    "*.jks",
-    "*.keystore",
-    "*.kdbx",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    "!*.pub",
-    ".netrc",
-    "node_modules/",
-    "target/",
-    "*.pyc",
-    "__pycache__/",
-    ".venv/",
-    ".tox/",
-    ".mypy_cache/",
-    ".pytest_cache/",
-    ".ruff_cache/",
-    ".gradle/",
-    ".terraform/",
-    ".idea/",
-    "*.swp",
-    "*.swo",
-    "*~",
-    ".#*",
-    ".DS_Store",
-    "._*",
-    "Thumbs.db",
-    "desktop.ini",
-    ".directory",
-    ".Trash-*/",
+    // Secrets.
+    ".env*", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", "*.pem", "*.key",
+    "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*",
+    "id_ecdsa*", "id_ed25519*", "!*.pub", ".netrc",
+    // Dependencies, builds and caches.
+    "node_modules/", "target/", "*.pyc", "__pycache__/", ".venv/", ".tox/", ".mypy_cache/",
+    ".pytest_cache/", ".ruff_cache/", ".gradle/", ".terraform/",
+    // Files of editors and desktops.
+    ".idea/", "*.swp", "*.swo", "*~", ".#*", ".DS_Store", "._*", "Thumbs.db", "desktop.ini",
+    ".directory", ".Trash-*/",
 ];
 
 const KILOBYTE: u64 = 1000;
@@ -96,41 +64,27 @@ pub struct Content {
 /// Why a story cannot be committed as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Objection {
-    TooLarge {
-        path: PathBuf,
-        size: u64,
-        limit: u64,
-    },
-    TooMany {
-        count: usize,
-        limit: usize,
-    },
-    Secret {
-        path: PathBuf,
-        kind: String,
-    },
+    /// In bytes.
+    TooLarge { path: PathBuf, size: u64, limit: u64 },
+    /// New files.
+    TooMany { count: usize, limit: usize },
+    /// A secret of this kind was added.
+    Secret { path: PathBuf, kind: String },
     /// Among the agent's own commits.
-    Private {
-        path: PathBuf,
-    },
+    Private { path: PathBuf },
     /// It changes the same lines as a user's edit, which must stay out.
-    OverAnEdit {
-        path: PathBuf,
-    },
+    OverAnEdit { path: PathBuf },
     /// Git would filter or re-encode it.
-    Filtered {
-        path: PathBuf,
-        filter: String,
-    },
+    Filtered { path: PathBuf, filter: String },
 }
 
 impl Rules {
     /// The part of a new file's path that is excluded: itself, or a folder.
     pub fn never(&self, path: &Path) -> Option<PathBuf> {
-        let matching = self.never_commit.iter().rev();
+        let mut newest_first = self.never_commit.iter().rev();
         let (pattern, prefix) =
-            matching.filter_map(|pattern| Some((pattern, pattern.matches(path)?))).next()?;
-        (!pattern.allows()).then_some(prefix)
+            newest_first.find_map(|pattern| Some((pattern, pattern.matches(path)?)))?;
+        (!pattern.allows).then_some(prefix)
     }
 
     pub fn objections(&self, contents: &[Content]) -> Vec<Objection> {
@@ -158,42 +112,32 @@ impl Rules {
 /// New lines of a file: only they can add a secret.
 pub fn added_lines(before: &[u8], now: &[u8]) -> Vec<u8> {
     let lines = |text| <[u8]>::split_inclusive(text, |byte| *byte == b'\n');
-    let known: std::collections::HashSet<&[u8]> = lines(before).collect();
+    let known: HashSet<&[u8]> = lines(before).collect();
     lines(now).filter(|line| !known.contains(line)).flatten().copied().collect()
 }
 
 impl fmt::Display for Objection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLarge { path, size, limit } => write!(
-                f,
-                "`{}` has {}, more than the limit of {}",
-                path.display(),
-                Size(*size),
-                Size(*limit)
-            ),
+        let (path, what) = match self {
             Self::TooMany { count, limit } => {
-                write!(f, "it adds {count} new files, more than the limit of {limit}")
+                return write!(f, "it adds {count} new files, more than the limit of {limit}");
             }
-            Self::Secret { path, kind } => {
-                write!(f, "`{}` seems to contain a secret ({kind})", path.display())
+            Self::TooLarge { path, size, limit } => {
+                (path, format!("has {}, more than the limit of {}", Size(*size), Size(*limit)))
             }
-            Self::Private { path } => write!(
-                f,
-                "`{}` must not be committed, but the agent committed it itself",
-                path.display()
-            ),
-            Self::OverAnEdit { path } => write!(
-                f,
-                "`{}` had uncommitted edits of the user, and the same lines were changed",
-                path.display()
-            ),
-            Self::Filtered { path, filter } => write!(
-                f,
-                "`{}` needs the filter `{filter}`, which only git itself can apply",
-                path.display()
-            ),
-        }
+            Self::Secret { path, kind } => (path, format!("seems to contain a secret ({kind})")),
+            Self::Private { path } => {
+                (path, "must not be committed, but the agent committed it itself".to_owned())
+            }
+            Self::OverAnEdit { path } => {
+                let what = "had uncommitted edits of the user, and the same lines were changed";
+                (path, what.to_owned())
+            }
+            Self::Filtered { path, filter } => {
+                (path, format!("needs the filter `{filter}`, which only git itself can apply"))
+            }
+        };
+        write!(f, "`{}` {what}", path.display())
     }
 }
 
@@ -213,6 +157,73 @@ impl fmt::Display for Size {
             (whole, rest) => write!(f, "{whole}.{rest} {name}"),
         }
     }
+}
+
+/// A file pattern with `*` and `?`, simpler than .gitignore: without a slash it is the name of a file
+/// or folder at any depth, else a path from the root. A trailing slash: only folders. A leading `!`:
+/// may be committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    allows: bool,
+    folders_only: bool,
+    anywhere: bool,
+    /// One glob per part of the path.
+    parts: Vec<String>,
+}
+
+impl Pattern {
+    /// None: it can never match.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let (allows, text) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
+        let (folders_only, text) =
+            text.strip_suffix('/').map_or((false, text), |rest| (true, rest));
+        let anywhere = !text.contains('/');
+        let text = text.strip_prefix('/').unwrap_or(text);
+        let parts: Vec<String> = text.split('/').map(str::to_owned).collect();
+        let fine = parts.iter().all(|part| !part.is_empty());
+        fine.then_some(Self { allows, folders_only, anywhere, parts })
+    }
+
+    /// The part of the path that it matches.
+    pub fn matches(&self, path: &Path) -> Option<PathBuf> {
+        let names: Vec<_> = path.iter().map(OsStr::to_string_lossy).collect();
+        let last_start = if self.anywhere { names.len().checked_sub(1)? } else { 0 };
+        let ends = (0..=last_start).filter_map(|start| {
+            let rest = names.get(start..)?;
+            let alike = self.parts.len() <= rest.len()
+                && self.parts.iter().zip(rest).all(|(glob, name)| is_like(glob, name));
+            alike.then_some(start + self.parts.len())
+        });
+        let mut ends = ends.filter(|end| *end < names.len() || !self.folders_only);
+        ends.next().map(|end| path.iter().take(end).collect())
+    }
+}
+
+/// Backtracks only to the last star, so no pattern takes long.
+fn is_like(glob: &str, name: &str) -> bool {
+    let (glob, name): (Vec<char>, Vec<char>) = (glob.chars().collect(), name.chars().collect());
+    let (mut at, mut place) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(found) = name.get(place) {
+        match glob.get(at) {
+            Some('*') => {
+                star = Some((at, place));
+                at += 1;
+            }
+            Some(wanted) if *wanted == '?' || wanted == found => {
+                at += 1;
+                place += 1;
+            }
+            _ => {
+                let Some((before, taken)) = star else { return false };
+                star = Some((before, taken + 1));
+                at = before + 1;
+                place = taken + 1;
+            }
+        }
+    }
+    glob.iter().skip(at).all(|rest| *rest == '*')
 }
 
 #[cfg(test)]
