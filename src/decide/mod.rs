@@ -1,11 +1,8 @@
 //! Pure rules: from the state to the next action.
 
 pub mod budget;
-pub mod efficiency;
+pub mod figures;
 pub mod findings;
-pub mod forecast;
-pub mod gates;
-pub mod handoff;
 pub mod judge;
 pub mod limits;
 pub mod next;

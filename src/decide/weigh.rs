@@ -1,9 +1,62 @@
-//! Decides on a claim by the evidence that the driver gathered.
+//! Decides on a claim: the gates that it must pass, and the evidence that they and the driver give.
+
+use std::collections::BTreeMap;
 
 use crate::decide::judge::fingerprint;
 use crate::model::{
-    Concern, Escalation, EscalationKind, EvidenceItem, GateReport, StoryId, shorten,
+    Backlog, Concern, Escalation, EscalationKind, EvidenceItem, Gate, GateReport, Recheck, StoryId,
+    shorten,
 };
+
+/// The gates of a run, as of its start.
+#[derive(Clone, Debug, Default)]
+pub struct Gates {
+    /// For every story.
+    pub all: Vec<Gate>,
+    pub of: BTreeMap<StoryId, Vec<Gate>>,
+    pub recheck: Recheck,
+    /// Do not run them: a dry run has no code to check.
+    pub dry: bool,
+}
+
+/// A gate that a claim must pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due<'a> {
+    pub gate: &'a Gate,
+    /// The closed story that it is run again for.
+    pub guards: Option<&'a StoryId>,
+}
+
+impl Gates {
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty() && self.of.values().all(Vec::is_empty)
+    }
+
+    pub fn of_story(&self, story: &StoryId) -> &[Gate] {
+        self.of.get(story).map_or(&[], Vec::as_slice)
+    }
+
+    /// The gates for a story's claim: its own first, each once.
+    pub fn due(&self, story: &StoryId, backlog: &Backlog) -> Vec<Due<'_>> {
+        if self.dry {
+            return Vec::new();
+        }
+        let own = self.all.iter().chain(self.of_story(story));
+        let mut due: Vec<Due<'_>> = Vec::new();
+        let mut add = |gate, guards| {
+            if !due.iter().any(|other| other.gate == gate) {
+                due.push(Due { gate, guards });
+            }
+        };
+        own.for_each(|gate| add(gate, None));
+        let closed = backlog.stories.iter().filter(|other| other.passes && other.id != *story);
+        for other in closed.filter(|_| self.recheck == Recheck::All) {
+            let Some((id, gates)) = self.of.get_key_value(&other.id) else { continue };
+            gates.iter().for_each(|gate| add(gate, Some(id)));
+        }
+        due
+    }
+}
 
 /// The facts about one claim.
 pub struct Findings<'a> {
@@ -21,19 +74,14 @@ pub struct Findings<'a> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Weighed {
+    /// Done.
     Accepted,
     /// Not done; the next attempt gets the error. `unfounded`: nothing changed.
-    Rejected {
-        error: String,
-        fingerprint: String,
-        unfounded: bool,
-    },
+    Rejected { error: String, fingerprint: String, unfounded: bool },
     /// It may be true; the next attempt checks again.
     LookAgain,
     /// The human decides.
-    Doubtful {
-        question: Escalation,
-    },
+    Doubtful { question: Escalation },
 }
 
 pub fn weigh(findings: &Findings<'_>) -> Weighed {

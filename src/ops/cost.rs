@@ -8,8 +8,7 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::decide::efficiency::Efficiency;
-use crate::decide::forecast::{Forecast, forecast};
+use crate::decide::figures::{Efficiency, Forecast, forecast};
 use crate::model::Usd;
 use crate::runner::start_of_day;
 use crate::state::RunState;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain};
-use crate::decide::gates::Gates;
+use crate::decide::weigh::Gates;
 use crate::model::{Backlog, Gate, Policy, RunMarkers, StoryId};
 use crate::ports::{Clock, ConfigNotice, Human, Notice, Reporter};
 use crate::process::Supervisor;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use crate::decide::forecast::forecast;
+use crate::decide::figures::forecast;
 use crate::model::{Backlog, Story, Usage, Usd, visible, visible_line};
 use crate::report::BreakerState;
 use crate::state::{BreakerPhase, RunState};

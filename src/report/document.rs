@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use crate::decide::efficiency::Efficiency;
-use crate::decide::forecast::Forecast;
+use crate::decide::figures::{Efficiency, Forecast};
 use crate::model::{
     AttemptReason, Budgets, Health, OnEscalation, OnLimit, StoryId, Usage, Usd, Verdict,
 };

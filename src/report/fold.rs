@@ -1,7 +1,6 @@
 //! The fold of a run's events into the document.
 
-use crate::decide::efficiency::{Efficiency, Figures};
-use crate::decide::forecast::forecast;
+use crate::decide::figures::{Efficiency, Figures, forecast};
 use crate::model::{
     Answer, AttemptEnded, EscalationKind, Event, Health, NudgedBy, Recorded, RunStarted, StoryId,
     StuckEvent, Usage, Verdict, shorten,

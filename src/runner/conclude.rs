@@ -1,8 +1,7 @@
 //! Conclusions from ended attempts and gates.
 
 use crate::decide::budget::BudgetCheck;
-use crate::decide::handoff::{HandoffFacts, triggers};
-use crate::decide::judge::{Evidence, is_false_promise, judge};
+use crate::decide::judge::{Evidence, HandoffFacts, is_false_promise, judge, triggers};
 use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_content};
 use crate::model::{
     AgentSignals, AttemptCost, AttemptEnded, AttemptStarted, BranchLoss, Concern, EndedBy, Event,

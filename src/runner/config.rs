@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::decide::gates::Gates;
 use crate::decide::staging;
 use crate::decide::stuck::StuckPolicy;
+use crate::decide::weigh::Gates;
 use crate::model::{
     Backlog, CompletionMarkers, Gate, MemoryLimits, Policy, RunMarkers, StoryId, Timeouts,
 };

@@ -2,7 +2,7 @@
 
 use std::array;
 
-use crate::decide::forecast::forecast;
+use crate::decide::figures::forecast;
 use crate::model::{Backlog, Because, Blocked, Budget, StopReason, StoryId, visible_line};
 use crate::ports::View;
 use crate::state::{Stage, StoryState};

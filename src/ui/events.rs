@@ -1,6 +1,6 @@
 //! Events in words. Pure: the same events always read the same.
 
-use crate::decide::forecast::forecast;
+use crate::decide::figures::forecast;
 use crate::model::{
     Answer, AttemptEnded, AttemptStarted, Budget, BudgetLevel, Cause, Event, EvidenceItem,
     GateReport, Health, NudgedBy, Recorded, StoryClosed, StoryId, StuckEvent, Usage, Verdict,

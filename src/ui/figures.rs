@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::decide::forecast::Forecast;
+use crate::decide::figures::Forecast;
 
 /// `0.4s`, `12s`, `1m22s`, `2h05m`.
 pub fn duration(ms: u64) -> String {

@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ralph::decide::gates::Gates;
 use ralph::decide::staging;
 use ralph::decide::stuck::StuckPolicy;
+use ralph::decide::weigh::Gates;
 use ralph::model::{
     Backlog, Budgets, CompletionMarkers, Gate, Limits, MemoryLimits, OnEscalation, OnLimit, Policy,
     RunMarkers, Story, StoryId, Timeouts, Usd,

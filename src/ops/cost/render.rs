@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::decide::efficiency::Efficiency;
+use crate::decide::figures::Efficiency;
 use crate::model::{Usage, Usd, visible_line};
 use crate::ops::output;
 use crate::ui;

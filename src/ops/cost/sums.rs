@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use crate::decide::efficiency::Figures;
+use crate::decide::figures::Figures;
 use crate::store::AttemptCosts;
 
 /// Results of attempts that achieved nothing.

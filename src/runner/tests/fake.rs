@@ -10,11 +10,11 @@ use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use crate::agent::{AgentIdentity, AgentReport};
-use crate::decide::gates::Gates;
 use crate::decide::samples::base;
 use crate::decide::situation::{FreeDisk, StuckDue};
 use crate::decide::staging;
 use crate::decide::stuck::{StuckPolicy, StuckStep};
+use crate::decide::weigh::Gates;
 use crate::model::{
     AgentSignals, AttemptStarted, Backlog, Concern, CostCertainty, EndedBy, Escalation, Event,
     EvidenceItem, Footprint, Gate, GateEnd, GateReport, LaneId, MemoryLimits, Outcome, Policy,
