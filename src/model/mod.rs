@@ -7,7 +7,6 @@ mod backlog;
 mod budget;
 mod event;
 mod gate;
-mod health;
 mod id;
 mod money;
 mod notice;
@@ -26,7 +25,6 @@ pub use backlog::{Backlog, Story};
 pub use budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};
 pub use event::{EVENT_VERSION, Event, NudgedBy, Recorded, RunStarted, StoryClosed, StuckEvent};
 pub use gate::{Concern, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, Recheck};
-pub use health::{Health, WATCHED, health};
 pub use id::{BadStoryId, LaneId, StoryId};
 pub use money::{AttemptCost, CostCertainty, ModelUse, Usage, Usd};
 pub use notice::{
@@ -36,7 +34,7 @@ pub use notice::{
 pub use outcome::{EndedBy, Exit, Outcome, ServiceFault, Verdict};
 pub use policy::{
     LONGEST_KEPT, Limits, MOST_KEPT, MemoryLimits, OnEscalation, OnLimit, PermissionMode,
-    PermissionModes, Policy, Timeouts,
+    PermissionModes, Policy, TOO_MANY_FAILED, Timeouts,
 };
 pub use question::{Answer, Escalation, EscalationKind, Request};
 pub use signals::{

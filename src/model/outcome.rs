@@ -209,3 +209,10 @@ pub enum Verdict {
     /// The human stopped it; it says nothing about the story.
     Interrupted,
 }
+
+impl Verdict {
+    /// Neither the service, nor the prompt's length, nor the human ended it.
+    pub fn is_about_the_work(&self) -> bool {
+        !matches!(self, Self::NotTheStory { .. } | Self::PromptTooLong { .. } | Self::Interrupted)
+    }
+}

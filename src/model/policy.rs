@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budgets;
-use super::health::TOO_MANY;
 use super::id::StoryId;
 
 /// The settings that decisions depend on.
@@ -86,6 +85,9 @@ impl Default for Timeouts {
     }
 }
 
+/// A run in which so many of the last ten iterations failed is failing.
+pub const TOO_MANY_FAILED: u32 = 8;
+
 /// Limits other than iterations and money. None: no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -118,7 +120,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_consecutive_errors: Some(5),
-            max_failing: Some(TOO_MANY),
+            max_failing: Some(TOO_MANY_FAILED),
             max_run_time: Some(Duration::from_hours(12)),
             max_average_iteration: None,
             cool_down: Some(Duration::from_mins(30)),

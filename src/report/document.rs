@@ -4,10 +4,8 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use crate::decide::figures::{Efficiency, Forecast};
-use crate::model::{
-    AttemptReason, Budgets, Health, OnEscalation, OnLimit, StoryId, Usage, Usd, Verdict,
-};
-use crate::state::BreakerPhase;
+use crate::model::{AttemptReason, Budgets, OnEscalation, OnLimit, StoryId, Usage, Usd, Verdict};
+use crate::state::{BreakerPhase, Health};
 
 use super::phase::{IterationPhase, RunPhase, StopRecord};
 

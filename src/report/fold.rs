@@ -2,10 +2,10 @@
 
 use crate::decide::figures::{Efficiency, Figures, forecast};
 use crate::model::{
-    Answer, AttemptEnded, EscalationKind, Event, Health, NudgedBy, Recorded, RunStarted, StoryId,
+    Answer, AttemptEnded, EscalationKind, Event, NudgedBy, Recorded, RunStarted, StoryId,
     StuckEvent, Usage, Verdict, shorten,
 };
-use crate::state::RunState;
+use crate::state::{Health, RunState};
 
 use super::document::{
     AppliedSettings, BreakerState, Goal, IterationResult, ReportPage, ReportTime, Summary,

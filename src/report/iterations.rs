@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{AttemptEnded, AttemptStarted, Health, StoryId, Usd, WATCHED, health, shorten};
+use crate::model::{AttemptEnded, AttemptStarted, StoryId, Usd, shorten};
+use crate::state::{Health, WATCHED, health};
 
 use super::document::{Iteration, IterationResult, ReportTime, TokenTotals};
 use super::phase::IterationPhase;

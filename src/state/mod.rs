@@ -4,25 +4,24 @@ mod attempts;
 mod breaker;
 mod costs;
 mod failures;
+mod iterations;
 mod lanes;
 mod marks;
 mod memory;
-mod recent;
 mod run;
 mod service;
 mod stagnation;
 mod stories;
 mod story;
-mod work_time;
 
 pub use attempts::{Attempts, InFlight};
 pub use breaker::{BREAKDOWNS, Breaker, BreakerPhase};
 pub use costs::{RunCosts, ThrottlePause};
 pub use failures::{AT_ONCE, FailureStreak};
+pub use iterations::{Health, RecentOutcomes, WATCHED, WorkTime, health};
 pub use lanes::Lanes;
 pub use marks::Marks;
 pub use memory::{Entry, Memory};
-pub use recent::RecentOutcomes;
 pub use run::RunState;
 pub use service::{FaultStreak, Retry, Service};
 pub use stagnation::{ALIKE_IN_A_ROW, ONLY_TESTS_WARNING, Stagnation, UNCHANGED};
@@ -31,4 +30,3 @@ pub use story::{
     Acceptance, Claim, FailedAttempt, InLane, Question, RollBack, Stage, StoryState, StoryTotals,
     Work,
 };
-pub use work_time::WorkTime;

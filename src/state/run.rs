@@ -6,18 +6,10 @@ use crate::model::{
     Answer, AttemptEnded, AttemptReason, Event, OnLimit, Recorded, RunStarted, StopReason, StoryId,
     Wait,
 };
-use crate::state::attempts::Attempts;
-use crate::state::breaker::{Breaker, BreakerPhase};
-use crate::state::costs::RunCosts;
-use crate::state::failures::FailureStreak;
-use crate::state::lanes::Lanes;
-use crate::state::marks::Marks;
-use crate::state::memory::Memory;
-use crate::state::recent::RecentOutcomes;
-use crate::state::service::Service;
-use crate::state::stories;
-use crate::state::story::{Question, Stage, StoryState};
-use crate::state::work_time::WorkTime;
+use crate::state::{
+    Attempts, Breaker, BreakerPhase, FailureStreak, Lanes, Marks, Memory, Question, RecentOutcomes,
+    RunCosts, Service, Stage, StoryState, WorkTime, stories,
+};
 
 /// The current run's figures, and what is known of each story.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -36,10 +36,7 @@ pub struct Stagnation {
 
 impl Stagnation {
     pub fn ended(&mut self, end: &AttemptEnded) {
-        if matches!(
-            end.verdict,
-            Verdict::Interrupted | Verdict::NotTheStory { .. } | Verdict::PromptTooLong { .. }
-        ) {
+        if !end.verdict.is_about_the_work() {
             return;
         }
         let traces = &end.traces;
@@ -81,11 +78,6 @@ impl Stagnation {
         if self.errors.len() > ERRORS {
             self.errors.remove(0);
         }
-    }
-
-    /// A claim turned out to have no changes.
-    pub fn had_nothing_to_show(&mut self) {
-        self.unchanged += 1;
     }
 
     /// How often the last error occurred, in a row and in total.

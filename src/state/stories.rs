@@ -41,7 +41,7 @@ fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
             story.refuse(error, fingerprint, why);
             if *unfounded {
                 story.unfounded += 1;
-                story.stagnation.had_nothing_to_show();
+                story.stagnation.unchanged += 1;
             }
         }
         Event::ClosePlanned { attempt, .. } => {

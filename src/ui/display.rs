@@ -10,8 +10,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::model::{Event, Health, NudgedBy, Recorded, StuckEvent, WaitFor};
+use crate::model::{Event, NudgedBy, Recorded, StuckEvent, WaitFor};
 use crate::ports::{Activity, Asked, Clock, Doing, Notice, Reporter, View, Wait};
+use crate::state::Health;
 
 use super::look::{Line, TextLine, Tone};
 use super::printer::LAST_WORDS;

@@ -3,10 +3,11 @@
 use crate::decide::figures::forecast;
 use crate::model::{
     Answer, AttemptEnded, AttemptStarted, Budget, BudgetLevel, Cause, Event, EvidenceItem,
-    GateReport, Health, NudgedBy, Recorded, StoryClosed, StoryId, StuckEvent, Usage, Verdict,
-    shorten, visible_line,
+    GateReport, NudgedBy, Recorded, StoryClosed, StoryId, StuckEvent, Usage, Verdict, shorten,
+    visible_line,
 };
 use crate::ports::View;
+use crate::state::Health;
 
 use super::ending;
 use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_short};
