@@ -25,7 +25,6 @@ pub use memory::{Entry, Memory};
 pub use run::RunState;
 pub use service::{FaultStreak, Retry, Service};
 pub use stagnation::{ALIKE_IN_A_ROW, ONLY_TESTS_WARNING, Stagnation, UNCHANGED};
-pub use stories::{Stories, apply};
 pub use story::{
     Acceptance, Claim, FailedAttempt, InLane, Question, RollBack, Stage, StoryState, StoryTotals,
     Work,

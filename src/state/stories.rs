@@ -8,10 +8,8 @@ use crate::model::{
 };
 use crate::state::story::{Acceptance, Claim, Question, RollBack, Stage, StoryState, Work};
 
-pub type Stories = BTreeMap<StoryId, StoryState>;
-
 /// `iteration` is the number of the story's attempt in flight, or of its last one.
-pub fn apply(stories: &mut Stories, event: &Event, iteration: u32) {
+pub fn apply(stories: &mut BTreeMap<StoryId, StoryState>, event: &Event, iteration: u32) {
     if let Event::StoryReopened { story, .. } = event {
         stories.remove(story);
         return;
@@ -45,12 +43,9 @@ fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
             }
         }
         Event::ClosePlanned { attempt, .. } => {
-            let made = || Claim {
-                attempt: attempt.clone(),
-                iteration: story.iteration,
-                ..Claim::default()
-            };
-            let claim = story.stage.clone().take_claim().unwrap_or_else(made);
+            let (attempt, iteration) = (attempt.clone(), story.iteration);
+            let made = Claim { attempt, iteration, ..Claim::default() };
+            let claim = story.stage.take_claim().unwrap_or(made);
             story.stage = Stage::Accepted { claim, by: Acceptance::Evidence };
         }
         Event::CloseRefused { error, unfit, .. } => {
@@ -96,19 +91,8 @@ fn apply_to_question(story: &mut StoryState, event: &Event) -> bool {
 
 fn apply_to_work(story: &mut StoryState, event: &Event) {
     match event {
-        Event::WorkSetAside { reference, .. } => {
-            story.work.leave(reference.as_ref());
-            story.kept_count += u32::from(reference.is_some());
-            if !matches!(story.stage, Stage::Asking { .. } | Stage::Skipping) {
-                story.stage = Stage::Open;
-            }
-        }
-        Event::WorkLetGo { .. } => {
-            story.work.leave(None);
-            if !matches!(story.stage, Stage::Asking { .. } | Stage::Skipping) {
-                story.stage = Stage::Open;
-            }
-        }
+        Event::WorkSetAside { reference, .. } => story.leave_lane(reference.as_ref()),
+        Event::WorkLetGo { .. } => story.leave_lane(None),
         Event::AttemptKept { reference, changes, .. } => story.keep(reference, Some(changes)),
         Event::ReturnPlanned { to, why, .. } => {
             if let Some(work) = story.work.in_lane_mut() {
@@ -168,12 +152,12 @@ impl StoryState {
         self.totals.elapsed_ms += end.elapsed_ms;
         self.totals.usage.add(&end.usage);
         self.why = self.why.after(&end.verdict);
+        if !end.verdict.is_about_the_work() {
+            self.tries = self.tries.saturating_sub(1);
+        }
         match &end.verdict {
-            Verdict::Interrupted | Verdict::NotTheStory { .. } => {
-                self.tries = self.tries.saturating_sub(1);
-            }
+            Verdict::Interrupted | Verdict::NotTheStory { .. } => {}
             Verdict::PromptTooLong { error } => {
-                self.tries = self.tries.saturating_sub(1);
                 self.too_long += 1;
                 self.last_error = Some(error.clone());
             }

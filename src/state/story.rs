@@ -153,31 +153,27 @@ pub struct Question {
 impl Stage {
     pub fn claim(&self) -> Option<&Claim> {
         match self {
-            Self::Claimed(claim) | Self::Accepted { claim, .. } => Some(claim),
-            Self::Asking { claim, .. } => claim.as_ref(),
-            Self::Open | Self::Skipping | Self::Closed { .. } | Self::Skipped => None,
+            Self::Claimed(claim)
+            | Self::Accepted { claim, .. }
+            | Self::Asking { claim: Some(claim), .. } => Some(claim),
+            _ => None,
         }
     }
 
     pub(super) fn claim_mut(&mut self) -> Option<&mut Claim> {
         match self {
-            Self::Claimed(claim) | Self::Accepted { claim, .. } => Some(claim),
-            Self::Asking { claim, .. } => claim.as_mut(),
-            Self::Open | Self::Skipping | Self::Closed { .. } | Self::Skipped => None,
+            Self::Claimed(claim)
+            | Self::Accepted { claim, .. }
+            | Self::Asking { claim: Some(claim), .. } => Some(claim),
+            _ => None,
         }
     }
 
     pub(super) fn take_claim(&mut self) -> Option<Claim> {
         match std::mem::take(self) {
-            Self::Claimed(claim) | Self::Accepted { claim, .. } => Some(claim),
-            Self::Asking { claim, .. } => claim,
-            _ => None,
-        }
-    }
-
-    pub fn question(&self) -> Option<&Question> {
-        match self {
-            Self::Asking { question, .. } => Some(question),
+            Self::Claimed(claim)
+            | Self::Accepted { claim, .. }
+            | Self::Asking { claim: Some(claim), .. } => Some(claim),
             _ => None,
         }
     }
@@ -241,7 +237,10 @@ impl Work {
 
 impl StoryState {
     pub fn question(&self) -> Option<&Question> {
-        self.stage.question()
+        match &self.stage {
+            Stage::Asking { question, .. } => Some(question),
+            _ => None,
+        }
     }
 
     pub fn is_parked(&self) -> bool {
@@ -309,6 +308,15 @@ impl StoryState {
             self.keep(reference, None);
         }
         self.head = done.to.commit;
+    }
+
+    /// Its work leaves its lane. A question or a skip is still to be decided.
+    pub(super) fn leave_lane(&mut self, reference: Option<&String>) {
+        self.work.leave(reference);
+        self.kept_count += u32::from(reference.is_some());
+        if !matches!(self.stage, Stage::Asking { .. } | Stage::Skipping) {
+            self.stage = Stage::Open;
+        }
     }
 
     /// The claim is rejected; the next attempt gets the error.
