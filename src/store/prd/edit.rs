@@ -12,9 +12,8 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use crate::model::StoryId;
-use crate::text::backlog::position::BOM;
-use crate::text::backlog::raw;
-use crate::text::backlog::raw::{Member, Members, RawValue};
+use crate::text::backlog::json::{self, Member, Members, RawValue};
+use crate::text::backlog::position::{BOM, span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
@@ -81,7 +80,7 @@ pub(super) struct StorySpans(Arc<[Range<usize>]>);
 impl StorySpans {
     pub fn of(text: &str) -> Result<Self, EditError> {
         let Stories::<&RawValue>(stories) = serde_json::from_str(without_bom(text))?;
-        Ok(Self(stories.into_iter().map(|story| raw::span(text, story)).collect()))
+        Ok(Self(stories.into_iter().map(|story| span(text, story)).collect()))
     }
 
     /// The edits that set these marks of the story at the position, in the order of the text.
@@ -149,7 +148,7 @@ fn edit_for(
 
 fn has_id(members: &[Member<'_>], id: &StoryId) -> bool {
     let own = members.iter().find(|member| member.name == "id");
-    own.and_then(|own| raw::string(own.value)).is_some_and(|own| own == id.as_str())
+    own.and_then(|own| json::string(own.value)).is_some_and(|own| own == id.as_str())
 }
 
 /// Which member it is, if there is one.
@@ -170,14 +169,14 @@ fn flag(
 }
 
 fn with_value(text: &str, members: &[Member<'_>], at: usize, value: bool) -> Option<TextEdit> {
-    let at = raw::span(text, members.get(at)?.value);
+    let at = span(text, members.get(at)?.value);
     Some(TextEdit { at, new: if value { "true" } else { "false" }.into() })
 }
 
 /// Separator and colon are copied from those of `passes`.
 fn with_skipped_after(text: &str, members: &[Member<'_>], passes: usize) -> Option<TextEdit> {
     let own = members.get(passes)?;
-    let (key, value) = (raw::span(text, own.key), raw::span(text, own.value));
+    let (key, value) = (span(text, own.key), span(text, own.value));
     let colon = text.get(key.end..value.start).unwrap_or(": ");
     let separator = separator_near(text, members, passes).unwrap_or(", ");
     let new = format!("{separator}\"{SKIPPED}\"{colon}true");
@@ -187,8 +186,8 @@ fn with_skipped_after(text: &str, members: &[Member<'_>], passes: usize) -> Opti
 /// The comma and the space before a member, or after it if it is the first.
 fn separator_near<'t>(text: &'t str, members: &[Member<'_>], at: usize) -> Option<&'t str> {
     let second = at.max(1);
-    let before = raw::span(text, members.get(second - 1)?.value);
-    let after = raw::span(text, members.get(second)?.key);
+    let before = span(text, members.get(second - 1)?.value);
+    let after = span(text, members.get(second)?.key);
     text.get(before.end..after.start)
 }
 
@@ -213,7 +212,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FileVisitor<T> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut stories = None;
         while let Some(key) = map.next_key::<&RawValue>()? {
-            if raw::name_of(key) != STORIES {
+            if json::name_of(key) != STORIES {
                 map.next_value::<IgnoredAny>()?;
             } else if stories.replace(map.next_value()?).is_some() {
                 return Err(A::Error::duplicate_field(STORIES));

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 use super::diagnostic::{Diagnostic, Diagnostics, Severity, quoted};
-use super::raw::{self, Member, RawValue};
+use super::json::{self, Member, RawValue};
 use super::schema::{FieldSpec, KnownFields, Owner};
 
 /// A string of the file, with its place.
@@ -44,11 +44,11 @@ pub fn check_inside<'a>(found: &mut Diagnostics<'a>, value: &'a RawValue) {
         return;
     }
     if text.first() == Some(&b'{') {
-        let members = raw::members(value).unwrap_or_default();
+        let members = json::members(value).unwrap_or_default();
         check_keys(found, &members);
         members.iter().for_each(|member| check_inside(found, member.value));
     } else if text.first() == Some(&b'[') {
-        let elements = raw::elements(value).unwrap_or_default();
+        let elements = json::elements(value).unwrap_or_default();
         elements.into_iter().for_each(|element| check_inside(found, element));
     }
 }
@@ -131,7 +131,7 @@ impl<'a> ObjectReader<'_, 'a> {
 
     /// The strings of a list; reports the first element that is not a string.
     pub fn strings(&mut self, field: &FieldSpec, raw: &'a RawValue) -> Option<Vec<JsonString<'a>>> {
-        let Some(elements) = raw::elements(raw) else {
+        let Some(elements) = json::elements(raw) else {
             let help = format!("write it as a list: `\"{}\": [\"…\"]`", field.name);
             return self.refuse_type(field, raw, "an array of strings", &help);
         };
@@ -167,7 +167,7 @@ impl<'a> ObjectReader<'_, 'a> {
     }
 
     fn text(&mut self, field: &FieldSpec, raw: &'a RawValue) -> Option<JsonString<'a>> {
-        let Some(text) = raw::string(raw) else {
+        let Some(text) = json::string(raw) else {
             let owned = self.owner.field(field.name);
             let message = format!("{owned} has a `\\u` escape that is half a character");
             return self.refuse(raw, message, "write the character itself");
@@ -182,7 +182,7 @@ impl<'a> ObjectReader<'_, 'a> {
         expected: &str,
         help: &str,
     ) -> Option<T> {
-        let (owned, found) = (self.owner.field(field.name), raw::kind(raw));
+        let (owned, found) = (self.owner.field(field.name), json::kind(raw));
         self.refuse(raw, format!("{owned} must be {expected}, found {found}"), help)
     }
 

@@ -2,30 +2,26 @@
 //!
 //! Any text must lead to a backlog or an error, without a panic or deep recursion.
 
-mod cycles;
 mod diagnostic;
 mod fields;
+pub(crate) mod json;
 pub mod position;
-pub(crate) mod raw;
 mod relations;
-mod render;
 mod schema;
 mod spelling;
 mod story;
-mod syntax;
 #[cfg(test)]
 mod tests;
 
 use crate::model::Backlog;
 
-pub use diagnostic::{Diagnostic, Severity};
+pub use diagnostic::{Diagnostic, Severity, render, summary};
+pub use json::{MAX_BYTES, MAX_DEPTH};
 pub use position::{LineIndex, Position, position};
-pub use render::{render, summary};
-pub use syntax::{MAX_BYTES, MAX_DEPTH};
 
 use diagnostic::Diagnostics;
 use fields::{ObjectReader, check_inside, check_keys};
-use raw::RawValue;
+use json::RawValue;
 use schema::{KnownFields, Owner};
 
 pub const MAX_STORIES: usize = 10_000;
@@ -42,7 +38,7 @@ pub struct Parsed {
 /// Parses a backlog file into a backlog, or into all of its errors.
 pub fn parse(text: &str) -> Parsed {
     let mut found = Diagnostics::new(text);
-    let backlog = match syntax::root(text) {
+    let backlog = match json::root(text) {
         Ok(root) => read_file(&mut found, root),
         Err(error) => {
             found.push(error);
@@ -56,8 +52,8 @@ pub fn parse(text: &str) -> Parsed {
 fn read_file<'a>(found: &mut Diagnostics<'a>, root: &'a RawValue) -> Option<Backlog> {
     let start = found.span(root).start;
     let anchor = start..start + 1;
-    let Some(members) = raw::members(root) else {
-        let message = format!("the file must hold one object, found {}", raw::kind(root));
+    let Some(members) = json::members(root) else {
+        let message = format!("the file must hold one object, found {}", json::kind(root));
         let help = "write `{ \"project\": …, \"description\": …, \"userStories\": [ … ] }`";
         found.push(Diagnostic::error(message).at(anchor).help(help));
         return None;
@@ -85,8 +81,8 @@ fn read_file<'a>(found: &mut Diagnostics<'a>, root: &'a RawValue) -> Option<Back
 
 fn stories<'a>(fields: &mut ObjectReader<'_, 'a>) -> Option<Vec<&'a RawValue>> {
     let raw = fields.value(&schema::STORIES)?;
-    let Some(stories) = raw::elements(raw) else {
-        let message = format!("`userStories` must be an array, found {}", raw::kind(raw));
+    let Some(stories) = json::elements(raw) else {
+        let message = format!("`userStories` must be an array, found {}", json::kind(raw));
         return fields.refuse(raw, message, "write the stories as a list: `[ { … }, { … } ]`");
     };
     if stories.is_empty() {

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use serde_json::value::RawValue;
+
 /// The byte order mark; not part of the first line.
 pub const BOM: char = '\u{feff}';
 
@@ -19,6 +21,13 @@ pub struct Position {
 /// The position of one byte. For many of the same text, keep a [`LineIndex`].
 pub fn position(text: &str, offset: usize) -> Position {
     LineIndex::new(text).position(offset)
+}
+
+/// The place of a piece of JSON in its text.
+pub fn span(text: &str, piece: &RawValue) -> Range<usize> {
+    let piece = piece.get();
+    let start = piece.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+    start..start + piece.len()
 }
 
 /// Built with one pass over the text.

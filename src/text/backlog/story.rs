@@ -8,9 +8,8 @@ use crate::text::signals::{can_be_a_line, can_be_promised};
 
 use super::diagnostic::{Diagnostics, quoted};
 use super::fields::{JsonString, ObjectReader, check_inside, check_keys};
-use super::raw::{self, RawValue};
+use super::json::{self, RawValue};
 use super::schema::{self, FieldSpec, KnownFields, Owner};
-use super::syntax;
 
 const A_LINE: &str = "write one line of at most 200 characters that says something, such as \"LOGIN_OK\"; no quote, \
                       comment or code";
@@ -32,8 +31,8 @@ pub fn read<'a>(
     number: usize,
     value: &'a RawValue,
 ) -> Option<StoryDraft<'a>> {
-    let Some(members) = raw::members(value) else {
-        let kind = raw::kind(value);
+    let Some(members) = json::members(value) else {
+        let kind = json::kind(value);
         let message = format!("story number {number} must be an object, found {kind}");
         found.error(value, message, "write it as `{ \"id\": …, \"title\": …, … }`");
         return None;
@@ -42,7 +41,7 @@ pub fn read<'a>(
     members.iter().for_each(|member| check_inside(found, member.value));
     let id = members.iter().find(|member| member.name == schema::ID.name);
     let id = id.map(|member| member.value);
-    let owner = Owner::Story { number, id: id.and_then(raw::string) };
+    let owner = Owner::Story { number, id: id.and_then(json::string) };
     let brace = found.span(value).start;
     let anchor = id.map_or(brace..brace + 1, |id| found.span(id));
     let explained = Vec::new();
@@ -131,15 +130,15 @@ fn skipped(fields: &mut ObjectReader<'_, '_>, passes: Option<bool>) -> bool {
 
 fn gates(fields: &mut ObjectReader<'_, '_>, raw: &RawValue) -> Option<Vec<Gate>> {
     let owned = fields.owner.field(schema::VERIFY.name);
-    let Some(elements) = raw::elements(raw) else {
-        let message = format!("{owned} must be an array of commands, found {}", raw::kind(raw));
+    let Some(elements) = json::elements(raw) else {
+        let message = format!("{owned} must be an array of commands, found {}", json::kind(raw));
         let help = "write it as a list: `\"verify\": [\"cargo test\"]`";
         return fields.refuse(raw, message, help);
     };
     let gates = elements.into_iter().map(|one| match serde_json::from_str(one.get()) {
         Ok(gate) => Some(gate),
         Err(error) => {
-            let reason = visible_line(&syntax::reason(&error));
+            let reason = visible_line(&json::reason(&error));
             let message = format!("{owned} has a gate that cannot be used: {reason}");
             let help = "write a shell command, or `{ \"run\": …, \"timeout\": \"10m\" }`";
             fields.refuse(one, message, help)
