@@ -165,7 +165,7 @@ fn no_room_but_the_agents_knows_a_vendors_word() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let rooms = PURE.into_iter().chain(["process", "workspace", "store", "runner", "report", "ui"]);
     // Whose keys are secrets is a list of vendors.
-    let credentials = root.join("text/redact/patterns.rs");
+    let credentials = root.join("text/redact/credentials.rs");
     for path in rooms.flat_map(|room| sources(&root.join(room))) {
         let text = fs::read_to_string(&path).unwrap().to_lowercase();
         for word in WORDS {

@@ -4,8 +4,7 @@
 //! line numbers. The two lines around the block stay. A block without an end must not
 //! redact what follows, so every word has to look like key material.
 
-use super::pattern::{Lookahead, Match, More, REACH, SecretRange, SecretRest, Swallowed};
-use super::patterns::base64;
+use super::lookahead::{Lookahead, Match, More, REACH, SecretRange, SecretRest, Swallowed, base64};
 
 /// The longest gap between two words of a block.
 const GAP: usize = 64;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::pattern::{Lookahead, More, SecretRest};
-use super::{FoundSecret, SecretRules};
+use super::lookahead::{Lookahead, More, SecretRest, Swallowed};
+use super::{FoundSecret, SecretRules, pem};
 
 /// Yields the same bytes for every chunking, and holds back only what may become a secret: a few
 /// hundred bytes, or the length of the longest value.
@@ -75,7 +75,7 @@ impl Redactor {
     fn swallow(&mut self, ahead: Lookahead<'_>) -> usize {
         let mut length = 0;
         while let Some(rest) = self.rest {
-            let Ok(swallowed) = rest.swallow(ahead.from(length)) else { break };
+            let Ok(swallowed) = swallow(rest, ahead.from(length)) else { break };
             length += swallowed.length;
             if swallowed.is_over {
                 self.rest = None;
@@ -122,5 +122,15 @@ impl Redactor {
             [b'0'..=b'9' | b'[' | b';', b'm'] => false,
             [_, before] => before.is_ascii_alphanumeric(),
         }
+    }
+}
+
+fn swallow(rest: SecretRest, ahead: Lookahead<'_>) -> Result<Swallowed, More> {
+    match rest {
+        SecretRest::Run(class) => {
+            let length = ahead.while_there(class);
+            Ok(Swallowed { length, is_over: ahead.at(length).is_ok() })
+        }
+        SecretRest::KeyBlock => pem::next(ahead),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::patterns;
+use super::super::credentials;
 use super::{hex, mixed, redacted, row, upper};
 
 /// The kind, an example, and a similar text that must be kept.
@@ -170,10 +170,10 @@ fn json_stays_json_and_redacted_text_does_not_change() {
 #[test]
 fn the_table_has_every_kind() {
     let tested: BTreeSet<&str> = table().iter().map(|(kind, ..)| *kind).collect();
-    let known: BTreeSet<&str> = patterns::ALL.iter().map(|known| known.kind).collect();
+    let known: BTreeSet<&str> = credentials::ALL.iter().map(|known| known.kind).collect();
     assert_eq!(tested, known);
     assert!(known.len() >= 25);
-    let starts = patterns::ALL.iter().flat_map(|known| known.starts);
+    let starts = credentials::ALL.iter().flat_map(|known| known.starts);
     assert!(starts.clone().all(|start| start.len() >= super::super::KEY));
 }
 

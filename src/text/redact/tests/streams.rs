@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::pattern::REACH;
+use super::super::lookahead::REACH;
 use super::super::{Redactor, SecretRules};
 use super::{hex, in_chunks, mixed, rules};
 

@@ -1,6 +1,4 @@
-//! The parts of a rule: lookahead, the range of a secret, and the pattern of a credential.
-
-use super::pem;
+//! What rules look at, and what they find: bytes that may not all have arrived, and a secret's range.
 
 /// The answer depends on bytes that have not arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,56 +104,6 @@ impl SecretRange {
     }
 }
 
-impl SecretRest {
-    pub fn swallow(self, ahead: Lookahead<'_>) -> Result<Swallowed, More> {
-        match self {
-            Self::Run(class) => {
-                let length = ahead.while_there(class);
-                Ok(Swallowed { length, is_over: ahead.at(length).is_ok() })
-            }
-            Self::KeyBlock => pem::next(ahead),
-        }
-    }
-}
-
-/// A known kind of credential: how it begins, and what follows.
-pub struct Credential {
-    /// In the marker.
-    pub kind: &'static str,
-    /// Each of at least three bytes.
-    pub starts: &'static [&'static str],
-    /// Its start is also the end of ordinary words.
-    pub stands_alone: bool,
-    pub follows: Follows,
-}
-
-pub enum Follows {
-    /// Bytes of a class, at least so many, and no further ones after `most`.
-    Run { class: ByteClass, least: usize, most: usize },
-    /// Anything else, given the length of the start.
-    Shape(fn(Lookahead<'_>, usize) -> Match),
-}
-
-impl Credential {
-    /// `length`: of the start, which is there.
-    pub fn find(&self, ahead: Lookahead<'_>, length: usize, after_word: bool) -> Match {
-        if self.stands_alone && after_word {
-            return Ok(None);
-        }
-        match self.follows {
-            Follows::Shape(find) => find(ahead, length),
-            Follows::Run { class, least, most } => {
-                let end = ahead.run(length, class, REACH.min(most.saturating_add(1)))?;
-                let fits = (least..=most).contains(&(end - length));
-                let is_one = fits && is_varied(ahead.part(length, end));
-                Ok(is_one.then(|| SecretRange::with_run(0, length, end, class)))
-            }
-        }
-    }
-}
-
-/// `ghp_xxxxxxxx…` and `AKIA0000…` in documentation are not secrets.
-pub fn is_varied(bytes: &[u8]) -> bool {
-    let seen = bytes.iter().fold(0u128, |seen, byte| seen | 1 << (byte & 127));
-    seen.count_ones() > 5
+pub fn base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }

@@ -3,10 +3,44 @@
 //! Only kinds with a prefix or context: plain hex or base64 cannot be told from a hash,
 //! an id or an image.
 
-use super::pattern::{
-    ByteClass, Credential, Follows, Lookahead, Match, REACH, SecretRange, SecretRest, is_varied,
-};
+use super::lookahead::{ByteClass, Lookahead, Match, REACH, SecretRange, SecretRest, base64};
 use super::pem;
+
+/// A known kind of credential: how it begins, and what follows.
+pub struct Credential {
+    /// In the marker.
+    pub kind: &'static str,
+    /// Each of at least three bytes.
+    pub starts: &'static [&'static str],
+    /// Its start is also the end of ordinary words.
+    pub stands_alone: bool,
+    pub follows: Follows,
+}
+
+pub enum Follows {
+    /// Bytes of a class, at least so many, and no further ones after `most`.
+    Run { class: ByteClass, least: usize, most: usize },
+    /// Anything else, given the length of the start.
+    Shape(fn(Lookahead<'_>, usize) -> Match),
+}
+
+impl Credential {
+    /// `length`: of the start, which is there.
+    pub fn find(&self, ahead: Lookahead<'_>, length: usize, after_word: bool) -> Match {
+        if self.stands_alone && after_word {
+            return Ok(None);
+        }
+        match self.follows {
+            Follows::Shape(find) => find(ahead, length),
+            Follows::Run { class, least, most } => {
+                let end = ahead.run(length, class, REACH.min(most.saturating_add(1)))?;
+                let fits = (least..=most).contains(&(end - length));
+                let is_one = fits && is_varied(ahead.part(length, end));
+                Ok(is_one.then(|| SecretRange::with_run(0, length, end, class)))
+            }
+        }
+    }
+}
 
 /// Longer starts are tried first.
 pub const ALL: &[Credential] = &[
@@ -114,16 +148,18 @@ const fn alone(credential: Credential) -> Credential {
     Credential { stands_alone: true, ..credential }
 }
 
+/// `ghp_xxxxxxxx…` and `AKIA0000…` in documentation are not secrets.
+fn is_varied(bytes: &[u8]) -> bool {
+    let seen = bytes.iter().fold(0u128, |seen, byte| seen | 1 << (byte & 127));
+    seen.count_ones() > 5
+}
+
 fn alphanumeric(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
 
 fn word_or_dash(byte: u8) -> bool {
     word(byte) || byte == b'-'
-}
-
-pub fn base64(byte: u8) -> bool {
-    alphanumeric(byte) || matches!(byte, b'+' | b'/' | b'=')
 }
 
 fn word(byte: u8) -> bool {
