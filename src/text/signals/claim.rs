@@ -5,11 +5,10 @@
 
 use crate::model::CompletionMarkers;
 
-use super::decoration::{
-    after_gap, find_ignore_case, is_emphasis, is_trailing, strip_ignore_case, without_gap,
-    without_leading,
+use super::markdown::{
+    LineRole, MarkdownState, after_gap, find_ignore_case, is_emphasis, is_trailing,
+    strip_ignore_case, without_gap, without_leading,
 };
-use super::markdown::{LineRole, MarkdownState};
 
 const COMPLETIONS: [&str; 4] = ["complete", "completed", "done", "finished"];
 

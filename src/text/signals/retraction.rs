@@ -4,7 +4,7 @@
 //! another iteration, but a claim that the agent retracted is false. A mention, a question or a
 //! condition does not retract.
 
-use super::decoration::{find_ignore_case, is_doubt};
+use super::markdown::{find_ignore_case, is_doubt};
 
 #[rustfmt::skip]
 const COMPLETIONS: &[&str] = &[
