@@ -38,7 +38,7 @@ pub fn judge(outcome: &Outcome, signals: &AgentSignals, evidence: Evidence) -> V
         _ if let Some(trouble) = ServiceFault::of(outcome) => {
             return Verdict::NotTheStory { trouble, error: outcome.describe() };
         }
-        _ => return failed(outcome.class(), outcome.describe()),
+        _ => return failed(&outcome.class(), outcome.describe()),
     }
     if let Some(escalation) = &signals.escalation {
         return Verdict::Escalated { escalation: escalation.clone() };

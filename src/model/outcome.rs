@@ -112,31 +112,10 @@ impl Outcome {
         }
     }
 
-    /// The class alone, to tell errors apart.
-    pub fn class(&self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::NoResult { .. } => "no_result",
-            Self::UsageLimit { .. } => "usage_limit",
-            Self::Overloaded { .. } => "overloaded",
-            Self::ServerError { .. } => "server_error",
-            Self::Connection { .. } => "connection",
-            Self::Login { .. } => "login",
-            Self::Billing { .. } => "billing",
-            Self::PromptTooLong { .. } => "prompt_too_long",
-            Self::ModelNotFound { .. } => "model_not_found",
-            Self::TurnLimit => "turn_limit",
-            Self::IterationBudget => "iteration_budget",
-            Self::Refusal { .. } => "refusal",
-            Self::AgentError { .. } => "agent_error",
-            Self::SpawnFailed { .. } => "spawn_failed",
-            Self::FirstEventTimeout => "first_event_timeout",
-            Self::IdleTimeout => "idle_timeout",
-            Self::IterationTimeout => "iteration_timeout",
-            Self::Stuck => "stuck",
-            Self::EndedByUs => "ended_by_us",
-            Self::KilledBySomeoneElse { .. } => "killed_by_someone_else",
-        }
+    /// The class alone, as it is stored, to tell errors apart.
+    pub fn class(&self) -> String {
+        let stored = serde_json::to_value(self).unwrap_or_default();
+        stored["class"].as_str().unwrap_or_default().to_owned()
     }
 }
 

@@ -202,7 +202,7 @@ pub struct Iteration {
     pub why: AttemptReason,
     pub phase: IterationPhase,
     pub outcome: Option<IterationResult>,
-    pub agent_end: Option<&'static str>,
+    pub agent_end: Option<String>,
     pub started_at: ReportTime,
     pub ended_at: Option<ReportTime>,
     pub elapsed_ms: Option<u64>,
