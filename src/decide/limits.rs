@@ -4,26 +4,25 @@ use std::time::Duration;
 
 use crate::decide::budget::BudgetCheck;
 use crate::decide::select::{Selection, is_ready, select};
-use crate::decide::situation::{Observed, Situation};
-use crate::model::{BudgetLevel, Policy, StopReason, Story, StoryId};
-use crate::state::{BreakerPhase, RunState};
+use crate::decide::situation::Situation;
+use crate::model::{BudgetLevel, StopReason, Story, StoryId};
+use crate::state::{BreakerPhase, WorkTime};
 
 /// Iterations needed for an average.
 const ENOUGH: u32 = 3;
 
 /// The first that applies.
 pub fn reason(now: &Situation<'_>) -> Option<StopReason> {
-    let (state, policy) = (now.state, now.policy);
     settled(now)
-        .or_else(|| breaker(state, policy))
+        .or_else(|| breaker(now))
         .or_else(|| failing(now))
         .or_else(|| consecutive_errors(now))
         .or_else(|| used_up(now))
-        .or_else(|| iterations(state, policy))
-        .or_else(|| run_time(state, policy, now.observed))
-        .or_else(|| average(state, policy))
+        .or_else(|| iterations(now))
+        .or_else(|| run_time(now))
+        .or_else(|| average(now))
         .or_else(|| nothing_to_select(now))
-        .or_else(|| state.aborted.then_some(StopReason::Aborted))
+        .or_else(|| now.state.aborted.then_some(StopReason::Aborted))
 }
 
 fn settled(now: &Situation<'_>) -> Option<StopReason> {
@@ -38,15 +37,11 @@ fn settled(now: &Situation<'_>) -> Option<StopReason> {
     is_settled.then(|| StopReason::StoryDone { story: only.clone() })
 }
 
-fn breaker(state: &RunState, policy: &Policy) -> Option<StopReason> {
-    policy.limits.cool_down?;
-    match &state.breaker.phase {
-        BreakerPhase::Failed { why } => {
-            let (why, error) = (why.clone(), state.failures.last_error.clone());
-            Some(StopReason::BreakerOpen { why, error })
-        }
-        BreakerPhase::Closed | BreakerPhase::Open { .. } | BreakerPhase::HalfOpen { .. } => None,
-    }
+fn breaker(now: &Situation<'_>) -> Option<StopReason> {
+    now.policy.limits.cool_down?;
+    let BreakerPhase::Failed { why } = &now.state.breaker.phase else { return None };
+    let (why, error) = (why.clone(), now.state.failures.last_error.clone());
+    Some(StopReason::BreakerOpen { why, error })
 }
 
 /// While other stories are ready, one story alone cannot reach it: that is stagnation. Errors
@@ -96,31 +91,28 @@ fn used_up(now: &Situation<'_>) -> Option<StopReason> {
     Some(StopReason::BudgetUsedUp { budget, spent, limit })
 }
 
-fn iterations(state: &RunState, policy: &Policy) -> Option<StopReason> {
-    if policy.once && state.attempts.started > policy.attempts_before {
+fn iterations(now: &Situation<'_>) -> Option<StopReason> {
+    let (attempts, policy) = (&now.state.attempts, now.policy);
+    if policy.once && attempts.started > policy.attempts_before {
         return Some(StopReason::Once);
     }
     let limit = policy.max_iterations?;
-    (state.attempts.iterations >= limit).then_some(StopReason::MaxIterations { limit })
+    (attempts.iterations >= limit).then_some(StopReason::MaxIterations { limit })
 }
 
 /// Running attempts count: they are ended at the limit.
-pub fn run_time(state: &RunState, policy: &Policy, observed: &Observed) -> Option<StopReason> {
-    let limit_ms = millis(policy.limits.max_run_time?);
-    let worked_ms = state.work_time.ms().saturating_add(observed.busy_ms);
+pub fn run_time(now: &Situation<'_>) -> Option<StopReason> {
+    let limit_ms = millis(now.policy.limits.max_run_time?);
+    let worked_ms = now.state.work_time.ms().saturating_add(now.observed.busy_ms);
     (worked_ms >= limit_ms).then_some(StopReason::MaxRunTime { limit_ms, worked_ms })
 }
 
-fn average(state: &RunState, policy: &Policy) -> Option<StopReason> {
-    let limit_ms = millis(policy.limits.max_average_iteration?);
-    let worked = &state.work_time;
-    let average_ms = worked.iterations_ms.checked_div(u64::from(worked.iterations))?;
-    let iterations = worked.iterations;
-    (iterations >= ENOUGH && average_ms > limit_ms).then_some(StopReason::SlowIterations {
-        limit_ms,
-        average_ms,
-        iterations,
-    })
+fn average(now: &Situation<'_>) -> Option<StopReason> {
+    let limit_ms = millis(now.policy.limits.max_average_iteration?);
+    let WorkTime { iterations, iterations_ms, .. } = now.state.work_time;
+    let average_ms = iterations_ms.checked_div(u64::from(iterations))?;
+    let is_slow = iterations >= ENOUGH && average_ms > limit_ms;
+    is_slow.then_some(StopReason::SlowIterations { limit_ms, average_ms, iterations })
 }
 
 fn nothing_to_select(now: &Situation<'_>) -> Option<StopReason> {

@@ -96,7 +96,7 @@ impl Situation<'_> {
             EndCause::Aborted
         } else if disk_low.is_some() && !self.is_idle() {
             EndCause::DiskLow
-        } else if attempts && limits::run_time(state, self.policy, self.observed).is_some() {
+        } else if attempts && limits::run_time(self).is_some() {
             EndCause::RunTime
         } else if state.aborted {
             let reason = limits::reason(self);

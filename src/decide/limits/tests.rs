@@ -1,12 +1,13 @@
-use crate::model::{
-    Answer, AttemptEnded, Backlog, Because, Blocked, Cause, Event, EvidenceItem, GateEnd,
-    GateReport, LaneId, Limits, NudgedBy, ServiceFault, Verdict,
-};
 use std::num::NonZeroU32;
 
 use crate::decide::next::decide;
 use crate::decide::samples::{History, Told, backlog, failed, id, policy, story};
-use crate::decide::situation::{Action, EndCause};
+use crate::decide::situation::{Action, EndCause, Observed};
+use crate::model::{
+    Answer, AttemptEnded, Backlog, Because, Blocked, Cause, Event, EvidenceItem, GateEnd,
+    GateReport, LaneId, Limits, NudgedBy, Policy, ServiceFault, Verdict,
+};
+use crate::state::RunState;
 
 use super::*;
 
