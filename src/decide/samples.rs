@@ -2,11 +2,12 @@
 
 use std::num::NonZeroU32;
 
+use crate::decide::situation::{Observed, Tasks};
 use crate::model::{
     AgentSignals, Answer, AttemptCost, AttemptEnded, AttemptStarted, Backlog, Base, Budgets, Cause,
-    CompletionMarkers, Escalation, EscalationKind, Event, Footprint, LaneId, Limits, OnEscalation,
-    OnLimit, Outcome, Policy, Recorded, Role, RunStarted, Story, StoryClosed, StoryId, Usage,
-    Verdict,
+    CompletionMarkers, Escalation, EscalationKind, Event, Footprint, LaneId, Limits, MemoryLimits,
+    OnEscalation, OnLimit, Outcome, Policy, Recorded, Role, RunStarted, SpentToday, Story,
+    StoryClosed, StoryId, Usage, Verdict,
 };
 use crate::state::{RunState, StoryState};
 
@@ -78,6 +79,24 @@ pub fn policy() -> Policy {
         lanes: NonZeroU32::MIN,
         agent: "mock".into(),
         baseline: false,
+    }
+}
+
+pub const MEMORY: MemoryLimits =
+    MemoryLimits { outcomes: 5, errors: 5, worked: 3, entry: 500, total: 5000 };
+
+/// Nothing runs, and nothing is in the way.
+impl Default for Observed {
+    fn default() -> Self {
+        Self {
+            now: 0,
+            busy_ms: 0,
+            disk: None,
+            stuck: Vec::new(),
+            today: SpentToday::default(),
+            tasks: Tasks::default(),
+            backlog_usable: true,
+        }
     }
 }
 

@@ -26,20 +26,6 @@ pub struct Observed {
     pub backlog_usable: bool,
 }
 
-impl Default for Observed {
-    fn default() -> Self {
-        Self {
-            now: 0,
-            busy_ms: 0,
-            disk: None,
-            stuck: Vec::new(),
-            today: SpentToday::default(),
-            tasks: Tasks::default(),
-            backlog_usable: true,
-        }
-    }
-}
-
 /// Running tasks other than attempts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tasks {

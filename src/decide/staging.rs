@@ -25,8 +25,6 @@ const NEVER: [&str; 41] = [
 
 const KILOBYTE: u64 = 1000;
 const MEGABYTE: u64 = 1000 * KILOBYTE;
-const DEFAULT_MAX_FILE_SIZE: u64 = 10 * MEGABYTE;
-const DEFAULT_MAX_NEW_FILES: usize = 2000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -36,16 +34,6 @@ pub struct Rules {
     pub max_file_size: Option<u64>,
     /// None: no limit.
     pub max_new_files: Option<usize>,
-}
-
-impl Default for Rules {
-    fn default() -> Self {
-        Self {
-            never_commit: NEVER.iter().filter_map(|text| Pattern::new(text)).collect(),
-            max_file_size: Some(DEFAULT_MAX_FILE_SIZE),
-            max_new_files: Some(DEFAULT_MAX_NEW_FILES),
-        }
-    }
 }
 
 /// A file that a commit would add or change.
@@ -172,6 +160,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// Those of every run.
+    pub fn built_in() -> impl Iterator<Item = Self> {
+        NEVER.iter().filter_map(|text| Self::new(text))
+    }
+
     /// None: it can never match.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();

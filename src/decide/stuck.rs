@@ -22,16 +22,6 @@ pub struct StuckPolicy {
     pub answer: Duration,
 }
 
-impl Default for StuckPolicy {
-    fn default() -> Self {
-        Self {
-            stuck_after: Some(Duration::from_mins(30)),
-            ask_after: Duration::from_mins(10),
-            answer: Duration::from_mins(15),
-        }
-    }
-}
-
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StuckStep {
@@ -129,9 +119,13 @@ mod tests {
         Duration::from_mins(count)
     }
 
+    fn patience() -> StuckPolicy {
+        StuckPolicy { stuck_after: Some(minutes(30)), ask_after: minutes(10), answer: minutes(15) }
+    }
+
     #[test]
     fn a_reminder_a_question_an_end() {
-        let patience = StuckPolicy::default();
+        let patience = patience();
         let mut tracker = StuckTracker::default();
         for (at, step) in [(30, StuckStep::Nudge), (40, StuckStep::Ask), (55, StuckStep::Terminate)]
         {
@@ -148,7 +142,7 @@ mod tests {
 
     #[test]
     fn progress_and_more_time_begin_anew() {
-        let patience = StuckPolicy::default();
+        let patience = patience();
         for step in [None, Some(StuckStep::Nudge), Some(StuckStep::Ask)] {
             let mut tracker = StuckTracker::default();
             if let Some(step) = step {
@@ -163,7 +157,7 @@ mod tests {
 
     #[test]
     fn it_can_be_switched_off() {
-        let patience = StuckPolicy { stuck_after: None, ..StuckPolicy::default() };
+        let patience = StuckPolicy { stuck_after: None, ..patience() };
         assert_eq!(StuckTracker::default().due(minutes(10_000), &patience), None);
     }
 }

@@ -34,7 +34,7 @@ pub use notice::{
 pub use outcome::{EndedBy, Exit, Outcome, ServiceFault, Verdict};
 pub use policy::{
     LONGEST_KEPT, Limits, MOST_KEPT, MemoryLimits, OnEscalation, OnLimit, PermissionMode,
-    PermissionModes, Policy, TOO_MANY_FAILED, Timeouts,
+    PermissionModes, Policy, Timeouts,
 };
 pub use question::{Answer, Escalation, EscalationKind, Request};
 pub use signals::{

@@ -73,21 +73,6 @@ pub struct Timeouts {
     pub background: Duration,
 }
 
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            first_event: Duration::from_secs(180),
-            idle: Duration::from_mins(15),
-            iteration: Duration::from_mins(90),
-            after_result: Duration::from_secs(10),
-            background: Duration::from_mins(2),
-        }
-    }
-}
-
-/// A run in which so many of the last ten iterations failed is failing.
-pub const TOO_MANY_FAILED: u32 = 8;
-
 /// Limits other than iterations and money. None: no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -116,19 +101,6 @@ impl Limits {
     };
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_consecutive_errors: Some(5),
-            max_failing: Some(TOO_MANY_FAILED),
-            max_run_time: Some(Duration::from_hours(12)),
-            max_average_iteration: None,
-            cool_down: Some(Duration::from_mins(30)),
-            backoff: Some(Duration::from_secs(1)),
-        }
-    }
-}
-
 /// Entries kept of each kind, whatever the settings.
 pub const MOST_KEPT: usize = 20;
 /// Characters kept of each entry.
@@ -144,12 +116,6 @@ pub struct MemoryLimits {
     pub entry: usize,
     /// Characters of all of them.
     pub total: usize,
-}
-
-impl Default for MemoryLimits {
-    fn default() -> Self {
-        Self { outcomes: 5, errors: 5, worked: 3, entry: 500, total: 5000 }
-    }
 }
 
 /// An agent's modes that make sense unattended, the usual one first.

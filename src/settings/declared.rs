@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::agent::{AgentSettings, args_choose_mode};
-use crate::decide::staging::Rules;
+use crate::decide::staging::{Pattern, Rules};
 use crate::decide::stuck::StuckPolicy;
 use crate::model::{
     Budgets, CompletionMarkers, Gate, Limits, MemoryLimits, OnEscalation, OnLimit, Recheck,
@@ -217,7 +217,7 @@ settings! {
         /// New files to leave out of commits, by name with `*`; `!` takes a name off the list
         never_commit = {
             let named = from.list(&PATTERN, setting("never_commit").by_default("a built-in list"));
-            Rules::default().never_commit.into_iter().chain(named).collect()
+            Pattern::built_in().chain(named).collect()
         };
         /// Largest file that a story may commit
         max_file_size = from.value(&SIZE_LIMIT, setting("max_file_size").default("10MB"))?;

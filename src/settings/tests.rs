@@ -1,6 +1,7 @@
 //! The declarations, and the values that are read by them.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::*;
 use crate::decide::staging::Rules;
@@ -100,10 +101,29 @@ fn the_declared_default_is_the_real_one() {
         let written = of_file(&line(setting, &value)).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(values(&written), values(&default), "{}", setting.key);
     }
-    assert_eq!(default.limits, Limits::default());
-    assert_eq!(default.timeouts, Timeouts::default());
-    assert_eq!(default.stuck, StuckPolicy::default());
-    assert_eq!(default.memory, MemoryLimits::default());
+    let (seconds, minutes) = (Duration::from_secs, Duration::from_mins);
+    let limits = Limits {
+        max_consecutive_errors: Some(5),
+        max_failing: Some(8),
+        max_run_time: Some(Duration::from_hours(12)),
+        max_average_iteration: None,
+        cool_down: Some(minutes(30)),
+        backoff: Some(seconds(1)),
+    };
+    assert_eq!(default.limits, limits);
+    let timeouts = Timeouts {
+        first_event: seconds(180),
+        idle: minutes(15),
+        iteration: minutes(90),
+        after_result: seconds(10),
+        background: minutes(2),
+    };
+    assert_eq!(default.timeouts, timeouts);
+    let stuck_after = Some(minutes(30));
+    let stuck = StuckPolicy { stuck_after, ask_after: minutes(10), answer: minutes(15) };
+    assert_eq!(default.stuck, stuck);
+    let memory = MemoryLimits { outcomes: 5, errors: 5, worked: 3, entry: 500, total: 5000 };
+    assert_eq!(default.memory, memory);
     assert_eq!(default.staging, Rules::default());
     assert_eq!(default.agent, AgentChoice::Claude);
     let budgets =

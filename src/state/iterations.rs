@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{AttemptEnded, Event, EvidenceItem, StoryId, TOO_MANY_FAILED, Verdict};
+use crate::model::{AttemptEnded, Event, EvidenceItem, StoryId, Verdict};
 
 /// Iterations needed before one counts as long.
 const ENOUGH: usize = 3;
@@ -12,8 +12,9 @@ const LONG: u64 = 3;
 /// Recent iterations that are looked at; if half of them failed, health is degraded.
 const LAST: usize = 6;
 const HALF: u32 = 3;
-/// A run is failing if `TOO_MANY_FAILED` of these failed.
+/// A run is failing if `TOO_MANY` of these failed.
 pub const WATCHED: usize = 10;
+const TOO_MANY: u32 = 8;
 
 /// How long agents and gates worked, by clocks that stand still while the machine sleeps. Waits and
 /// the time between two processes of a run do not count.
@@ -126,7 +127,7 @@ impl Health {
 /// newest first, including this one if it is over.
 pub fn health(elapsed_ms: u64, times: &[u64], failing: &[bool]) -> Health {
     let failed = |last: usize| Some(failing.get(..last)?.iter().copied().map(u32::from).sum());
-    if failed(WATCHED) >= Some(TOO_MANY_FAILED) {
+    if failed(WATCHED) >= Some(TOO_MANY) {
         return Health::Failing;
     }
     let median = times.get(times.len() / 2).filter(|_| times.len() >= ENOUGH);

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ralph::decide::staging;
-use ralph::decide::stuck::StuckPolicy;
 use ralph::decide::weigh::Gates;
 use ralph::model::{
-    Backlog, Budgets, CompletionMarkers, Gate, Limits, MemoryLimits, OnEscalation, OnLimit, Policy,
-    RunMarkers, Story, StoryId, Timeouts, Usd,
+    Backlog, Budgets, CompletionMarkers, Gate, Limits, OnEscalation, OnLimit, Policy, RunMarkers,
+    Story, StoryId, Usd,
 };
 use ralph::runner::RunConfig;
+use ralph::settings::{Flags, RunSettings};
 use ralph::workspace::Keeping;
 
 use super::dice::Dice;
@@ -88,7 +88,7 @@ impl Scene {
         let mut policy = Policy { lanes, ..policy(dice) };
         if others_are_easy {
             policy.max_iterations = Some(50);
-            policy.limits = Limits { max_average_iteration: None, ..Limits::default() };
+            policy.limits = Limits { max_average_iteration: None, ..usual().limits };
             policy.max_attempts = NonZeroU32::new(10).unwrap();
             policy.budgets = Budgets::default();
             policy.min_free_disk = None;
@@ -127,15 +127,16 @@ impl Scene {
 
     pub fn config(&self, lanes: NonZeroU32, attempts_before: u32) -> RunConfig {
         let all = if self.has_gates { vec![Gate::shell("g")] } else { vec![] };
+        let usual = usual();
         RunConfig {
             policy: Policy { lanes, attempts_before, ..self.policy.clone() },
             instructions: String::new(),
             instructions_file: None,
             markers: RunMarkers::default(),
             require_two_claims: self.require_two_claims,
-            memory: MemoryLimits::default(),
-            timeouts: Timeouts::default(),
-            stuck: StuckPolicy::default(),
+            memory: usual.memory,
+            timeouts: usual.timeouts,
+            stuck: usual.stuck,
             gates: Gates { all, ..Gates::default() },
             protect: vec![],
             staging: staging::Rules {
@@ -159,6 +160,11 @@ impl Scene {
             agent_keeps_allowance: self.agent_keeps_allowance,
         }
     }
+}
+
+/// What a human gets who sets nothing.
+fn usual() -> RunSettings {
+    RunSettings::new("", &Flags::default(), &|_| None).unwrap()
 }
 
 /// What stops a run at once is rare.
@@ -204,7 +210,7 @@ fn budgets(dice: &mut Dice) -> Budgets {
 }
 
 fn policy(dice: &mut Dice) -> Policy {
-    let usual = Limits::default();
+    let usual = usual().limits;
     let limits = Limits {
         max_consecutive_errors: dice.percent(80).then(|| dice.count(1, 8)),
         max_failing: dice.percent(80).then(|| dice.count(5, 10)),

@@ -93,7 +93,7 @@ impl<'a> Lesson<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::samples::id;
+    use crate::decide::samples::{MEMORY, id};
 
     fn entry(number: u32, what: &str, said: &str) -> Entry {
         Entry { story: id("A"), iteration: number, what: what.into(), said: said.into() }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_newest_are_told_oldest_first() {
-        let [outcomes, errors, worked] = texts(&memory("e"), &MemoryLimits::default(), None);
+        let [outcomes, errors, worked] = texts(&memory("e"), &MEMORY, None);
         let iterations = |text: &str| {
             let lines = text.lines().filter_map(|line| line.strip_prefix("> A, iteration "));
             lines.map(|line| line.chars().take(1).collect::<String>()).collect::<String>()
@@ -124,7 +124,7 @@ mod tests {
         let long = "é".repeat(3000);
         let lines = "x\n".repeat(1500);
         for text in [&long, &lines] {
-            let layers = texts(&memory(text), &MemoryLimits::default(), None);
+            let layers = texts(&memory(text), &MEMORY, None);
             let all: usize = layers.iter().map(|layer| layer.chars().count()).sum();
             assert!(all <= 5000, "{all}: {layers:?}");
             assert!(all > 4000, "the room is used: {all}");
@@ -142,11 +142,11 @@ mod tests {
         let all =
             Memory { errors: vec![entry(1, "no such file", "I tried.")], ..Memory::default() };
         let text = |limits: &MemoryLimits| texts(&all, limits, None)[1].clone();
-        let whole = text(&MemoryLimits::default());
+        let whole = text(&MEMORY);
         assert!(whole.ends_with("> A, iteration 1: no such file\n> It said: I tried."), "{whole}");
-        assert_eq!(text(&MemoryLimits { errors: 0, ..MemoryLimits::default() }), "");
-        assert_eq!(text(&MemoryLimits { total: 0, ..MemoryLimits::default() }), "");
-        let short = text(&MemoryLimits { entry: 30, ..MemoryLimits::default() });
+        assert_eq!(text(&MemoryLimits { errors: 0, ..MEMORY }), "");
+        assert_eq!(text(&MemoryLimits { total: 0, ..MEMORY }), "");
+        let short = text(&MemoryLimits { entry: 30, ..MEMORY });
         assert!(short.lines().last().unwrap().chars().count() <= 30, "{short}");
     }
 
@@ -154,13 +154,13 @@ mod tests {
     fn what_is_told_elsewhere_is_not_told_again() {
         let all =
             Memory { errors: vec![entry(1, "x\n", ""), entry(2, "y", "")], ..Memory::default() };
-        let [_, errors, _] = texts(&all, &MemoryLimits::default(), Some(" x"));
+        let [_, errors, _] = texts(&all, &MEMORY, Some(" x"));
         assert!(!errors.contains(": x") && errors.contains(": y"), "{errors}");
     }
 
     #[test]
     fn nobody_learns_from_nothing() {
-        let layers = texts(&Memory::default(), &MemoryLimits::default(), None);
+        let layers = texts(&Memory::default(), &MEMORY, None);
         assert!(layers.iter().all(String::is_empty));
     }
 }

@@ -1,4 +1,4 @@
-use crate::decide::samples::{History, Told, backlog, base, story as a_story};
+use crate::decide::samples::{History, MEMORY, Told, backlog, base, story as a_story};
 use crate::model::{LaneId, Verdict};
 use crate::state::{FailedAttempt, InLane, Memory, Work};
 use crate::text::signals::Scanner;
@@ -63,7 +63,7 @@ impl Given {
             instructions: self.instructions,
             max_iterations: self.max_iterations,
             signs: &self.signs,
-            limits: &MemoryLimits::default(),
+            limits: &MEMORY,
             notes: self.notes,
             changes: &Changes::default(),
         };

@@ -1,5 +1,16 @@
 use super::*;
 
+/// As by default.
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            never_commit: Pattern::built_in().collect(),
+            max_file_size: Some(10 * MEGABYTE),
+            max_new_files: Some(2000),
+        }
+    }
+}
+
 fn content(path: &str, size: u64) -> Content {
     Content { path: path.into(), size, is_new: true, is_private: false, secret: None }
 }

@@ -13,12 +13,12 @@ use crate::agent::{AgentIdentity, AgentReport};
 use crate::decide::samples::base;
 use crate::decide::situation::{FreeDisk, StuckDue};
 use crate::decide::staging;
-use crate::decide::stuck::{StuckPolicy, StuckStep};
+use crate::decide::stuck::StuckStep;
 use crate::decide::weigh::Gates;
 use crate::model::{
     AgentSignals, AttemptStarted, Backlog, Concern, CostCertainty, EndedBy, Escalation, Event,
-    EvidenceItem, Footprint, Gate, GateEnd, GateReport, LaneId, MemoryLimits, Outcome, Policy,
-    Recorded, Request, Role, RunMarkers, SpentToday, StoryId, Timeouts, Usage, Wait,
+    EvidenceItem, Footprint, Gate, GateEnd, GateReport, LaneId, Outcome, Policy, Recorded, Request,
+    Role, RunMarkers, SpentToday, StoryId, Usage, Wait,
 };
 use crate::ports::{Activity, Notice, Reporter, View};
 use crate::process::Order;
@@ -29,6 +29,7 @@ use crate::runner::effects::{
 };
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
+use crate::settings::{Flags, RunSettings};
 use crate::store::{Journal, StoreError};
 use crate::workspace::Keeping;
 
@@ -355,15 +356,16 @@ pub fn ended(attempt: &str, outcome: Outcome, signals: AgentSignals) -> Happened
 }
 
 pub fn config(policy: Policy) -> RunConfig {
+    let usual = RunSettings::new("", &Flags::default(), &|_| None).unwrap();
     RunConfig {
         policy,
         instructions: String::new(),
         instructions_file: None,
         markers: RunMarkers::default(),
         require_two_claims: false,
-        memory: MemoryLimits::default(),
-        timeouts: Timeouts::default(),
-        stuck: StuckPolicy::default(),
+        memory: usual.memory,
+        timeouts: usual.timeouts,
+        stuck: usual.stuck,
         gates: Gates { all: vec![Gate::shell("g")], ..Gates::default() },
         protect: vec![],
         staging: staging::Rules::default(),

@@ -62,7 +62,7 @@ fn an_agent_that_worked_and_reports_an_error_did_not_break_down() {
 
 fn resting() -> Policy {
     Policy {
-        limits: Limits { backoff: Limits::default().backoff, ..Limits::NONE },
+        limits: Limits { backoff: Some(Duration::from_secs(1)), ..Limits::NONE },
         stuck_threshold: std::num::NonZeroU32::MAX,
         max_attempts: std::num::NonZeroU32::MAX,
         ..policy()
