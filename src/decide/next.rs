@@ -9,7 +9,7 @@ use crate::decide::select::{Selection, is_ready, select};
 use crate::decide::situation::{Action, EndCause, Observed, Situation};
 use crate::decide::stagnation;
 use crate::model::{Answer, Backlog, LaneId, OnEscalation, Policy, StopReason, Story, StoryId};
-use crate::state::{BreakerPhase, Retry, RunState, Stage, StoryState};
+use crate::state::{BreakerPhase, RunState, Stage, StoryState};
 
 pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, observed: &Observed) -> Action {
     let now = Situation { state, backlog, policy, observed };
@@ -232,11 +232,7 @@ impl Situation<'_> {
         if let Some(times) = failures.at_once() {
             return Some(StopReason::FailsAtOnce { times, error: failures.last_error.clone() });
         }
-        let streak = self.state.service.streak(&self.policy.agent)?;
-        match streak.retry(self.policy.on_limit, self.observed.now) {
-            Retry::Stop(reason) => Some(reason),
-            Retry::Now | Retry::WaitUntil(_) => None,
-        }
+        self.state.service.streak(&self.policy.agent)?.stop(self.policy.on_limit)
     }
 
     /// Reasons to wait although a story is ready.

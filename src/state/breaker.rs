@@ -44,12 +44,9 @@ impl Breaker {
 
     /// Its pause.
     pub fn wait(&self, now: i64) -> Option<Wait> {
-        match &self.phase {
-            BreakerPhase::Open { why, until } if now < *until => {
-                Some(Wait { what: WaitFor::CoolDown, error: why.clone(), until: *until })
-            }
-            _ => None,
-        }
+        let BreakerPhase::Open { why, until } = &self.phase else { return None };
+        let wait = Wait { what: WaitFor::CoolDown, error: why.clone(), until: *until };
+        (now < *until).then_some(wait)
     }
 
     pub fn apply(&mut self, event: &Event) {

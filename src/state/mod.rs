@@ -23,7 +23,7 @@ pub use lanes::Lanes;
 pub use marks::Marks;
 pub use memory::{Entry, Memory};
 pub use run::RunState;
-pub use service::{FaultStreak, Retry, Service};
+pub use service::{FaultStreak, Service};
 pub use stagnation::{ALIKE_IN_A_ROW, ONLY_TESTS_WARNING, Stagnation, UNCHANGED};
 pub use story::{
     Acceptance, Claim, FailedAttempt, InLane, Question, RollBack, Stage, StoryState, StoryTotals,

@@ -37,15 +37,6 @@ pub struct FaultStreak {
     wave: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Retry {
-    /// Try again.
-    Now,
-    /// Not before this moment (milliseconds since the epoch).
-    WaitUntil(i64),
-    Stop(StopReason),
-}
-
 /// Fault streaks by agent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Service(BTreeMap<String, FaultStreak>);
@@ -98,31 +89,11 @@ impl FaultStreak {
         flight.number <= self.wave && !fault.is_graver_than(&self.trouble)
     }
 
-    pub fn wait(&self, on_limit: OnLimit, now: i64) -> Option<Wait> {
-        let what = match self.trouble {
-            ServiceFault::Limit { .. } => WaitFor::Limit,
-            _ => WaitFor::Service,
-        };
-        match self.retry(on_limit, now) {
-            Retry::WaitUntil(until) => Some(Wait { what, error: self.error.clone(), until }),
-            Retry::Now | Retry::Stop(_) => None,
-        }
-    }
-
     pub fn after(before: Option<Self>, trouble: &ServiceFault, error: &str, at: i64) -> Self {
-        let (count, first_at) = match before {
-            Some(row) if row.trouble.is_like(trouble) => (row.count, row.first_at),
-            _ => (0, at),
-        };
-        Self {
-            trouble: trouble.clone(),
-            error: error.to_owned(),
-            count: count + 1,
-            first_at,
-            last_at: at,
-            cut_short: false,
-            wave: 0,
-        }
+        let before = before.filter(|streak| streak.trouble.is_like(trouble));
+        let (count, first_at) = before.map_or((0, at), |streak| (streak.count, streak.first_at));
+        let (trouble, error, count) = (trouble.clone(), error.to_owned(), count + 1);
+        Self { trouble, error, count, first_at, last_at: at, cut_short: false, wave: 0 }
     }
 
     /// A long outage uses up iterations.
@@ -130,28 +101,38 @@ impl FaultStreak {
         self.trouble == ServiceFault::Outage && self.count > SOON
     }
 
-    pub fn retry(&self, on_limit: OnLimit, now: i64) -> Retry {
-        if self.cut_short {
-            return Retry::Now;
-        }
+    /// Why no retry would help, or comes too late.
+    pub fn stop(&self, on_limit: OnLimit) -> Option<StopReason> {
         let error = self.error.clone();
-        let until = match &self.trouble {
-            ServiceFault::Account => return Retry::Stop(StopReason::AccountTrouble { error }),
-            ServiceFault::Setup => return Retry::Stop(StopReason::AgentUnusable { error }),
+        let outage = self.last_at - self.first_at;
+        match self.trouble {
+            _ if self.cut_short => None,
+            ServiceFault::Account => Some(StopReason::AccountTrouble { error }),
+            ServiceFault::Setup => Some(StopReason::AgentUnusable { error }),
             ServiceFault::Limit { resets_at } if on_limit == OnLimit::Stop => {
-                return Retry::Stop(StopReason::UsageLimit { resets_at: *resets_at, error });
+                Some(StopReason::UsageLimit { resets_at, error })
             }
-            ServiceFault::Limit { resets_at } => self.limit_ends(*resets_at),
             ServiceFault::Silence if self.count >= MOST_SILENT => {
-                return Retry::Stop(StopReason::ServiceDown { error });
+                Some(StopReason::ServiceDown { error })
             }
-            ServiceFault::Outage if self.last_at - self.first_at > LONGEST_OUTAGE => {
-                return Retry::Stop(StopReason::ServiceDown { error });
+            ServiceFault::Outage if outage > LONGEST_OUTAGE => {
+                Some(StopReason::ServiceDown { error })
             }
-            ServiceFault::Outage if self.count > SOON => self.last_at + LATER,
-            ServiceFault::Outage | ServiceFault::Silence => self.last_at + back_off(self.count),
+            ServiceFault::Limit { .. } | ServiceFault::Silence | ServiceFault::Outage => None,
+        }
+    }
+
+    /// Until the next retry.
+    pub fn wait(&self, on_limit: OnLimit, now: i64) -> Option<Wait> {
+        if self.cut_short || self.stop(on_limit).is_some() {
+            return None;
+        }
+        let (what, until) = match self.trouble {
+            ServiceFault::Limit { resets_at } => (WaitFor::Limit, self.limit_ends(resets_at)),
+            _ if self.counts() => (WaitFor::Service, self.last_at + LATER),
+            _ => (WaitFor::Service, self.last_at + back_off(self.count)),
         };
-        if now < until { Retry::WaitUntil(until) } else { Retry::Now }
+        (now < until).then(|| Wait { what, error: self.error.clone(), until })
     }
 
     fn limit_ends(&self, resets_at: Option<i64>) -> i64 {
@@ -182,10 +163,14 @@ mod tests {
     }
 
     fn wait(row: &FaultStreak) -> i64 {
-        match row.retry(OnLimit::Wait, row.last_at) {
-            Retry::WaitUntil(at) => at - row.last_at,
-            other => panic!("{other:?}"),
-        }
+        assert_eq!(row.stop(OnLimit::Wait), None);
+        row.wait(OnLimit::Wait, row.last_at).unwrap().until - row.last_at
+    }
+
+    /// The run stops, and does not wait as well.
+    fn stop(row: &FaultStreak, on_limit: OnLimit) -> Option<StopReason> {
+        assert_eq!(row.wait(on_limit, NOW), None);
+        row.stop(on_limit)
     }
 
     #[test]
@@ -196,8 +181,8 @@ mod tests {
             assert_eq!(row.counts(), times > 10, "{times}");
         }
         let long = row(ServiceFault::Outage, 30, 5 * MINUTE);
-        let stop = Retry::Stop(StopReason::ServiceDown { error: "e".into() });
-        assert_eq!(long.retry(OnLimit::Wait, NOW), stop);
+        let down = StopReason::ServiceDown { error: "e".into() };
+        assert_eq!(stop(&long, OnLimit::Wait), Some(down));
         let just_not = row(ServiceFault::Outage, 25, 5 * MINUTE);
         assert_eq!(wait(&just_not), 5 * MINUTE);
     }
@@ -205,8 +190,9 @@ mod tests {
     #[test]
     fn a_wait_ends() {
         let row = row(ServiceFault::Outage, 1, 0);
-        assert_eq!(row.retry(OnLimit::Wait, NOW + 2 * SECOND), Retry::Now);
-        assert!(matches!(row.retry(OnLimit::Wait, NOW + SECOND), Retry::WaitUntil(_)));
+        assert_eq!(row.stop(OnLimit::Wait), None);
+        assert_eq!(row.wait(OnLimit::Wait, NOW + 2 * SECOND), None);
+        assert!(row.wait(OnLimit::Wait, NOW + SECOND).is_some());
     }
 
     #[test]
@@ -230,23 +216,23 @@ mod tests {
     #[test]
     fn a_human_can_want_to_stop_at_a_limit() {
         let row = row(ServiceFault::Limit { resets_at: Some(7) }, 1, 0);
-        let stop = StopReason::UsageLimit { resets_at: Some(7), error: "e".into() };
-        assert_eq!(row.retry(OnLimit::Stop, NOW), Retry::Stop(stop));
+        let limit = StopReason::UsageLimit { resets_at: Some(7), error: "e".into() };
+        assert_eq!(stop(&row, OnLimit::Stop), Some(limit));
     }
 
     #[test]
     fn three_silent_agents_are_enough() {
         assert_eq!(wait(&row(ServiceFault::Silence, 2, 0)), 4 * SECOND);
-        let stop = Retry::Stop(StopReason::ServiceDown { error: "e".into() });
-        assert_eq!(row(ServiceFault::Silence, 3, 0).retry(OnLimit::Wait, NOW), stop);
+        let down = StopReason::ServiceDown { error: "e".into() };
+        assert_eq!(stop(&row(ServiceFault::Silence, 3, 0), OnLimit::Wait), Some(down));
     }
 
     #[test]
     fn what_no_waiting_mends_stops_at_once() {
-        let account = row(ServiceFault::Account, 1, 0).retry(OnLimit::Wait, NOW);
-        assert_eq!(account, Retry::Stop(StopReason::AccountTrouble { error: "e".into() }));
-        let setup = row(ServiceFault::Setup, 1, 0).retry(OnLimit::Wait, NOW);
-        assert_eq!(setup, Retry::Stop(StopReason::AgentUnusable { error: "e".into() }));
+        let account = stop(&row(ServiceFault::Account, 1, 0), OnLimit::Wait);
+        assert_eq!(account, Some(StopReason::AccountTrouble { error: "e".into() }));
+        let setup = stop(&row(ServiceFault::Setup, 1, 0), OnLimit::Wait);
+        assert_eq!(setup, Some(StopReason::AgentUnusable { error: "e".into() }));
     }
 
     #[test]
