@@ -85,12 +85,10 @@ impl FailureStreak {
             return;
         }
         self.breakdowns += 1;
-        let before = match self.at_once.take() {
-            Some((same, count)) if same == fingerprint => count,
-            _ => 0,
-        };
+        let before = self.at_once.take().filter(|(error, _)| error == fingerprint);
         if end.elapsed_ms < AT_ONCE_MS {
-            self.at_once = Some((fingerprint.to_owned(), before + 1));
+            let count = before.map_or(1, |(_, count)| count + 1);
+            self.at_once = Some((fingerprint.to_owned(), count));
         }
     }
 

@@ -69,11 +69,9 @@ impl Memory {
     /// Sets how a claim was decided; returns what its agent said.
     fn settle(&mut self, story: &StoryId, what: &str) -> String {
         let last = self.outcomes.iter_mut().rfind(|entry| entry.story == *story);
-        last.map(|entry| {
-            what.clone_into(&mut entry.what);
-            entry.said.clone()
-        })
-        .unwrap_or_default()
+        let Some(entry) = last else { return String::new() };
+        what.clone_into(&mut entry.what);
+        entry.said.clone()
     }
 }
 

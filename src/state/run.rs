@@ -163,12 +163,12 @@ impl RunState {
     }
 
     pub fn is_parked(&self, id: &StoryId) -> bool {
-        self.story(id).is_some_and(StoryState::is_parked)
+        self.story(id).and_then(StoryState::question).is_some_and(|question| question.parked)
     }
 
     /// It has an open question, parked or not.
     pub fn is_asking(&self, id: &StoryId) -> bool {
-        self.story(id).is_some_and(|known| known.question().is_some())
+        self.story(id).and_then(StoryState::question).is_some()
     }
 
     pub fn questions(&self) -> impl Iterator<Item = (&StoryId, &Question)> {

@@ -47,10 +47,8 @@ impl Stagnation {
             None if end.verdict == Verdict::Done => {}
             None => self.unchanged = 0,
         }
-        match (traces.changed, traces.only_tests) {
-            (Some(true), true) => self.only_tests += 1,
-            (Some(true), false) => self.only_tests = 0,
-            _ => {}
+        if traces.changed == Some(true) {
+            self.only_tests = if traces.only_tests { self.only_tests + 1 } else { 0 };
         }
         self.hear(traces);
         if matches!(end.verdict, Verdict::Progress | Verdict::Escalated { .. }) {

@@ -178,12 +178,8 @@ impl StoryState {
     /// The human's decision during the attempt stands.
     fn claimed(&mut self, end: &AttemptEnded, iteration: u32) {
         self.too_long = 0;
-        let made = Claim {
-            attempt: end.attempt.clone(),
-            iteration,
-            evidence: Vec::new(),
-            concerns: end.concerns.clone(),
-        };
+        let (attempt, concerns) = (end.attempt.clone(), end.concerns.clone());
+        let made = Claim { attempt, iteration, evidence: Vec::new(), concerns };
         match &mut self.stage {
             Stage::Asking { claim, .. } => *claim = Some(made),
             Stage::Skipping => {}

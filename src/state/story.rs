@@ -185,21 +185,11 @@ impl Stage {
 
 impl Work {
     pub fn in_lane(&self) -> Option<&InLane> {
-        match self {
-            Self::InLane(work) => Some(work),
-            Self::None | Self::Shelved(_) => None,
-        }
+        if let Self::InLane(work) = self { Some(work) } else { None }
     }
 
     pub(super) fn in_lane_mut(&mut self) -> Option<&mut InLane> {
-        match self {
-            Self::InLane(work) => Some(work),
-            Self::None | Self::Shelved(_) => None,
-        }
-    }
-
-    pub fn base(&self) -> Option<&Base> {
-        self.in_lane().map(|work| &work.base)
+        if let Self::InLane(work) = self { Some(work) } else { None }
     }
 
     pub fn roll_back(&self) -> Option<&RollBack> {
@@ -227,28 +217,15 @@ impl Work {
         let base = base.clone();
         *self = Self::InLane(InLane { lane, base, unshelving, conflicting, roll_back });
     }
-
-    /// Leaves its lane; work shelved earlier stays, unless there is a newer ref.
-    pub(super) fn leave(&mut self, reference: Option<&String>) {
-        let shelved = reference.or_else(|| self.shelved()).cloned();
-        *self = shelved.map_or(Self::None, Self::Shelved);
-    }
 }
 
 impl StoryState {
     pub fn question(&self) -> Option<&Question> {
-        match &self.stage {
-            Stage::Asking { question, .. } => Some(question),
-            _ => None,
-        }
-    }
-
-    pub fn is_parked(&self) -> bool {
-        self.question().is_some_and(|question| question.parked)
+        if let Stage::Asking { question, .. } = &self.stage { Some(question) } else { None }
     }
 
     pub fn base(&self) -> Option<&Base> {
-        self.work.base()
+        self.work.in_lane().map(|work| &work.base)
     }
 
     /// Its mark is decided, but not confirmed by a commit yet.
@@ -310,9 +287,11 @@ impl StoryState {
         self.head = done.to.commit;
     }
 
-    /// Its work leaves its lane. A question or a skip is still to be decided.
+    /// Its work leaves its lane; work shelved earlier stays, unless there is a newer ref. A question
+    /// or a skip is still to be decided.
     pub(super) fn leave_lane(&mut self, reference: Option<&String>) {
-        self.work.leave(reference);
+        let shelved = reference.or_else(|| self.work.shelved()).cloned();
+        self.work = shelved.map_or(Work::None, Work::Shelved);
         self.kept_count += u32::from(reference.is_some());
         if !matches!(self.stage, Stage::Asking { .. } | Stage::Skipping) {
             self.stage = Stage::Open;
