@@ -100,10 +100,7 @@ impl<'a> Diagnostics<'a> {
 
     /// More of these would be dropped.
     pub fn is_full_of(&self, severity: Severity) -> bool {
-        let kept = match severity {
-            Severity::Error => &self.errors,
-            Severity::Warning => &self.warnings,
-        };
+        let kept = if severity == Severity::Error { &self.errors } else { &self.warnings };
         kept.len() >= MAX_KEPT
     }
 
@@ -169,10 +166,7 @@ fn count(n: usize, what: &str) -> String {
 }
 
 fn render_one(path: &str, text: &str, lines: &LineIndex<'_>, diagnostic: &Diagnostic) -> String {
-    let kind = match diagnostic.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    };
+    let kind = if diagnostic.is_error() { "error" } else { "warning" };
     let message = &diagnostic.message;
     let mut gutter = 1;
     let mut out = match &diagnostic.span {

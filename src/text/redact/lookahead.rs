@@ -61,8 +61,9 @@ impl<'a> Lookahead<'a> {
     }
 
     /// The bytes of a class that have arrived; no decision depends on the end.
-    pub fn while_there(&self, class: ByteClass) -> usize {
-        self.bytes.iter().position(|byte| !class(*byte)).unwrap_or(self.bytes.len())
+    pub fn swallow(&self, class: ByteClass) -> Swallowed {
+        let length = self.bytes.iter().position(|byte| !class(*byte)).unwrap_or(self.bytes.len());
+        Swallowed { length, is_over: self.at(length).is_ok() }
     }
 
     pub fn from(&self, place: usize) -> Self {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::lookahead::{Lookahead, More, SecretRest, Swallowed};
+use super::lookahead::{Lookahead, More, SecretRest};
 use super::{FoundSecret, SecretRules, pem};
 
 /// Yields the same bytes for every chunking, and holds back only what may become a secret: a few
@@ -75,7 +75,12 @@ impl Redactor {
     fn swallow(&mut self, ahead: Lookahead<'_>) -> usize {
         let mut length = 0;
         while let Some(rest) = self.rest {
-            let Ok(swallowed) = swallow(rest, ahead.from(length)) else { break };
+            let ahead = ahead.from(length);
+            let swallowed = match rest {
+                SecretRest::Run(class) => Ok(ahead.swallow(class)),
+                SecretRest::KeyBlock => pem::next(ahead),
+            };
+            let Ok(swallowed) = swallowed else { break };
             length += swallowed.length;
             if swallowed.is_over {
                 self.rest = None;
@@ -122,15 +127,5 @@ impl Redactor {
             [b'0'..=b'9' | b'[' | b';', b'm'] => false,
             [_, before] => before.is_ascii_alphanumeric(),
         }
-    }
-}
-
-fn swallow(rest: SecretRest, ahead: Lookahead<'_>) -> Result<Swallowed, More> {
-    match rest {
-        SecretRest::Run(class) => {
-            let length = ahead.while_there(class);
-            Ok(Swallowed { length, is_over: ahead.at(length).is_ok() })
-        }
-        SecretRest::KeyBlock => pem::next(ahead),
     }
 }

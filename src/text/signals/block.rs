@@ -46,7 +46,7 @@ pub(super) fn parse_handoff(block: &str) -> Handoff {
 }
 
 /// The opening tag ends at its `>`; if that is missing, where the next tag or line starts.
-pub(super) fn split_tag(block: &str) -> (&str, &str) {
+fn split_tag(block: &str) -> (&str, &str) {
     let end = match block.find('>') {
         Some(close) if block.get(1..close).is_some_and(is_inside_of_tag) => close + 1,
         _ => block
@@ -66,15 +66,15 @@ fn is_inside_of_tag(text: &str) -> bool {
 }
 
 /// The parts of a block's body, and the text between them.
-pub(super) struct BlockFields<'a, const N: usize> {
+struct BlockFields<'a, const N: usize> {
     /// Every way to write each field's name.
     names: &'static [&'static [&'static str]; N],
-    pub values: [Option<&'a str>; N],
-    pub unread: Vec<&'a str>,
+    values: [Option<&'a str>; N],
+    unread: Vec<&'a str>,
 }
 
 impl<'a, const N: usize> BlockFields<'a, N> {
-    pub(super) fn read(body: &'a str, names: &'static [&'static [&'static str]; N]) -> Self {
+    fn read(body: &'a str, names: &'static [&'static [&'static str]; N]) -> Self {
         let mut fields = Self { names, values: [None; N], unread: Vec::new() };
         let mut rest = body;
         while let Some((at, tag)) = fields.next_opening(rest, |_| true) {
@@ -131,14 +131,14 @@ fn starts_a_line(text: &str, at: usize) -> bool {
     before.rsplit('\n').next().is_some_and(|line| line.trim().is_empty())
 }
 
-pub(super) fn join_unread(parts: Vec<&str>) -> Option<String> {
+fn join_unread(parts: Vec<&str>) -> Option<String> {
     let parts = parts.into_iter().map(str::trim).filter(|part| !part.is_empty());
     let unread = parts.collect::<Vec<_>>().join("\n");
     (!unread.is_empty()).then_some(unread)
 }
 
 /// The first `<name>`; `name` starts with a slash for a closing tag.
-pub(super) fn find_tag(text: &str, name: &str) -> Option<Range<usize>> {
+fn find_tag(text: &str, name: &str) -> Option<Range<usize>> {
     text.match_indices('<').find_map(|(start, _)| {
         let inside = text.get(start + 1..)?;
         let after = strip_ignore_case(inside, name)?.trim_start().strip_prefix('>')?;
@@ -174,14 +174,8 @@ pub(super) fn parse_escalation(block: &str) -> Escalation {
         "" => first_telling_line(&[question, context, body, tag]),
         summary => summary.to_owned(),
     };
-    Escalation {
-        kind,
-        summary,
-        context: context.to_owned(),
-        options,
-        question: question.to_owned(),
-        unread,
-    }
+    let (context, question) = (context.to_owned(), question.to_owned());
+    Escalation { kind, summary, context, options, question, unread }
 }
 
 fn attributes(tag: &str) -> &str {

@@ -42,10 +42,6 @@ pub(super) struct Fence {
 }
 
 impl MarkdownState {
-    pub(super) fn is_prose(&self) -> bool {
-        matches!(self, Self::Prose)
-    }
-
     /// Classifies the next line.
     pub(super) fn enter(&mut self, line: &str) -> LineRole {
         match self {

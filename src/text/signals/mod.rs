@@ -152,7 +152,8 @@ impl Scanner {
             }
             self.close_block();
         }
-        let opened = BlockKind::opened_by(line).filter(|_| whole && self.markdown.is_prose());
+        let is_prose = matches!(self.markdown, MarkdownState::Prose);
+        let opened = BlockKind::opened_by(line).filter(|_| whole && is_prose);
         if let Some(kind) = opened {
             self.block = Some(Block { kind, text: Bounded::default() });
             self.read_in_block(kind, line.trim_start());
