@@ -84,14 +84,12 @@ impl Efficiency {
     pub fn of(figures: &Figures) -> Self {
         let usage = &figures.usage;
         let read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+        let used = read + usage.output_tokens;
         let cost = figures.cost.as_f64();
         let per_story = ratio(cost, f64::from(figures.closed));
         Self {
             cost_per_story_usd: per_story.filter(|_| figures.cost > Usd::ZERO),
-            tokens_per_tool_call: ratio(
-                (read + usage.output_tokens) as f64,
-                usage.tool_calls as f64,
-            ),
+            tokens_per_tool_call: ratio(used as f64, usage.tool_calls as f64),
             cache_hit_rate: ratio(usage.cache_read_tokens as f64, read as f64),
             failed_share: ratio(figures.failed.as_f64(), cost),
         }

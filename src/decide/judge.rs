@@ -46,7 +46,9 @@ pub fn judge(outcome: &Outcome, signals: &AgentSignals, evidence: Evidence) -> V
     if let Some(stray) = evidence.stray {
         return failed("strayed", strayed(stray).to_owned());
     }
-    if signals.claims_story || is_claim_for_the_last(signals, evidence) {
+    // With one story left, promising the whole backlog claims that story.
+    let claims_last = signals.promises_all && evidence.remaining == 1 && !signals.stages_left;
+    if signals.claims_story || claims_last {
         return Verdict::Done;
     }
     if evidence.changed || !signals.stages.is_empty() {
@@ -66,11 +68,6 @@ fn strayed(stray: BranchLoss) -> &'static str {
             "the attempt rewrote commits from before the story; branch and files were rolled back"
         }
     }
-}
-
-/// With one story left, promising the whole backlog claims that story.
-fn is_claim_for_the_last(signals: &AgentSignals, evidence: Evidence) -> bool {
-    signals.promises_all && evidence.remaining == 1 && !signals.stages_left
 }
 
 /// It promised the whole backlog while stories are left.

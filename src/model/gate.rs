@@ -83,8 +83,8 @@ impl<'de> Visitor<'de> for GateVisitor {
     }
 
     fn visit_str<E: Error>(self, command: &str) -> Result<Gate, E> {
-        let run = CommandVisitor.visit_str(command)?;
-        Ok(Gate { run, ..Gate::shell("") })
+        CommandVisitor.visit_str(command)?;
+        Ok(Gate::shell(command))
     }
 
     fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Gate, M::Error> {
