@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 const LONGEST_FILE: usize = 400;
 
 /// Still too long; the list must become empty.
-const TOO_LONG: [&str; 2] = ["src/decide/next.rs", "src/model/event.rs"];
+const TOO_LONG: [&str; 0] = [];
 
 /// Not compiled at present; the list must become empty.
 const FORGOTTEN: [&str; 0] = [];
 
 /// Names that two public types still have; the list must become empty.
-const TWICE: [&str; 8] =
-    ["Claim", "Doing", "Field", "Fields", "Pattern", "Reader", "Rules", "Standing"];
+const TWICE: [&str; 1] = ["Doing"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
