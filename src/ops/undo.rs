@@ -81,7 +81,7 @@ fn record(
     }
     let run = state.run.as_ref().map_or("", |run| run.run.as_str());
     journal.append(run, now(), &events)?;
-    Ok(journal.sync()?)
+    Ok(journal.sync_point().wait()?)
 }
 
 fn result(story: &StoryId, undone: Option<&Undone>, backlog: &Backlog) -> String {

@@ -177,8 +177,7 @@ impl<E: Effects> Dispatcher<E> {
                 if self.log.state.is_rolling_back() {
                     return Ok(false);
                 }
-                self.effects.mark(&mut self.log, &story, passes, skipped)?;
-                Ok(true)
+                self.effects.mark(&mut self.log, &story, passes, skipped)
             }
             None => {
                 self.log.notice(Notice::Agent(AgentNotice::UnknownRequest));

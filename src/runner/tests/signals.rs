@@ -99,7 +99,7 @@ fn a_signal_during_a_stuck_question_ends_its_attempt_first() {
 #[test]
 fn nothing_is_started_after_a_signal() {
     let mut run = Run::new(lanes(2));
-    run.expect(&["start A1 in 0", "start B2 in 1"]);
+    run.expect(&["start A1 in 1", "start B2 in 2"]);
     run.then(Happened::Signal(INT));
     run.did();
     assert!(run.claims("A1").is_none(), "B still runs");
