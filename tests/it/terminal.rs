@@ -220,6 +220,45 @@ fn skip_retry_and_abort() {
     assert_eq!(world.passing(), [""; 0]);
 }
 
+/// The commit of a skip is no work of the story whose turn it is.
+#[test]
+fn a_skip_while_another_agent_works_is_not_taken_for_its_change() {
+    let script = format!(
+        "{ASKS}
+        [[story.US-002.attempts]]
+        steps = [{{ run = \"touch ../begun; until [ -e ../go ]; do sleep 0.01; done\" }}]
+        [[story.US-002.attempts]]
+        steps = [\"claim\"]"
+    );
+    let world = World::scripted(&Prd::stories(2), &script);
+    let mut terminal = asked(&world, &["--max-iterations", "3"]);
+    until("the other agent", || world.path("../begun").exists().then_some(()));
+    terminal.press("s");
+    terminal.await_text("skipping US-001");
+    world.write("../go", "");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 3, "{screen}");
+    assert!(screen.contains("nothing changed and there is no gate"), "{screen}");
+    assert_eq!(world.subjects(), ["US-001: skipped", "backlog", "first"]);
+}
+
+#[test]
+fn a_skip_before_another_agent_starts_is_not_taken_for_its_change() {
+    let waits = WAITS.replace("US-004", "US-002");
+    let script = format!("{ASKS}{waits}[story.US-003]\nsteps = [\"claim\"]");
+    let world = World::scripted(&Prd::stories(3), &script);
+    let mut terminal = asked(&world, &["--max-iterations", "3"]);
+    until("the other agent", || world.path("../begun").exists().then_some(()));
+    terminal.press("s");
+    terminal.await_text("skipping US-001");
+    world.write("../go", "");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 3, "{screen}");
+    assert!(screen.contains("nothing changed and there is no gate"), "{screen}");
+    let subjects = ["US-001: skipped", "US-002: Story 2", "backlog", "first"];
+    assert_eq!(world.subjects(), subjects);
+}
+
 #[test]
 fn arrows_and_enter_choose_too() {
     let world = World::scripted(&Prd::stories(1), ASKS);
