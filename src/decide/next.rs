@@ -201,7 +201,10 @@ impl Situation<'_> {
             let reason = limits::reason(self);
             return Some(Action::Stop(reason.unwrap_or(StopReason::Aborted)));
         } else {
-            return None;
+            // Nothing runs: a gate that fails for want of room would refuse a claim that is true,
+            // and an answer could not be acted on.
+            let is_done = limits::reason(self) == Some(StopReason::AllDone);
+            return disk_low.filter(|_| !is_done && !self.is_settling()).map(Action::Stop);
         };
         Some(Action::End(cause))
     }
@@ -227,10 +230,6 @@ impl Situation<'_> {
         });
         let is_open = |id: &StoryId| self.backlog.story(id).is_some_and(|one| !one.is_settled());
         let (story, claim) = claims.find(|(id, _)| is_open(id))?;
-        // A gate that fails for want of room would refuse a claim that is true.
-        if let Some(full) = self.disk_low() {
-            return Some(Action::Stop(full));
-        }
         Some(Action::Check { story: story.clone(), attempt: claim.attempt.clone() })
     }
 
@@ -348,7 +347,6 @@ impl Situation<'_> {
     /// Reasons to wait although a story is ready.
     fn hold_back(&self) -> Option<Action> {
         self.alert()
-            .or_else(|| self.disk_low().map(Action::Stop))
             .or_else(|| self.wait_for_service())
             .or_else(|| self.breaker())
             .or_else(|| self.back_off())

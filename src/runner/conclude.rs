@@ -29,7 +29,7 @@ impl<E: Effects> Dispatcher<E> {
         let Some(flight) = self.log.state.attempts.get(&ended.attempt) else { return Ok(()) };
         let start = flight.start.clone();
         let (attempt, story) = (ended.attempt.clone(), start.story.clone());
-        self.effects.withdraw(&About::Attempt { attempt, story });
+        self.withdraw(&About::Attempt { attempt, story });
         self.effects.attempt_is_over(&mut self.log, &ended);
         let gone = removed_stories(&ended.at_start.stories, self.backlog());
         let mut signals = ended.report.signals.clone();

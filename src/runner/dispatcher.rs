@@ -3,6 +3,7 @@
 //! It touches no file, process or terminal, so tests and simulations run the same code. There is
 //! one wait, in [`Effects::next`]; everything that takes time is a task.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,10 @@ pub struct Dispatcher<E> {
     pub log: RunLog,
     pub config: Arc<RunConfig>,
     pub(super) tasks: Tasks,
+    /// Open questions, and whether they were withdrawn.
+    pub(super) questions: BTreeMap<About, bool>,
+    /// The run stops as soon as every menu is closed.
+    pub(super) is_stopping: bool,
     /// The first signal, and how many came.
     interrupted: Option<i32>,
     signals: u32,
@@ -62,6 +67,8 @@ impl<E: Effects> Dispatcher<E> {
             log,
             config,
             tasks,
+            questions: BTreeMap::new(),
+            is_stopping: false,
             interrupted: None,
             signals: 0,
             unwritable_since: None,
@@ -96,6 +103,7 @@ impl<E: Effects> Dispatcher<E> {
         }
         self.effects.refresh(&mut self.log)?;
         self.take_requests()?;
+        self.withdraw_moot_questions();
         let observed = self.observe()?;
         let backlog = self.effects.backlog();
         let action = decide(&self.log.state, backlog, &self.config.policy, &observed);
@@ -118,10 +126,14 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     fn start(&mut self, action: Action) -> Result<Turn, RunnerError> {
+        self.is_stopping = matches!(action, Action::Stop(_));
         match action {
             Action::Wait(wait) => return Ok(Turn::Wait(wait)),
-            Action::Stop(reason) => {
+            Action::Stop(_) if !self.questions.is_empty() => {
                 self.withdraw_all();
+                return Ok(Turn::Wait(None));
+            }
+            Action::Stop(reason) => {
                 self.record(vec![Event::RunEnded { reason: reason.clone() }])?;
                 return Ok(Turn::End(Ending::Stopped(reason)));
             }
@@ -345,19 +357,9 @@ impl<E: Effects> Dispatcher<E> {
         self.interrupted.is_some()
     }
 
-    fn withdraw_all(&mut self) {
-        for story in &self.tasks.asking {
-            self.effects.withdraw(&About::Story(story.clone()));
-        }
-        for flight in self.log.state.attempts.iter() {
-            let (attempt, story) = (flight.start.attempt.clone(), flight.start.story.clone());
-            self.effects.withdraw(&About::Attempt { attempt, story });
-        }
-    }
-
     /// Waits for everything that runs, unless there were too many signals.
     fn interrupt(&mut self, signal: i32) -> Result<Turn, RunnerError> {
-        let waits = !self.is_idle() || !self.tasks.asking.is_empty();
+        let waits = !self.is_idle() || !self.questions.is_empty();
         if waits && self.signals < IMPATIENT {
             return Ok(Turn::Wait(None));
         }

@@ -220,7 +220,7 @@ impl Effects for World {
             assert!(most > Duration::ZERO, "a wait that is over");
             now + i64::try_from(most.as_millis()).unwrap()
         });
-        let asks = self.questions.keys().any(|about| matches!(about, About::Story(_)));
+        let asks = !self.questions.is_empty();
         let runs = !self.running.is_empty() || !self.gates.is_empty() || !self.jobs.is_empty();
         assert!(runs || asks || self.broken || until.is_some(), "waits for nothing");
         let accepted = |known: &StoryState| {

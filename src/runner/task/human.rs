@@ -26,6 +26,10 @@ impl OpenQuestion {
         self.flag.store(true, Ordering::SeqCst);
         self.withdrawal.notify_one();
     }
+
+    pub fn is_withdrawn(&self) -> bool {
+        self.flag.load(Ordering::SeqCst)
+    }
 }
 
 pub struct QuestionTask {

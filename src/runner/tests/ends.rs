@@ -44,7 +44,7 @@ fn a_full_disk_ends_agents_and_gates_before_the_run() {
     run.fake().disk_is_low = true;
     let end = run.is_ended("B2");
     assert!(matches!(stopped(end), StopReason::DiskLow { .. }));
-    run.expect(&["withdraw B2"]);
+    run.expect(&[]);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn time_that_is_over_ends_agents_and_not_gates() {
     assert!(run.tick().is_none());
     run.expect(&["end B2: Human"]);
     run.is_ended("B2");
-    run.expect(&["withdraw B2"]);
+    run.expect(&[]);
     let end = run.passes("A", "A1");
     run.expect(&["integrate A"]);
     assert!(matches!(stopped(end), StopReason::MaxRunTime { .. }));
@@ -81,7 +81,7 @@ fn every_lane_is_filled_and_a_free_one_is_filled_again() {
     let mut run = Run::new(lanes(2));
     run.expect(&["start A1 in 1", "start B2 in 2"]);
     run.claims("B2");
-    run.expect(&["withdraw B2", "gates of B"]);
+    run.expect(&["gates of B"]);
     run.passes("B", "B2");
     run.expect(&["integrate B", "start C3 in 2"]);
 }
@@ -102,7 +102,7 @@ fn nothing_else_happens_in_a_lane_while_its_tree_is_in_use() {
     let mut run = Run::of(lanes(1), &["A", "B"]);
     run.fake().jobs_last = true;
     run.asks("A1");
-    run.expect(&["start A1 in 0", "withdraw A1", "ask about A", "shelve A"]);
+    run.expect(&["start A1 in 0", "ask about A", "shelve A"]);
     // The answer counts at once, and what follows from it waits.
     assert!(run.answers("A", Answer::Retry).is_none());
     run.expect(&[]);

@@ -44,10 +44,7 @@ impl World {
     fn forget(&mut self, happened: &Happened) {
         match happened {
             Happened::GatesEnded { of, .. } => self.gates.retain(|(running, ..)| running != of),
-            Happened::Answered { about, .. } => {
-                self.questions.retain(|(open, _)| open != about);
-                self.env.human.open_questions(self.questions.len());
-            }
+            Happened::Answered { asked, .. } => self.questions.ended(asked),
             Happened::JobEnded { lane: LaneId::HOME, .. } => self.is_landing = false,
             _ => {}
         }

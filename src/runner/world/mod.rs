@@ -6,6 +6,7 @@ mod jobs;
 mod messages;
 pub mod observe;
 pub mod prompt;
+mod questions;
 pub mod recovery;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +35,7 @@ use crate::runner::interrupts::Interrupts;
 use crate::runner::lane::Lane;
 use crate::runner::log::RunLog;
 use crate::runner::task::gates::GatesTask;
-use crate::runner::task::human::{OpenQuestion, QuestionTask, SkipWait};
+use crate::runner::task::human::SkipWait;
 use crate::runner::task::prepare::Prepared;
 use crate::runner::task::{self, Mailbox, Message};
 use crate::store::files::append_private;
@@ -45,6 +46,7 @@ use crate::workspace::StoredBlob;
 use attempt::RunningAttempt;
 use backlog::BacklogFile;
 use observe::CostBooks;
+use questions::Questions;
 
 /// How often requests, files, the disk and the clock are checked.
 const LOOK: Duration = Duration::from_millis(250);
@@ -80,7 +82,7 @@ pub struct World {
     running: BTreeMap<String, RunningAttempt>,
     /// Orders to running gates, and their start.
     gates: Vec<(GatesOf, watch::Sender<Option<Order>>, Instant)>,
-    questions: Vec<(About, OpenQuestion)>,
+    questions: Questions,
     skip_wait: Option<SkipWait>,
     /// Differing marks in the file were set by an agent.
     marks_are_suspect: bool,
@@ -103,6 +105,7 @@ pub struct World {
 impl World {
     pub fn new(env: Env, config: Arc<RunConfig>, interrupts: Interrupts) -> Self {
         let (mailbox, messages) = mpsc::channel(ACTIVITIES);
+        let questions = Questions::new(Arc::clone(&env.human), mailbox.clone());
         Self {
             env,
             config,
@@ -112,7 +115,7 @@ impl World {
             prepared: BTreeMap::new(),
             running: BTreeMap::new(),
             gates: Vec::new(),
-            questions: Vec::new(),
+            questions,
             skip_wait: None,
             marks_are_suspect: false,
             is_landing: false,
@@ -169,6 +172,9 @@ impl Effects for World {
         let tick = sleep(most.map_or(LOOK, |most| most.min(LOOK)));
         tokio::pin!(tick);
         loop {
+            if let Some(over) = self.questions.next_over() {
+                return Ok(over);
+            }
             let skipped = async {
                 match &mut self.skip_wait {
                     Some(wait) => wait.skipped().await,
@@ -282,17 +288,11 @@ impl Effects for World {
     fn ask(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration) {
         let Some(story) = self.env.backlog.current().story(story).cloned() else { return };
         let withdrawn = Arc::new(AtomicBool::new(false));
-        let ask = Ask { story, question, patience, withdrawn };
-        let human = Arc::clone(&self.env.human);
-        let (open, task) = QuestionTask::new(about.clone(), ask, human);
-        self.questions.push((about, open));
-        self.env.human.open_questions(self.questions.len());
-        task::spawn(&self.mailbox, task.run());
+        self.questions.ask(about, Ask { story, question, patience, withdrawn });
     }
 
     fn withdraw(&mut self, about: &About) {
-        let open = self.questions.iter().filter(|(open, _)| open == about);
-        open.for_each(|(_, question)| question.withdraw());
+        self.questions.withdraw(about);
     }
 
     fn takes_messages(&self, attempt: &str) -> bool {
