@@ -1,8 +1,9 @@
 //! One attempt: the last preparations, the agent process, the inspection of what it left.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -84,9 +85,29 @@ impl Begin {
     }
 }
 
+/// What a running agent changed.
+struct AgentProgress {
+    /// The tree at the last scan.
+    seen: Mutex<Base>,
+    backlog: Option<PathBuf>,
+}
+
+impl AgentProgress {
+    /// Since the last scan. A mark in the backlog may be the human's or the run's.
+    fn look(&self, tree: &WorkTree) -> Result<bool, RunnerError> {
+        let now = tree.base()?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *seen, now);
+        let difference = tree.difference(&before, &seen)?;
+        let is_work = |path: &PathBuf| Some(path) != self.backlog.as_ref();
+        Ok(difference.committed || difference.paths.iter().any(is_work))
+    }
+}
+
 /// An agent that runs.
 struct RunningAgent {
     attempt: String,
+    progress: Arc<AgentProgress>,
     lane: Lane,
     pump: Pump,
     instructions: mpsc::UnboundedReceiver<Instruction>,
@@ -127,12 +148,16 @@ enum Input {
 impl AttemptTask {
     pub async fn run(self) -> Result<Happened, RunnerError> {
         let transcript = self.transcript();
+        let seen = Mutex::new(self.begin.before.clone());
+        let backlog = self.config.backlog_in_tree.clone();
+        let progress = Arc::new(AgentProgress { seen, backlog });
         let begin = self.begin;
         self.lane.with(move |tree| begin.run(tree)).await??;
         let began = (self.clock)().steady;
         let redactor = || Redactor::new(Arc::clone(&self.secrets));
         let agent = RunningAgent {
             attempt: self.attempt,
+            progress,
             lane: self.lane.clone(),
             pump: Pump::new(self.supervisor.spawn(&self.spec)?, self.stop),
             instructions: self.instructions,
@@ -247,9 +272,12 @@ impl RunningAgent {
     fn scan(&self) {
         let (lane, mailbox, attempt) =
             (self.lane.clone(), self.mailbox.clone(), self.attempt.clone());
+        let progress = Arc::clone(&self.progress);
         tokio::spawn(async move {
-            let tree = lane.with(|tree| tree.base().ok()).await.ok().flatten();
-            let _ = mailbox.send(Message::Scanned { attempt, tree }).await;
+            let scanned = lane.with(move |tree| progress.look(tree)).await;
+            // A failed scan is no reason to end an agent.
+            let changed = !matches!(scanned, Ok(Ok(false)));
+            let _ = mailbox.send(Message::Scanned { attempt, changed }).await;
         });
     }
 
@@ -370,5 +398,33 @@ impl AttemptTimes {
         } else {
             (Deadline { at: silent, silence: true }, why)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_is_no_progress_and_any_other_change_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let repo = git2::Repository::init(folder.path()).unwrap();
+        let tree = WorkTree::open(folder.path()).unwrap();
+        let seen = Mutex::new(tree.base().unwrap());
+        let progress = AgentProgress { seen, backlog: Some("PRD.json".into()) };
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        assert!(!progress.look(&tree).unwrap());
+        write("PRD.json", "marked");
+        assert!(!progress.look(&tree).unwrap());
+        write("a.rs", "work");
+        assert!(progress.look(&tree).unwrap());
+        assert!(!progress.look(&tree).unwrap(), "nothing since then");
+        let who = git2::Signature::now("T", "t@example.org").unwrap();
+        let empty = repo.treebuilder(None).unwrap().write().unwrap();
+        let empty = repo.find_tree(empty).unwrap();
+        repo.commit(Some("HEAD"), &who, &who, "its own", &empty, &[]).unwrap();
+        assert!(progress.look(&tree).unwrap());
     }
 }

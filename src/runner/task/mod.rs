@@ -13,7 +13,7 @@ use std::future::Future;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::model::{Base, Event};
+use crate::model::Event;
 use crate::ports::{Activity, Notice};
 use crate::runner::effects::Happened;
 use crate::runner::error::RunnerError;
@@ -30,10 +30,11 @@ pub enum Message {
     Notice(Notice),
     /// The task continues when this is recorded.
     Record(Box<Event>, oneshot::Sender<SyncPoint>),
-    /// The work tree of a running attempt was scanned; None if that failed.
+    /// The work tree of a running attempt was scanned: did its agent change anything since the last
+    /// scan?
     Scanned {
         attempt: String,
-        tree: Option<Base>,
+        changed: bool,
     },
     /// The lane is ready for an attempt.
     Prepared(Box<Prepared>),

@@ -14,7 +14,7 @@ use crate::decide::concerns::scripts;
 use crate::decide::prompt::joined;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
-use crate::model::{AttemptStarted, Base, EndedBy, Event, LaneId, Role, StoryId};
+use crate::model::{AttemptStarted, EndedBy, Event, LaneId, Role, StoryId};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Spec};
 use crate::runner::effects::AtStart;
@@ -40,9 +40,8 @@ pub struct RunningAttempt {
     instructions: mpsc::UnboundedSender<Instruction>,
     began: Instant,
     tracker: StuckTracker,
-    /// The last scan of the tree, and its result.
+    /// The last scan of the tree.
     scanned: Duration,
-    tree: Base,
     /// A scan is under way since then.
     scanning: Option<Duration>,
     /// Chunks of output, now and at the last scan.
@@ -101,17 +100,13 @@ impl RunningAttempt {
         }
     }
 
-    /// Returns whether it recovered. Silence is left to the time-outs, and a failed scan is no reason
-    /// to end an agent.
-    pub fn scanned(&mut self, tree: Option<Base>) -> bool {
+    /// Returns whether it recovered. Silence is left to the time-outs.
+    pub fn scanned(&mut self, changed: bool) -> bool {
         let heard = self.heard.load(Ordering::Relaxed);
         let was_silent = std::mem::replace(&mut self.heard_before, heard) == heard;
         self.scanned = self.scanning.take().unwrap_or_default();
-        if tree.as_ref() == Some(&self.tree) && !was_silent {
+        if !changed && !was_silent {
             return false;
-        }
-        if let Some(tree) = tree {
-            self.tree = tree;
         }
         let was_stuck = !self.tracker.is_clear();
         self.tracker.reset(self.scanned);
@@ -213,7 +208,6 @@ impl World {
             began: Instant::now(),
             tracker: StuckTracker::default(),
             scanned: Duration::ZERO,
-            tree: begin.before.clone(),
             scanning: None,
             heard: Arc::clone(&heard),
             heard_before: 0,

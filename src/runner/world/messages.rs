@@ -1,6 +1,6 @@
 //! What tasks tell the loop.
 
-use crate::model::{Base, Event, LaneId, StuckEvent};
+use crate::model::{Event, LaneId, StuckEvent};
 use crate::runner::effects::{About, Effects, Happened};
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
@@ -23,7 +23,7 @@ impl World {
                 // The task may have been given up.
                 let _ = recorded.send(log.sync_point());
             }
-            Message::Scanned { attempt, tree } => self.scanned(log, attempt, tree)?,
+            Message::Scanned { attempt, changed } => self.scanned(log, attempt, changed)?,
             Message::Prepared(prepared) => {
                 self.prepared.insert(prepared.lane, *prepared);
             }
@@ -55,10 +55,10 @@ impl World {
         &mut self,
         log: &mut RunLog,
         attempt: String,
-        tree: Option<Base>,
+        changed: bool,
     ) -> Result<(), RunnerError> {
         let running = self.running.get_mut(&attempt);
-        let recovered = running.is_some_and(|running| running.scanned(tree));
+        let recovered = running.is_some_and(|running| running.scanned(changed));
         let flight = log.state.attempts.get(&attempt).filter(|_| recovered);
         let Some(story) = flight.map(|flight| flight.start.story.clone()) else { return Ok(()) };
         self.withdraw(&About::Attempt { attempt, story: story.clone() });
