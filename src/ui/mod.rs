@@ -12,7 +12,6 @@ mod figures;
 mod human;
 mod keyboard;
 mod layout;
-mod live;
 mod look;
 mod menu;
 mod notices;
