@@ -8,8 +8,8 @@ use crate::text::backlog::{Diagnostic, render};
 use crate::ui;
 
 use super::error::CommandError;
-use super::output::print;
 use super::place::open_tree;
+use super::terminal::print;
 
 /// Problems are this command's output, so they go to standard output.
 pub fn check(prd: &Path, strict: bool) -> Result<u8, CommandError> {

@@ -17,13 +17,13 @@ use crate::ui::UiOptions;
 use crate::workspace::init_scratch;
 
 use super::error::CommandError;
-use super::output::print;
 use super::place::{
     BacklogPlace, RunInstructions, find_story, instructions, secrets, store_of, take_lease,
 };
 use super::preflight::report_warnings;
 use super::run::{RunOptions, check_script};
 use super::session::Session;
+use super::terminal::print;
 
 const PRD: &str = "PRD.json";
 

@@ -13,10 +13,9 @@ use crate::settings::FILE_NAME;
 use crate::ui::{self, UiOptions};
 use crate::workspace::WorkTree;
 
-use super::ask::ask;
 use super::error::CommandError;
-use super::output::print;
 use super::place::{now, refuse_agents, store_of};
+use super::terminal::{ask, print};
 use super::trust::GATE;
 
 const PRD: &str = include_str!("../../PRD.example.json");

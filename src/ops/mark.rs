@@ -7,10 +7,10 @@ use crate::store::prd::{Mark, PrdFile, set_mark};
 use crate::workspace::WorkTree;
 
 use super::error::CommandError;
-use super::output::print;
 use super::place::{
     find_story, now, open_tree, place_of, refuse_agents, state_of, store_of, take_lease,
 };
+use super::terminal::print;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoryMark {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::Backend;
-use crate::model::{Backlog, LaneId, PermissionMode, PermissionModes, visible_line};
+use crate::model::{Backlog, LaneId, PermissionMode, PermissionModes};
 use crate::ports::{BacklogNotice, ConfigNotice, Notice, Reporter, SetupNotice, TreeNotice};
 use crate::runner::{BacklogFile, end_earlier_runs};
 use crate::settings::{AgentChoice, RunSettings};
@@ -13,17 +13,15 @@ use crate::store::prd::PrdFile;
 use crate::store::{Store, StoreCheck, files};
 use crate::text::backlog::Severity;
 use crate::text::redact::SecretRules;
-use crate::ui::{EDITS, TerminalHuman};
+use crate::ui::{self, TerminalHuman};
 use crate::workspace::{FileLocation, Head, Switched, WorkTree};
 
-use super::ask::ask;
 use super::error::CommandError;
 use super::place::{BacklogPlace, find_story, human_files, place_of};
 use super::session::{backend, require_program};
+use super::terminal::{ask, listed};
 use super::trust;
 
-/// More files than these are only counted.
-const MOST_NAMED: usize = 20;
 /// Where the human's choice of a permission mode is remembered.
 const PERMISSION_KEY: &str = "permission_mode";
 
@@ -79,7 +77,7 @@ impl Preflight {
     fn ask_about(&self, edited: &[PathBuf]) -> Result<(), CommandError> {
         let (files, patience) = (listed(edited), self.plan.answer_timeout);
         let asked = files.join("\n");
-        match ask(&self.human, move |human| human.confirm(&EDITS, &asked, patience))? {
+        match ask(&self.human, move |human| human.confirm(&ui::EDITS, &asked, patience))? {
             Some(true) => Ok(()),
             Some(false) | None => {
                 let indented = files.iter().map(|file| format!("  {file}")).collect();
@@ -112,7 +110,7 @@ impl Preflight {
     /// Hooks that no gate runs.
     fn hooks(&self, hooks: &[PathBuf]) -> Option<SetupNotice> {
         let gates: Vec<String> = self.plan.verify.iter().map(ToString::to_string).collect();
-        let is_gate = |hook: &PathBuf| gates.iter().any(|gate| gate.contains(&shown(hook)));
+        let is_gate = |hook: &PathBuf| gates.iter().any(|gate| gate.contains(&ui::shown(hook)));
         let paths: Vec<PathBuf> = hooks.iter().filter(|hook| !is_gate(hook)).cloned().collect();
         let pre_commit = paths.iter().find(|hook| hook.ends_with("pre-commit")).cloned();
         (!paths.is_empty()).then_some(SetupNotice::Hooks { paths, pre_commit })
@@ -227,17 +225,4 @@ pub fn report_warnings(backlog: &BacklogFile, reporter: &mut dyn Reporter) {
         let message = warning.message.clone();
         reporter.on_notice(&Notice::Backlog(BacklogNotice::Doubt { message }));
     }
-}
-
-fn shown(path: &Path) -> String {
-    visible_line(&path.to_string_lossy())
-}
-
-fn listed(paths: &[PathBuf]) -> Vec<String> {
-    let mut lines: Vec<String> = paths.iter().take(MOST_NAMED).map(|path| shown(path)).collect();
-    let more = paths.len().saturating_sub(MOST_NAMED);
-    if more > 0 {
-        lines.push(format!("and {more} more"));
-    }
-    lines
 }

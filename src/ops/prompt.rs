@@ -17,9 +17,9 @@ use crate::ui::{Printer, TextLine, UiOptions};
 use crate::workspace::WorkTree;
 
 use super::error::CommandError;
-use super::output::print;
 use super::place::{find_story, instructions, open_tree, place_of, secrets, state_of, store_of};
 use super::session::markers;
+use super::terminal::{print, print_json};
 
 /// `prompt`: instructions other than those of the settings.
 pub fn prompt(
@@ -54,7 +54,7 @@ pub fn prompt(
     }
     .layers();
     if json {
-        return print(&format!("{:#}\n", as_json(story, &layers)));
+        return print_json(&as_json(story, &layers));
     }
     let mut printer = Printer::stderr(look.color, look.terminal);
     if let Err(error) = notes {

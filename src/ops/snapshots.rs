@@ -16,11 +16,11 @@ use crate::ui::UiOptions;
 use crate::workspace::{Recalled, SnapshotKind, SnapshotRef, WorkTree};
 
 use super::error::CommandError;
-use super::output::{counted, print, print_bytes, table};
 use super::place::{find_story, place_of, state_of, store_of, take_lease};
+use super::terminal::{listed, print, print_bytes, print_json};
 
-/// More files than these are only counted.
-const MOST_NAMED: usize = 20;
+const HEADING: [&str; 7] = ["N", "When", "What", "Story", "Run", "Files", ""];
+const FIGURES: [bool; 7] = [true, false, false, false, false, true, false];
 
 pub fn log(json: bool) -> Result<(), CommandError> {
     let tree = tree_here()?;
@@ -30,23 +30,22 @@ pub fn log(json: bool) -> Result<(), CommandError> {
         rows.push((snapshot, files));
     }
     if json {
-        let entries = rows.iter().map(|(snapshot, files)| as_json(snapshot, *files)).collect();
-        return print(&format!("{:#}\n", Value::Array(entries)));
+        let entries = rows.iter().map(|(snapshot, files)| as_json(snapshot, *files));
+        return print_json(&entries.collect());
     }
     if rows.is_empty() {
         return print("no snapshots yet\n");
     }
-    let heading = ["N", "When", "What", "Story", "Run", "Files"].map(str::to_owned);
-    let mut lines = vec![(heading, String::new())];
-    lines.extend(rows.iter().map(|(snapshot, files)| (cells(snapshot, *files), remark(snapshot))));
-    print(&table(&lines, [true, false, false, false, false, true]))
+    let mut lines = vec![HEADING.map(str::to_owned)];
+    lines.extend(rows.iter().map(|(snapshot, files)| cells(snapshot, *files)));
+    print(&format!("{}\n", ui::table(&lines, FIGURES).join("\n")))
 }
 
 fn tree_here() -> Result<WorkTree, CommandError> {
     Ok(WorkTree::look(&std::env::current_dir()?)?)
 }
 
-fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 6] {
+fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 7] {
     let dash = || "-".to_owned();
     [
         snapshot.number.to_string(),
@@ -55,6 +54,7 @@ fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 6] {
         snapshot.story.as_ref().map_or_else(dash, ToString::to_string),
         snapshot.run.as_deref().map_or_else(dash, |run| visible_line(&ui::short_run(run))),
         files.to_string(),
+        remark(snapshot),
     ]
 }
 
@@ -141,16 +141,12 @@ pub fn restore(number: u64, paths: &[PathBuf]) -> Result<(), CommandError> {
 }
 
 fn restored(snapshot: &SnapshotRef, recalled: &Recalled) -> String {
-    let count = recalled.files.len();
     let when = time(snapshot.at, " (%Y-%m-%d %H:%M:%S)").unwrap_or_default();
-    let (files, number) = (counted(count, "file"), snapshot.number);
+    let (files, number) = (ui::counted(recalled.files.len(), "file"), snapshot.number);
     let mut text = format!("restored {files} from {number}{when}:\n");
-    for path in recalled.files.iter().take(MOST_NAMED) {
+    for line in listed(&recalled.files) {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "  {}", visible_line(&path.to_string_lossy()));
-    }
-    if count > MOST_NAMED {
-        let _ = writeln!(text, "  and {} more", count - MOST_NAMED);
+        let _ = writeln!(text, "  {line}");
     }
     let _ = writeln!(text, "undo this with `ralph restore {}`", recalled.checkpoint.number);
     text
@@ -170,8 +166,8 @@ fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf, CommandError
         }
     }
     clean.strip_prefix(root).map(Path::to_owned).map_err(|_| {
-        let shown = visible_line(&path.to_string_lossy());
-        CommandError::Refused(format!("`{shown}` is outside the work tree {}", root.display()))
+        let (path, root) = (ui::shown(path), root.display());
+        CommandError::Refused(format!("`{path}` is outside the work tree {root}"))
     })
 }
 

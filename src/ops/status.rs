@@ -15,8 +15,8 @@ use crate::store::prd::PrdFile;
 use crate::ui;
 
 use super::error::CommandError;
-use super::output::{counted, print};
 use super::place::{now, open_tree, place_of, state_of, store_of};
+use super::terminal::{print, print_json};
 
 pub fn status(prd: &Path, json: bool) -> Result<(), CommandError> {
     let loaded = PrdFile::new(prd).load()?;
@@ -24,11 +24,10 @@ pub fn status(prd: &Path, json: bool) -> Result<(), CommandError> {
     let store = store_of(&tree);
     let state = state_of(&store, &place_of(&tree, prd)?)?;
     let holder = store.lease_holder();
-    print(&if json {
-        format!("{:#}\n", as_json(&loaded.backlog, &state, holder.is_some()))
-    } else {
-        as_text(&loaded.backlog, &state, holder.as_deref())
-    })
+    if json {
+        return print_json(&as_json(&loaded.backlog, &state, holder.is_some()));
+    }
+    print(&as_text(&loaded.backlog, &state, holder.as_deref()))
 }
 
 /// The state of a story in one word. Without a run no story is running.
@@ -52,7 +51,7 @@ fn run_line(state: &RunState, holder: Option<&str>) -> String {
         (None, Some(holder)) => format!("running ({})", visible_line(holder)),
         (None, None) => "interrupted; `ralph run` resumes it".to_owned(),
     };
-    let iterations = counted(state.attempts.iterations, "iteration");
+    let iterations = ui::counted(state.attempts.iterations, "iteration");
     let worked = ui::duration(state.work_time.ms());
     format!("run {} · {iterations} · {stands} · worked {worked}", ui::short_run(&run.run))
 }

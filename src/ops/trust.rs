@@ -12,11 +12,10 @@ use crate::store::prd::PrdFile;
 use crate::ui;
 use crate::ui::{TerminalHuman, UiOptions};
 
-use super::ask::ask;
 use super::error::CommandError;
-use super::output::{counted, print};
 use super::place::{now, open_tree, refuse_agents, store_of};
 use super::session::backend;
+use super::terminal::{ask, print};
 
 /// Where the gates of every story come from.
 pub const GATE: &str = "gate in ralph.toml";
@@ -91,7 +90,7 @@ pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<(), CommandError
             "nothing to approve: no file here configures commands or agent permissions\n",
         );
     }
-    print(&format!("approved: {}\n", counted(count, "text")))
+    print(&format!("approved: {}\n", ui::counted(count, "text")))
 }
 
 /// With control characters made visible.

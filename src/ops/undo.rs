@@ -10,8 +10,8 @@ use crate::ui;
 use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Undone, WorkTree};
 
 use super::error::CommandError;
-use super::output::{counted, print};
 use super::place::{find_story, now, open_tree, place_of, refuse_agents, store_of, take_lease};
+use super::terminal::print;
 
 pub fn undo(story: &StoryId, prd: &Path) -> Result<(), CommandError> {
     refuse_agents("`ralph undo`")?;
@@ -86,7 +86,7 @@ fn record(
 
 fn result(story: &StoryId, undone: Option<&Undone>, backlog: &Backlog) -> String {
     let how = undone.map(|Undone { commit, files }| {
-        format!(" in {} ({})", ui::short_commit(commit), counted(*files, "file"))
+        format!(" in {} ({})", ui::short_commit(commit), ui::counted(*files, "file"))
     });
     let mut text = format!("{story} is reverted{} and open again\n", how.unwrap_or_default());
     let depend = backlog.stories.iter().filter(|s| s.passes && s.depends_on.contains(story));

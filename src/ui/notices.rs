@@ -9,6 +9,7 @@ use crate::ports::{
 };
 
 use super::figures::stories;
+use super::layout::shown;
 use super::look::{Line, TextLine};
 
 /// The most names in a line.
@@ -298,10 +299,6 @@ fn resumed(found: &Resumed) -> String {
         }
         Resumed::More { count } => format!("and {count} more; see `ralph status`"),
     }
-}
-
-fn shown(path: &Path) -> String {
-    visible_line(&path.to_string_lossy())
 }
 
 fn listed(ids: &[StoryId]) -> String {
