@@ -17,7 +17,7 @@ use crate::store::prd::PrdFile;
 use crate::store::{Costs, state_folder, user_spent_since};
 use crate::ui;
 
-use super::error::CommandError;
+use super::error::Result;
 use super::place::{now, open_tree, place_of, state_of, store_of};
 use super::terminal::{print, print_json};
 
@@ -51,7 +51,7 @@ struct LatestRun<'a> {
 }
 
 /// `by`: all runs of the repository, grouped by this; else the latest run.
-pub fn cost(prd: &Path, by: Option<CostGrouping>, format: CostFormat) -> Result<(), CommandError> {
+pub fn cost(prd: &Path, by: Option<CostGrouping>, format: CostFormat) -> Result<()> {
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
@@ -68,11 +68,7 @@ pub fn cost(prd: &Path, by: Option<CostGrouping>, format: CostFormat) -> Result<
     }
 }
 
-fn print_all_runs(
-    costs: Option<&Costs>,
-    by: CostGrouping,
-    format: CostFormat,
-) -> Result<(), CommandError> {
+fn print_all_runs(costs: Option<&Costs>, by: CostGrouping, format: CostFormat) -> Result<()> {
     let entries = match (costs, by) {
         (None, _) => Vec::new(),
         (Some(costs), CostGrouping::Model) => costs.by_model(None)?,
@@ -88,7 +84,7 @@ fn print_all_runs(
 
 impl<'a> LatestRun<'a> {
     /// `left`: stories that are neither done nor skipped.
-    fn of(state: &'a RunState, left: usize, costs: Option<&Costs>) -> Result<Self, CommandError> {
+    fn of(state: &'a RunState, left: usize, costs: Option<&Costs>) -> Result<Self> {
         let run = state.run.as_ref().map(|run| run.run.as_str());
         let (attempts, by_model) = match costs {
             Some(costs) if run.is_some() => (costs.attempts(run)?, costs.by_model(run)?),

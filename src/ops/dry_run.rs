@@ -16,7 +16,7 @@ use crate::ui;
 use crate::ui::UiOptions;
 use crate::workspace::init_scratch;
 
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 use super::place::{
     BacklogPlace, RunInstructions, find_story, instructions, secrets, store_of, take_lease,
 };
@@ -27,7 +27,7 @@ use super::terminal::print;
 
 const PRD: &str = "PRD.json";
 
-pub fn dry_run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> {
+pub fn dry_run(options: &RunOptions, look: &UiOptions) -> Result<u8> {
     let original = PrdFile::new(&options.prd).load()?;
     let plan = plan(options)?;
     let instructions = instructions(plan.prompt.as_deref(), &options.prd, None)?;
@@ -79,7 +79,7 @@ pub fn dry_run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandErro
 }
 
 /// The mock agent, no limits, no ralph.toml.
-fn plan(options: &RunOptions) -> Result<RunSettings, CommandError> {
+fn plan(options: &RunOptions) -> Result<RunSettings> {
     let mut flags = options.flags.clone();
     let agent = flags.values.remove("agent.name");
     if agent.is_some_and(|name| name != "mock") || flags.values.contains_key("agent.command") {

@@ -13,7 +13,7 @@ use crate::settings::FILE_NAME;
 use crate::ui::{self, UiOptions};
 use crate::workspace::WorkTree;
 
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 use super::place::{now, refuse_agents, store_of};
 use super::terminal::{ask, print};
 use super::trust::GATE;
@@ -23,7 +23,7 @@ const PROMPT: &str = include_str!("../../PROMPT.md.example");
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// `gates`: commands for ralph.toml; without any, ralph offers the project's tests.
-pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<(), CommandError> {
+pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<()> {
     make_folder(folder)?;
     let mut report = String::new();
     for (name, text) in [("PRD.json", PRD), ("PROMPT.md", PROMPT)] {
@@ -40,7 +40,7 @@ pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<(), Com
     print(&report)
 }
 
-fn make_folder(folder: &Path) -> Result<(), CommandError> {
+fn make_folder(folder: &Path) -> Result<()> {
     let shown = visible_line(&folder.to_string_lossy());
     fs::create_dir_all(folder).map_err(|error| {
         // An existing folder is no error of `create_dir_all`; something else in its place is.
@@ -68,7 +68,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<bool> {
 }
 
 /// Writes ralph.toml with the gates that the human names or accepts. Returns a line about it.
-fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String, CommandError> {
+fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String> {
     let tree = WorkTree::look(folder).ok();
     let root = tree.as_ref().map_or(folder, WorkTree::root);
     let path = root.join(FILE_NAME);
@@ -96,7 +96,7 @@ fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String, C
     Ok(format!("created {shown} with your gates\n"))
 }
 
-fn wanted(named: &[String], root: &Path, look: &UiOptions) -> Result<Vec<String>, CommandError> {
+fn wanted(named: &[String], root: &Path, look: &UiOptions) -> Result<Vec<String>> {
     if !named.is_empty() {
         return Ok(named.to_vec());
     }

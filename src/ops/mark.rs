@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use crate::model::{Request, StoryId};
+use crate::runner::RunnerError;
 use crate::store::prd::{Mark, PrdFile, set_mark};
 use crate::workspace::WorkTree;
 
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 use super::place::{
     find_story, now, open_tree, place_of, refuse_agents, state_of, store_of, take_lease,
 };
@@ -20,7 +21,7 @@ pub enum StoryMark {
     Reopen,
 }
 
-pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<(), CommandError> {
+pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<()> {
     refuse_agents("`ralph mark`")?;
     let file = PrdFile::new(prd);
     let loaded = file.load()?;
@@ -35,7 +36,7 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<(), CommandE
     let store = store_of(&tree);
     // Only one process at a time writes marks. A run of this backlog is asked to.
     let _lease = match take_lease(&store) {
-        Err(CommandError::Store(error))
+        Err(CommandError::Runner(RunnerError::Store(error)))
             if error.is_held() && state_of(&store, &place_of(&tree, prd)?)?.is_open() =>
         {
             let request = Request::Mark { story: story.clone(), passes, skipped };
@@ -54,7 +55,7 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<(), CommandE
     print(&format!("{story} {is} now (in {shown})\n"))
 }
 
-pub fn nudge(text: &str) -> Result<(), CommandError> {
+pub fn nudge(text: &str) -> Result<()> {
     refuse_agents("`ralph nudge`")?;
     let text = text.trim().to_owned();
     if text.is_empty() {

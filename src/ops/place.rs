@@ -16,7 +16,7 @@ use crate::text::redact::SecretRules;
 use crate::ui;
 use crate::workspace::{FileLocation, GitError, WorkTree};
 
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 
 const BUILT_IN_PROMPT: &str = include_str!("../../PROMPT.md.example");
 const PROMPT_FILE: &str = "PROMPT.md";
@@ -32,7 +32,7 @@ pub struct BacklogPlace {
 }
 
 /// The work tree of the current folder, else that of the PRD.
-pub fn open_tree(prd: &Path) -> Result<WorkTree, CommandError> {
+pub fn open_tree(prd: &Path) -> Result<WorkTree> {
     let here = std::env::current_dir()?;
     match WorkTree::open(&here) {
         Err(GitError::NotARepository { .. }) => {
@@ -43,7 +43,7 @@ pub fn open_tree(prd: &Path) -> Result<WorkTree, CommandError> {
     }
 }
 
-pub fn place_of(tree: &WorkTree, prd: &Path) -> Result<BacklogPlace, CommandError> {
+pub fn place_of(tree: &WorkTree, prd: &Path) -> Result<BacklogPlace> {
     let shown = |path: &Path| path.to_string_lossy().into_owned();
     let (path, key, in_tree) = match tree.place_of(prd)? {
         FileLocation::Inside(path) => (path.clone(), path.clone(), Some(path)),
@@ -55,7 +55,7 @@ pub fn place_of(tree: &WorkTree, prd: &Path) -> Result<BacklogPlace, CommandErro
     Ok(BacklogPlace { name: shown(&path), key: shown(&key), in_tree })
 }
 
-pub fn find_story<'a>(backlog: &'a Backlog, id: &StoryId) -> Result<&'a Story, CommandError> {
+pub fn find_story<'a>(backlog: &'a Backlog, id: &StoryId) -> Result<&'a Story> {
     backlog.story(id).ok_or_else(|| {
         let alike = |other: &StoryId| strsim::jaro_winkler(other.as_str(), id.as_str());
         let nearest = backlog.stories.iter().map(|story| &story.id).filter(|id| alike(id) > 0.8);
@@ -76,19 +76,19 @@ pub fn store_of(tree: &WorkTree) -> Store {
 }
 
 /// What the journal has of a backlog. Creates nothing.
-pub fn history(store: &Store, place: &BacklogPlace) -> Result<JournalHistory, CommandError> {
+pub fn history(store: &Store, place: &BacklogPlace) -> Result<JournalHistory> {
     if !store.exists() {
         return Ok(JournalHistory::default());
     }
     Ok(JournalHistory::of(store.journal(&place.key)?.read(0)?.0))
 }
 
-pub fn state_of(store: &Store, place: &BacklogPlace) -> Result<RunState, CommandError> {
+pub fn state_of(store: &Store, place: &BacklogPlace) -> Result<RunState> {
     Ok(history(store, place)?.state)
 }
 
 /// Held until the process ends.
-pub fn take_lease(store: &Store) -> Result<Lease, CommandError> {
+pub fn take_lease(store: &Store) -> Result<Lease> {
     Ok(store.lease(&whoami())?)
 }
 
@@ -113,7 +113,7 @@ pub fn instructions(
     named: Option<&Path>,
     prd: &Path,
     root: Option<&Path>,
-) -> Result<RunInstructions, CommandError> {
+) -> Result<RunInstructions> {
     let next_to_prd = prd.with_file_name(PROMPT_FILE);
     let at_root = root.map(|root| root.join(PROMPT_FILE));
     let usual = || [Some(next_to_prd), at_root].into_iter().flatten().find(|path| path.exists());
@@ -134,7 +134,7 @@ pub fn secrets() -> Arc<SecretRules> {
 }
 
 /// An agent must not decide about itself.
-pub fn refuse_agents(command: &str) -> Result<(), CommandError> {
+pub fn refuse_agents(command: &str) -> Result<()> {
     match std::env::var_os(RUN_ID) {
         Some(_) => Err(CommandError::NotForAgents(command.to_owned())),
         None => Ok(()),

@@ -16,7 +16,7 @@ use crate::text::redact::SecretRules;
 use crate::ui::{self, TerminalHuman};
 use crate::workspace::{FileLocation, Head, Switched, WorkTree};
 
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 use super::place::{BacklogPlace, find_story, human_files, place_of};
 use super::session::{backend, require_program};
 use super::terminal::{ask, listed};
@@ -38,7 +38,7 @@ pub struct Preflight {
 impl Preflight {
     /// Ends processes of earlier runs and removes their locks. The journal is checked in the
     /// background.
-    pub fn clean_up(&mut self) -> Result<StoreCheck, CommandError> {
+    pub fn clean_up(&mut self) -> Result<StoreCheck> {
         let check = self.store.start_check()?;
         let runs = self.store.open_runs()?;
         end_earlier_runs(&runs, &self.plan.keep_processes, self.reporter.as_mut())?;
@@ -49,11 +49,7 @@ impl Preflight {
     }
 
     /// Refuses uncommitted edits unless the human allows them. Returns whether they are allowed.
-    pub fn check_edits(
-        &mut self,
-        place: &BacklogPlace,
-        state: &RunState,
-    ) -> Result<bool, CommandError> {
+    pub fn check_edits(&mut self, place: &BacklogPlace, state: &RunState) -> Result<bool> {
         self.tree.require_unlocked()?;
         // The changes in the tree are the story's work; edits from before are in its base.
         if state.lanes.occupant(LaneId::HOME).is_some() {
@@ -74,7 +70,7 @@ impl Preflight {
         Ok(true)
     }
 
-    fn ask_about(&self, edited: &[PathBuf]) -> Result<(), CommandError> {
+    fn ask_about(&self, edited: &[PathBuf]) -> Result<()> {
         let (files, patience) = (listed(edited), self.plan.answer_timeout);
         let asked = files.join("\n");
         match ask(&self.human, move |human| human.confirm(&ui::EDITS, &asked, patience))? {
@@ -88,7 +84,7 @@ impl Preflight {
 
     /// Reports how ralph's commits differ from git's, and the agent's command: it may come from a
     /// file that is not the user's.
-    pub fn report_setup(&mut self) -> Result<(), CommandError> {
+    pub fn report_setup(&mut self) -> Result<()> {
         let found = self.tree.surroundings()?;
         let names: Vec<PathBuf> = found.attributes.iter().map(PathBuf::from).collect();
         let paths = found.submodules;
@@ -117,7 +113,7 @@ impl Preflight {
     }
 
     /// Sets what the agent may do, if the settings do not.
-    pub fn settle_permissions(&mut self) -> Result<(), CommandError> {
+    pub fn settle_permissions(&mut self) -> Result<()> {
         let agent = backend(&self.plan)?;
         let Some(modes) = agent.permission_modes() else { return Ok(()) };
         if self.plan.lacks_permissions() {
@@ -138,7 +134,7 @@ impl Preflight {
         &mut self,
         agent: &dyn Backend,
         modes: PermissionModes,
-    ) -> Result<Option<PermissionMode>, CommandError> {
+    ) -> Result<Option<PermissionMode>> {
         let answers = self.store.answers()?;
         let remembered = answers.recall(PERMISSION_KEY)?;
         // A mode that this agent does not have is asked for again.
@@ -163,13 +159,13 @@ impl Preflight {
     }
 
     /// `yes`: approve without asking.
-    pub fn require_trust(&self, backlog: &Backlog, yes: bool) -> Result<(), CommandError> {
+    pub fn require_trust(&self, backlog: &Backlog, yes: bool) -> Result<()> {
         let clauses = trust::clauses(&self.plan, backlog, self.tree.root())?;
         trust::require(&self.store, clauses, yes, &self.human, self.plan.answer_timeout)
     }
 
     /// Returns the branch that the run works on.
-    pub fn take_branch(&mut self) -> Result<String, CommandError> {
+    pub fn take_branch(&mut self) -> Result<String> {
         let wanted = self.plan.branch.clone();
         let is_chosen = wanted.is_some();
         if let Some(branch) = wanted {
@@ -189,7 +185,7 @@ impl Preflight {
         Ok(name)
     }
 
-    pub fn open_backlog(&mut self, prd: &Path) -> Result<BacklogFile, CommandError> {
+    pub fn open_backlog(&mut self, prd: &Path) -> Result<BacklogFile> {
         files::remove_leftovers(prd)?;
         let backlog = BacklogFile::open(PrdFile::new(prd))?;
         if let Some(story) = &self.plan.story {
@@ -200,7 +196,7 @@ impl Preflight {
     }
 
     /// Reports a backlog that is not committed with the work.
-    pub fn place_of(&mut self, prd: &Path) -> Result<BacklogPlace, CommandError> {
+    pub fn place_of(&mut self, prd: &Path) -> Result<BacklogPlace> {
         let place = place_of(&self.tree, prd)?;
         if place.in_tree.is_none() {
             let inside = self.tree.place_of(prd)? != FileLocation::Outside;

@@ -16,7 +16,7 @@ use crate::ui;
 use crate::ui::{Printer, TextLine, UiOptions};
 use crate::workspace::WorkTree;
 
-use super::error::CommandError;
+use super::error::Result;
 use super::place::{find_story, instructions, open_tree, place_of, secrets, state_of, store_of};
 use super::session::markers;
 use super::terminal::{print, print_json};
@@ -28,7 +28,7 @@ pub fn prompt(
     prompt: Option<&Path>,
     json: bool,
     look: &UiOptions,
-) -> Result<(), CommandError> {
+) -> Result<()> {
     let loaded = PrdFile::new(prd).load()?;
     let story = find_story(&loaded.backlog, story)?;
     let tree = open_tree(prd)?;
@@ -77,7 +77,7 @@ fn as_next_run(
     backlog: &Backlog,
     tree: &WorkTree,
     store: &Store,
-) -> Result<RunState, CommandError> {
+) -> Result<RunState> {
     if store.lease_holder().is_some() {
         return Ok(state);
     }
@@ -96,7 +96,7 @@ fn with_its_work(
     mut state: RunState,
     story: &Story,
     tree: &WorkTree,
-) -> Result<(RunState, Changes), CommandError> {
+) -> Result<(RunState, Changes)> {
     let known = state.story(&story.id);
     if let Some(base) = known.and_then(|known| known.base().cloned()) {
         let changes = tree.summary(&base, &tree.base()?)?;

@@ -10,7 +10,7 @@ use crate::store::prd::PrdFile;
 use crate::ui;
 use crate::ui::{TerminalHuman, UiOptions};
 
-use super::error::CommandError;
+use super::error::Result;
 use super::place::{
     history, instructions, now, open_tree, place_of, secrets, store_of, take_lease,
 };
@@ -26,7 +26,7 @@ pub struct RunOptions {
 }
 
 /// With a damaged journal: once more, with a new one.
-pub fn run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> {
+pub fn run(options: &RunOptions, look: &UiOptions) -> Result<u8> {
     match run_once(options, look) {
         Err(error) if error.is_damaged_journal() => {
             set_journal_aside(&options.prd, ui::reporter(look).as_mut())?;
@@ -37,7 +37,7 @@ pub fn run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> {
 }
 
 /// The next run begins a new journal from what is known without this one.
-fn set_journal_aside(prd: &Path, reporter: &mut dyn Reporter) -> Result<(), CommandError> {
+fn set_journal_aside(prd: &Path, reporter: &mut dyn Reporter) -> Result<()> {
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
     let _lease = take_lease(&store)?;
@@ -46,7 +46,7 @@ fn set_journal_aside(prd: &Path, reporter: &mut dyn Reporter) -> Result<(), Comm
     Ok(())
 }
 
-fn run_once(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> {
+fn run_once(options: &RunOptions, look: &UiOptions) -> Result<u8> {
     let prd = &options.prd;
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
@@ -93,7 +93,7 @@ fn run_once(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> 
     .run()
 }
 
-pub fn check_script(plan: &RunSettings) -> Result<(), CommandError> {
+pub fn check_script(plan: &RunSettings) -> Result<()> {
     match &plan.agent {
         AgentChoice::Mock { script: Some(script) } => Ok(mock::check_script(script)?),
         _ => Ok(()),

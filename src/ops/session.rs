@@ -24,7 +24,7 @@ use crate::text::redact::SecretRules;
 use crate::ui;
 use crate::workspace::{Keeping, WorkTree};
 
-use super::error::{CommandError, exit_code_of};
+use super::error::{Result, exit_code_of};
 use super::place::{BacklogPlace, RunInstructions, human_files};
 
 pub struct Session {
@@ -52,7 +52,7 @@ pub struct Session {
 
 impl Session {
     /// Returns the exit code.
-    pub fn run(mut self) -> Result<u8, CommandError> {
+    pub fn run(mut self) -> Result<u8> {
         let journal = self.store.journal(&self.place.key)?;
         let requests = self.store.requests()?;
         let ralph_dir = RalphDir::open(self.tree.root())?;
@@ -188,7 +188,7 @@ impl Session {
     }
 
     /// A run does not need the user's costs, unless a budget depends on them.
-    fn cost_books(&mut self, agent: &dyn Backend) -> Result<CostBooks, CommandError> {
+    fn cost_books(&mut self, agent: &dyn Backend) -> Result<CostBooks> {
         let repository = self.store.costs()?;
         if agent.capabilities().invented_costs {
             return Ok(CostBooks { repository, user: None });
@@ -211,13 +211,13 @@ impl Session {
 }
 
 /// A missing agent is reported before anything begins.
-pub fn require_program(agent: &dyn Backend, root: &Path) -> Result<(), CommandError> {
+pub fn require_program(agent: &dyn Backend, root: &Path) -> Result<()> {
     let request = LaunchRequest { work_tree: root, gates: &[], allowance: None };
     agent.command(&request)?;
     Ok(())
 }
 
-pub fn backend(plan: &RunSettings) -> Result<Arc<dyn Backend>, CommandError> {
+pub fn backend(plan: &RunSettings) -> Result<Arc<dyn Backend>> {
     Ok(match &plan.agent {
         AgentChoice::Claude => Arc::new(Claude { settings: plan.agent_settings.clone() }),
         AgentChoice::Mock { script } => {

@@ -15,14 +15,14 @@ use crate::ui;
 use crate::ui::UiOptions;
 use crate::workspace::{Recalled, SnapshotKind, SnapshotRef, WorkTree};
 
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 use super::place::{find_story, place_of, state_of, store_of, take_lease};
 use super::terminal::{listed, print, print_bytes, print_json};
 
 const HEADING: [&str; 7] = ["N", "When", "What", "Story", "Run", "Files", ""];
 const FIGURES: [bool; 7] = [true, false, false, false, false, true, false];
 
-pub fn log(json: bool) -> Result<(), CommandError> {
+pub fn log(json: bool) -> Result<()> {
     let tree = tree_here()?;
     let mut rows = Vec::new();
     for snapshot in tree.kept()? {
@@ -41,7 +41,7 @@ pub fn log(json: bool) -> Result<(), CommandError> {
     print(&format!("{}\n", ui::table(&lines, FIGURES).join("\n")))
 }
 
-fn tree_here() -> Result<WorkTree, CommandError> {
+fn tree_here() -> Result<WorkTree> {
     Ok(WorkTree::look(&std::env::current_dir()?)?)
 }
 
@@ -88,7 +88,7 @@ fn as_json(snapshot: &SnapshotRef, files: usize) -> Value {
 }
 
 /// `what`: a number of `ralph log`, or a story of the backlog.
-pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<(), CommandError> {
+pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<()> {
     let tree = tree_here()?;
     let patch = match what.parse::<u64>() {
         Ok(number) => tree.diff_of(&tree.kept_as(number)?)?,
@@ -100,7 +100,7 @@ pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<(), CommandError
 }
 
 /// The changes of a story in work, the commits of a closed one, else the newest snapshot of work.
-fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>, CommandError> {
+fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>> {
     let neither = |_| CommandError::NeitherNumberNorStory(visible_line(what));
     let story = StoryId::try_from(what).map_err(neither)?;
     let loaded = PrdFile::new(prd).load()?;
@@ -124,7 +124,7 @@ fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>, Com
 }
 
 /// No paths: the whole work tree.
-pub fn restore(number: u64, paths: &[PathBuf]) -> Result<(), CommandError> {
+pub fn restore(number: u64, paths: &[PathBuf]) -> Result<()> {
     let here = std::env::current_dir()?;
     let tree = WorkTree::look(&here)?;
     tree.require_identity()?;
@@ -154,7 +154,7 @@ fn restored(snapshot: &SnapshotRef, recalled: &Recalled) -> String {
 
 /// Relative to the root, by its letters alone: a file that is to be restored need not exist, and
 /// a link in its place must not lead elsewhere.
-fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf, CommandError> {
+fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf> {
     let mut clean = PathBuf::new();
     for part in here.join(path).components() {
         match part {
@@ -171,7 +171,7 @@ fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf, CommandError
     })
 }
 
-pub fn checkpoint(message: Option<&str>) -> Result<(), CommandError> {
+pub fn checkpoint(message: Option<&str>) -> Result<()> {
     let tree = tree_here()?;
     tree.require_identity()?;
     let text = message.map_or("by hand", str::trim);

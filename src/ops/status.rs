@@ -14,11 +14,11 @@ use crate::state::{BreakerPhase, RunState};
 use crate::store::prd::PrdFile;
 use crate::ui;
 
-use super::error::CommandError;
+use super::error::Result;
 use super::place::{now, open_tree, place_of, state_of, store_of};
 use super::terminal::{print, print_json};
 
-pub fn status(prd: &Path, json: bool) -> Result<(), CommandError> {
+pub fn status(prd: &Path, json: bool) -> Result<()> {
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);

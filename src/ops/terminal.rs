@@ -12,21 +12,21 @@ use crate::ports::{Asked, WITHDRAWAL};
 use crate::runner::{Interrupts, SIGINT};
 use crate::ui::{self, TerminalHuman};
 
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 
 /// More files than these are only counted.
 const MOST_NAMED: usize = 20;
 
 /// Data goes to standard output. A closed pipe is an error without a message.
-pub fn print(text: &str) -> Result<(), CommandError> {
+pub fn print(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
-pub fn print_json(value: &Value) -> Result<(), CommandError> {
+pub fn print_json(value: &Value) -> Result<()> {
     print(&format!("{value:#}\n"))
 }
 
-pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandError> {
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(CommandError::Pipe),
@@ -46,7 +46,7 @@ pub fn listed(paths: &[PathBuf]) -> Vec<String> {
 pub fn ask<T: Send + 'static>(
     human: &Arc<TerminalHuman>,
     question: impl FnOnce(&TerminalHuman) -> Result<T, Asked> + Send + 'static,
-) -> Result<Option<T>, CommandError> {
+) -> Result<Option<T>> {
     if !TerminalHuman::is_there() {
         return Ok(None);
     }

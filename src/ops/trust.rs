@@ -12,7 +12,7 @@ use crate::store::prd::PrdFile;
 use crate::ui;
 use crate::ui::{TerminalHuman, UiOptions};
 
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 use super::place::{now, open_tree, refuse_agents, store_of};
 use super::session::backend;
 use super::terminal::{ask, print};
@@ -21,11 +21,7 @@ use super::terminal::{ask, print};
 pub const GATE: &str = "gate in ralph.toml";
 
 /// What a human must approve before a run begins.
-pub fn clauses(
-    plan: &RunSettings,
-    backlog: &Backlog,
-    root: &Path,
-) -> Result<Vec<TrustClause>, CommandError> {
+pub fn clauses(plan: &RunSettings, backlog: &Backlog, root: &Path) -> Result<Vec<TrustClause>> {
     let all = plan.verify.iter().map(|gate| TrustClause::new(GATE, gate_text(gate)));
     let of_stories = backlog.stories.iter().flat_map(|story| {
         let what = format!("gate of {}", story.id);
@@ -50,7 +46,7 @@ pub fn require(
     yes: bool,
     human: &Arc<TerminalHuman>,
     patience: Duration,
-) -> Result<(), CommandError> {
+) -> Result<()> {
     if clauses.is_empty() {
         return Ok(());
     }
@@ -77,7 +73,7 @@ pub fn require(
 }
 
 /// `ralph trust`.
-pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<(), CommandError> {
+pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<()> {
     refuse_agents("`ralph trust`")?;
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;

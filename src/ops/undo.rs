@@ -9,11 +9,11 @@ use crate::store::{Journal, SqliteJournal};
 use crate::ui;
 use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Undone, WorkTree};
 
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 use super::place::{find_story, now, open_tree, place_of, refuse_agents, store_of, take_lease};
 use super::terminal::print;
 
-pub fn undo(story: &StoryId, prd: &Path) -> Result<(), CommandError> {
+pub fn undo(story: &StoryId, prd: &Path) -> Result<()> {
     refuse_agents("`ralph undo`")?;
     let file = PrdFile::new(prd);
     file.load()?;
@@ -69,7 +69,7 @@ fn record(
     story: &StoryId,
     commit: Option<String>,
     before: Option<&str>,
-) -> Result<(), CommandError> {
+) -> Result<()> {
     let state = RunState::of(&journal.read(0)?.0);
     let mut events = vec![Event::StoryReopened { story: story.clone(), commit }];
     let in_work = state.lanes.occupant(LaneId::HOME).filter(|other| *other != story);
