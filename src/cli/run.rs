@@ -7,8 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 
 use crate::model::StoryId;
-use crate::ops;
-use crate::ops::{CommandError, RunOptions};
+use crate::ops::{self, CommandError};
 use crate::settings::{FlagValues, Flags, RunSettings, Setting, SettingChoice};
 use crate::ui::UiOptions;
 
@@ -49,17 +48,16 @@ pub struct RunArgs {
 impl RunArgs {
     pub fn call(self, look: &UiOptions) -> Result<u8, CommandError> {
         let script = self.mock_script.map(|path| std::path::absolute(&path).unwrap_or(path));
-        let options = RunOptions {
-            prd: self.prd,
-            flags: Flags {
-                values: self.settings.0,
-                mock_script: script,
-                once: self.once,
-                story: self.story,
-            },
-            trust: self.trust,
+        let flags = Flags {
+            values: self.settings.0,
+            mock_script: script,
+            once: self.once,
+            story: self.story,
         };
-        if self.dry_run { ops::dry_run(&options, look) } else { ops::run(&options, look) }
+        if self.dry_run {
+            return ops::dry_run(&self.prd, &flags, look);
+        }
+        ops::run(&self.prd, &flags, self.trust, look)
     }
 }
 

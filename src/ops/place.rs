@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
+
+use jiff::{Timestamp, Zoned};
 
 use crate::model::{Backlog, Story, StoryId};
 use crate::ports::{Clock, Moment};
@@ -87,9 +89,11 @@ pub fn state_of(store: &Store, place: &BacklogPlace) -> Result<RunState> {
     Ok(history(store, place)?.state)
 }
 
-/// Held until the process ends.
+/// Held until the process ends. It says where people find this process.
 pub fn take_lease(store: &Store) -> Result<Lease> {
-    Ok(store.lease(&whoami())?)
+    let since = Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
+    let terminal = ui::terminal_name().map(|name| format!(", in {name}")).unwrap_or_default();
+    Ok(store.lease(&format!("pid {}, since {since}{terminal}", std::process::id()))?)
 }
 
 /// PRD.json, PROMPT.md and ralph.toml, whether they exist or not.
@@ -141,12 +145,6 @@ pub fn refuse_agents(command: &str) -> Result<()> {
     }
 }
 
-fn whoami() -> String {
-    let since = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
-    let terminal = ui::terminal_name().map(|name| format!(", in {name}")).unwrap_or_default();
-    format!("pid {}, since {since}{terminal}", std::process::id())
-}
-
 pub fn system_clock() -> Clock {
     let start = Instant::now();
     Arc::new(move || Moment { wall: now(), steady: start.elapsed() })
@@ -154,6 +152,5 @@ pub fn system_clock() -> Clock {
 
 /// Milliseconds since the Unix epoch.
 pub fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    Timestamp::now().as_millisecond()
 }
