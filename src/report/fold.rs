@@ -1,5 +1,7 @@
 //! The fold of a run's events into the document.
 
+use serde::Serialize;
+
 use crate::decide::efficiency::{Efficiency, Figures};
 use crate::decide::forecast::forecast;
 use crate::model::{
@@ -9,13 +11,21 @@ use crate::model::{
 use crate::state::RunState;
 
 use super::document::{
-    AppliedSettings, BreakerState, Goal, IterationResult, ReportPage, ReportTime, Summary,
-    TokenTotals, VERSION,
+    AppliedSettings, BreakerState, Goal, ReportTime, RunPhase, StopRecord, Summary, TokenTotals,
+    VERSION,
 };
-use super::iterations::Iterations;
-use super::phase::{IterationPhase, RunPhase, StopRecord};
+use super::iterations::{Iteration, IterationPhase, IterationResult, Iterations};
 
 const LONGEST_GOAL: usize = 2000;
+
+/// The whole document, with some or all iterations.
+#[derive(Serialize)]
+struct ReportPage<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    iterations_left_out: usize,
+    iterations: &'a [Iteration],
+}
 
 /// What is known of the latest run.
 #[derive(Debug, Default)]
