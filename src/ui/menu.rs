@@ -15,6 +15,7 @@ const SHORT_HEADING: usize = 2;
 pub struct Menu {
     heading: String,
     sections: Vec<String>,
+    pub patience: Duration,
     /// How long the question waits, and what happens then.
     note: String,
     pub body: MenuBody,
@@ -39,14 +40,14 @@ impl Menu {
     /// `otherwise`: what happens without an answer.
     pub fn new(
         heading: String,
-        question: &Escalation,
+        sections: Vec<String>,
         patience: Duration,
         otherwise: &str,
     ) -> Self {
         let wait = patience_in_words(patience);
         let note = format!("Waiting {wait} for an answer; then {otherwise}.");
         let body = MenuBody::Choices { labels: Vec::new(), selected: 0 };
-        Self { heading, sections: sections(question), note, body, is_printed: false }
+        Self { heading, sections, patience, note, body, is_printed: false }
     }
 
     pub fn is_typing(&self) -> bool {
