@@ -119,7 +119,7 @@ fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
         Verdict::Failed { error, .. }
         | Verdict::NotTheStory { error, .. }
         | Verdict::PromptTooLong { error } => {
-            TextLine::at(at).with(Tone::Bad, format!("✗ {}: ", end.story)).plain(brief(error))
+            labelled(at, Tone::Bad, format!("✗ {}: ", end.story), brief(error))
         }
         Verdict::Progress => {
             TextLine::at(at).plain(format!("… {} not complete yet; continuing", end.story))
@@ -140,7 +140,11 @@ fn complete(at: i64, closed: &StoryClosed, view: View<'_>) -> Line {
 }
 
 fn good(at: i64, text: String) -> TextLine {
-    TextLine::at(at).with(Tone::Good, "✓ ").plain(text)
+    labelled(at, Tone::Good, "✓ ", text)
+}
+
+fn labelled(at: i64, tone: Tone, label: impl Into<String>, text: impl Into<String>) -> TextLine {
+    TextLine::at(at).with(tone, label).plain(text)
 }
 
 /// Tests that fail are normal before the work; a suite that cannot run is not.
@@ -158,24 +162,22 @@ fn checked(at: i64, item: &EvidenceItem) -> Line {
     let text = if report.passed() {
         good(at, report.describe())
     } else {
-        TextLine::at(at).with(Tone::Bad, "✗ ").plain(report.describe())
+        labelled(at, Tone::Bad, "✗ ", report.describe())
     };
     text.figures([duration(report.elapsed_ms)]).into()
 }
 
 fn rejected(at: i64, story: &StoryId, error: &str) -> Line {
     let first = error.lines().next().unwrap_or_default();
-    let text = TextLine::at(at).with(Tone::Bad, format!("✗ {story} is not done: "));
-    text.plain(brief(first)).into()
+    labelled(at, Tone::Bad, format!("✗ {story} is not done: "), brief(first)).into()
 }
 
 fn not_closed(at: i64, story: &StoryId, error: &str) -> Line {
-    let text = TextLine::at(at).with(Tone::Bad, format!("✗ {story} cannot be closed: "));
-    text.plain(brief(error)).into()
+    labelled(at, Tone::Bad, format!("✗ {story} cannot be closed: "), brief(error)).into()
 }
 
 fn asks(at: i64, story: &StoryId, summary: &str) -> Line {
-    TextLine::at(at).with(Tone::Question, format!("? {story} asks: ")).plain(brief(summary)).into()
+    labelled(at, Tone::Question, format!("? {story} asks: "), brief(summary)).into()
 }
 
 /// The next event shows a skip or an abort.
@@ -191,10 +193,7 @@ fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
 }
 
 fn parked(at: i64, story: &StoryId) -> Line {
-    TextLine::at(at)
-        .with(Tone::Warning, format!("⏸ {story} parked: "))
-        .plain("waiting for your answer")
-        .into()
+    labelled(at, Tone::Warning, format!("⏸ {story} parked: "), "waiting for your answer").into()
 }
 
 fn work_kept(at: i64, story: &StoryId, reference: &str) -> Line {
@@ -218,14 +217,12 @@ fn rolled_back(at: i64, story: &StoryId, why: Cause) -> Line {
 
 fn files_repaired(at: i64, paths: &[String], snapshot: Option<String>) -> Line {
     let what = "restored uncommitted files that the agent deleted or changed: ";
-    let text = TextLine::at(at).with(Tone::Warning, what).plain(listed(paths));
-    text.figures(snapshot).into()
+    labelled(at, Tone::Warning, what, listed(paths)).figures(snapshot).into()
 }
 
 fn setup_repaired(at: i64, names: &[String], kept: &str) -> Line {
     let what = "restored git settings that the agent changed: ";
-    let text = TextLine::at(at).with(Tone::Warning, what).plain(listed(names));
-    text.figures([agents_version(kept)]).into()
+    labelled(at, Tone::Warning, what, listed(names)).figures([agents_version(kept)]).into()
 }
 
 fn instructions_repaired(at: i64, path: &str, kept: Option<&str>) -> Line {
@@ -242,7 +239,7 @@ fn unshelved(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) ->
         return TextLine::at(at).with(Tone::Dim, format!("restored the work on {story}")).into();
     }
     let what = format!("cannot restore the work on {story} (kept at {reference}); conflicts in: ");
-    TextLine::at(at).with(Tone::Warning, what).plain(listed(conflicts)).into()
+    labelled(at, Tone::Warning, what, listed(conflicts)).into()
 }
 
 fn listed(names: &[String]) -> String {
@@ -283,10 +280,8 @@ fn skipped(at: i64, story: &StoryId, commit: Option<&str>) -> Line {
 
 fn paused(at: i64, why: &str, until: i64) -> Line {
     let pause = duration(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
-    TextLine::at(at)
-        .with(Tone::Warning, format!("⏸ {}: ", brief(why)))
-        .plain(format!("pausing for {pause}, then trying one iteration"))
-        .into()
+    let then = format!("pausing for {pause}, then trying one iteration");
+    labelled(at, Tone::Warning, format!("⏸ {}: ", brief(why)), then).into()
 }
 
 /// Reported once, before the budget is used up.
@@ -297,10 +292,8 @@ fn budget_near(at: i64, level: &BudgetLevel) -> Line {
         Budget::Story(_) => format!("you are asked at {limit}"),
         _ => format!("the run stops at {limit}"),
     };
-    TextLine::at(at)
-        .with(Tone::Warning, level.to_string())
-        .plain(format!("; {then} (change it with {})", budget.flag()))
-        .into()
+    let then = format!("; {then} (change it with {})", budget.flag());
+    labelled(at, Tone::Warning, level.to_string(), then).into()
 }
 
 fn time_and_cost(elapsed_ms: u64, usage: &Usage) -> impl Iterator<Item = String> {

@@ -25,15 +25,10 @@ pub struct Menu {
 
 #[derive(Clone, Debug)]
 pub enum MenuBody {
-    Choices {
-        labels: Vec<String>,
-        selected: usize,
-    },
+    /// One of these is chosen with the next Enter.
+    Choices { labels: Vec<String>, selected: usize },
     /// The last line is the one under the cursor.
-    Typing {
-        help: String,
-        lines: Vec<String>,
-    },
+    Typing { help: String, lines: Vec<String> },
 }
 
 impl Menu {
