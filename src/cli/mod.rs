@@ -104,14 +104,14 @@ fn supervise(args: SuperviseArgs) -> Result<(), CommandError> {
     Ok(supervisor::supervise(spec, args.keep)?)
 }
 
+/// Run coding agents through a backlog, unattended, until it is done.
+///
+/// One fresh agent process per iteration, one story at a time, one commit per finished story. When
+/// an agent gets stuck, ralph asks you.
 #[derive(Debug, Parser)]
 #[command(
     name = "ralph",
     version,
-    about = "Run coding agents through a backlog, unattended, until it is done",
-    long_about = "Run coding agents through a backlog, unattended, until it is done.\n\n\
-        One fresh agent process per iteration, one story at a time, one commit per finished story. \
-        When an agent gets stuck, ralph asks you.",
     after_help = "Examples:\n  \
         ralph init                      create a sample PRD.json and PROMPT.md\n  \
         ralph check PRD.json            validate the backlog\n  \
@@ -174,15 +174,13 @@ enum Command {
     MockAgent(MockArgs),
 }
 
+/// Print a shell completion script.
+///
+/// Save it where your shell looks for completion scripts, then start a new shell.
 #[derive(Debug, Args)]
-#[command(
-    about = "Print a shell completion script",
-    long_about = "Print a shell completion script.\n\n\
-        Save it where your shell looks for completion scripts, then start a new shell.",
-    after_help = "Examples:\n  \
-        ralph completions bash > ~/.local/share/bash-completion/completions/ralph\n  \
-        ralph completions zsh > ~/.zfunc/_ralph"
-)]
+#[command(after_help = "Examples:\n  \
+    ralph completions bash > ~/.local/share/bash-completion/completions/ralph\n  \
+    ralph completions zsh > ~/.zfunc/_ralph")]
 struct CompletionsArgs {
     /// The shell
     shell: Shell,

@@ -11,13 +11,12 @@ use crate::ops::{self, CommandError};
 use crate::settings::{FlagValues, Flags, RunSettings, Setting, SettingChoice};
 use crate::ui::UiOptions;
 
+/// Work through a backlog.
+///
+/// Each iteration starts a fresh agent process in the work tree, for the next story whose
+/// dependencies pass. A completed story becomes one commit. `ralph run` resumes an interrupted run.
 #[derive(Clone, Debug, Args)]
 #[command(
-    about = "Work through a backlog",
-    long_about = "Work through a backlog.\n\n\
-        Each iteration starts a fresh agent process in the work tree, for the next story whose \
-        dependencies pass. A completed story becomes one commit. `ralph run` resumes an \
-        interrupted run.",
     after_help = "`ralph run --help` shows examples, the environment and the exit codes.",
     after_long_help = after_long_help(),
     args = verbosity()
