@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 
 use crate::model::StoryId;
 use crate::ops::{CostFormat, CostGrouping, StoryMark};
+
+use super::{Choice, one_of};
 
 /// Validate a backlog without running it.
 ///
@@ -74,8 +76,8 @@ pub struct CostArgs {
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
     pub prd: PathBuf,
     /// Group all runs of the repository
-    #[arg(long, value_name = "WHAT")]
-    pub by: Option<CostByArg>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(GROUPINGS))]
+    pub by: Option<CostGrouping>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -84,13 +86,11 @@ pub struct CostArgs {
     pub csv: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CostByArg {
-    Story,
-    /// In the local time zone
-    Day,
-    Model,
-}
+const GROUPINGS: &[Choice<CostGrouping>] = &[
+    ("story", "", CostGrouping::Story),
+    ("day", "In the local time zone", CostGrouping::Day),
+    ("model", "", CostGrouping::Model),
+];
 
 impl CostArgs {
     pub fn format(&self) -> CostFormat {
@@ -98,16 +98,6 @@ impl CostArgs {
             (true, _) => CostFormat::Json,
             (false, true) => CostFormat::Csv,
             (false, false) => CostFormat::Text,
-        }
-    }
-}
-
-impl From<CostByArg> for CostGrouping {
-    fn from(by: CostByArg) -> Self {
-        match by {
-            CostByArg::Story => Self::Story,
-            CostByArg::Day => Self::Day,
-            CostByArg::Model => Self::Model,
         }
     }
 }
@@ -154,35 +144,19 @@ pub struct MarkArgs {
     #[arg(value_name = "STORY")]
     pub story: StoryId,
     /// The new state
-    #[arg(value_name = "MARK")]
-    pub mark: MarkArg,
+    #[arg(value_name = "MARK", value_parser = one_of(MARKS))]
+    pub mark: StoryMark,
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
     pub prd: PathBuf,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MarkArg {
-    /// Done
-    Pass,
-    /// Not done
-    Fail,
-    /// Skipped
-    Skip,
-    /// Neither done nor skipped
-    Reopen,
-}
-
-impl From<MarkArg> for StoryMark {
-    fn from(mark: MarkArg) -> Self {
-        match mark {
-            MarkArg::Pass => Self::Pass,
-            MarkArg::Fail => Self::Fail,
-            MarkArg::Skip => Self::Skip,
-            MarkArg::Reopen => Self::Reopen,
-        }
-    }
-}
+const MARKS: &[Choice<StoryMark>] = &[
+    ("pass", "Done", StoryMark::Pass),
+    ("fail", "Not done", StoryMark::Fail),
+    ("skip", "Skipped", StoryMark::Skip),
+    ("reopen", "Neither done nor skipped", StoryMark::Reopen),
+];
 
 /// Send a message to the running agent.
 ///

@@ -7,7 +7,8 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::mock;
@@ -54,13 +55,13 @@ fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
         }
         Command::Init(args) => ops::init(&args.folder, &args.gate, look)?,
         Command::Status(args) => ops::status(&args.prd, args.json)?,
-        Command::Cost(args) => ops::cost(&args.prd, args.by.map(Into::into), args.format())?,
+        Command::Cost(args) => ops::cost(&args.prd, args.by, args.format())?,
         Command::Nudge(args) => ops::nudge(&args.text.join(" "))?,
         Command::Trust(args) => ops::trust(&args.prd, args.yes, look)?,
         Command::Prompt(args) => {
             ops::prompt(&args.story, &args.prd, args.prompt.as_deref(), args.json, look)?;
         }
-        Command::Mark(args) => ops::mark(&args.story, args.mark.into(), &args.prd)?,
+        Command::Mark(args) => ops::mark(&args.story, args.mark, &args.prd)?,
         Command::Log(args) => ops::log(args.json)?,
         Command::Diff(args) => ops::diff(&args.what, &args.prd, look)?,
         Command::Restore(args) => ops::restore(args.number, &args.paths)?,
@@ -74,11 +75,7 @@ fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
 
 fn look(args: LookArgs) -> UiOptions {
     UiOptions {
-        color: match args.color {
-            ColorArg::Auto => ColorChoice::Auto,
-            ColorArg::Always => ColorChoice::Always,
-            ColorArg::Never => ColorChoice::Never,
-        },
+        color: args.color,
         quiet: args.quiet,
         verbose: args.verbose,
         terminal: io::stderr().is_terminal(),
@@ -134,7 +131,8 @@ struct Cli {
 struct LookArgs {
     /// When to use colors
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", display_order = 100)]
-    color: ColorArg,
+    #[arg(value_parser = one_of(COLORS))]
+    color: ColorChoice,
     // Accepted everywhere, so that `ralph -q run` works; shown only where they have an effect.
     #[arg(short, long, global = true, hide = true, conflicts_with = "verbose")]
     quiet: bool,
@@ -142,13 +140,11 @@ struct LookArgs {
     verbose: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ColorArg {
-    /// In a terminal; respects NO_COLOR, CLICOLOR and CLICOLOR_FORCE
-    Auto,
-    Always,
-    Never,
-}
+const COLORS: &[Choice<ColorChoice>] = &[
+    ("auto", "In a terminal; respects NO_COLOR, CLICOLOR and CLICOLOR_FORCE", ColorChoice::Auto),
+    ("always", "", ColorChoice::Always),
+    ("never", "", ColorChoice::Never),
+];
 
 // The help of each command is at its arguments: a comment here would replace the long help.
 #[derive(Debug, Subcommand)]
@@ -208,4 +204,23 @@ struct MockArgs {
     /// Standard input has a message per line, the prompt first
     #[arg(long)]
     takes_messages: bool,
+}
+
+/// A value of an argument: its name, its help, and what it stands for.
+type Choice<T> = (&'static str, &'static str, T);
+
+fn one_of<T>(choices: &'static [Choice<T>]) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync,
+{
+    let values = choices.iter().map(|(name, help, _)| possible_value(name, help));
+    PossibleValuesParser::new(values).try_map(|given| {
+        let chosen = choices.iter().find(|(name, ..)| *name == given);
+        chosen.map(|(.., value)| *value).ok_or("it is none of the values")
+    })
+}
+
+fn possible_value(name: &'static str, help: &'static str) -> PossibleValue {
+    let value = PossibleValue::new(name);
+    if help.is_empty() { value } else { value.help(help) }
 }

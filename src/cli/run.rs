@@ -3,13 +3,15 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, ValueParser};
+use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 
 use crate::model::StoryId;
 use crate::ops::{self, CommandError};
-use crate::settings::{FlagValues, Flags, RunSettings, Setting, SettingChoice};
+use crate::settings::{FlagValues, Flags, RunSettings, Setting};
 use crate::ui::UiOptions;
+
+use super::possible_value;
 
 /// Work through a backlog.
 ///
@@ -120,13 +122,12 @@ fn arg(setting: &Setting) -> Option<Arg> {
     if setting.takes.is_empty() {
         return Some(arg.action(ArgAction::SetTrue));
     }
-    let value = |(name, help): &SettingChoice| {
-        let value = PossibleValue::new(*name);
-        if help.is_empty() { value } else { value.help(*help) }
-    };
     let parser = match setting.choices.as_slice() {
         [] => ValueParser::os_string(),
-        choices => PossibleValuesParser::new(choices.iter().map(value)).into(),
+        choices => {
+            let values = choices.iter().map(|(name, help)| possible_value(name, help));
+            PossibleValuesParser::new(values).into()
+        }
     };
     let hint = if setting.takes == "FILE" { ValueHint::FilePath } else { ValueHint::Unknown };
     Some(arg.value_name(setting.takes).value_parser(parser).value_hint(hint))
