@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use memchr::memchr;
 
 use crate::model::{
-    AgentSignals, CompletionMarkers, ContextUsage, CostCertainty, EndedBy, Exit, ModelUse, Outcome,
-    StoryId, Usage,
+    AgentSignals, ContextUsage, CostCertainty, EndedBy, Exit, ModelUse, Outcome, Usage,
 };
 use crate::text::signals::Scanner;
 
@@ -80,19 +79,8 @@ pub struct AgentReport {
 }
 
 impl StreamReader {
-    pub fn new(decoder: Box<dyn Decoder>, story: &StoryId, prompt: &str) -> Self {
-        Self::with_markers(decoder, story, CompletionMarkers::default(), 0, prompt)
-    }
-
-    /// With the human's own completion markers, after `reached` of their stages.
-    pub fn with_markers(
-        decoder: Box<dyn Decoder>,
-        story: &StoryId,
-        markers: CompletionMarkers,
-        reached: usize,
-        prompt: &str,
-    ) -> Self {
-        let scanner = || Scanner::with_markers(story, markers.clone(), reached);
+    /// Events and plain text each have their own scanner, because only one of them counts.
+    pub fn new(decoder: Box<dyn Decoder>, scanner: impl Fn() -> Scanner, prompt: &str) -> Self {
         let echo = EchoFilter::new(prompt);
         Self {
             lines: Lines::default(),
@@ -347,6 +335,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::StoryId;
 
     /// An agent that reports the usage of each step, and no total.
     struct StepDecoder;
@@ -383,7 +372,8 @@ mod tests {
             ("start\nstep\nstep\n", CostCertainty::Part, ""),
         ] {
             let story = StoryId::try_from("US-001").unwrap();
-            let mut reader = StreamReader::new(Box::new(StepDecoder), &story, "");
+            let scanner = || Scanner::new(&story);
+            let mut reader = StreamReader::new(Box::new(StepDecoder), scanner, "");
             reader.push(output.as_bytes(), &mut |_| {});
             let report = reader.finish(&Exit::Code(0), None, &mut |_| {});
             let usage = (report.usage.cost_usd, report.usage.output_tokens);
@@ -397,7 +387,8 @@ mod tests {
     fn listeners_hear_a_last_line_that_is_also_in_the_prompt() {
         let decoder = crate::agent::any_decoder();
         let story = StoryId::try_from("US-001").unwrap();
-        let mut reader = StreamReader::new(decoder, &story, "Say:\nTask US-001 complete\n");
+        let scanner = || Scanner::new(&story);
+        let mut reader = StreamReader::new(decoder, scanner, "Say:\nTask US-001 complete\n");
         let mut said = Vec::new();
         let mut listen = |event: &AgentEvent<'_>| {
             if let AgentEvent::Said(text) = event {
