@@ -41,12 +41,12 @@ fn heading_and_remedy(reason: &StopReason) -> (&'static str, &'static str) {
         StopReason::AllDone => ("All tasks complete", ""),
         StopReason::StoryDone { .. } => ("", ""),
         StopReason::Once => ("One iteration done", "Run `ralph run` to continue."),
-        StopReason::BudgetUsedUp { budget, .. } => match budget {
-            Budget::Run | Budget::Story(_) => {
-                ("Budget used up", "`ralph run` starts a new run with a new budget.")
-            }
-            Budget::Day | Budget::UserDay => ("Budget used up", "Run `ralph run` again tomorrow."),
-        },
+        StopReason::BudgetUsedUp { budget: Budget::Day | Budget::UserDay, .. } => {
+            ("Budget used up", "Run `ralph run` again tomorrow.")
+        }
+        StopReason::BudgetUsedUp { .. } => {
+            ("Budget used up", "`ralph run` starts a new run with a new budget.")
+        }
         StopReason::MaxIterations { .. } => {
             ("Out of iterations", "Raise the limit with --max-iterations N.")
         }

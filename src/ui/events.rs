@@ -45,9 +45,13 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::AttemptKept { story, reference, .. } => vec![work_kept(at, story, reference)],
         Event::ReturnPlanned { story, why, .. } => vec![rolled_back(at, story, *why)],
         Event::FilesPutBack { paths, snapshot, .. } => {
-            vec![files_repaired(at, paths, snapshot.clone())]
+            let what = "uncommitted files that the agent deleted or changed";
+            vec![repaired(at, what, paths, snapshot.clone())]
         }
-        Event::SetupPutBack { names, kept, .. } => vec![setup_repaired(at, names, kept)],
+        Event::SetupPutBack { names, kept, .. } => {
+            let what = "git settings that the agent changed";
+            vec![repaired(at, what, names, Some(agents_version(kept)))]
+        }
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
         Event::StageReached { story, stage } => {
@@ -215,14 +219,8 @@ fn rolled_back(at: i64, story: &StoryId, why: Cause) -> Line {
     TextLine::at(at).with(Tone::Warning, text).into()
 }
 
-fn files_repaired(at: i64, paths: &[String], snapshot: Option<String>) -> Line {
-    let what = "restored uncommitted files that the agent deleted or changed: ";
-    labelled(at, Tone::Warning, what, listed(paths)).figures(snapshot).into()
-}
-
-fn setup_repaired(at: i64, names: &[String], kept: &str) -> Line {
-    let what = "restored git settings that the agent changed: ";
-    labelled(at, Tone::Warning, what, listed(names)).figures([agents_version(kept)]).into()
+fn repaired(at: i64, what: &str, names: &[String], kept: Option<String>) -> Line {
+    labelled(at, Tone::Warning, format!("restored {what}: "), listed(names)).figures(kept).into()
 }
 
 fn instructions_repaired(at: i64, path: &str, kept: Option<&str>) -> Line {
