@@ -18,7 +18,7 @@ use std::io;
 use crate::model::{Gate, visible_line};
 use crate::text::backlog::{Diagnostic, render, summary};
 
-use file::{FileValue, SettingsFile, gates};
+use file::{Checked, FileValue, SettingsFile, gates};
 use kind::ValueKind;
 
 pub use agent::AgentChoice;
@@ -175,7 +175,7 @@ impl<'a> SettingsReader<'a> {
     fn in_file<T>(
         &mut self,
         key: &'static str,
-        read: impl FnOnce(&SettingsFile<'_>, &FileValue<'_>) -> Result<T, Diagnostic>,
+        read: impl FnOnce(&SettingsFile<'_>, &FileValue<'_>) -> Checked<T>,
     ) -> Option<T> {
         let value = self.file.find(key)?;
         self.origins.insert(key, Origin::File);
