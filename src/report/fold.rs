@@ -142,18 +142,19 @@ impl RunReport {
     }
 
     fn start(&mut self, start: &RunStarted, at: ReportTime) {
-        let settings = std::mem::take(&mut self.summary.settings);
-        let stories = self.summary.stories;
-        let state = std::mem::take(&mut self.state);
-        *self = Self { state, since: at, ..Self::new(settings) };
         let goal = |text: &str| shorten(text, LONGEST_GOAL);
-        self.summary.goal =
-            Goal { project: goal(&start.project), description: goal(&start.description) };
-        self.summary.version = VERSION;
-        self.summary.run.clone_from(&start.run);
-        self.summary.backlog.clone_from(&start.backlog);
-        self.summary.stories = stories;
-        self.summary.started_at = at;
+        let summary = Summary {
+            version: VERSION,
+            run: start.run.clone(),
+            backlog: start.backlog.clone(),
+            goal: Goal { project: goal(&start.project), description: goal(&start.description) },
+            started_at: at,
+            settings: std::mem::take(&mut self.summary.settings),
+            stories: self.summary.stories,
+            ..Summary::default()
+        };
+        *self =
+            Self { summary, state: std::mem::take(&mut self.state), since: at, ..Self::default() };
     }
 
     fn resume(&mut self, at: ReportTime) {

@@ -50,19 +50,6 @@ pub struct IterationUsage {
     tool_calls: u64,
 }
 
-impl From<&AttemptEnded> for IterationUsage {
-    fn from(end: &AttemptEnded) -> Self {
-        Self {
-            tokens: TokenTotals::from(&end.usage),
-            cost_usd: end.usage.cost_usd,
-            counted_usd: Some(end.bill.counted(&end.usage)),
-            model: end.model.clone(),
-            turns: end.usage.turns,
-            tool_calls: end.usage.tool_calls,
-        }
-    }
-}
-
 /// The outcome of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -186,17 +173,13 @@ impl Iterations {
         self.all.len()
     }
 
+    /// Searched for from the end: it is nearly always the last one.
     pub fn of_attempt(&self, attempt: &str) -> Option<usize> {
-        self.position(|iteration| iteration.attempt == attempt)
+        self.all.iter().rposition(|iteration| iteration.attempt == attempt)
     }
 
     pub fn latest_of(&self, story: &StoryId) -> Option<usize> {
-        self.position(|iteration| iteration.story == *story)
-    }
-
-    /// Searches from the end: it is nearly always the last one.
-    fn position(&self, is_it: impl Fn(&Iteration) -> bool) -> Option<usize> {
-        self.all.iter().rposition(is_it)
+        self.all.iter().rposition(|iteration| iteration.story == *story)
     }
 
     fn at(&mut self, index: Option<usize>) -> Option<&mut Iteration> {
@@ -235,7 +218,14 @@ impl Iterations {
         iteration.agent_end = Some(end.outcome.class());
         iteration.ended_at = Some(at);
         iteration.elapsed_ms = Some(end.elapsed_ms);
-        iteration.usage = IterationUsage::from(end);
+        iteration.usage = IterationUsage {
+            tokens: TokenTotals::from(&end.usage),
+            cost_usd: end.usage.cost_usd,
+            counted_usd: Some(end.bill.counted(&end.usage)),
+            model: end.model.clone(),
+            turns: end.usage.turns,
+            tool_calls: end.usage.tool_calls,
+        };
         let came = IterationResult::of(&end.verdict);
         if came.says_something() {
             let place = self.times.partition_point(|time| *time <= end.elapsed_ms);
