@@ -8,7 +8,6 @@ use std::{fs, io};
 
 use serde_json::Value;
 
-use crate::model::visible_line;
 use crate::settings::FILE_NAME;
 use crate::ui::{self, UiOptions};
 use crate::workspace::WorkTree;
@@ -28,7 +27,9 @@ pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<()> {
     let mut report = String::new();
     for (name, text) in [("PRD.json", PRD), ("PROMPT.md", PROMPT)] {
         let path = folder.join(name);
-        let written = write_new(&path, text).map_err(|error| not_written(&path, &error))?;
+        let written = write_new(&path, text).map_err(|error| {
+            CommandError::Refused(format!("cannot write `{}`: {error}", ui::shown(&path)))
+        })?;
         let what = if written { "created" } else { "kept existing" };
         report.push_str(&format!("{what} {}\n", path.display()));
     }
@@ -41,7 +42,7 @@ pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<()> {
 }
 
 fn make_folder(folder: &Path) -> Result<()> {
-    let shown = visible_line(&folder.to_string_lossy());
+    let shown = ui::shown(folder);
     fs::create_dir_all(folder).map_err(|error| {
         // An existing folder is no error of `create_dir_all`; something else in its place is.
         CommandError::Refused(match error.kind() {
@@ -51,11 +52,6 @@ fn make_folder(folder: &Path) -> Result<()> {
             _ => format!("cannot create the folder `{shown}`: {error}"),
         })
     })
-}
-
-fn not_written(path: &Path, error: &io::Error) -> CommandError {
-    let shown = visible_line(&path.to_string_lossy());
-    CommandError::Refused(format!("cannot write `{shown}`: {error}"))
 }
 
 /// False when something is there already.
