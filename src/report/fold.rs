@@ -132,9 +132,7 @@ impl RunReport {
     /// None: all.
     pub fn render(&mut self, now: i64, latest: Option<usize>) -> serde_json::Result<Vec<u8>> {
         self.refresh(ReportTime(now));
-        let count = self.iterations.len();
-        let iterations_left_out = latest.map_or(0, |most| count.saturating_sub(most));
-        let iterations = self.iterations.after(iterations_left_out);
+        let (iterations, iterations_left_out) = self.iterations.latest(latest);
         let page = ReportPage { summary: &self.summary, iterations_left_out, iterations };
         let mut text = serde_json::to_vec_pretty(&page)?;
         text.push(b'\n');

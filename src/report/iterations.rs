@@ -164,13 +164,10 @@ pub struct Iterations {
 }
 
 impl Iterations {
-    /// Without the first ones.
-    pub fn after(&self, left_out: usize) -> &[Iteration] {
-        self.all.get(left_out..).unwrap_or_default()
-    }
-
-    pub fn len(&self) -> usize {
-        self.all.len()
+    /// The latest ones, and how many there are before them. None: all.
+    pub fn latest(&self, most: Option<usize>) -> (&[Iteration], usize) {
+        let left_out = most.map_or(0, |most| self.all.len().saturating_sub(most));
+        (self.all.get(left_out..).unwrap_or_default(), left_out)
     }
 
     /// Searched for from the end: it is nearly always the last one.

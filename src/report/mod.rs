@@ -136,17 +136,6 @@ impl SharedReport {
         }
     }
 
-    /// Waits while `idle`, but not longer than that.
-    fn wait<'a>(
-        &self,
-        draft: MutexGuard<'a, DraftReport>,
-        longest: Duration,
-        idle: fn(&mut DraftReport) -> bool,
-    ) -> MutexGuard<'a, DraftReport> {
-        let waited = self.changed.wait_timeout_while(draft, longest, idle);
-        waited.unwrap_or_else(PoisonError::into_inner).0
-    }
-
     /// Until the report is finished.
     fn write(&self, ralph_dir: &RalphDir, clock: &Clock) {
         ralph_dir.remove_leftovers(STATUS);
@@ -154,9 +143,11 @@ impl SharedReport {
         let mut next = Duration::ZERO;
         loop {
             let idle = |draft: &mut DraftReport| !draft.changed && !draft.finished;
-            let draft = self.wait(self.draft(), SIGN_OF_LIFE, idle);
+            let waited = self.changed.wait_timeout_while(self.draft(), SIGN_OF_LIFE, idle);
+            let (draft, _) = waited.unwrap_or_else(PoisonError::into_inner);
             let pause = next.saturating_sub(clock().steady);
-            let mut draft = self.wait(draft, pause, |draft| !draft.finished);
+            let paced = self.changed.wait_timeout_while(draft, pause, |draft| !draft.finished);
+            let (mut draft, _) = paced.unwrap_or_else(PoisonError::into_inner);
             let (begun, finished) = (draft.begun, draft.finished);
             draft.changed = false;
             let mut render = |latest| draft.report.render(clock().wall, latest).ok();
