@@ -145,7 +145,7 @@ impl Preflight {
             return Ok(Some(*mode));
         }
         let patience = self.plan.answer_timeout;
-        if let Some(mode) = ask(&self.human, move |human| human.ask_permissions(modes, patience))? {
+        if let Some(mode) = ask(&self.human, move |human| human.ask_mode(modes, patience))? {
             agent.check_permissions(mode)?;
             answers.remember(PERMISSION_KEY, mode.name)?;
             return Ok(Some(mode));

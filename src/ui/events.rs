@@ -12,13 +12,16 @@ use super::ending;
 use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_short};
 use super::look::{Line, TextLine, Tone};
 
+/// What the guard repairs.
+const USER_FILES: &str = "uncommitted files that the agent deleted or changed";
+const GIT_SETTINGS: &str = "git settings that the agent changed";
+
 /// The longest error or summary that one line shows.
 const LONGEST: usize = 300;
 
 pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     let at = recorded.at;
     let progress = || ending::progress(at, "Progress", view);
-    let plain = |text: String| vec![TextLine::at(at).plain(text).into()];
     match &recorded.event {
         Event::RunStarted(start) => vec![title(&start.project, view), progress()],
         Event::RunContinued => continued(at, view),
@@ -45,12 +48,10 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::AttemptKept { story, reference, .. } => vec![work_kept(at, story, reference)],
         Event::ReturnPlanned { story, why, .. } => vec![rolled_back(at, story, *why)],
         Event::FilesPutBack { paths, snapshot, .. } => {
-            let what = "uncommitted files that the agent deleted or changed";
-            vec![repaired(at, what, paths, snapshot.clone())]
+            vec![repaired(at, USER_FILES, paths, snapshot.clone())]
         }
         Event::SetupPutBack { names, kept, .. } => {
-            let what = "git settings that the agent changed";
-            vec![repaired(at, what, names, Some(agents_version(kept)))]
+            vec![repaired(at, GIT_SETTINGS, names, Some(agents_version(kept)))]
         }
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
@@ -58,23 +59,21 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
             vec![good(at, format!("{story} reached the stage {}", brief(stage))).into()]
         }
         Event::SecondLookWanted { story } => {
-            plain(format!("{story} is claimed complete; checking it a second time"))
+            plain(at, format!("{story} is claimed complete; checking it a second time"))
         }
         Event::InstructionsPutBack { path, kept, .. } => {
             vec![instructions_repaired(at, path, kept.as_deref())]
         }
-        Event::StoryReopened { story, .. } => plain(format!("{story} is open again")),
+        Event::StoryReopened { story, .. } => plain(at, format!("{story} is open again")),
         Event::WorkBroughtBack { story, reference, conflicts } => {
             vec![unshelved(at, story, reference, conflicts)]
         }
         Event::StorySkipped { story, commit } => {
             vec![skipped(at, story, commit.as_deref()), progress()]
         }
-        Event::WaitCutShort => plain("Wait skipped; retrying now".to_owned()),
+        Event::WaitCutShort => plain(at, "Wait skipped; retrying now"),
         Event::BreakerOpened { why, until } => vec![paused(at, why, *until)],
-        Event::RunInterrupted { .. } => {
-            plain("Interrupted. Run `ralph run` to continue.".to_owned())
-        }
+        Event::RunInterrupted { .. } => plain(at, "Interrupted. Run `ralph run` to continue."),
         Event::RunEnded { reason } => ending::lines(at, reason, view),
     }
 }
@@ -92,6 +91,10 @@ pub fn is_essential(event: &Event) -> bool {
             | Event::RunInterrupted { .. }
             | Event::RunEnded { .. }
     )
+}
+
+fn plain(at: i64, text: impl Into<String>) -> Vec<Line> {
+    vec![TextLine::at(at).plain(text).into()]
 }
 
 fn title(project: &str, view: View<'_>) -> Line {
@@ -193,7 +196,7 @@ fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
         Answer::Retry => format!("retrying {story}"),
         Answer::Skip | Answer::Abort => return vec![],
     };
-    vec![TextLine::at(at).plain(what).into()]
+    plain(at, what)
 }
 
 fn parked(at: i64, story: &StoryId) -> Line {

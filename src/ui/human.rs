@@ -50,11 +50,7 @@ impl TerminalHuman {
         self.choose(what.menu(facts, patience), &what.items())
     }
 
-    pub fn ask_permissions(
-        &self,
-        modes: PermissionModes,
-        patience: Duration,
-    ) -> Reply<PermissionMode> {
+    pub fn ask_mode(&self, modes: PermissionModes, patience: Duration) -> Reply<PermissionMode> {
         self.choose(permission_menu(modes, patience), &permission_items(modes))
     }
 
@@ -207,8 +203,8 @@ impl Confirmation {
     fn menu(&self, facts: &str, patience: Duration) -> Menu {
         let question = format!("Question: {}", self.question);
         let sections = vec![question, facts.trim().to_owned(), self.means.to_owned()];
-        let otherwise = format!("[{}] is chosen", self.no.0);
-        Menu::new(self.heading.to_owned(), sections, patience, &otherwise)
+        let then = format!("[{}] is chosen", self.no.0);
+        Menu::new(self.heading.to_owned(), sections, patience, &then)
     }
 
     fn items(&self) -> [MenuItem<bool>; 2] {

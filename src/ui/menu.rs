@@ -32,15 +32,10 @@ pub enum MenuBody {
 }
 
 impl Menu {
-    /// `otherwise`: what happens without an answer.
-    pub fn new(
-        heading: String,
-        sections: Vec<String>,
-        patience: Duration,
-        otherwise: &str,
-    ) -> Self {
+    /// `then`: what happens without an answer.
+    pub fn new(heading: String, sections: Vec<String>, patience: Duration, then: &str) -> Self {
         let wait = patience_in_words(patience);
-        let note = format!("Waiting {wait} for an answer; then {otherwise}.");
+        let note = format!("Waiting {wait} for an answer; then {then}.");
         let body = MenuBody::Choices { labels: Vec::new(), selected: 0 };
         Self { heading, sections, patience, note, body, is_printed: false }
     }
