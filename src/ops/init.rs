@@ -1,10 +1,9 @@
 //! `ralph init`: files to start from, and gates.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, io};
 
 use serde_json::Value;
 
@@ -56,7 +55,7 @@ fn make_folder(folder: &Path) -> Result<()> {
 
 /// False when something is there already.
 fn write_new(path: &Path, text: &str) -> io::Result<bool> {
-    match OpenOptions::new().write(true).create_new(true).open(path) {
+    match File::create_new(path) {
         Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),

@@ -85,11 +85,8 @@ pub fn undo(story: &StoryId, prd: &Path) -> Result<()> {
         let replacement = |path| Replacement::new(path, text.as_bytes());
         let replaced: Vec<_> = place.in_tree.as_deref().map(replacement).into_iter().collect();
         let message = undo_message(story, &known.title, &backlog_name, &closing);
-        Some(tree.undo(&UndoRequest {
-            closing: &closing,
-            replaced: &replaced,
-            message: &message,
-        })?)
+        let request = UndoRequest { closing: &closing, replaced: &replaced, message: &message };
+        Some(tree.undo(&request)?)
     };
     file.write(&text)?;
     let commit = undone.as_ref().map(|undone| undone.commit.clone());

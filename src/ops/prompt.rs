@@ -12,8 +12,7 @@ use crate::settings::{Flags, RunSettings};
 use crate::state::RunState;
 use crate::store::Store;
 use crate::store::prd::PrdFile;
-use crate::ui;
-use crate::ui::{Printer, TextLine, UiOptions};
+use crate::ui::{self, Printer, TextLine, UiOptions};
 use crate::workspace::WorkTree;
 
 use super::error::Result;
@@ -38,7 +37,7 @@ pub fn prompt(
     let state = as_next_run(state, &loaded.backlog, &tree, &store)?;
     // The notes belong to the story whose work is in the tree now.
     let notes = notes_for(tree.root(), &story.id, &state, &secrets());
-    let (state, changes) = with_its_work(state, story, &tree)?;
+    let (state, changes) = with_work(state, story, &tree)?;
     let named = prompt.or(plan.prompt.as_deref());
     let instructions = instructions(named, prd, Some(tree.root()))?;
     let layers = Briefing {
@@ -92,11 +91,7 @@ fn as_next_run(
 }
 
 /// Shelved work would be unshelved first.
-fn with_its_work(
-    mut state: RunState,
-    story: &Story,
-    tree: &WorkTree,
-) -> Result<(RunState, Changes)> {
+fn with_work(mut state: RunState, story: &Story, tree: &WorkTree) -> Result<(RunState, Changes)> {
     let known = state.story(&story.id);
     if let Some(base) = known.and_then(|known| known.base().cloned()) {
         let changes = tree.summary(&base, &tree.base()?)?;

@@ -1,8 +1,7 @@
 //! Snapshots of the work tree: `ralph log`, `diff`, `restore` and `checkpoint`.
 
 use std::fmt::Write;
-use std::io;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
@@ -11,8 +10,7 @@ use serde_json::{Value, json};
 
 use crate::model::{StoryId, visible_line};
 use crate::store::prd::PrdFile;
-use crate::ui;
-use crate::ui::UiOptions;
+use crate::ui::{self, UiOptions};
 use crate::workspace::{Recalled, SnapshotKind, SnapshotRef, WorkTree};
 
 use super::error::{CommandError, Result};

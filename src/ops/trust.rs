@@ -9,8 +9,7 @@ use crate::model::{Backlog, Gate, GateCommand, visible};
 use crate::settings::{Flags, RunSettings};
 use crate::store::Store;
 use crate::store::prd::PrdFile;
-use crate::ui;
-use crate::ui::{TerminalHuman, UiOptions};
+use crate::ui::{self, TerminalHuman, UiOptions};
 
 use super::error::{CommandError, Result};
 use super::place::{now, open_tree, refuse_agents, store_of};
