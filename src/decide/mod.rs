@@ -1,8 +1,10 @@
 //! Pure rules: from the state to the next action.
 
 pub mod budget;
+pub mod concerns;
 pub mod efficiency;
 pub mod findings;
+pub mod footprint;
 pub mod forecast;
 pub mod gates;
 pub mod handoff;

@@ -123,7 +123,7 @@ fn record_reopened(
     }
     let run = state.run.as_ref().map_or("", |run| run.run.as_str());
     journal.append(run, now(), &events)?;
-    Ok(journal.sync()?)
+    Ok(journal.sync_point().wait()?)
 }
 
 fn undone_text(story: &StoryId, undone: Option<&Undone>, backlog: &Backlog) -> String {

@@ -15,7 +15,7 @@ use crate::ports::{ConfigNotice, Human, Notice, Reporter};
 use crate::process::Supervisor;
 use crate::report::{AppliedGate, AppliedLimits, AppliedSettings, Publisher, Waits};
 use crate::runner::log::{JournalHistory, RunLog};
-use crate::runner::{BacklogFile, CostBooks, Ending, Env, RunConfig, RunnerError, begin};
+use crate::runner::{BacklogFile, CostBooks, Ending, Env, Lane, RunConfig, RunnerError, begin};
 use crate::settings::{self, AgentChoice, RunSettings};
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{Lease, Store, UserCosts, state_folder};
@@ -71,7 +71,7 @@ impl Session<'_> {
         let log = RunLog::new(Box::new(journal), Box::new(reporters), Arc::clone(&self.look.clock));
         let env = Env {
             backlog: self.backlog,
-            home: self.tree,
+            home: Lane::new(self.tree),
             ralph_dir,
             requests,
             agent,

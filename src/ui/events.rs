@@ -194,7 +194,8 @@ fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
         Answer::Guidance { .. } => format!("{story} continues with your guidance"),
         Answer::Accept => format!("you accepted {story}"),
         Answer::Retry => format!("retrying {story}"),
-        Answer::Skip | Answer::Abort => return vec![],
+        Answer::Skip => format!("skipping {story}"),
+        Answer::Abort => return vec![],
     };
     plain(at, what)
 }
