@@ -6,7 +6,7 @@ use git2::{Oid, Tree};
 
 use crate::model::Base;
 
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::merge::{ThreeWay, with_changes};
 use super::tree::between;
 use super::{WorkTree, branch};

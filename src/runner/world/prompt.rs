@@ -12,6 +12,7 @@ use crate::runner::log::RunLog;
 use crate::state::RunState;
 use crate::store::ralph_dir::{RalphDir, ScratchpadError, scratchpad, shelved_scratchpad};
 use crate::text::redact::SecretRules;
+use crate::text::signals::Scanner;
 use crate::workspace::hash;
 
 use super::World;
@@ -67,7 +68,8 @@ impl World {
     pub(super) fn reader(&self, log: &RunLog, id: &StoryId, prompt: &str) -> StreamReader {
         let markers = self.config.markers_of(id, self.env.backlog.current());
         let reached = reached(log, id, &markers);
-        StreamReader::with_markers(self.env.agent.decoder(), id, markers, reached, prompt)
+        let scanner = || Scanner::with_markers(id, markers.clone(), reached);
+        StreamReader::new(self.env.agent.decoder(), scanner, prompt)
     }
 
     /// One per line; None without stages.
