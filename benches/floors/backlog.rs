@@ -35,7 +35,7 @@ fn file(count: usize, text: &str) {
     let last = (count - 1, &story);
     let close = |prd: &mut TrackedPrd, value: bool| {
         let marked = prd.marked(last, Mark::Passes(value)).unwrap();
-        prd.write(marked).unwrap();
+        prd.take_written(marked.write().unwrap());
         assert!(matches!(prd.look(), PrdLook::Unchanged));
     };
     close(&mut prd, true);
@@ -67,7 +67,7 @@ fn file(count: usize, text: &str) {
                 let (marked, touched) =
                     prd.with_marks(&loaded.backlog.stories, |_| (false, false)).unwrap();
                 assert_eq!(touched.len(), count);
-                prd.write(marked).unwrap();
+                prd.take_written(marked.write().unwrap());
             })
             .min(),
         );

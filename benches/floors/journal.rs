@@ -41,7 +41,7 @@ pub fn bench() {
         tell("an iteration appended", &appended);
         let synced = Times::of(ROUNDS * 5, || {
             journal.append("run", 1, &more).unwrap();
-            journal.sync().unwrap();
+            journal.sync_point().wait().unwrap();
         });
         tell("an iteration appended and synced", &synced);
     }

@@ -21,15 +21,20 @@ mod pipe;
 mod redact;
 mod refs;
 mod report;
+mod response;
 mod scan;
 mod snapshot;
 mod start;
+#[path = "../../tests/support/mod.rs"]
+#[expect(dead_code, unused_imports, clippy::expect_used, reason = "it is the tests' own")]
+mod support;
 
-const ALL: [(&str, fn()); 15] = [
+const ALL: [(&str, fn()); 16] = [
     ("gap", gap::bench),
     ("growth", gap::growth),
     ("start", start::bench),
     ("load", load::bench),
+    ("response", response::bench),
     ("scan", scan::bench),
     ("pipe", pipe::bench),
     ("redact", redact::bench),

@@ -11,6 +11,7 @@ use ralph::model::{Event, Exit, StoryId};
 use ralph::runner::transcript::Transcript;
 use ralph::store::log::Log;
 use ralph::store::{Journal, Store, StorePlace};
+use ralph::text::signals::Scanner;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command as AsyncCommand;
 
@@ -90,8 +91,9 @@ fn into_a_log(recorded: &Path, folder: &Path) -> Duration {
         let mut child = child.arg(WORD).arg(recorded).stdout(Stdio::piped()).spawn().unwrap();
         let mut pipe = child.stdout.take().unwrap();
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES);
-        let mut reading =
-            StreamReader::new(any_decoder(), &StoryId::try_from("US-001").unwrap(), "prompt");
+        let story = StoryId::try_from("US-001").unwrap();
+        let scanner = || Scanner::new(&story);
+        let mut reading = StreamReader::new(any_decoder(), scanner, "prompt");
         let mut chunk = Vec::with_capacity(CHUNK);
         while pipe.read_buf(&mut chunk).await.unwrap() > 0 {
             reading.push(&chunk, &mut |_| {});

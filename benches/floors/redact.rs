@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ralph::agent::{StreamReader, any_decoder};
 use ralph::model::{Exit, StoryId};
 use ralph::text::redact::{Redactor, SecretRules};
+use ralph::text::signals::Scanner;
 
 use crate::scan::{CHUNK, best, recordings};
 
@@ -26,8 +27,9 @@ pub fn bench() {
         });
     let read = megabytes
         / best(ROUNDS, || {
-            let mut reading =
-                StreamReader::new(any_decoder(), &StoryId::try_from("US-001").unwrap(), "prompt");
+            let story = StoryId::try_from("US-001").unwrap();
+            let scanner = || Scanner::new(&story);
+            let mut reading = StreamReader::new(any_decoder(), scanner, "prompt");
             each_chunk(&rules, &recorded, |clean| {
                 reading.push(clean, &mut |heard| {
                     black_box(heard);

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use ralph::agent::{StreamReader, any_decoder};
 use ralph::model::{Exit, StoryId};
+use ralph::text::signals::Scanner;
 
 const MEGABYTES: usize = 200;
 pub const CHUNK: usize = 256 * 1024;
@@ -19,8 +20,9 @@ pub fn bench() {
         });
     let ours = megabytes
         / best(5, || {
-            let mut reading =
-                StreamReader::new(any_decoder(), &StoryId::try_from("US-001").unwrap(), "prompt");
+            let story = StoryId::try_from("US-001").unwrap();
+            let scanner = || Scanner::new(&story);
+            let mut reading = StreamReader::new(any_decoder(), scanner, "prompt");
             for chunk in recorded.chunks(CHUNK) {
                 reading.push(chunk, &mut |heard| {
                     black_box(heard);

@@ -8,25 +8,28 @@ mod backend;
 mod claude;
 mod event;
 mod json;
-mod lines;
-mod mock;
 mod plain;
 mod reader;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::model::PermissionMode;
+
+use backend::Capabilities;
+use claude::ClaudeDecoder;
 
 pub use backend::{
     AgentError, AgentKind, AgentSettings, Backend, GIT_PLACES, Launch, LaunchRequest, TrustClause,
 };
 pub use claude::{Claude, args_choose_mode};
 pub use event::{AgentEvent, AgentIdentity, Decoder};
-pub use mock::Mock;
 pub use plain::Plain;
 pub use reader::{AgentReport, StreamReader};
 
-use crate::model::PermissionMode;
-
 /// For an unknown agent: recognises the known formats by their lines.
 pub fn any_decoder() -> Box<dyn Decoder> {
-    Box::<claude::ClaudeDecoder>::default()
+    Box::<ClaudeDecoder>::default()
 }
 
 /// The permission modes of all agents.
@@ -36,4 +39,32 @@ pub fn all_permission_modes() -> impl Iterator<Item = PermissionMode> {
 
 pub fn permission_mode(name: &str) -> Option<PermissionMode> {
     all_permission_modes().find(|mode| mode.name == name)
+}
+
+/// The built-in scripted agent: this program itself, which speaks Claude Code's protocol.
+pub struct Mock {
+    pub own_program: PathBuf,
+    pub script: Option<PathBuf>,
+}
+
+impl Backend for Mock {
+    fn label(&self) -> String {
+        "mock".to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { messages: true, own_budget: false, invented_costs: true }
+    }
+
+    fn command(&self, _request: &LaunchRequest<'_>) -> Result<Launch, AgentError> {
+        let mut args: Vec<OsString> = vec!["mock-agent".into(), "--takes-messages".into()];
+        if let Some(script) = &self.script {
+            args.extend(["--script".into(), script.into()]);
+        }
+        Ok(Launch::new(self.own_program.clone(), args))
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::<ClaudeDecoder>::default()
+    }
 }

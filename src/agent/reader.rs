@@ -3,18 +3,22 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use memchr::memchr;
+
 use crate::model::{
-    AgentSignals, CompletionMarkers, ContextUsage, CostCertainty, EndedBy, Exit, ModelUse, Outcome,
-    StoryId, Usage,
+    AgentSignals, ContextUsage, CostCertainty, EndedBy, Exit, ModelUse, Outcome, Usage,
 };
 use crate::text::signals::Scanner;
 
 use super::event::{
     AgentEnd, AgentEvent, AgentIdentity, Decoder, EventListener, ProcessEnd, UsageUpdate,
 };
-use super::lines::Lines;
 use super::plain::{EchoFilter, LAST_WORDS, PlainText};
 
+/// A longer line is cut here: its rest is skipped.
+const MAX_LINE: usize = 64 * 1024 * 1024;
+/// What the buffer of lines may keep allocated between two of them.
+const KEEP: usize = 1024 * 1024;
 /// The longest line, in bytes, that is copied to replace bytes that are not text.
 const LONGEST_LOSSY: usize = 1024 * 1024;
 /// The most tools to count denials of.
@@ -75,19 +79,8 @@ pub struct AgentReport {
 }
 
 impl StreamReader {
-    pub fn new(decoder: Box<dyn Decoder>, story: &StoryId, prompt: &str) -> Self {
-        Self::with_markers(decoder, story, CompletionMarkers::default(), 0, prompt)
-    }
-
-    /// With the human's own completion markers, after `reached` of their stages.
-    pub fn with_markers(
-        decoder: Box<dyn Decoder>,
-        story: &StoryId,
-        markers: CompletionMarkers,
-        reached: usize,
-        prompt: &str,
-    ) -> Self {
-        let scanner = || Scanner::with_markers(story, markers.clone(), reached);
+    /// Events and plain text each have their own scanner, because only one of them counts.
+    pub fn new(decoder: Box<dyn Decoder>, scanner: impl Fn() -> Scanner, prompt: &str) -> Self {
         let echo = EchoFilter::new(prompt);
         Self {
             lines: Lines::default(),
@@ -256,6 +249,68 @@ impl EventSum {
     }
 }
 
+/// Splits bytes into lines, independent of their chunks, in bounded memory.
+#[derive(Default)]
+struct Lines {
+    /// The start of a line whose end has not come yet.
+    pending: Vec<u8>,
+    /// The current line is over the cap, and its start was passed on already.
+    cut: bool,
+}
+
+impl Lines {
+    /// Calls `each` with every complete line, without its line end.
+    fn push(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
+        let mut rest = chunk;
+        while let Some(end) = memchr(b'\n', rest) {
+            let (line, after) = rest.split_at(end);
+            self.complete(line, &mut each);
+            rest = after.get(1..).unwrap_or_default();
+        }
+        self.hold(rest, &mut each);
+    }
+
+    /// The output is over: a rest without a line end is a line too.
+    fn finish(self, mut each: impl FnMut(&[u8])) {
+        if !self.cut && !self.pending.is_empty() {
+            each(trim_cr(&self.pending));
+        }
+    }
+
+    fn complete(&mut self, tail: &[u8], each: &mut impl FnMut(&[u8])) {
+        if self.cut {
+            self.cut = false;
+        } else if self.pending.is_empty() {
+            each(trim_cr(tail));
+        } else {
+            self.hold(tail, each);
+            if !std::mem::take(&mut self.cut) {
+                each(trim_cr(&self.pending));
+            }
+        }
+        self.pending.clear();
+        self.pending.shrink_to(KEEP);
+    }
+
+    fn hold(&mut self, part: &[u8], each: &mut impl FnMut(&[u8])) {
+        if self.cut {
+            return;
+        }
+        let room = MAX_LINE - self.pending.len();
+        let (fits, over) = part.split_at(part.len().min(room));
+        self.pending.extend_from_slice(fits);
+        if !over.is_empty() {
+            each(&self.pending);
+            self.cut = true;
+            self.pending = Vec::new();
+        }
+    }
+}
+
+fn trim_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
 /// Nearly all lines are valid and need no copy. A very long line is only read up to the first byte
 /// that is not text, such as half of a character where it was cut: a copy would double the memory.
 fn readable(line: &[u8]) -> Cow<'_, str> {
@@ -277,7 +332,10 @@ fn end_of(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::model::StoryId;
 
     /// An agent that reports the usage of each step, and no total.
     struct StepDecoder;
@@ -314,7 +372,8 @@ mod tests {
             ("start\nstep\nstep\n", CostCertainty::Part, ""),
         ] {
             let story = StoryId::try_from("US-001").unwrap();
-            let mut reader = StreamReader::new(Box::new(StepDecoder), &story, "");
+            let scanner = || Scanner::new(&story);
+            let mut reader = StreamReader::new(Box::new(StepDecoder), scanner, "");
             reader.push(output.as_bytes(), &mut |_| {});
             let report = reader.finish(&Exit::Code(0), None, &mut |_| {});
             let usage = (report.usage.cost_usd, report.usage.output_tokens);
@@ -328,7 +387,8 @@ mod tests {
     fn listeners_hear_a_last_line_that_is_also_in_the_prompt() {
         let decoder = crate::agent::any_decoder();
         let story = StoryId::try_from("US-001").unwrap();
-        let mut reader = StreamReader::new(decoder, &story, "Say:\nTask US-001 complete\n");
+        let scanner = || Scanner::new(&story);
+        let mut reader = StreamReader::new(decoder, scanner, "Say:\nTask US-001 complete\n");
         let mut said = Vec::new();
         let mut listen = |event: &AgentEvent<'_>| {
             if let AgentEvent::Said(text) = event {
@@ -363,6 +423,47 @@ mod tests {
             let read = readable(&line);
             assert!(matches!(read, Cow::Borrowed(_)), "{end:?}");
             assert_eq!(read.len(), LONGEST_LOSSY + length, "{end:?}");
+        }
+    }
+
+    fn lines_of(chunks: &[&[u8]]) -> Vec<Vec<u8>> {
+        let mut lines = Lines::default();
+        let mut seen = Vec::new();
+        for chunk in chunks {
+            lines.push(chunk, |line| seen.push(line.to_vec()));
+        }
+        lines.finish(|line| seen.push(line.to_vec()));
+        seen
+    }
+
+    #[test]
+    fn line_ends_are_removed() {
+        assert_eq!(lines_of(&[b"a\r\nb\n\nc"]), [&b"a"[..], b"b", b"", b"c"]);
+        assert_eq!(lines_of(&[b"a", b"\r", b"\n", b"\0b\n"]), [&b"a"[..], b"\0b"]);
+    }
+
+    #[test]
+    fn a_line_over_the_cap_is_cut_and_the_next_one_is_read() {
+        let chunk = vec![b'x'; 1024 * 1024];
+        let mut lines = Lines::default();
+        let mut lengths = Vec::new();
+        for _ in 0..(MAX_LINE / chunk.len() + 3) {
+            lines.push(&chunk, |line| lengths.push(line.len()));
+        }
+        lines.push(b"tail\nnext\n", |line| lengths.push(line.len()));
+        assert_eq!(lengths, [MAX_LINE, 4]);
+        assert!(lines.pending.capacity() <= KEEP);
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_make_no_difference(text in "[ab\r\n]{0,40}", cuts in prop::collection::vec(0usize..40, 0..6)) {
+            let bytes = text.as_bytes();
+            let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut <= bytes.len()).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let chunks: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+            prop_assert_eq!(lines_of(&chunks), lines_of(&[bytes]));
         }
     }
 }

@@ -2,19 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 
 use crate::model::StoryId;
 use crate::ops::{CostFormat, CostGrouping, StoryMark};
 
+use super::{Choice, one_of};
+
+/// Validate a backlog without running it.
+///
+/// Reports every error and warning at once, with line and column. The exit code is 1 if there are
+/// errors, or, with `--strict`, warnings.
 #[derive(Debug, Args)]
-#[command(
-    about = "Validate a backlog without running it",
-    long_about = "Validate a backlog without running it.\n\n\
-        Reports every error and warning at once, with line and column. The exit code is 1 if there \
-        are errors, or, with `--strict`, warnings.",
-    after_help = "Examples:\n  ralph check\n  ralph check plans/auth.json --strict"
-)]
+#[command(after_help = "Examples:\n  ralph check\n  ralph check plans/auth.json --strict")]
 pub struct CheckArgs {
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
@@ -24,18 +24,17 @@ pub struct CheckArgs {
     pub strict: bool,
 }
 
+/// Create a sample PRD.json and PROMPT.md.
+///
+/// PRD.json is a backlog with a few stories; PROMPT.md has the instructions for every iteration.
+/// Edit both, then try `ralph run --dry-run`.
+///
+/// In a terminal, ralph offers the project's test commands as gates: commands that must pass before
+/// a story is done. Gates that you accept, or pass with --gate, are written to ralph.toml and are
+/// trusted.
 #[derive(Debug, Args)]
-#[command(
-    about = "Create a sample PRD.json and PROMPT.md",
-    long_about = "Create a sample PRD.json and PROMPT.md.\n\n\
-        PRD.json is a backlog with a few stories; PROMPT.md has the instructions for every \
-        iteration. Edit both, then try `ralph run --dry-run`.\n\n\
-        In a terminal, ralph offers the project's test commands as gates: commands that must pass \
-        before a story is done. Gates that you accept, or pass with --gate, are written to \
-        ralph.toml and are trusted.",
-    after_help = "Examples:\n  ralph init\n  ralph init plans/\n  \
-        ralph init --gate 'cargo test' --gate 'cargo clippy -- -D warnings'"
-)]
+#[command(after_help = "Examples:\n  ralph init\n  ralph init plans/\n  \
+    ralph init --gate 'cargo test' --gate 'cargo clippy -- -D warnings'")]
 pub struct InitArgs {
     /// Where to create them; existing files are never overwritten
     #[arg(value_name = "FOLDER", default_value = ".", value_hint = ValueHint::DirPath)]
@@ -45,15 +44,12 @@ pub struct InitArgs {
     pub gate: Vec<String>,
 }
 
+/// Show the state of the run.
+///
+/// Lists the stories with their state (passes, skipped, running, asks, parked or open), open
+/// questions, working time, consecutive errors and waits. Changes nothing; works during a run.
 #[derive(Debug, Args)]
-#[command(
-    about = "Show the state of the run",
-    long_about = "Show the state of the run.\n\n\
-        Lists the stories with their state (passes, skipped, running, asks, parked or open), open \
-        questions, working time, consecutive errors and waits. Changes nothing; works during a \
-        run.",
-    after_help = "Examples:\n  ralph status\n  ralph status plans/auth.json --json"
-)]
+#[command(after_help = "Examples:\n  ralph status\n  ralph status plans/auth.json --json")]
 pub struct StatusArgs {
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
@@ -63,27 +59,25 @@ pub struct StatusArgs {
     pub json: bool,
 }
 
+/// Show costs.
+///
+/// By default those of the backlog's latest run: cost, tokens, turns, tool calls, efficiency,
+/// forecast and stories. `--by` covers all runs of this repository. Costs are reported by the
+/// agents; for an agent that was killed first, ralph counts the larger of what it saw and the run's
+/// median, and marks the row with `~`. Changes nothing; works during a run.
 #[derive(Debug, Args)]
-#[command(
-    about = "Show costs",
-    long_about = "Show costs.\n\n\
-        By default those of the backlog's latest run: cost, tokens, turns, tool calls, efficiency, \
-        forecast and stories. `--by` covers all runs of this repository. Costs are reported by the \
-        agents; for an agent that was killed first, ralph counts the larger of what it saw and the \
-        run's median, and marks the row with `~`. Changes nothing; works during a run.",
-    after_help = "Examples:\n  \
-        ralph cost\n  \
-        ralph cost plans/auth.json --json\n  \
-        ralph cost --by day\n  \
-        ralph cost --by story --csv > cost.csv"
-)]
+#[command(after_help = "Examples:\n  \
+    ralph cost\n  \
+    ralph cost plans/auth.json --json\n  \
+    ralph cost --by day\n  \
+    ralph cost --by story --csv > cost.csv")]
 pub struct CostArgs {
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
     pub prd: PathBuf,
     /// Group all runs of the repository
-    #[arg(long, value_name = "WHAT")]
-    pub by: Option<CostByArg>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(GROUPINGS))]
+    pub by: Option<CostGrouping>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -92,13 +86,11 @@ pub struct CostArgs {
     pub csv: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CostByArg {
-    Story,
-    /// In the local time zone
-    Day,
-    Model,
-}
+const GROUPINGS: &[Choice<CostGrouping>] = &[
+    ("story", "", CostGrouping::Story),
+    ("day", "In the local time zone", CostGrouping::Day),
+    ("model", "", CostGrouping::Model),
+];
 
 impl CostArgs {
     pub fn format(&self) -> CostFormat {
@@ -110,28 +102,16 @@ impl CostArgs {
     }
 }
 
-impl From<CostByArg> for CostGrouping {
-    fn from(by: CostByArg) -> Self {
-        match by {
-            CostByArg::Story => Self::Story,
-            CostByArg::Day => Self::Day,
-            CostByArg::Model => Self::Model,
-        }
-    }
-}
-
+/// Print the next prompt for a story.
+///
+/// This is what the next attempt would get: instructions, story, the state of the run, what earlier
+/// agents left, your guidance, and how to finish. The prompt goes to standard output, the size of
+/// each section to standard error. Changes nothing; works without a run.
 #[derive(Debug, Args)]
-#[command(
-    about = "Print the next prompt for a story",
-    long_about = "Print the next prompt for a story.\n\n\
-        This is what the next attempt would get: instructions, story, the state of the run, what \
-        earlier agents left, your guidance, and how to finish. The prompt goes to standard output, \
-        the size of each section to standard error. Changes nothing; works without a run.",
-    after_help = "Examples:\n  \
-        ralph prompt US-003\n  \
-        ralph prompt US-003 plans/auth.json > prompt.md\n  \
-        ralph prompt US-003 --json | jq .layers"
-)]
+#[command(after_help = "Examples:\n  \
+    ralph prompt US-003\n  \
+    ralph prompt US-003 plans/auth.json > prompt.md\n  \
+    ralph prompt US-003 --json | jq .layers")]
 pub struct PromptArgs {
     /// The story
     #[arg(value_name = "STORY")]
@@ -147,83 +127,61 @@ pub struct PromptArgs {
     pub json: bool,
 }
 
+/// Mark a story as passed, failed, skipped or open.
+///
+/// Sets `passes` and `skipped` in the backlog and changes nothing else in the file. Agents cannot
+/// do this: ralph reverts their edits of these values. During a run, the mark is set as soon as no
+/// agent is running.
 #[derive(Debug, Args)]
-#[command(
-    about = "Mark a story as passed, failed, skipped or open",
-    long_about = "Mark a story as passed, failed, skipped or open.\n\n\
-        Sets `passes` and `skipped` in the backlog and changes nothing else in the file. Agents \
-        cannot do this: ralph reverts their edits of these values. During a run, the mark is set as \
-        soon as no agent is running.",
-    after_help = "Examples:\n  \
-        ralph mark US-003 pass       done\n  \
-        ralph mark US-003 fail       not done after all\n  \
-        ralph mark US-003 skip       do not work on it\n  \
-        ralph mark US-003 reopen     work on it (again)\n  \
-        ralph mark US-003 pass plans/auth.json"
-)]
+#[command(after_help = "Examples:\n  \
+    ralph mark US-003 pass       done\n  \
+    ralph mark US-003 fail       not done after all\n  \
+    ralph mark US-003 skip       do not work on it\n  \
+    ralph mark US-003 reopen     work on it (again)\n  \
+    ralph mark US-003 pass plans/auth.json")]
 pub struct MarkArgs {
     /// The story
     #[arg(value_name = "STORY")]
     pub story: StoryId,
     /// The new state
-    #[arg(value_name = "MARK")]
-    pub mark: MarkArg,
+    #[arg(value_name = "MARK", value_parser = one_of(MARKS))]
+    pub mark: StoryMark,
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
     pub prd: PathBuf,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MarkArg {
-    /// Done
-    Pass,
-    /// Not done
-    Fail,
-    /// Skipped
-    Skip,
-    /// Neither done nor skipped
-    Reopen,
-}
+const MARKS: &[Choice<StoryMark>] = &[
+    ("pass", "Done", StoryMark::Pass),
+    ("fail", "Not done", StoryMark::Fail),
+    ("skip", "Skipped", StoryMark::Skip),
+    ("reopen", "Neither done nor skipped", StoryMark::Reopen),
+];
 
-impl From<MarkArg> for StoryMark {
-    fn from(mark: MarkArg) -> Self {
-        match mark {
-            MarkArg::Pass => Self::Pass,
-            MarkArg::Fail => Self::Fail,
-            MarkArg::Skip => Self::Skip,
-            MarkArg::Reopen => Self::Reopen,
-        }
-    }
-}
-
+/// Send a message to the running agent.
+///
+/// Claude Code reads it between two steps. For agents that take no messages, and while no agent is
+/// running, it becomes part of the next prompt.
 #[derive(Debug, Args)]
-#[command(
-    about = "Send a message to the running agent",
-    long_about = "Send a message to the running agent.\n\n\
-        Claude Code reads it between two steps. For agents that take no messages, and while no \
-        agent is running, it becomes part of the next prompt.",
-    after_help = "Examples:\n  \
-        ralph nudge 'leave the CSS alone, fix the tests first'\n\n\
-        Exit codes:\n  \
-        0  sent\n  \
-        1  no run is active in this work tree\n  \
-        2  wrong usage"
-)]
+#[command(after_help = "Examples:\n  \
+    ralph nudge 'leave the CSS alone, fix the tests first'\n\n\
+    Exit codes:\n  \
+    0  sent\n  \
+    1  no run is active in this work tree\n  \
+    2  wrong usage")]
 pub struct NudgeArgs {
     /// The message
     #[arg(value_name = "TEXT", required = true)]
     pub text: Vec<String>,
 }
 
+/// Approve the commands that this repository configures.
+///
+/// Gates, agent settings in ralph.toml, Claude Code's hooks and .mcp.json take effect only after
+/// you have approved their exact text. Shows what is new and asks. Approvals are stored outside the
+/// work tree.
 #[derive(Debug, Args)]
-#[command(
-    about = "Approve the commands that this repository configures",
-    long_about = "Approve the commands that this repository configures.\n\n\
-        Gates, agent settings in ralph.toml, Claude Code's hooks and .mcp.json take effect only \
-        after you have approved their exact text. Shows what is new and asks. Approvals are stored \
-        outside the work tree.",
-    after_help = "Examples:\n  ralph trust\n  ralph trust plans/auth.json --yes"
-)]
+#[command(after_help = "Examples:\n  ralph trust\n  ralph trust plans/auth.json --yes")]
 pub struct TrustArgs {
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
@@ -233,14 +191,15 @@ pub struct TrustArgs {
     pub yes: bool,
 }
 
+/// List snapshots of the work tree, newest last.
+///
+/// ralph snapshots tracked and untracked files before each attempt, and keeps the work of failed
+/// attempts and unfinished stories. Snapshots are refs below refs/ralph/, so `git gc` keeps them. A
+/// new run deletes those older than 30 days (`keep_days`) or beyond the newest 500
+/// (`keep_snapshots`). The newest 1,000 of the last two runs always stay.
 #[derive(Debug, Args)]
 #[command(
     about = "List snapshots of the work tree",
-    long_about = "List snapshots of the work tree, newest last.\n\n\
-        ralph snapshots tracked and untracked files before each attempt, and keeps the work of \
-        failed attempts and unfinished stories. Snapshots are refs below refs/ralph/, so `git gc` \
-        keeps them. A new run deletes those older than 30 days (`keep_days`) or beyond the newest \
-        500 (`keep_snapshots`). The newest 1,000 of the last two runs always stay.",
     after_help = "Examples:\n  \
         ralph log\n  \
         ralph log --json\n  \
@@ -253,13 +212,14 @@ pub struct LogArgs {
     pub json: bool,
 }
 
+/// Show what a snapshot or a story changed, as a unified diff.
+///
+/// Attempts are compared with the start of their story, snapshots and checkpoints with the commit
+/// they were taken on. An unfinished story is shown up to the current work tree, a closed one as
+/// committed. Redirected, the output is a patch for `git apply`.
 #[derive(Debug, Args)]
 #[command(
     about = "Show what a snapshot or a story changed",
-    long_about = "Show what a snapshot or a story changed, as a unified diff.\n\n\
-        Attempts are compared with the start of their story, snapshots and checkpoints with the \
-        commit they were taken on. An unfinished story is shown up to the current work tree, a \
-        closed one as committed. Redirected, the output is a patch for `git apply`.",
     after_help = "Examples:\n  ralph diff 17\n  ralph diff US-003\n  ralph diff 17 | git apply -R"
 )]
 pub struct DiffArgs {
@@ -271,21 +231,19 @@ pub struct DiffArgs {
     pub prd: PathBuf,
 }
 
+/// Restore files from a snapshot.
+///
+/// Without paths, restores the whole work tree except the backlog; name the backlog to restore it
+/// too. Index and branch stay as they are. ralph takes a checkpoint first and prints its number, so
+/// that you can go back. Fails while a run is active.
 #[derive(Debug, Args)]
-#[command(
-    about = "Restore files from a snapshot",
-    long_about = "Restore files from a snapshot.\n\n\
-        Without paths, restores the whole work tree except the backlog; name the backlog to \
-        restore it too. Index and branch stay as they are. ralph takes a checkpoint first and \
-        prints its number, so that you can go back. Fails while a run is active.",
-    after_help = "Examples:\n  \
-        ralph restore 17\n  \
-        ralph restore 17 notes.txt src/\n\n\
-        Exit codes:\n  \
-        0  restored\n  \
-        1  not possible, or a run is active; nothing was changed\n  \
-        2  wrong usage, no such number or path"
-)]
+#[command(after_help = "Examples:\n  \
+    ralph restore 17\n  \
+    ralph restore 17 notes.txt src/\n\n\
+    Exit codes:\n  \
+    0  restored\n  \
+    1  not possible, or a run is active; nothing was changed\n  \
+    2  wrong usage, no such number or path")]
 pub struct RestoreArgs {
     /// A number from `ralph log`
     #[arg(value_name = "N")]
@@ -295,12 +253,12 @@ pub struct RestoreArgs {
     pub paths: Vec<PathBuf>,
 }
 
+/// Take a snapshot of the work tree: tracked and untracked files, but not ignored ones.
+///
+/// Files, index and branch stay as they are. Works during a run.
 #[derive(Debug, Args)]
 #[command(
     about = "Take a snapshot of the work tree",
-    long_about = "Take a snapshot of the work tree: tracked and untracked files, but not \
-        ignored ones.\n\n\
-        Files, index and branch stay as they are. Works during a run.",
     after_help = "Examples:\n  ralph checkpoint\n  ralph checkpoint -m 'before the big merge'"
 )]
 pub struct CheckpointArgs {
@@ -309,20 +267,18 @@ pub struct CheckpointArgs {
     pub message: Option<String>,
 }
 
+/// Revert a closed story and reopen it.
+///
+/// Reverts the story's commits in one new commit, which also sets `passes` to false. Changes
+/// nothing if later or uncommitted work conflicts. Fails while a run is active.
 #[derive(Debug, Args)]
-#[command(
-    about = "Revert a closed story and reopen it",
-    long_about = "Revert a closed story and reopen it.\n\n\
-        Reverts the story's commits in one new commit, which also sets `passes` to false. Changes \
-        nothing if later or uncommitted work conflicts. Fails while a run is active.",
-    after_help = "Examples:\n  \
-        ralph undo US-003\n  \
-        ralph undo US-003 plans/auth.json\n\n\
-        Exit codes:\n  \
-        0  reverted\n  \
-        1  not possible; nothing was changed\n  \
-        2  wrong usage, no such story"
-)]
+#[command(after_help = "Examples:\n  \
+    ralph undo US-003\n  \
+    ralph undo US-003 plans/auth.json\n\n\
+    Exit codes:\n  \
+    0  reverted\n  \
+    1  not possible; nothing was changed\n  \
+    2  wrong usage, no such story")]
 pub struct UndoArgs {
     /// The story
     #[arg(value_name = "STORY")]

@@ -1,24 +1,26 @@
 //! The command line: clap types, and one call of `ops` for each command.
 
-mod args;
 mod commands;
 mod run;
 
 use std::ffi::OsString;
-use std::io;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-use args::{Cli, ColorArg, Command, LookArgs, SuperviseArgs};
-use clap::{CommandFactory, Parser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::mock;
-use crate::ops;
-use crate::ops::CommandError;
-use crate::process::Spec;
-use crate::process::supervisor;
+use crate::ops::{self, CommandError};
+use crate::process::{Spec, supervisor};
 use crate::ui::{ColorChoice, Printer, UiOptions};
+
+use commands::{
+    CheckArgs, CheckpointArgs, CostArgs, DiffArgs, InitArgs, LogArgs, MarkArgs, NudgeArgs,
+    PromptArgs, RestoreArgs, StatusArgs, TrustArgs, UndoArgs,
+};
+use run::RunArgs;
 
 /// Runs one command line and returns its exit code.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
@@ -53,13 +55,13 @@ fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
         }
         Command::Init(args) => ops::init(&args.folder, &args.gate, look)?,
         Command::Status(args) => ops::status(&args.prd, args.json)?,
-        Command::Cost(args) => ops::cost(&args.prd, args.by.map(Into::into), args.format())?,
+        Command::Cost(args) => ops::cost(&args.prd, args.by, args.format())?,
         Command::Nudge(args) => ops::nudge(&args.text.join(" "))?,
         Command::Trust(args) => ops::trust(&args.prd, args.yes, look)?,
         Command::Prompt(args) => {
             ops::prompt(&args.story, &args.prd, args.prompt.as_deref(), args.json, look)?;
         }
-        Command::Mark(args) => ops::mark(&args.story, args.mark.into(), &args.prd)?,
+        Command::Mark(args) => ops::mark(&args.story, args.mark, &args.prd)?,
         Command::Log(args) => ops::log(args.json)?,
         Command::Diff(args) => ops::diff(&args.what, &args.prd, look)?,
         Command::Restore(args) => ops::restore(args.number, &args.paths)?,
@@ -73,11 +75,7 @@ fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
 
 fn look(args: LookArgs) -> UiOptions {
     UiOptions {
-        color: match args.color {
-            ColorArg::Auto => ColorChoice::Auto,
-            ColorArg::Always => ColorChoice::Always,
-            ColorArg::Never => ColorChoice::Never,
-        },
+        color: args.color,
         quiet: args.quiet,
         verbose: args.verbose,
         terminal: io::stderr().is_terminal(),
@@ -101,4 +99,128 @@ fn supervise(args: SuperviseArgs) -> Result<(), CommandError> {
         input: args.input,
     });
     Ok(supervisor::supervise(spec, args.keep)?)
+}
+
+/// Run coding agents through a backlog, unattended, until it is done.
+///
+/// One fresh agent process per iteration, one story at a time, one commit per finished story. When
+/// an agent gets stuck, ralph asks you.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ralph",
+    version,
+    after_help = "Examples:\n  \
+        ralph init                      create a sample PRD.json and PROMPT.md\n  \
+        ralph check PRD.json            validate the backlog\n  \
+        ralph run PRD.json --dry-run    try the whole loop with a mock agent\n  \
+        ralph run PRD.json              work through it with Claude Code\n  \
+        ralph cost                      show costs and a forecast\n  \
+        ralph prompt US-003             print the next prompt for a story\n  \
+        ralph log                       list snapshots of the work tree",
+    arg_required_else_help = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    look: LookArgs,
+}
+
+/// How output looks.
+#[derive(Clone, Copy, Debug, Args)]
+struct LookArgs {
+    /// When to use colors
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", display_order = 100)]
+    #[arg(value_parser = one_of(COLORS))]
+    color: ColorChoice,
+    // Accepted everywhere, so that `ralph -q run` works; shown only where they have an effect.
+    #[arg(short, long, global = true, hide = true, conflicts_with = "verbose")]
+    quiet: bool,
+    #[arg(short, long, global = true, hide = true)]
+    verbose: bool,
+}
+
+const COLORS: &[Choice<ColorChoice>] = &[
+    ("auto", "In a terminal; respects NO_COLOR, CLICOLOR and CLICOLOR_FORCE", ColorChoice::Auto),
+    ("always", "", ColorChoice::Always),
+    ("never", "", ColorChoice::Never),
+];
+
+// The help of each command is at its arguments: a comment here would replace the long help.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(Box<RunArgs>),
+    Check(CheckArgs),
+    Init(InitArgs),
+    Status(StatusArgs),
+    Cost(CostArgs),
+    Prompt(PromptArgs),
+    Mark(MarkArgs),
+    Nudge(NudgeArgs),
+    Trust(TrustArgs),
+    Log(LogArgs),
+    Diff(DiffArgs),
+    Restore(RestoreArgs),
+    Checkpoint(CheckpointArgs),
+    Undo(UndoArgs),
+    Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Supervise(SuperviseArgs),
+    #[command(hide = true)]
+    MockAgent(MockArgs),
+}
+
+/// Print a shell completion script.
+///
+/// Save it where your shell looks for completion scripts, then start a new shell.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    ralph completions bash > ~/.local/share/bash-completion/completions/ralph\n  \
+    ralph completions zsh > ~/.zfunc/_ralph")]
+struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+struct SuperviseArgs {
+    /// Becomes the program's standard input; without one it is what the driver says
+    #[arg(long)]
+    input: Option<PathBuf>,
+    /// A program by this name is left alone when the others are ended
+    #[arg(long)]
+    keep: Vec<String>,
+    /// Wait for the driver to say what to run
+    #[arg(long)]
+    standby: bool,
+    #[arg(last = true, required_unless_present = "standby")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+struct MockArgs {
+    #[arg(long)]
+    script: Option<PathBuf>,
+    /// Standard input has a message per line, the prompt first
+    #[arg(long)]
+    takes_messages: bool,
+}
+
+/// A value of an argument: its name, its help, and what it stands for.
+type Choice<T> = (&'static str, &'static str, T);
+
+fn one_of<T>(choices: &'static [Choice<T>]) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync,
+{
+    let values = choices.iter().map(|(name, help, _)| possible_value(name, help));
+    PossibleValuesParser::new(values).try_map(|given| {
+        let chosen = choices.iter().find(|(name, ..)| *name == given);
+        chosen.map(|(.., value)| *value).ok_or("it is none of the values")
+    })
+}
+
+fn possible_value(name: &'static str, help: &'static str) -> PossibleValue {
+    let value = PossibleValue::new(name);
+    if help.is_empty() { value } else { value.help(help) }
 }

@@ -3,22 +3,22 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, ValueParser};
+use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 
 use crate::model::StoryId;
-use crate::ops;
-use crate::ops::{CommandError, RunOptions};
-use crate::settings::{FlagValues, Flags, RunSettings, Setting, SettingChoice};
+use crate::ops::{self, CommandError};
+use crate::settings::{FlagValues, Flags, RunSettings, Setting};
 use crate::ui::UiOptions;
 
+use super::possible_value;
+
+/// Work through a backlog.
+///
+/// Each iteration starts a fresh agent process in the work tree, for the next story whose
+/// dependencies pass. A completed story becomes one commit. `ralph run` resumes an interrupted run.
 #[derive(Clone, Debug, Args)]
 #[command(
-    about = "Work through a backlog",
-    long_about = "Work through a backlog.\n\n\
-        Each iteration starts a fresh agent process in the work tree, for the next story whose \
-        dependencies pass. A completed story becomes one commit. `ralph run` resumes an \
-        interrupted run.",
     after_help = "`ralph run --help` shows examples, the environment and the exit codes.",
     after_long_help = after_long_help(),
     args = verbosity()
@@ -49,17 +49,16 @@ pub struct RunArgs {
 impl RunArgs {
     pub fn call(self, look: &UiOptions) -> Result<u8, CommandError> {
         let script = self.mock_script.map(|path| std::path::absolute(&path).unwrap_or(path));
-        let options = RunOptions {
-            prd: self.prd,
-            flags: Flags {
-                values: self.settings.0,
-                mock_script: script,
-                once: self.once,
-                story: self.story,
-            },
-            trust: self.trust,
+        let flags = Flags {
+            values: self.settings.0,
+            mock_script: script,
+            once: self.once,
+            story: self.story,
         };
-        if self.dry_run { ops::dry_run(&options, look) } else { ops::run(&options, look) }
+        if self.dry_run {
+            return ops::dry_run(&self.prd, &flags, look);
+        }
+        ops::run(&self.prd, &flags, self.trust, look)
     }
 }
 
@@ -123,13 +122,12 @@ fn arg(setting: &Setting) -> Option<Arg> {
     if setting.takes.is_empty() {
         return Some(arg.action(ArgAction::SetTrue));
     }
-    let value = |(name, help): &SettingChoice| {
-        let value = PossibleValue::new(*name);
-        if help.is_empty() { value } else { value.help(*help) }
-    };
     let parser = match setting.choices.as_slice() {
         [] => ValueParser::os_string(),
-        choices => PossibleValuesParser::new(choices.iter().map(value)).into(),
+        choices => {
+            let values = choices.iter().map(|(name, help)| possible_value(name, help));
+            PossibleValuesParser::new(values).into()
+        }
     };
     let hint = if setting.takes == "FILE" { ValueHint::FilePath } else { ValueHint::Unknown };
     Some(arg.value_name(setting.takes).value_parser(parser).value_hint(hint))

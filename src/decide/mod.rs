@@ -1,8 +1,10 @@
 //! Pure rules: from the state to the next action.
 
 pub mod budget;
+pub mod concerns;
 pub mod figures;
 pub mod findings;
+pub mod footprint;
 pub mod judge;
 pub mod limits;
 pub mod next;

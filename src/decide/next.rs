@@ -6,7 +6,7 @@
 use crate::decide::budget::{self, BudgetCheck};
 use crate::decide::limits;
 use crate::decide::select::{Selection, is_ready, select};
-use crate::decide::situation::{Action, EndCause, Observed, Situation};
+use crate::decide::situation::{Action, EndCause, LaneJob, Observed, Situation};
 use crate::decide::stagnation;
 use crate::model::{Answer, Backlog, LaneId, OnEscalation, Policy, StopReason, Story, StoryId};
 use crate::state::{BreakerPhase, RunState, Stage, StoryState};
@@ -29,9 +29,9 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, observed: &O
 }
 
 impl Situation<'_> {
-    /// No agent and no gate runs.
+    /// No agent and no gate runs, and no work tree is in use.
     fn is_idle(&self) -> bool {
-        self.state.attempts.is_idle() && !self.observed.tasks.runs_gates()
+        self.state.attempts.is_idle() && self.observed.tasks.is_idle()
     }
 
     fn baseline(&self) -> Option<Action> {
@@ -47,28 +47,34 @@ impl Situation<'_> {
     fn finish(&self) -> Option<Action> {
         self.integrate().or_else(|| {
             let mut stories = self.state.stories.iter();
-            let (story, _) = stories.find(|(_, known)| known.work.roll_back().is_some())?;
-            Some(Action::RollBack { story: story.clone() })
+            let is_due = |(id, known): &(&StoryId, &StoryState)| {
+                let lane = self.state.lanes.of(id).unwrap_or(LaneId::HOME);
+                known.work.roll_back().is_some() && self.is_free(lane)
+            };
+            stories.find(is_due).map(|(story, _)| Action::RollBack { story: story.clone() })
         })
     }
 
     fn integrate(&self) -> Option<Action> {
         let mut accepted = self.state.stories.iter().filter_map(|(id, known)| match &known.stage {
-            Stage::Accepted { claim, .. } => Some((id, known, claim)),
+            Stage::Accepted { .. } => Some((id, known)),
             _ => None,
         });
+        if !self.is_free(LaneId::HOME) {
+            return None;
+        }
         // Accepted after it had left its lane, it needs one again.
         let home = self.state.lanes.occupant(LaneId::HOME);
-        let has_room = self.is_free(LaneId::HOME) && !home.is_some_and(|id| self.is_claimed(id));
+        let has_room = !home.is_some_and(|id| self.is_claimed(id));
         let can_be = |known: &StoryState| known.base().is_some() || has_room;
-        let (story, known, claim) = accepted.find(|(_, known, _)| can_be(known))?;
+        let (story, known) = accepted.find(|(_, known)| can_be(known))?;
         if !self.observed.backlog_usable {
             return None;
         }
         if let (None, Some(other)) = (known.base(), home) {
             return Some(Action::Shelve { story: other.clone() });
         }
-        Some(Action::Integrate { story: story.clone(), attempt: claim.attempt.clone() })
+        Some(Action::Integrate { story: story.clone() })
     }
 
     /// Its work cannot leave the lane before its claim is decided: the claim would be lost.
@@ -77,10 +83,12 @@ impl Situation<'_> {
         matches!(stage, Some(Stage::Claimed(_) | Stage::Accepted { .. }))
     }
 
-    /// Neither an attempt nor a gate runs in the lane.
+    /// Neither an attempt nor a gate runs in the lane, and its work tree is not in use.
     fn is_free(&self, lane: LaneId) -> bool {
-        let is_checked = |story| self.observed.tasks.checking.contains(story);
+        let tasks = &self.observed.tasks;
+        let is_checked = |story| tasks.checking.contains(story);
         self.state.attempts.is_free(lane)
+            && !tasks.jobs.contains_key(&lane)
             && !self.state.lanes.occupant(lane).is_some_and(is_checked)
     }
 
@@ -102,7 +110,10 @@ impl Situation<'_> {
             let reason = limits::reason(self);
             return Some(Action::Stop(reason.unwrap_or(StopReason::Aborted)));
         } else {
-            return None;
+            // Nothing runs: a gate that fails for want of room would refuse a claim that is true,
+            // and an answer could not be acted on.
+            let is_done = limits::reason(self) == Some(StopReason::AllDone);
+            return disk_low.filter(|_| !is_done && !self.is_settling()).map(Action::Stop);
         };
         Some(Action::End(cause))
     }
@@ -128,10 +139,6 @@ impl Situation<'_> {
         });
         let is_open = |id: &StoryId| self.backlog.story(id).is_some_and(|one| !one.is_settled());
         let (story, claim) = claims.find(|(id, _)| is_open(id))?;
-        // A gate that fails for want of room would refuse a claim that is true.
-        if let Some(full) = self.disk_low() {
-            return Some(Action::Stop(full));
-        }
         Some(Action::Check { story: story.clone(), attempt: claim.attempt.clone() })
     }
 
@@ -182,7 +189,7 @@ impl Situation<'_> {
         let known = self.state.story(id)?;
         let stays = story.is_some_and(|story| match &known.stage {
             // A process before this one may have had more lanes.
-            Stage::Open if lane.0 >= self.policy.lanes.get() => false,
+            Stage::Open if !self.policy.agent_lanes().contains(&lane.0) => false,
             Stage::Open => is_ready(story, self.backlog, &|id| self.state.is_parked(id)),
             Stage::Claimed(_) | Stage::Accepted { .. } => !story.is_settled(),
             Stage::Asking { question, .. } => !question.parked && !story.is_settled(),
@@ -207,9 +214,11 @@ impl Situation<'_> {
             known.stage == Stage::Skipping
                 && self.state.attempts.at(id).is_none()
                 && !self.observed.tasks.checking.contains(*id)
+                && self.state.lanes.of(id).is_none()
                 && self.backlog.story(id).is_some_and(|story| !story.passes)
         };
-        let (story, _) = stories.find(is_due).filter(|_| self.observed.backlog_usable)?;
+        let can_be = self.observed.backlog_usable && self.is_free(LaneId::HOME);
+        let (story, _) = stories.find(is_due).filter(|_| can_be)?;
         Some(Action::Skip { story: story.clone() })
     }
 
@@ -241,7 +250,6 @@ impl Situation<'_> {
         let service = || state.service.streak(&self.policy.agent)?.wait(self.policy.on_limit, now);
         let wait = |wait| Action::Wait(Some(wait));
         self.alert()
-            .or_else(|| self.disk_low().map(Action::Stop))
             .or_else(|| service().map(wait))
             .or_else(|| self.breaker())
             .or_else(|| state.failures.wait(limits.backoff, now).map(wait))
@@ -288,8 +296,14 @@ impl Situation<'_> {
 
     /// Work in a lane continues before another story starts.
     fn attempt(&self) -> Option<Action> {
-        let lanes = (0..self.policy.lanes.get()).map(LaneId);
-        let lanes: Vec<LaneId> = lanes.filter(|lane| self.is_free(*lane)).collect();
+        // One after the other: the start of each counts for the next.
+        if self.observed.tasks.jobs.values().any(|job| *job == LaneJob::Prepare) {
+            return None;
+        }
+        let lanes = self.policy.agent_lanes().map(LaneId);
+        let mut lanes: Vec<LaneId> = lanes.filter(|lane| self.is_free(*lane)).collect();
+        let ready = self.observed.tasks.ready.as_ref().map(|(lane, _)| *lane);
+        lanes.sort_by_key(|lane| Some(*lane) != ready);
         lanes.iter().find_map(|lane| self.go_on(*lane)).or_else(|| self.start_another(&lanes))
     }
 

@@ -1,6 +1,6 @@
 //! What a decision depends on, and what it can be.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decide::stuck::StuckStep;
 use crate::model::{
@@ -32,15 +32,42 @@ pub struct Tasks {
     pub baseline: bool,
     /// Stories whose claims are being checked.
     pub checking: BTreeSet<StoryId>,
+    /// Lanes whose work tree is in use, and for what.
+    pub jobs: BTreeMap<LaneId, LaneJob>,
+    /// A lane that was just made ready for an attempt at a story.
+    pub ready: Option<(LaneId, StoryId)>,
     /// Stories whose questions are open.
     pub asking: BTreeSet<StoryId>,
     /// Everything was ordered to end.
     pub ending: bool,
 }
 
+/// Something that is done to the work tree of a lane for a story. Nothing else happens there until
+/// it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneJob {
+    /// Make it ready for an attempt.
+    Prepare,
+    /// Store a failed attempt's work at a ref; it stays in the lane too.
+    Keep,
+    /// Commit an accepted claim's work to the branch.
+    Integrate,
+    /// Commit a skipped story's mark.
+    Skip,
+    /// Move unfinished work from the lane to a ref.
+    Shelve,
+    /// Carry out a planned roll-back of branch and tree.
+    RollBack,
+}
+
 impl Tasks {
     pub fn runs_gates(&self) -> bool {
         self.baseline || !self.checking.is_empty()
+    }
+
+    /// Neither gates nor jobs run.
+    pub fn is_idle(&self) -> bool {
+        !self.runs_gates() && self.jobs.is_empty()
     }
 }
 
@@ -78,12 +105,12 @@ impl Situation<'_> {
 pub enum Action {
     /// Run the gates of every story before any work.
     Baseline,
-    /// Start an agent.
+    /// Start one in the lane if that is ready for it, else make the lane ready.
     Attempt { story: StoryId, lane: LaneId },
     /// Run the gates for a claim.
     Check { story: StoryId, attempt: String },
     /// Commit an accepted claim's work to the branch.
-    Integrate { story: StoryId, attempt: String },
+    Integrate { story: StoryId },
     /// The story makes no progress: ask the human.
     Raise { story: StoryId, question: Escalation },
     /// Show the story's question to the human.

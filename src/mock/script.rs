@@ -13,6 +13,7 @@ use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use crate::model::StoryId;
+use crate::text::backlog::{Position, position};
 
 use super::step::{MockStep, in_plain_words};
 
@@ -108,7 +109,7 @@ impl Script {
             (at, in_plain_words(error.message()))
         });
         written.and_then(WrittenScript::understand).map_err(|(at, problem)| {
-            let (line, column) = position(source, at);
+            let Position { line, column } = position(source, at);
             ScriptError::Invalid { path: path.to_owned(), line, column, problem }
         })
     }
@@ -139,13 +140,6 @@ impl MockAttempt {
         ];
         Self { steps, plain: None, init: None, read_prompt: None }
     }
-}
-
-/// Line and column, counted from 1 in characters, of a byte of `source`.
-fn position(source: &str, byte: usize) -> (usize, usize) {
-    let before = source.get(..source.floor_char_boundary(byte)).unwrap_or(source);
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
 /// The byte that is wrong, and why.

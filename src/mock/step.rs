@@ -28,89 +28,64 @@ const NOT_A_STEP: &str = "a step is a table like { say = \"…\" } or a word lik
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "", rename_all = "snake_case", deny_unknown_fields)]
 pub enum MockStep {
-    Say {
-        say: String,
-    },
-    Thinking {
-        thinking: String,
-    },
-    Subagent {
-        subagent: String,
-    },
-    Escalate {
-        escalate: Escalate,
-    },
+    /// The main agent's text.
+    Say { say: String },
+    /// A thought, which is not to be acted on.
+    Thinking { thinking: String },
+    /// Text of a sub-agent.
+    Subagent { subagent: String },
+    /// A question to the human.
+    Escalate { escalate: Escalate },
+    /// Claims the story.
     Complete {},
+    /// Claims the story, in scripts in which no work was done.
     FalseClaim {},
-    Claim {
-        claim: Option<String>,
-    },
+    /// Claims the story, or another one.
+    Claim { claim: Option<String> },
+    /// Promises that the whole backlog is done.
     Promise {},
-    Write {
-        write: PathBuf,
-        text: Option<String>,
-        append: Option<bool>,
-    },
-    Delete {
-        delete: PathBuf,
-    },
-    Run {
-        run: String,
-    },
-    Denied {
-        denied: String,
-    },
-    Sleep {
-        sleep: TimeSpan,
-    },
-    Cost {
-        cost: f64,
-    },
-    Turns {
-        turns: u64,
-    },
-    Tokens {
-        tokens: MockTokens,
-    },
-    Model {
-        model: String,
-    },
-    Retry {
-        retry: Retried,
-        times: Option<u32>,
-    },
-    Fail {
-        fail: FailureClass,
-        resets_in: Option<TimeSpan>,
-        retries: Option<u32>,
-    },
-    Exit {
-        exit: u8,
-        result: Option<bool>,
-    },
+    /// Writes a file, and its folders.
+    Write { write: PathBuf, text: Option<String>, append: Option<bool> },
+    /// Deletes a file.
+    Delete { delete: PathBuf },
+    /// Runs a shell command, which may fail.
+    Run { run: String },
+    /// A tool call that was not allowed.
+    Denied { denied: String },
+    /// Waits.
+    Sleep { sleep: TimeSpan },
+    /// The dollars of the result.
+    Cost { cost: f64 },
+    /// The turns of the result.
+    Turns { turns: u64 },
+    /// The tokens of the result.
+    Tokens { tokens: MockTokens },
+    /// The model of the result.
+    Model { model: String },
+    /// Events of retries, without a failure.
+    Retry { retry: Retried, times: Option<u32> },
+    /// Fails as Claude Code does.
+    Fail { fail: FailureClass, resets_in: Option<TimeSpan>, retries: Option<u32> },
+    /// Exits with this code, perhaps after a result.
+    Exit { exit: u8, result: Option<bool> },
+    /// Exits without a result.
     NoResult {},
-    Hang {
-        hang: Option<Hang>,
-    },
+    /// Silent until it is killed.
+    Hang { hang: Option<Hang> },
+    /// Has a result and does not exit.
     HangAfterResult {},
+    /// A process that outlives the agent.
     Grandchild(Grandchild),
     /// Many processes that outlive the agent.
-    Tree {
-        tree: u32,
-        ignore_term: Option<bool>,
-    },
-    Raw {
-        raw: String,
-    },
-    Stderr {
-        stderr: String,
-    },
-    Output {
-        output: Flood,
-    },
-    EchoPrompt {
-        echo_prompt: bool,
-    },
+    Tree { tree: u32, ignore_term: Option<bool> },
+    /// A line as it is.
+    Raw { raw: String },
+    /// A line on standard error.
+    Stderr { stderr: String },
+    /// Megabytes of tool results.
+    Output { output: Flood },
+    /// The prompt as plain text.
+    EchoPrompt { echo_prompt: bool },
     /// Waits for a message to the running agent, and says it.
     Hear {},
 }

@@ -1,6 +1,7 @@
 //! Settings as values.
 
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,17 @@ pub struct Policy {
     pub agent: String,
     /// Run the gates of every story before any work.
     pub baseline: bool,
+}
+
+impl Policy {
+    /// The numbers of the lanes that agents work in. With more than one, no agent works in the
+    /// human's own tree, where the work of all of them is integrated.
+    pub fn agent_lanes(&self) -> RangeInclusive<u32> {
+        match self.lanes.get() {
+            1 => 0..=0,
+            many => 1..=many,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,12 +7,12 @@ use crate::store::prd::{LoadError, PrdFile};
 use crate::text::backlog::{Diagnostic, render};
 use crate::ui;
 
-use super::error::CommandError;
-use super::output::print;
+use super::error::Result;
 use super::place::open_tree;
+use super::terminal::print;
 
 /// Problems are this command's output, so they go to standard output.
-pub fn check(prd: &Path, strict: bool) -> Result<u8, CommandError> {
+pub fn check(prd: &Path, strict: bool) -> Result<u8> {
     let file = PrdFile::new(prd);
     let loaded = match file.load() {
         Err(LoadError::Invalid { rendered, .. }) => {
@@ -35,7 +35,7 @@ pub fn check(prd: &Path, strict: bool) -> Result<u8, CommandError> {
 }
 
 /// A run would stop in the middle of such a backlog.
-fn too_many(open: usize, prd: &Path) -> Result<Option<Diagnostic>, CommandError> {
+fn too_many(open: usize, prd: &Path) -> Result<Option<Diagnostic>> {
     let here = std::env::current_dir()?;
     let root = open_tree(prd).map_or(here, |tree| tree.root().to_owned());
     let settings = RunSettings::load(&root, &Flags::default(), &ui::env_var)?;

@@ -2,36 +2,23 @@
 
 use std::io;
 
-use crate::agent::AgentError;
 use crate::mock::ScriptError;
 use crate::model::StoryId;
 use crate::runner::RunnerError;
 use crate::settings::SettingsError;
-use crate::store::StoreError;
-use crate::store::prd::{EditError, LoadError, WriteError};
-use crate::store::ralph_dir::RalphDirError;
 use crate::workspace::GitError;
+
+pub type Result<T, E = CommandError> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
+    /// Of the repository, the store, the backlog or the agent, in a run or before it.
     #[error(transparent)]
-    Backlog(#[from] LoadError),
-    #[error(transparent)]
-    Git(#[from] GitError),
+    Runner(RunnerError),
     #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error(transparent)]
-    Runner(#[from] RunnerError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Agent(#[from] AgentError),
-    #[error(transparent)]
-    RalphDir(#[from] RalphDirError),
-    #[error(transparent)]
     Script(#[from] ScriptError),
-    #[error("{0}")]
-    Io(#[from] io::Error),
     #[error("cannot read the prompt `{path}`: {source}")]
     Prompt { path: String, source: io::Error },
     #[error(
@@ -72,10 +59,6 @@ pub enum CommandError {
         "not approved, so nothing was run; change the files, or approve them with `ralph trust`"
     )]
     NotTrusted,
-    #[error(transparent)]
-    Edit(#[from] EditError),
-    #[error(transparent)]
-    Write(#[from] WriteError),
     /// The reader has gone; not an error.
     #[error("standard output was closed")]
     Pipe,
@@ -88,13 +71,19 @@ fn hint(nearest: Option<&StoryId>) -> String {
     nearest.map(|id| format!("; did you mean `{id}`?")).unwrap_or_default()
 }
 
+impl<E> From<E> for CommandError
+where
+    RunnerError: From<E>,
+{
+    fn from(error: E) -> Self {
+        Self::Runner(error.into())
+    }
+}
+
 impl CommandError {
     /// The journal's bytes are not what was written.
     pub fn is_damaged_journal(&self) -> bool {
-        match self {
-            Self::Store(error) | Self::Runner(RunnerError::Store(error)) => error.is_damage(),
-            _ => false,
-        }
+        matches!(self, Self::Runner(RunnerError::Store(error)) if error.is_damage())
     }
 
     /// The user knows already, so there is no message.
@@ -110,11 +99,11 @@ impl CommandError {
             | Self::NoSuchStory { .. }
             | Self::NeitherNumberNorStory(_)
             | Self::Refused(_)
-            | Self::Git(
+            | Self::Runner(RunnerError::Git(
                 GitError::BadBranchName(_)
                 | GitError::NoSuchNumber { .. }
                 | GitError::NotInKept { .. },
-            ) => 2,
+            )) => 2,
             _ => 1,
         }
     }

@@ -1,22 +1,19 @@
 //! `ralph init`: files to start from, and gates.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, io};
 
 use serde_json::Value;
 
-use crate::model::visible_line;
 use crate::settings::FILE_NAME;
 use crate::ui::{self, UiOptions};
 use crate::workspace::WorkTree;
 
-use super::ask::ask;
-use super::error::CommandError;
-use super::output::print;
+use super::error::{CommandError, Result};
 use super::place::{now, refuse_agents, store_of};
+use super::terminal::{ask, print};
 use super::trust::GATE;
 
 const PRD: &str = include_str!("../../PRD.example.json");
@@ -24,12 +21,14 @@ const PROMPT: &str = include_str!("../../PROMPT.md.example");
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// `gates`: commands for ralph.toml; without any, ralph offers the project's tests.
-pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<(), CommandError> {
+pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<()> {
     make_folder(folder)?;
     let mut report = String::new();
     for (name, text) in [("PRD.json", PRD), ("PROMPT.md", PROMPT)] {
         let path = folder.join(name);
-        let written = write_new(&path, text).map_err(|error| not_written(&path, &error))?;
+        let written = write_new(&path, text).map_err(|error| {
+            CommandError::Refused(format!("cannot write `{}`: {error}", ui::shown(&path)))
+        })?;
         let what = if written { "created" } else { "kept existing" };
         report.push_str(&format!("{what} {}\n", path.display()));
     }
@@ -41,8 +40,8 @@ pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<(), Com
     print(&report)
 }
 
-fn make_folder(folder: &Path) -> Result<(), CommandError> {
-    let shown = visible_line(&folder.to_string_lossy());
+fn make_folder(folder: &Path) -> Result<()> {
+    let shown = ui::shown(folder);
     fs::create_dir_all(folder).map_err(|error| {
         // An existing folder is no error of `create_dir_all`; something else in its place is.
         CommandError::Refused(match error.kind() {
@@ -54,14 +53,9 @@ fn make_folder(folder: &Path) -> Result<(), CommandError> {
     })
 }
 
-fn not_written(path: &Path, error: &io::Error) -> CommandError {
-    let shown = visible_line(&path.to_string_lossy());
-    CommandError::Refused(format!("cannot write `{shown}`: {error}"))
-}
-
 /// False when something is there already.
 fn write_new(path: &Path, text: &str) -> io::Result<bool> {
-    match OpenOptions::new().write(true).create_new(true).open(path) {
+    match File::create_new(path) {
         Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
@@ -69,7 +63,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<bool> {
 }
 
 /// Writes ralph.toml with the gates that the human names or accepts. Returns a line about it.
-fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String, CommandError> {
+fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String> {
     let tree = WorkTree::look(folder).ok();
     let root = tree.as_ref().map_or(folder, WorkTree::root);
     let path = root.join(FILE_NAME);
@@ -97,7 +91,7 @@ fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String, C
     Ok(format!("created {shown} with your gates\n"))
 }
 
-fn wanted(named: &[String], root: &Path, look: &UiOptions) -> Result<Vec<String>, CommandError> {
+fn wanted(named: &[String], root: &Path, look: &UiOptions) -> Result<Vec<String>> {
     if !named.is_empty() {
         return Ok(named.to_vec());
     }

@@ -1,16 +1,20 @@
-//! `ralph mark` and `ralph nudge`: what a human wants of a run.
+//! `ralph mark`, `ralph undo` and `ralph nudge`: what a human decides about stories.
 
 use std::path::Path;
 
-use crate::model::{Request, StoryId};
+use crate::model::{Backlog, Event, LaneId, Request, StoryId, visible_line};
+use crate::runner::RunnerError;
+use crate::state::RunState;
 use crate::store::prd::{Mark, PrdFile, set_mark};
-use crate::workspace::WorkTree;
+use crate::store::{Journal, SqliteJournal};
+use crate::ui;
+use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Undone, WorkTree};
 
-use super::error::CommandError;
-use super::output::print;
+use super::error::{CommandError, Result};
 use super::place::{
     find_story, now, open_tree, place_of, refuse_agents, state_of, store_of, take_lease,
 };
+use super::terminal::print;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoryMark {
@@ -20,7 +24,7 @@ pub enum StoryMark {
     Reopen,
 }
 
-pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<(), CommandError> {
+pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<()> {
     refuse_agents("`ralph mark`")?;
     let file = PrdFile::new(prd);
     let loaded = file.load()?;
@@ -35,7 +39,7 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<(), CommandE
     let store = store_of(&tree);
     // Only one process at a time writes marks. A run of this backlog is asked to.
     let _lease = match take_lease(&store) {
-        Err(CommandError::Store(error))
+        Err(CommandError::Runner(RunnerError::Store(error)))
             if error.is_held() && state_of(&store, &place_of(&tree, prd)?)?.is_open() =>
         {
             let request = Request::Mark { story: story.clone(), passes, skipped };
@@ -54,7 +58,88 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<(), CommandE
     print(&format!("{story} {is} now (in {shown})\n"))
 }
 
-pub fn nudge(text: &str) -> Result<(), CommandError> {
+pub fn undo(story: &StoryId, prd: &Path) -> Result<()> {
+    refuse_agents("`ralph undo`")?;
+    let file = PrdFile::new(prd);
+    file.load()?;
+    let tree = open_tree(prd)?;
+    let store = store_of(&tree);
+    let _lease = take_lease(&store)?;
+    tree.remove_own_locks()?;
+    let loaded = file.load()?;
+    file.check_writable()?;
+    let known = find_story(&loaded.backlog, story)?;
+    if !known.passes {
+        return Err(CommandError::NotClosed(story.clone()));
+    }
+    let place = place_of(&tree, prd)?;
+    let backlog_name = visible_line(&place.name);
+    let closing = tree.newest_closing(story, &backlog_name)?;
+    let closing = closing.ok_or_else(|| CommandError::NoCommitOf(story.clone()))?;
+    let text = set_mark(&loaded.text, story, Mark::Passes(false))?;
+    let before = tree.head_commit()?;
+    // A process that was killed may have made the commit already.
+    let undone = if closing.is_undone {
+        None
+    } else {
+        let replacement = |path| Replacement::new(path, text.as_bytes());
+        let replaced: Vec<_> = place.in_tree.as_deref().map(replacement).into_iter().collect();
+        let message = undo_message(story, &known.title, &backlog_name, &closing);
+        let request = UndoRequest { closing: &closing, replaced: &replaced, message: &message };
+        Some(tree.undo(&request)?)
+    };
+    file.write(&text)?;
+    let commit = undone.as_ref().map(|undone| undone.commit.clone());
+    record_reopened(&tree, store.journal(&place.key)?, story, commit, before.as_deref())?;
+    print(&undone_text(story, undone.as_ref(), &loaded.backlog))
+}
+
+fn undo_message(story: &StoryId, title: &str, backlog: &str, closing: &ClosedStory) -> String {
+    let title = visible_line(title);
+    format!(
+        "Take back {story}: {title}\n\n{UNDONE_TRAILER}: {}\nRalph-Reopened: {story}\n\
+         Ralph-Backlog: {backlog}\n",
+        closing.commit
+    )
+}
+
+/// The next run must know that the human reopened the story. Another story's unfinished work in
+/// the tree began before this commit and continues after it, so its base moves.
+fn record_reopened(
+    tree: &WorkTree,
+    mut journal: SqliteJournal,
+    story: &StoryId,
+    commit: Option<String>,
+    before: Option<&str>,
+) -> Result<()> {
+    let state = RunState::of(&journal.read(0)?.0);
+    let mut events = vec![Event::StoryReopened { story: story.clone(), commit }];
+    let in_work = state.lanes.occupant(LaneId::HOME).filter(|other| *other != story);
+    let base = in_work.and_then(|other| Some((other, state.story(other)?.base()?)));
+    if let Some((other, base)) = base {
+        let base = tree.move_base(base, before)?;
+        tree.hold(&base)?;
+        events.push(Event::BaseSet { story: other.clone(), base, lane: LaneId::HOME });
+    }
+    let run = state.run.as_ref().map_or("", |run| run.run.as_str());
+    journal.append(run, now(), &events)?;
+    Ok(journal.sync_point().wait()?)
+}
+
+fn undone_text(story: &StoryId, undone: Option<&Undone>, backlog: &Backlog) -> String {
+    let how = undone.map(|Undone { commit, files }| {
+        format!(" in {} ({})", ui::short_commit(commit), ui::counted(*files, "file"))
+    });
+    let mut text = format!("{story} is reverted{} and open again\n", how.unwrap_or_default());
+    let depend = backlog.stories.iter().filter(|s| s.passes && s.depends_on.contains(story));
+    let depend: Vec<String> = depend.map(|story| story.id.to_string()).collect();
+    if !depend.is_empty() {
+        text.push_str(&format!("still passing, but depends on it: {}\n", depend.join(", ")));
+    }
+    text
+}
+
+pub fn nudge(text: &str) -> Result<()> {
     refuse_agents("`ralph nudge`")?;
     let text = text.trim().to_owned();
     if text.is_empty() {

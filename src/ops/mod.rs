@@ -1,13 +1,10 @@
 //! What each command does. Nothing here knows clap.
 
-mod ask;
 mod check;
 mod cost;
-mod dry_run;
 mod error;
 mod init;
 mod mark;
-mod output;
 mod place;
 mod preflight;
 mod prompt;
@@ -15,20 +12,18 @@ mod run;
 mod session;
 mod snapshots;
 mod status;
+mod terminal;
 mod trust;
-mod undo;
 
 pub use check::check;
 pub use cost::{CostFormat, CostGrouping, cost};
-pub use dry_run::dry_run;
 pub use error::CommandError;
 pub use init::init;
-pub use mark::{StoryMark, mark, nudge};
-pub use output::print;
+pub use mark::{StoryMark, mark, nudge, undo};
 pub use place::system_clock;
 pub use prompt::prompt;
-pub use run::{RunOptions, run};
+pub use run::{dry_run, run};
 pub use snapshots::{checkpoint, diff, log, restore};
 pub use status::status;
+pub use terminal::print;
 pub use trust::trust;
-pub use undo::undo;

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
+
+use jiff::{Timestamp, Zoned};
 
 use crate::model::{Backlog, Story, StoryId};
 use crate::ports::{Clock, Moment};
@@ -16,7 +18,7 @@ use crate::text::redact::SecretRules;
 use crate::ui;
 use crate::workspace::{FileLocation, GitError, WorkTree};
 
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 
 const BUILT_IN_PROMPT: &str = include_str!("../../PROMPT.md.example");
 const PROMPT_FILE: &str = "PROMPT.md";
@@ -32,7 +34,7 @@ pub struct BacklogPlace {
 }
 
 /// The work tree of the current folder, else that of the PRD.
-pub fn open_tree(prd: &Path) -> Result<WorkTree, CommandError> {
+pub fn open_tree(prd: &Path) -> Result<WorkTree> {
     let here = std::env::current_dir()?;
     match WorkTree::open(&here) {
         Err(GitError::NotARepository { .. }) => {
@@ -43,7 +45,7 @@ pub fn open_tree(prd: &Path) -> Result<WorkTree, CommandError> {
     }
 }
 
-pub fn place_of(tree: &WorkTree, prd: &Path) -> Result<BacklogPlace, CommandError> {
+pub fn place_of(tree: &WorkTree, prd: &Path) -> Result<BacklogPlace> {
     let shown = |path: &Path| path.to_string_lossy().into_owned();
     let (path, key, in_tree) = match tree.place_of(prd)? {
         FileLocation::Inside(path) => (path.clone(), path.clone(), Some(path)),
@@ -55,7 +57,7 @@ pub fn place_of(tree: &WorkTree, prd: &Path) -> Result<BacklogPlace, CommandErro
     Ok(BacklogPlace { name: shown(&path), key: shown(&key), in_tree })
 }
 
-pub fn find_story<'a>(backlog: &'a Backlog, id: &StoryId) -> Result<&'a Story, CommandError> {
+pub fn find_story<'a>(backlog: &'a Backlog, id: &StoryId) -> Result<&'a Story> {
     backlog.story(id).ok_or_else(|| {
         let alike = |other: &StoryId| strsim::jaro_winkler(other.as_str(), id.as_str());
         let nearest = backlog.stories.iter().map(|story| &story.id).filter(|id| alike(id) > 0.8);
@@ -76,20 +78,22 @@ pub fn store_of(tree: &WorkTree) -> Store {
 }
 
 /// What the journal has of a backlog. Creates nothing.
-pub fn history(store: &Store, place: &BacklogPlace) -> Result<JournalHistory, CommandError> {
+pub fn history(store: &Store, place: &BacklogPlace) -> Result<JournalHistory> {
     if !store.exists() {
         return Ok(JournalHistory::default());
     }
     Ok(JournalHistory::of(store.journal(&place.key)?.read(0)?.0))
 }
 
-pub fn state_of(store: &Store, place: &BacklogPlace) -> Result<RunState, CommandError> {
+pub fn state_of(store: &Store, place: &BacklogPlace) -> Result<RunState> {
     Ok(history(store, place)?.state)
 }
 
-/// Held until the process ends.
-pub fn take_lease(store: &Store) -> Result<Lease, CommandError> {
-    Ok(store.lease(&whoami())?)
+/// Held until the process ends. It says where people find this process.
+pub fn take_lease(store: &Store) -> Result<Lease> {
+    let since = Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
+    let terminal = ui::terminal_name().map(|name| format!(", in {name}")).unwrap_or_default();
+    Ok(store.lease(&format!("pid {}, since {since}{terminal}", std::process::id()))?)
 }
 
 /// PRD.json, PROMPT.md and ralph.toml, whether they exist or not.
@@ -113,7 +117,7 @@ pub fn instructions(
     named: Option<&Path>,
     prd: &Path,
     root: Option<&Path>,
-) -> Result<RunInstructions, CommandError> {
+) -> Result<RunInstructions> {
     let next_to_prd = prd.with_file_name(PROMPT_FILE);
     let at_root = root.map(|root| root.join(PROMPT_FILE));
     let usual = || [Some(next_to_prd), at_root].into_iter().flatten().find(|path| path.exists());
@@ -134,17 +138,11 @@ pub fn secrets() -> Arc<SecretRules> {
 }
 
 /// An agent must not decide about itself.
-pub fn refuse_agents(command: &str) -> Result<(), CommandError> {
+pub fn refuse_agents(command: &str) -> Result<()> {
     match std::env::var_os(RUN_ID) {
         Some(_) => Err(CommandError::NotForAgents(command.to_owned())),
         None => Ok(()),
     }
-}
-
-fn whoami() -> String {
-    let since = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
-    let terminal = ui::terminal_name().map(|name| format!(", in {name}")).unwrap_or_default();
-    format!("pid {}, since {since}{terminal}", std::process::id())
 }
 
 pub fn system_clock() -> Clock {
@@ -154,6 +152,5 @@ pub fn system_clock() -> Clock {
 
 /// Milliseconds since the Unix epoch.
 pub fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    Timestamp::now().as_millisecond()
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::Backend;
-use crate::model::{Backlog, LaneId, PermissionMode, PermissionModes, visible_line};
+use crate::model::{Backlog, LaneId, PermissionMode, PermissionModes};
 use crate::ports::{BacklogNotice, ConfigNotice, Notice, Reporter, SetupNotice, TreeNotice};
 use crate::runner::{BacklogFile, end_earlier_runs};
 use crate::settings::{AgentChoice, RunSettings};
@@ -13,17 +13,15 @@ use crate::store::prd::PrdFile;
 use crate::store::{Store, StoreCheck, files};
 use crate::text::backlog::Severity;
 use crate::text::redact::SecretRules;
-use crate::ui::{EDITS, TerminalHuman};
+use crate::ui::{self, TerminalHuman};
 use crate::workspace::{FileLocation, Head, Switched, WorkTree};
 
-use super::ask::ask;
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 use super::place::{BacklogPlace, find_story, human_files, place_of};
 use super::session::{backend, require_program};
+use super::terminal::{ask, listed};
 use super::trust;
 
-/// More files than these are only counted.
-const MOST_NAMED: usize = 20;
 /// Where the human's choice of a permission mode is remembered.
 const PERMISSION_KEY: &str = "permission_mode";
 
@@ -40,7 +38,7 @@ pub struct Preflight {
 impl Preflight {
     /// Ends processes of earlier runs and removes their locks. The journal is checked in the
     /// background.
-    pub fn clean_up(&mut self) -> Result<StoreCheck, CommandError> {
+    pub fn clean_up(&mut self) -> Result<StoreCheck> {
         let check = self.store.start_check()?;
         let runs = self.store.open_runs()?;
         end_earlier_runs(&runs, &self.plan.keep_processes, self.reporter.as_mut())?;
@@ -51,11 +49,7 @@ impl Preflight {
     }
 
     /// Refuses uncommitted edits unless the human allows them. Returns whether they are allowed.
-    pub fn check_edits(
-        &mut self,
-        place: &BacklogPlace,
-        state: &RunState,
-    ) -> Result<bool, CommandError> {
+    pub fn check_edits(&mut self, place: &BacklogPlace, state: &RunState) -> Result<bool> {
         self.tree.require_unlocked()?;
         // The changes in the tree are the story's work; edits from before are in its base.
         if state.lanes.occupant(LaneId::HOME).is_some() {
@@ -76,10 +70,10 @@ impl Preflight {
         Ok(true)
     }
 
-    fn ask_about(&self, edited: &[PathBuf]) -> Result<(), CommandError> {
+    fn ask_about(&self, edited: &[PathBuf]) -> Result<()> {
         let (files, patience) = (listed(edited), self.plan.answer_timeout);
         let asked = files.join("\n");
-        match ask(&self.human, move |human| human.confirm(&EDITS, &asked, patience))? {
+        match ask(&self.human, move |human| human.confirm(&ui::EDITS, &asked, patience))? {
             Some(true) => Ok(()),
             Some(false) | None => {
                 let indented = files.iter().map(|file| format!("  {file}")).collect();
@@ -90,7 +84,7 @@ impl Preflight {
 
     /// Reports how ralph's commits differ from git's, and the agent's command: it may come from a
     /// file that is not the user's.
-    pub fn report_setup(&mut self) -> Result<(), CommandError> {
+    pub fn report_setup(&mut self) -> Result<()> {
         let found = self.tree.surroundings()?;
         let names: Vec<PathBuf> = found.attributes.iter().map(PathBuf::from).collect();
         let paths = found.submodules;
@@ -112,14 +106,14 @@ impl Preflight {
     /// Hooks that no gate runs.
     fn hooks(&self, hooks: &[PathBuf]) -> Option<SetupNotice> {
         let gates: Vec<String> = self.plan.verify.iter().map(ToString::to_string).collect();
-        let is_gate = |hook: &PathBuf| gates.iter().any(|gate| gate.contains(&shown(hook)));
+        let is_gate = |hook: &PathBuf| gates.iter().any(|gate| gate.contains(&ui::shown(hook)));
         let paths: Vec<PathBuf> = hooks.iter().filter(|hook| !is_gate(hook)).cloned().collect();
         let pre_commit = paths.iter().find(|hook| hook.ends_with("pre-commit")).cloned();
         (!paths.is_empty()).then_some(SetupNotice::Hooks { paths, pre_commit })
     }
 
     /// Sets what the agent may do, if the settings do not.
-    pub fn settle_permissions(&mut self) -> Result<(), CommandError> {
+    pub fn settle_permissions(&mut self) -> Result<()> {
         let agent = backend(&self.plan)?;
         let Some(modes) = agent.permission_modes() else { return Ok(()) };
         if self.plan.lacks_permissions() {
@@ -140,7 +134,7 @@ impl Preflight {
         &mut self,
         agent: &dyn Backend,
         modes: PermissionModes,
-    ) -> Result<Option<PermissionMode>, CommandError> {
+    ) -> Result<Option<PermissionMode>> {
         let answers = self.store.answers()?;
         let remembered = answers.recall(PERMISSION_KEY)?;
         // A mode that this agent does not have is asked for again.
@@ -151,7 +145,7 @@ impl Preflight {
             return Ok(Some(*mode));
         }
         let patience = self.plan.answer_timeout;
-        if let Some(mode) = ask(&self.human, move |human| human.ask_permissions(modes, patience))? {
+        if let Some(mode) = ask(&self.human, move |human| human.ask_mode(modes, patience))? {
             agent.check_permissions(mode)?;
             answers.remember(PERMISSION_KEY, mode.name)?;
             return Ok(Some(mode));
@@ -165,13 +159,13 @@ impl Preflight {
     }
 
     /// `yes`: approve without asking.
-    pub fn require_trust(&self, backlog: &Backlog, yes: bool) -> Result<(), CommandError> {
+    pub fn require_trust(&self, backlog: &Backlog, yes: bool) -> Result<()> {
         let clauses = trust::clauses(&self.plan, backlog, self.tree.root())?;
         trust::require(&self.store, clauses, yes, &self.human, self.plan.answer_timeout)
     }
 
     /// Returns the branch that the run works on.
-    pub fn take_branch(&mut self) -> Result<String, CommandError> {
+    pub fn take_branch(&mut self) -> Result<String> {
         let wanted = self.plan.branch.clone();
         let is_chosen = wanted.is_some();
         if let Some(branch) = wanted {
@@ -191,7 +185,7 @@ impl Preflight {
         Ok(name)
     }
 
-    pub fn open_backlog(&mut self, prd: &Path) -> Result<BacklogFile, CommandError> {
+    pub fn open_backlog(&mut self, prd: &Path) -> Result<BacklogFile> {
         files::remove_leftovers(prd)?;
         let backlog = BacklogFile::open(PrdFile::new(prd))?;
         if let Some(story) = &self.plan.story {
@@ -202,7 +196,7 @@ impl Preflight {
     }
 
     /// Reports a backlog that is not committed with the work.
-    pub fn place_of(&mut self, prd: &Path) -> Result<BacklogPlace, CommandError> {
+    pub fn place_of(&mut self, prd: &Path) -> Result<BacklogPlace> {
         let place = place_of(&self.tree, prd)?;
         if place.in_tree.is_none() {
             let inside = self.tree.place_of(prd)? != FileLocation::Outside;
@@ -227,17 +221,4 @@ pub fn report_warnings(backlog: &BacklogFile, reporter: &mut dyn Reporter) {
         let message = warning.message.clone();
         reporter.on_notice(&Notice::Backlog(BacklogNotice::Doubt { message }));
     }
-}
-
-fn shown(path: &Path) -> String {
-    visible_line(&path.to_string_lossy())
-}
-
-fn listed(paths: &[PathBuf]) -> Vec<String> {
-    let mut lines: Vec<String> = paths.iter().take(MOST_NAMED).map(|path| shown(path)).collect();
-    let more = paths.len().saturating_sub(MOST_NAMED);
-    if more > 0 {
-        lines.push(format!("and {more} more"));
-    }
-    lines
 }

@@ -12,14 +12,13 @@ use crate::settings::{Flags, RunSettings};
 use crate::state::RunState;
 use crate::store::Store;
 use crate::store::prd::PrdFile;
-use crate::ui;
-use crate::ui::{Printer, TextLine, UiOptions};
+use crate::ui::{self, Printer, TextLine, UiOptions};
 use crate::workspace::WorkTree;
 
-use super::error::CommandError;
-use super::output::print;
+use super::error::Result;
 use super::place::{find_story, instructions, open_tree, place_of, secrets, state_of, store_of};
 use super::session::markers;
+use super::terminal::{print, print_json};
 
 /// `prompt`: instructions other than those of the settings.
 pub fn prompt(
@@ -28,7 +27,7 @@ pub fn prompt(
     prompt: Option<&Path>,
     json: bool,
     look: &UiOptions,
-) -> Result<(), CommandError> {
+) -> Result<()> {
     let loaded = PrdFile::new(prd).load()?;
     let story = find_story(&loaded.backlog, story)?;
     let tree = open_tree(prd)?;
@@ -38,7 +37,7 @@ pub fn prompt(
     let state = as_next_run(state, &loaded.backlog, &tree, &store)?;
     // The notes belong to the story whose work is in the tree now.
     let notes = notes_for(tree.root(), &story.id, &state, &secrets());
-    let (state, changes) = with_its_work(state, story, &tree)?;
+    let (state, changes) = with_work(state, story, &tree)?;
     let named = prompt.or(plan.prompt.as_deref());
     let instructions = instructions(named, prd, Some(tree.root()))?;
     let layers = Briefing {
@@ -54,7 +53,7 @@ pub fn prompt(
     }
     .layers();
     if json {
-        return print(&format!("{:#}\n", as_json(story, &layers)));
+        return print_json(&as_json(story, &layers));
     }
     let mut printer = Printer::stderr(look.color, look.terminal);
     if let Err(error) = notes {
@@ -77,7 +76,7 @@ fn as_next_run(
     backlog: &Backlog,
     tree: &WorkTree,
     store: &Store,
-) -> Result<RunState, CommandError> {
+) -> Result<RunState> {
     if store.lease_holder().is_some() {
         return Ok(state);
     }
@@ -92,11 +91,7 @@ fn as_next_run(
 }
 
 /// Shelved work would be unshelved first.
-fn with_its_work(
-    mut state: RunState,
-    story: &Story,
-    tree: &WorkTree,
-) -> Result<(RunState, Changes), CommandError> {
+fn with_work(mut state: RunState, story: &Story, tree: &WorkTree) -> Result<(RunState, Changes)> {
     let known = state.story(&story.id);
     if let Some(base) = known.and_then(|known| known.base().cloned()) {
         let changes = tree.summary(&base, &tree.base()?)?;

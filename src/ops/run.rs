@@ -1,43 +1,47 @@
-//! `ralph run`.
+//! `ralph run`, and `ralph run --dry-run`: the whole loop in a scratch repository.
 
+use std::fmt::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::mock;
-use crate::ports::{ConfigNotice, Notice, Reporter};
+use crate::model::{Budgets, Event, Limits, OnEscalation, Recorded, visible_line};
+use crate::ports::{Ask, Asked, ConfigNotice, Human, Notice, Reporter};
+use crate::runner::BacklogFile;
+use crate::runner::log::JournalHistory;
 use crate::settings::{AgentChoice, Flags, RunSettings};
+use crate::store::Journal;
 use crate::store::prd::PrdFile;
-use crate::ui;
-use crate::ui::{TerminalHuman, UiOptions};
+use crate::ui::{self, UiOptions};
+use crate::workspace::init_scratch;
 
-use super::error::CommandError;
+use super::error::{CommandError, Result};
 use super::place::{
-    history, instructions, now, open_tree, place_of, secrets, store_of, take_lease,
+    BacklogPlace, RunInstructions, find_story, history, instructions, now, open_tree, place_of,
+    secrets, store_of, take_lease,
 };
-use super::preflight::Preflight;
+use super::preflight::{Preflight, report_warnings};
 use super::session::Session;
+use super::terminal::print;
 
-#[derive(Clone, Debug)]
-pub struct RunOptions {
-    pub prd: PathBuf,
-    pub flags: Flags,
-    /// Approve the repository's commands without asking.
-    pub trust: bool,
-}
+/// The backlog of a dry run.
+const SCRATCH_PRD: &str = "PRD.json";
 
-/// With a damaged journal: once more, with a new one.
-pub fn run(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> {
-    match run_once(options, look) {
+/// With a damaged journal: once more, with a new one. `trust`: approve the repository's commands
+/// without asking.
+pub fn run(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
+    match run_once(prd, flags, trust, look) {
         Err(error) if error.is_damaged_journal() => {
-            set_journal_aside(&options.prd, ui::reporter(look).as_mut())?;
-            run_once(options, look)
+            set_journal_aside(prd, ui::reporter(look).as_mut())?;
+            run_once(prd, flags, trust, look)
         }
         result => result,
     }
 }
 
 /// The next run begins a new journal from what is known without this one.
-fn set_journal_aside(prd: &Path, reporter: &mut dyn Reporter) -> Result<(), CommandError> {
+fn set_journal_aside(prd: &Path, reporter: &mut dyn Reporter) -> Result<()> {
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
     let _lease = take_lease(&store)?;
@@ -46,13 +50,12 @@ fn set_journal_aside(prd: &Path, reporter: &mut dyn Reporter) -> Result<(), Comm
     Ok(())
 }
 
-fn run_once(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> {
-    let prd = &options.prd;
+fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
     let lease = take_lease(&store)?;
-    let plan = RunSettings::load(tree.root(), &options.flags, &ui::env_var)?;
+    let plan = RunSettings::load(tree.root(), flags, &ui::env_var)?;
     check_script(&plan)?;
     let (reporter, human) = ui::terminal(look);
     let mut preflight = Preflight { tree, store, plan, reporter, human, secrets: secrets() };
@@ -62,11 +65,11 @@ fn run_once(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> 
     let allow_dirty = preflight.check_edits(&found, &known.state)?;
     preflight.report_setup()?;
     preflight.settle_permissions()?;
-    preflight.require_trust(&loaded.backlog, options.trust)?;
+    preflight.require_trust(&loaded.backlog, trust)?;
     let branch = preflight.take_branch()?;
     // On another branch it may be another backlog.
     let backlog = preflight.open_backlog(prd)?;
-    preflight.require_trust(backlog.current(), options.trust)?;
+    preflight.require_trust(backlog.current(), trust)?;
     let place = preflight.place_of(prd)?;
     let history = if place.key == found.key { known } else { history(&preflight.store, &place)? };
     journal_check.finish()?;
@@ -79,8 +82,7 @@ fn run_once(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> 
         plan,
         reporter,
         human,
-        human_present: TerminalHuman::is_there(),
-        verbose: look.verbose,
+        look,
         branch: Some(branch),
         dry: false,
         secrets,
@@ -88,14 +90,110 @@ fn run_once(options: &RunOptions, look: &UiOptions) -> Result<u8, CommandError> 
         store,
         lease,
         history,
-        clock: Arc::clone(&look.clock),
     }
     .run()
 }
 
-pub fn check_script(plan: &RunSettings) -> Result<(), CommandError> {
+fn check_script(plan: &RunSettings) -> Result<()> {
     match &plan.agent {
         AgentChoice::Mock { script: Some(script) } => Ok(mock::check_script(script)?),
         _ => Ok(()),
+    }
+}
+
+pub fn dry_run(prd: &Path, flags: &Flags, look: &UiOptions) -> Result<u8> {
+    let original = PrdFile::new(prd).load()?;
+    let plan = dry_plan(flags.clone())?;
+    let instructions = instructions(plan.prompt.as_deref(), prd, None)?;
+    if let Some(story) = &plan.story {
+        find_story(&original.backlog, story)?;
+    }
+    // Removed when it goes out of scope, after an error too.
+    let folder = tempfile::Builder::new().prefix("ralph-dry-run-").tempdir()?;
+    let prd = folder.path().join(SCRATCH_PRD);
+    fs::write(&prd, &original.text)?;
+    let tree = init_scratch(folder.path())?;
+    let place = BacklogPlace {
+        name: SCRATCH_PRD.to_owned(),
+        key: SCRATCH_PRD.to_owned(),
+        in_tree: Some(PathBuf::from(SCRATCH_PRD)),
+    };
+    let store = store_of(&tree);
+    let lease = take_lease(&store)?;
+    let backlog = BacklogFile::open(PrdFile::new(prd))?;
+    let mut reporter = ui::reporter(look);
+    report_warnings(&backlog, reporter.as_mut());
+    let session = Session {
+        tree,
+        backlog,
+        place,
+        plan,
+        // The run is in another repository, so there is no file to guard.
+        instructions: RunInstructions { file: None, ..instructions },
+        reporter,
+        human: Arc::new(NoHuman),
+        look,
+        branch: None,
+        dry: true,
+        secrets: secrets(),
+        allow_dirty: false,
+        store: store.clone(),
+        lease,
+        history: JournalHistory::default(),
+    };
+    let code = session.run()?;
+    let (events, _) = store.journal(SCRATCH_PRD)?.read(0)?;
+    // The exit code counts even if the reader of the summary has gone.
+    match print(&dry_summary(&events)) {
+        Ok(()) | Err(CommandError::Pipe) => Ok(code),
+        Err(error) => Err(error),
+    }
+}
+
+/// The mock agent, no limits, no ralph.toml.
+fn dry_plan(mut flags: Flags) -> Result<RunSettings> {
+    let agent = flags.values.remove("agent.name");
+    if agent.is_some_and(|name| name != "mock") || flags.values.contains_key("agent.command") {
+        let why = "a dry run uses the mock agent; remove `--agent` and `--agent-command`";
+        return Err(CommandError::Refused(why.to_owned()));
+    }
+    let script = flags.mock_script.take();
+    let mut plan = RunSettings::new("", &flags, &ui::env_var)?;
+    plan.agent = AgentChoice::Mock { script };
+    plan.max_iterations = None;
+    plan.limits = Limits::NONE;
+    plan.min_free_disk = None;
+    plan.budgets = Budgets::default();
+    plan.on_escalation = OnEscalation::Park;
+    check_script(&plan)?;
+    Ok(plan)
+}
+
+/// The order of the stories, and the questions.
+fn dry_summary(events: &[Recorded]) -> String {
+    let mut text = String::from("Dry run: nothing was changed.\n");
+    let closed = events.iter().filter_map(|recorded| match &recorded.event {
+        Event::StoryClosed(closed) => Some(&closed.story),
+        _ => None,
+    });
+    let order: Vec<String> = closed.map(ToString::to_string).collect();
+    if !order.is_empty() {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "Order: {}", order.join(" → "));
+    }
+    for recorded in events {
+        if let Event::QuestionRaised { story, question } = &recorded.event {
+            let _ = writeln!(text, "Would ask about {story}: {}", visible_line(&question.summary));
+        }
+    }
+    text
+}
+
+/// A dry run asks no questions.
+struct NoHuman;
+
+impl Human for NoHuman {
+    fn ask(&self, _: &Ask) -> Asked {
+        Asked::NoAnswer
     }
 }

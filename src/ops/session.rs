@@ -11,23 +11,22 @@ use uuid::Uuid;
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain};
 use crate::decide::weigh::Gates;
 use crate::model::{Backlog, Gate, Policy, RunMarkers, StoryId};
-use crate::ports::{Clock, ConfigNotice, Human, Notice, Reporter};
+use crate::ports::{ConfigNotice, Human, Notice, Reporter};
 use crate::process::Supervisor;
 use crate::report::{AppliedGate, AppliedLimits, AppliedSettings, Publisher, Waits};
 use crate::runner::log::{JournalHistory, RunLog};
-use crate::runner::{BacklogFile, CostBooks, Ending, Env, RunConfig, RunnerError, begin};
-use crate::settings;
-use crate::settings::{AgentChoice, RunSettings};
+use crate::runner::{BacklogFile, CostBooks, Ending, Env, Lane, RunConfig, RunnerError, begin};
+use crate::settings::{self, AgentChoice, RunSettings};
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{Lease, Store, UserCosts, state_folder};
 use crate::text::redact::SecretRules;
-use crate::ui;
+use crate::ui::{self, TerminalHuman, UiOptions};
 use crate::workspace::{Keeping, WorkTree};
 
-use super::error::{CommandError, exit_code_of};
+use super::error::{Result, exit_code_of};
 use super::place::{BacklogPlace, RunInstructions, human_files};
 
-pub struct Session {
+pub struct Session<'a> {
     pub tree: WorkTree,
     pub backlog: BacklogFile,
     pub place: BacklogPlace,
@@ -35,9 +34,9 @@ pub struct Session {
     pub instructions: RunInstructions,
     pub reporter: Box<dyn Reporter>,
     pub human: Arc<dyn Human>,
-    pub human_present: bool,
-    pub verbose: bool,
+    pub look: &'a UiOptions,
     pub branch: Option<String>,
+    /// In a scratch repository, without gates and without a human.
     pub dry: bool,
     pub secrets: Arc<SecretRules>,
     /// Run with uncommitted edits.
@@ -47,12 +46,11 @@ pub struct Session {
     pub lease: Lease,
     /// The journal when the run began.
     pub history: JournalHistory,
-    pub clock: Clock,
 }
 
-impl Session {
+impl Session<'_> {
     /// Returns the exit code.
-    pub fn run(mut self) -> Result<u8, CommandError> {
+    pub fn run(mut self) -> Result<u8> {
         let journal = self.store.journal(&self.place.key)?;
         let requests = self.store.requests()?;
         let ralph_dir = RalphDir::open(self.tree.root())?;
@@ -68,12 +66,12 @@ impl Session {
         let costs = self.cost_books(agent.as_ref())?;
         let keep_processes = self.plan.keep_processes;
         let supervisor = Supervisor::new(std::env::current_exe()?, keep_processes);
-        let files = Publisher::start(ralph_dir.clone(), applied, Arc::clone(&self.clock));
+        let files = Publisher::start(ralph_dir.clone(), applied, Arc::clone(&self.look.clock));
         let reporters = vec![self.reporter, files.reporter()];
-        let log = RunLog::new(Box::new(journal), Box::new(reporters), Arc::clone(&self.clock));
+        let log = RunLog::new(Box::new(journal), Box::new(reporters), Arc::clone(&self.look.clock));
         let env = Env {
             backlog: self.backlog,
-            home: self.tree,
+            home: Lane::new(self.tree),
             ralph_dir,
             requests,
             agent,
@@ -81,7 +79,7 @@ impl Session {
             secrets: Arc::clone(&self.secrets),
             human: self.human,
             costs,
-            clock: self.clock,
+            clock: Arc::clone(&self.look.clock),
             new_id: || Uuid::now_v7().to_string(),
         };
         let ending = runtime.block_on(async { begin(log, self.history, env, config)?.run().await });
@@ -115,7 +113,7 @@ impl Session {
             log_limit: plan.log_limit,
             answer_patience: plan.answer_timeout,
             human_files: human_files(place),
-            verbose: self.verbose,
+            verbose: self.look.verbose,
             backlog_name: place.name.clone(),
             backlog_in_tree: place.in_tree.clone(),
             backlog_key: place.key.clone(),
@@ -141,7 +139,7 @@ impl Session {
             on_escalation: plan.on_escalation,
             on_limit: plan.on_limit,
             min_free_disk: plan.min_free_disk,
-            human_present: self.human_present,
+            human_present: !self.dry && TerminalHuman::is_there(),
             budgets: plan.budgets.clone(),
             lanes: NonZeroU32::MIN,
             agent: agent.label(),
@@ -188,7 +186,7 @@ impl Session {
     }
 
     /// A run does not need the user's costs, unless a budget depends on them.
-    fn cost_books(&mut self, agent: &dyn Backend) -> Result<CostBooks, CommandError> {
+    fn cost_books(&mut self, agent: &dyn Backend) -> Result<CostBooks> {
         let repository = self.store.costs()?;
         if agent.capabilities().invented_costs {
             return Ok(CostBooks { repository, user: None });
@@ -211,13 +209,13 @@ impl Session {
 }
 
 /// A missing agent is reported before anything begins.
-pub fn require_program(agent: &dyn Backend, root: &Path) -> Result<(), CommandError> {
+pub fn require_program(agent: &dyn Backend, root: &Path) -> Result<()> {
     let request = LaunchRequest { work_tree: root, gates: &[], allowance: None };
     agent.command(&request)?;
     Ok(())
 }
 
-pub fn backend(plan: &RunSettings) -> Result<Arc<dyn Backend>, CommandError> {
+pub fn backend(plan: &RunSettings) -> Result<Arc<dyn Backend>> {
     Ok(match &plan.agent {
         AgentChoice::Claude => Arc::new(Claude { settings: plan.agent_settings.clone() }),
         AgentChoice::Mock { script } => {

@@ -1,8 +1,7 @@
 //! Snapshots of the work tree: `ralph log`, `diff`, `restore` and `checkpoint`.
 
 use std::fmt::Write;
-use std::io;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
@@ -11,18 +10,17 @@ use serde_json::{Value, json};
 
 use crate::model::{StoryId, visible_line};
 use crate::store::prd::PrdFile;
-use crate::ui;
-use crate::ui::UiOptions;
+use crate::ui::{self, UiOptions};
 use crate::workspace::{Recalled, SnapshotKind, SnapshotRef, WorkTree};
 
-use super::error::CommandError;
-use super::output::{counted, print, print_bytes, table};
+use super::error::{CommandError, Result};
 use super::place::{find_story, place_of, state_of, store_of, take_lease};
+use super::terminal::{listed, print, print_bytes, print_json};
 
-/// More files than these are only counted.
-const MOST_NAMED: usize = 20;
+const HEADING: [&str; 7] = ["N", "When", "What", "Story", "Run", "Files", ""];
+const FIGURES: [bool; 7] = [true, false, false, false, false, true, false];
 
-pub fn log(json: bool) -> Result<(), CommandError> {
+pub fn log(json: bool) -> Result<()> {
     let tree = tree_here()?;
     let mut rows = Vec::new();
     for snapshot in tree.kept()? {
@@ -30,23 +28,22 @@ pub fn log(json: bool) -> Result<(), CommandError> {
         rows.push((snapshot, files));
     }
     if json {
-        let entries = rows.iter().map(|(snapshot, files)| as_json(snapshot, *files)).collect();
-        return print(&format!("{:#}\n", Value::Array(entries)));
+        let entries = rows.iter().map(|(snapshot, files)| as_json(snapshot, *files));
+        return print_json(&entries.collect());
     }
     if rows.is_empty() {
         return print("no snapshots yet\n");
     }
-    let heading = ["N", "When", "What", "Story", "Run", "Files"].map(str::to_owned);
-    let mut lines = vec![(heading, String::new())];
-    lines.extend(rows.iter().map(|(snapshot, files)| (cells(snapshot, *files), remark(snapshot))));
-    print(&table(&lines, [true, false, false, false, false, true]))
+    let mut lines = vec![HEADING.map(str::to_owned)];
+    lines.extend(rows.iter().map(|(snapshot, files)| cells(snapshot, *files)));
+    print(&format!("{}\n", ui::table(&lines, FIGURES).join("\n")))
 }
 
-fn tree_here() -> Result<WorkTree, CommandError> {
+fn tree_here() -> Result<WorkTree> {
     Ok(WorkTree::look(&std::env::current_dir()?)?)
 }
 
-fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 6] {
+fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 7] {
     let dash = || "-".to_owned();
     [
         snapshot.number.to_string(),
@@ -55,6 +52,7 @@ fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 6] {
         snapshot.story.as_ref().map_or_else(dash, ToString::to_string),
         snapshot.run.as_deref().map_or_else(dash, |run| visible_line(&ui::short_run(run))),
         files.to_string(),
+        remark(snapshot),
     ]
 }
 
@@ -88,7 +86,7 @@ fn as_json(snapshot: &SnapshotRef, files: usize) -> Value {
 }
 
 /// `what`: a number of `ralph log`, or a story of the backlog.
-pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<(), CommandError> {
+pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<()> {
     let tree = tree_here()?;
     let patch = match what.parse::<u64>() {
         Ok(number) => tree.diff_of(&tree.kept_as(number)?)?,
@@ -100,7 +98,7 @@ pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<(), CommandError
 }
 
 /// The changes of a story in work, the commits of a closed one, else the newest snapshot of work.
-fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>, CommandError> {
+fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>> {
     let neither = |_| CommandError::NeitherNumberNorStory(visible_line(what));
     let story = StoryId::try_from(what).map_err(neither)?;
     let loaded = PrdFile::new(prd).load()?;
@@ -124,7 +122,7 @@ fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>, Com
 }
 
 /// No paths: the whole work tree.
-pub fn restore(number: u64, paths: &[PathBuf]) -> Result<(), CommandError> {
+pub fn restore(number: u64, paths: &[PathBuf]) -> Result<()> {
     let here = std::env::current_dir()?;
     let tree = WorkTree::look(&here)?;
     tree.require_identity()?;
@@ -141,16 +139,12 @@ pub fn restore(number: u64, paths: &[PathBuf]) -> Result<(), CommandError> {
 }
 
 fn restored(snapshot: &SnapshotRef, recalled: &Recalled) -> String {
-    let count = recalled.files.len();
     let when = time(snapshot.at, " (%Y-%m-%d %H:%M:%S)").unwrap_or_default();
-    let (files, number) = (counted(count, "file"), snapshot.number);
+    let (files, number) = (ui::counted(recalled.files.len(), "file"), snapshot.number);
     let mut text = format!("restored {files} from {number}{when}:\n");
-    for path in recalled.files.iter().take(MOST_NAMED) {
+    for line in listed(&recalled.files) {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "  {}", visible_line(&path.to_string_lossy()));
-    }
-    if count > MOST_NAMED {
-        let _ = writeln!(text, "  and {} more", count - MOST_NAMED);
+        let _ = writeln!(text, "  {line}");
     }
     let _ = writeln!(text, "undo this with `ralph restore {}`", recalled.checkpoint.number);
     text
@@ -158,7 +152,7 @@ fn restored(snapshot: &SnapshotRef, recalled: &Recalled) -> String {
 
 /// Relative to the root, by its letters alone: a file that is to be restored need not exist, and
 /// a link in its place must not lead elsewhere.
-fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf, CommandError> {
+fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf> {
     let mut clean = PathBuf::new();
     for part in here.join(path).components() {
         match part {
@@ -170,12 +164,12 @@ fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf, CommandError
         }
     }
     clean.strip_prefix(root).map(Path::to_owned).map_err(|_| {
-        let shown = visible_line(&path.to_string_lossy());
-        CommandError::Refused(format!("`{shown}` is outside the work tree {}", root.display()))
+        let (path, root) = (ui::shown(path), root.display());
+        CommandError::Refused(format!("`{path}` is outside the work tree {root}"))
     })
 }
 
-pub fn checkpoint(message: Option<&str>) -> Result<(), CommandError> {
+pub fn checkpoint(message: Option<&str>) -> Result<()> {
     let tree = tree_here()?;
     tree.require_identity()?;
     let text = message.map_or("by hand", str::trim);

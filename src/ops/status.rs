@@ -14,21 +14,20 @@ use crate::state::{BreakerPhase, RunState};
 use crate::store::prd::PrdFile;
 use crate::ui;
 
-use super::error::CommandError;
-use super::output::{counted, print};
+use super::error::Result;
 use super::place::{now, open_tree, place_of, state_of, store_of};
+use super::terminal::{print, print_json};
 
-pub fn status(prd: &Path, json: bool) -> Result<(), CommandError> {
+pub fn status(prd: &Path, json: bool) -> Result<()> {
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
     let state = state_of(&store, &place_of(&tree, prd)?)?;
     let holder = store.lease_holder();
-    print(&if json {
-        format!("{:#}\n", as_json(&loaded.backlog, &state, holder.is_some()))
-    } else {
-        as_text(&loaded.backlog, &state, holder.as_deref())
-    })
+    if json {
+        return print_json(&as_json(&loaded.backlog, &state, holder.is_some()));
+    }
+    print(&as_text(&loaded.backlog, &state, holder.as_deref()))
 }
 
 /// The state of a story in one word. Without a run no story is running.
@@ -52,7 +51,7 @@ fn run_line(state: &RunState, holder: Option<&str>) -> String {
         (None, Some(holder)) => format!("running ({})", visible_line(holder)),
         (None, None) => "interrupted; `ralph run` resumes it".to_owned(),
     };
-    let iterations = counted(state.attempts.iterations, "iteration");
+    let iterations = ui::counted(state.attempts.iterations, "iteration");
     let worked = ui::duration(state.work_time.ms());
     format!("run {} · {iterations} · {stands} · worked {worked}", ui::short_run(&run.run))
 }
@@ -83,32 +82,25 @@ fn figures(backlog: &Backlog, state: &RunState) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
+/// Without the cost, which has a field of its own.
 fn usage(usage: &Usage) -> Value {
-    json!({
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-        "turns": usage.turns,
-        "tool_calls": usage.tool_calls,
-    })
+    let mut usage = json!(usage);
+    usage.as_object_mut().map(|fields| fields.remove("cost_usd"));
+    usage
 }
 
 fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String {
-    let mut text = String::new();
     let (done, total) = (backlog.done(), backlog.stories.len());
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "{} · {done}/{total} complete", visible_line(&backlog.project));
-    let _ = writeln!(text, "{}", run_line(state, holder));
-    if let Some(wait) = state.wait(now()) {
+    let heading = format!("{} · {done}/{total} complete", visible_line(&backlog.project));
+    let wait = state.wait(now()).map(|wait| {
         let until = ui::day_and_time(wait.until, &TimeZone::system());
-        let _ = writeln!(text, "waiting until {until}: {}", visible_line(&wait.error));
-    }
-    if let Some(errors) = errors_line(state) {
-        let _ = writeln!(text, "{errors}");
-    }
-    if let Some(figures) = figures(backlog, state) {
-        let _ = writeln!(text, "{figures}");
+        format!("waiting until {until}: {}", visible_line(&wait.error))
+    });
+    let run = [Some(run_line(state, holder)), wait, errors_line(state), figures(backlog, state)];
+    let mut text = String::new();
+    for line in std::iter::once(heading).chain(run.into_iter().flatten()) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{line}");
     }
     let widest = backlog.stories.iter().map(|story| story.id.as_str().len()).max().unwrap_or(0);
     for story in &backlog.stories {

@@ -9,24 +9,18 @@ use crate::model::{Backlog, Gate, GateCommand, visible};
 use crate::settings::{Flags, RunSettings};
 use crate::store::Store;
 use crate::store::prd::PrdFile;
-use crate::ui;
-use crate::ui::{TerminalHuman, UiOptions};
+use crate::ui::{self, TerminalHuman, UiOptions};
 
-use super::ask::ask;
-use super::error::CommandError;
-use super::output::{counted, print};
+use super::error::{CommandError, Result};
 use super::place::{now, open_tree, refuse_agents, store_of};
 use super::session::backend;
+use super::terminal::{ask, print};
 
 /// Where the gates of every story come from.
 pub const GATE: &str = "gate in ralph.toml";
 
 /// What a human must approve before a run begins.
-pub fn clauses(
-    plan: &RunSettings,
-    backlog: &Backlog,
-    root: &Path,
-) -> Result<Vec<TrustClause>, CommandError> {
+pub fn clauses(plan: &RunSettings, backlog: &Backlog, root: &Path) -> Result<Vec<TrustClause>> {
     let all = plan.verify.iter().map(|gate| TrustClause::new(GATE, gate_text(gate)));
     let of_stories = backlog.stories.iter().flat_map(|story| {
         let what = format!("gate of {}", story.id);
@@ -51,7 +45,7 @@ pub fn require(
     yes: bool,
     human: &Arc<TerminalHuman>,
     patience: Duration,
-) -> Result<(), CommandError> {
+) -> Result<()> {
     if clauses.is_empty() {
         return Ok(());
     }
@@ -78,7 +72,7 @@ pub fn require(
 }
 
 /// `ralph trust`.
-pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<(), CommandError> {
+pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<()> {
     refuse_agents("`ralph trust`")?;
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
@@ -91,7 +85,7 @@ pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<(), CommandError
             "nothing to approve: no file here configures commands or agent permissions\n",
         );
     }
-    print(&format!("approved: {}\n", counted(count, "text")))
+    print(&format!("approved: {}\n", ui::counted(count, "text")))
 }
 
 /// With control characters made visible.

@@ -4,13 +4,16 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use crate::decide::figures::{Efficiency, Forecast};
-use crate::model::{AttemptReason, Budgets, OnEscalation, OnLimit, StoryId, Usage, Usd, Verdict};
-use crate::state::{BreakerPhase, Health};
-
-use super::phase::{IterationPhase, RunPhase, StopRecord};
+use crate::model::{
+    Because, Blocked, Budgets, OnEscalation, OnLimit, RunResult, StopReason, StoryId, Usage, Usd,
+    shorten,
+};
+use crate::state::{BreakerPhase, RunState, Stage, StoryState};
 
 /// Increases when a field changes its meaning or is removed; fields may be added at any time.
 pub const VERSION: u32 = 1;
+/// The longest detail of a stop, in characters.
+const LONGEST: usize = 2000;
 
 /// Milliseconds since the Unix epoch; written as RFC 3339 in UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,15 +30,6 @@ impl Serialize for ReportTime {
         let time = Timestamp::from_millisecond(self.0).unwrap_or_default();
         serializer.collect_str(&format_args!("{time:.3}"))
     }
-}
-
-/// The whole document, with some or all iterations.
-#[derive(Serialize)]
-pub struct ReportPage<'a> {
-    #[serde(flatten)]
-    pub summary: &'a Summary,
-    pub iterations_left_out: usize,
-    pub iterations: &'a [Iteration],
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -57,6 +51,115 @@ pub struct Summary {
     pub efficiency: Efficiency,
     pub forecast: Option<Forecast>,
     pub metrics: Metrics,
+}
+
+/// The phase of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunPhase {
+    /// Before this process's first attempt: checks, the baseline.
+    #[default]
+    Initializing,
+    /// An agent is running.
+    Running,
+    /// Waits for a limit, an outage, the breaker or the human.
+    Paused,
+    /// Between two attempts.
+    Handoff,
+    /// A claim is checked or closed.
+    Completing,
+    /// Every story is settled, or the one that was asked for.
+    Completed,
+    /// It could not continue.
+    Failed,
+    /// A limit, the human or a signal ended it.
+    Terminated,
+}
+
+impl RunPhase {
+    /// `has_tried`: this process started an attempt.
+    pub fn of(state: &RunState, has_tried: bool, now: i64) -> Self {
+        if let Some(reason) = &state.ended {
+            return match reason.result() {
+                RunResult::Completed => Self::Completed,
+                RunResult::Failed => Self::Failed,
+                RunResult::Terminated => Self::Terminated,
+            };
+        }
+        // A claim in question waits for the human instead.
+        let is_claimed =
+            |story: &StoryState| matches!(story.stage, Stage::Accepted { .. } | Stage::Claimed(_));
+        if !state.attempts.is_idle() {
+            Self::Running
+        } else if state.stories.values().any(is_claimed) {
+            Self::Completing
+        } else if state.wait(now).is_some() || state.questions().any(|(_, asked)| !asked.parked) {
+            Self::Paused
+        } else if has_tried {
+            Self::Handoff
+        } else {
+            Self::Initializing
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StopRecord {
+    pub reason: &'static str,
+    pub detail: Option<String>,
+}
+
+impl StopRecord {
+    pub fn signal(signal: i32) -> Self {
+        Self { reason: "signal", detail: Some(signal.to_string()) }
+    }
+
+    pub fn error(error: &str) -> Self {
+        Self { reason: "error", detail: Some(shorten(error, LONGEST)) }
+    }
+
+    pub fn of(reason: &StopReason) -> Self {
+        let detail = detail(reason).map(|text| shorten(&text, LONGEST));
+        Self { reason: reason.word(), detail }
+    }
+}
+
+fn detail(reason: &StopReason) -> Option<String> {
+    match reason {
+        StopReason::AllDone | StopReason::Once | StopReason::Aborted => None,
+        StopReason::StoryDone { story } => Some(story.to_string()),
+        StopReason::BudgetUsedUp { budget, spent, limit } => {
+            Some(format!("{spent} of {limit} spent {}", budget.place()))
+        }
+        StopReason::MaxIterations { limit } => Some(limit.to_string()),
+        StopReason::BreakerOpen { why, error } => Some(format!("{why}; then: {error}")),
+        StopReason::MaxRunTime { limit_ms, .. } => Some(format!("{limit_ms} ms")),
+        StopReason::SlowIterations { average_ms, .. } => {
+            Some(format!("{average_ms} ms on average"))
+        }
+        StopReason::FailsAtOnce { error, .. }
+        | StopReason::Failing { error, .. }
+        | StopReason::ConsecutiveErrors { error, .. }
+        | StopReason::UsageLimit { error, .. }
+        | StopReason::ServiceDown { error }
+        | StopReason::AccountTrouble { error }
+        | StopReason::AgentUnusable { error } => Some(error.clone()),
+        StopReason::DiskLow { place, .. } => Some(place.clone()),
+        StopReason::NothingToSelect { blocked } => list(blocked),
+    }
+}
+
+/// `US-002 is parked; US-003 waits for US-002`.
+fn list(blocked: &[Blocked]) -> Option<String> {
+    let one = |blocked: &Blocked| match &blocked.because {
+        Because::Parked => format!("{} is parked", blocked.story),
+        Because::WaitsForSkipped { on }
+        | Because::WaitsForParked { on }
+        | Because::WaitsForOpen { on }
+        | Because::WaitsFor { on } => format!("{} waits for {on}", blocked.story),
+    };
+    let all: Vec<String> = blocked.iter().map(one).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// The run's circuit breaker.
@@ -190,70 +293,4 @@ pub struct Metrics {
     pub errors_in_a_row: u32,
     pub worked_ms: u64,
     pub elapsed_ms: u64,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct Iteration {
-    pub iteration: u32,
-    pub attempt: String,
-    pub story: StoryId,
-    pub title: String,
-    pub agent: String,
-    pub why: AttemptReason,
-    pub phase: IterationPhase,
-    pub outcome: Option<IterationResult>,
-    pub agent_end: Option<String>,
-    pub started_at: ReportTime,
-    pub ended_at: Option<ReportTime>,
-    pub elapsed_ms: Option<u64>,
-    pub tokens: TokenTotals,
-    pub cost_usd: Option<f64>,
-    pub counted_usd: Option<Usd>,
-    pub model: Option<String>,
-    pub turns: u64,
-    pub tool_calls: u64,
-    pub health: Health,
-    pub errors: Vec<String>,
-    pub checkpoint: Option<String>,
-}
-
-/// The outcome of an iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IterationResult {
-    /// It claims its story; the claim is not decided yet.
-    Claimed,
-    Closed,
-    Rejected,
-    Progress,
-    Escalated,
-    Failed,
-    PromptTooLong,
-    ServiceTrouble,
-    Interrupted,
-    /// ralph itself ended before the agent's end was recorded.
-    CutOff,
-}
-
-impl IterationResult {
-    pub fn of(verdict: &Verdict) -> Self {
-        match verdict {
-            Verdict::Done => Self::Claimed,
-            Verdict::Progress => Self::Progress,
-            Verdict::Escalated { .. } => Self::Escalated,
-            Verdict::Failed { .. } => Self::Failed,
-            Verdict::NotTheStory { .. } => Self::ServiceTrouble,
-            Verdict::PromptTooLong { .. } => Self::PromptTooLong,
-            Verdict::Interrupted => Self::Interrupted,
-        }
-    }
-
-    pub fn is_failure(self) -> bool {
-        matches!(self, Self::Failed | Self::Rejected | Self::PromptTooLong)
-    }
-
-    /// It was ended by neither the service nor the human, so it says something about the run.
-    pub fn says_something(self) -> bool {
-        !matches!(self, Self::ServiceTrouble | Self::Interrupted | Self::CutOff)
-    }
 }

@@ -1,5 +1,7 @@
 //! The fold of a run's events into the document.
 
+use serde::Serialize;
+
 use crate::decide::figures::{Efficiency, Figures, forecast};
 use crate::model::{
     Answer, AttemptEnded, EscalationKind, Event, NudgedBy, Recorded, RunStarted, StoryId,
@@ -8,13 +10,21 @@ use crate::model::{
 use crate::state::{Health, RunState};
 
 use super::document::{
-    AppliedSettings, BreakerState, Goal, IterationResult, ReportPage, ReportTime, Summary,
-    TokenTotals, VERSION,
+    AppliedSettings, BreakerState, Goal, ReportTime, RunPhase, StopRecord, Summary, TokenTotals,
+    VERSION,
 };
-use super::iterations::Iterations;
-use super::phase::{IterationPhase, RunPhase, StopRecord};
+use super::iterations::{Iteration, IterationPhase, IterationResult, Iterations};
 
 const LONGEST_GOAL: usize = 2000;
+
+/// The whole document, with some or all iterations.
+#[derive(Serialize)]
+struct ReportPage<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    iterations_left_out: usize,
+    iterations: &'a [Iteration],
+}
 
 /// What is known of the latest run.
 #[derive(Debug, Default)]
@@ -121,9 +131,7 @@ impl RunReport {
     /// None: all.
     pub fn render(&mut self, now: i64, latest: Option<usize>) -> serde_json::Result<Vec<u8>> {
         self.refresh(ReportTime(now));
-        let count = self.iterations.len();
-        let iterations_left_out = latest.map_or(0, |most| count.saturating_sub(most));
-        let iterations = self.iterations.after(iterations_left_out);
+        let (iterations, iterations_left_out) = self.iterations.latest(latest);
         let page = ReportPage { summary: &self.summary, iterations_left_out, iterations };
         let mut text = serde_json::to_vec_pretty(&page)?;
         text.push(b'\n');
@@ -131,18 +139,19 @@ impl RunReport {
     }
 
     fn start(&mut self, start: &RunStarted, at: ReportTime) {
-        let settings = std::mem::take(&mut self.summary.settings);
-        let stories = self.summary.stories;
-        let state = std::mem::take(&mut self.state);
-        *self = Self { state, since: at, ..Self::new(settings) };
         let goal = |text: &str| shorten(text, LONGEST_GOAL);
-        self.summary.goal =
-            Goal { project: goal(&start.project), description: goal(&start.description) };
-        self.summary.version = VERSION;
-        self.summary.run.clone_from(&start.run);
-        self.summary.backlog.clone_from(&start.backlog);
-        self.summary.stories = stories;
-        self.summary.started_at = at;
+        let summary = Summary {
+            version: VERSION,
+            run: start.run.clone(),
+            backlog: start.backlog.clone(),
+            goal: Goal { project: goal(&start.project), description: goal(&start.description) },
+            started_at: at,
+            settings: std::mem::take(&mut self.summary.settings),
+            stories: self.summary.stories,
+            ..Summary::default()
+        };
+        *self =
+            Self { summary, state: std::mem::take(&mut self.state), since: at, ..Self::default() };
     }
 
     fn resume(&mut self, at: ReportTime) {

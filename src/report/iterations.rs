@@ -1,16 +1,150 @@
-//! The iterations of a run.
+//! The iterations of a run: what is known of each, and what they add up to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::model::{AttemptEnded, AttemptStarted, StoryId, Usd, shorten};
+use serde::Serialize;
+
+use crate::model::{AttemptEnded, AttemptReason, AttemptStarted, StoryId, Usd, Verdict, shorten};
 use crate::state::{Health, WATCHED, health};
 
-use super::document::{Iteration, IterationResult, ReportTime, TokenTotals};
-use super::phase::IterationPhase;
+use super::document::{ReportTime, TokenTotals};
 
 const MOST_ERRORS: usize = 5;
 const LONGEST_ERROR: usize = 500;
 const LONGEST_TITLE: usize = 200;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Iteration {
+    pub iteration: u32,
+    pub attempt: String,
+    pub story: StoryId,
+    pub title: String,
+    pub agent: String,
+    pub why: AttemptReason,
+    pub phase: IterationPhase,
+    pub outcome: Option<IterationResult>,
+    pub agent_end: Option<String>,
+    pub started_at: ReportTime,
+    pub ended_at: Option<ReportTime>,
+    pub elapsed_ms: Option<u64>,
+    #[serde(flatten)]
+    pub usage: IterationUsage,
+    pub health: Health,
+    pub errors: Vec<String>,
+    pub checkpoint: Option<String>,
+    /// Its health, if an event decides about it and not its figures.
+    #[serde(skip)]
+    known_health: Option<Health>,
+}
+
+/// Known when its agent has ended.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct IterationUsage {
+    tokens: TokenTotals,
+    cost_usd: Option<f64>,
+    counted_usd: Option<Usd>,
+    model: Option<String>,
+    turns: u64,
+    tool_calls: u64,
+}
+
+/// The outcome of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IterationResult {
+    /// It claims its story; the claim is not decided yet.
+    Claimed,
+    Closed,
+    Rejected,
+    Progress,
+    Escalated,
+    Failed,
+    PromptTooLong,
+    ServiceTrouble,
+    Interrupted,
+    /// ralph itself ended before the agent's end was recorded.
+    CutOff,
+}
+
+impl IterationResult {
+    pub fn of(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Done => Self::Claimed,
+            Verdict::Progress => Self::Progress,
+            Verdict::Escalated { .. } => Self::Escalated,
+            Verdict::Failed { .. } => Self::Failed,
+            Verdict::NotTheStory { .. } => Self::ServiceTrouble,
+            Verdict::PromptTooLong { .. } => Self::PromptTooLong,
+            Verdict::Interrupted => Self::Interrupted,
+        }
+    }
+
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Rejected | Self::PromptTooLong)
+    }
+
+    /// It was ended by neither the service nor the human, so it says something about the run.
+    pub fn says_something(self) -> bool {
+        !matches!(self, Self::ServiceTrouble | Self::Interrupted | Self::CutOff)
+    }
+}
+
+/// The phase of an iteration, guessed from what its agent does. Only for display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IterationPhase {
+    /// It has not changed anything yet.
+    Planning,
+    Implementing,
+    /// Its tests or ralph's gates run.
+    Testing,
+    /// It looks at its own changes, or ralph checks its claim.
+    Reviewing,
+    /// Over, with something left for the next one.
+    Handoff,
+    /// Its story is closed.
+    Complete,
+}
+
+const EDITORS: [&str; 5] = ["Edit", "MultiEdit", "Write", "NotebookEdit", "Update"];
+/// Words of commands that test something.
+const TESTS: [&str; 18] = [
+    "test", "tests", "check", "clippy", "lint", "eslint", "pytest", "jest", "vitest", "mocha",
+    "rspec", "phpunit", "ctest", "nextest", "tsc", "mypy", "ruff", "tox",
+];
+/// git commands that show changes.
+const REVIEWS: [&str; 4] = ["diff", "status", "show", "log"];
+
+impl IterationPhase {
+    /// `doing` is one line such as `Edit src/a.rs` or `Bash cargo test`. Anything else, for example
+    /// reading, does not change the phase.
+    pub fn after(self, doing: &str) -> Self {
+        let (tool, subject) = doing.split_once(' ').unwrap_or((doing, ""));
+        if EDITORS.contains(&tool) {
+            return Self::Implementing;
+        }
+        if tool != "Bash" {
+            return self;
+        }
+        let has_begun = self != Self::Planning;
+        if words(subject).any(|word| TESTS.contains(&word)) {
+            Self::Testing
+        } else if has_begun && looks_at_changes(subject) {
+            Self::Reviewing
+        } else {
+            self
+        }
+    }
+}
+
+fn words(command: &str) -> impl Iterator<Item = &str> {
+    command.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+fn looks_at_changes(command: &str) -> bool {
+    let mut words = words(command).skip_while(|word| *word != "git").skip(1);
+    words.any(|word| REVIEWS.contains(&word))
+}
 
 /// Adds up as iterations start and end, so that an event costs the same however many there are.
 #[derive(Debug, Default)]
@@ -20,8 +154,6 @@ pub struct Iterations {
     times: Vec<u64>,
     /// Those without an end.
     running: BTreeSet<usize>,
-    /// The health of some is known from an event, not from their figures.
-    known: BTreeMap<usize, Health>,
     pub successes: u32,
     pub failures: u32,
     pub errors: u32,
@@ -30,26 +162,19 @@ pub struct Iterations {
 }
 
 impl Iterations {
-    /// Without the first ones.
-    pub fn after(&self, left_out: usize) -> &[Iteration] {
-        self.all.get(left_out..).unwrap_or_default()
+    /// The latest ones, and how many there are before them. None: all.
+    pub fn latest(&self, most: Option<usize>) -> (&[Iteration], usize) {
+        let left_out = most.map_or(0, |most| self.all.len().saturating_sub(most));
+        (self.all.get(left_out..).unwrap_or_default(), left_out)
     }
 
-    pub fn len(&self) -> usize {
-        self.all.len()
-    }
-
+    /// Searched for from the end: it is nearly always the last one.
     pub fn of_attempt(&self, attempt: &str) -> Option<usize> {
-        self.position(|iteration| iteration.attempt == attempt)
+        self.all.iter().rposition(|iteration| iteration.attempt == attempt)
     }
 
     pub fn latest_of(&self, story: &StoryId) -> Option<usize> {
-        self.position(|iteration| iteration.story == *story)
-    }
-
-    /// Searches from the end: it is nearly always the last one.
-    fn position(&self, is_it: impl Fn(&Iteration) -> bool) -> Option<usize> {
-        self.all.iter().rposition(is_it)
+        self.all.iter().rposition(|iteration| iteration.story == *story)
     }
 
     fn at(&mut self, index: Option<usize>) -> Option<&mut Iteration> {
@@ -75,15 +200,11 @@ impl Iterations {
             started_at: at,
             ended_at: None,
             elapsed_ms: None,
-            tokens: TokenTotals::default(),
-            cost_usd: None,
-            counted_usd: None,
-            model: None,
-            turns: 0,
-            tool_calls: 0,
+            usage: IterationUsage::default(),
             health: Health::default(),
             errors: Vec::new(),
             checkpoint: None,
+            known_health: None,
         });
     }
 
@@ -92,12 +213,14 @@ impl Iterations {
         iteration.agent_end = Some(end.outcome.class());
         iteration.ended_at = Some(at);
         iteration.elapsed_ms = Some(end.elapsed_ms);
-        iteration.tokens = TokenTotals::from(&end.usage);
-        iteration.cost_usd = end.usage.cost_usd;
-        iteration.counted_usd = Some(end.bill.counted(&end.usage));
-        iteration.model.clone_from(&end.model);
-        iteration.turns = end.usage.turns;
-        iteration.tool_calls = end.usage.tool_calls;
+        iteration.usage = IterationUsage {
+            tokens: TokenTotals::from(&end.usage),
+            cost_usd: end.usage.cost_usd,
+            counted_usd: Some(end.bill.counted(&end.usage)),
+            model: end.model.clone(),
+            turns: end.usage.turns,
+            tool_calls: end.usage.tool_calls,
+        };
         let came = IterationResult::of(&end.verdict);
         if came.says_something() {
             let place = self.times.partition_point(|time| *time <= end.elapsed_ms);
@@ -116,9 +239,8 @@ impl Iterations {
         let Some(iteration) = self.at(index) else { return };
         let before = iteration.outcome.replace(came);
         iteration.phase = phase;
-        let elapsed = iteration.elapsed_ms.unwrap_or_default();
         let (fails, failed) = (came.is_failure(), before.is_some_and(IterationResult::is_failure));
-        let cost = iteration.counted_usd.unwrap_or_default();
+        let cost = iteration.usage.counted_usd.unwrap_or_default();
         self.running.retain(|running| Some(*running) != index);
         if fails && !failed {
             self.failed_cost += cost;
@@ -129,28 +251,25 @@ impl Iterations {
         self.failures += u32::from(fails);
         self.successes -= u32::from(before == Some(IterationResult::Closed));
         self.failures -= u32::from(failed);
-        let health = self.health(index, elapsed);
-        if let Some(iteration) = self.at(index) {
-            iteration.health = health;
-        }
+        self.refresh_health(index);
     }
 
     /// None: its figures decide.
     pub fn set_health(&mut self, story: &StoryId, known: Option<Health>) {
-        let Some(index) = self.latest_of(story) else { return };
-        let Some(health) = known else {
-            self.known.remove(&index);
-            return;
-        };
-        self.known.insert(index, health);
-        if let Some(iteration) = self.all.get_mut(index) {
-            iteration.health = health;
+        let index = self.latest_of(story);
+        if let Some(iteration) = self.at(index) {
+            iteration.known_health = known;
+            iteration.health = known.unwrap_or(iteration.health);
         }
     }
 
-    fn health(&self, index: Option<usize>, elapsed_ms: u64) -> Health {
-        let known = index.and_then(|index| self.known.get(&index).copied());
-        known.unwrap_or_else(|| health(elapsed_ms, &self.times, &self.failing()))
+    fn refresh_health(&mut self, index: Option<usize>) {
+        let failing = self.failing();
+        if let Some(iteration) = index.and_then(|index| self.all.get_mut(index)) {
+            let elapsed = iteration.elapsed_ms.unwrap_or_default();
+            let by_figures = || health(elapsed, &self.times, &failing);
+            iteration.health = iteration.known_health.unwrap_or_else(by_figures);
+        }
     }
 
     /// Whether the last iterations that say something failed.
@@ -177,25 +296,22 @@ impl Iterations {
     /// The ends of running iterations will not be recorded. Returns how many there were.
     pub fn cut_off(&mut self) -> u32 {
         let running = std::mem::take(&mut self.running);
-        for index in &running {
-            if let Some(iteration) = self.all.get_mut(*index) {
+        for index in running.iter().copied().map(Some) {
+            if let Some(iteration) = self.at(index) {
                 iteration.elapsed_ms = None;
             }
-            self.settle(Some(*index), IterationResult::CutOff, IterationPhase::Handoff);
+            self.settle(index, IterationResult::CutOff, IterationPhase::Handoff);
         }
         u32::try_from(running.len()).unwrap_or(u32::MAX)
     }
 
     /// Updates the figures of running iterations that change with time.
     pub fn refresh(&mut self, now: ReportTime) {
-        for index in self.running.clone() {
-            let started = self.all.get(index).map(|iteration| iteration.started_at);
-            let elapsed = started.map(|started| now.ms_since(started)).unwrap_or_default();
-            let health = self.health(Some(index), elapsed);
-            if let Some(iteration) = self.all.get_mut(index) {
-                iteration.elapsed_ms = Some(elapsed);
-                iteration.health = health;
+        for index in self.running.clone().into_iter().map(Some) {
+            if let Some(iteration) = self.at(index) {
+                iteration.elapsed_ms = Some(now.ms_since(iteration.started_at));
             }
+            self.refresh_health(index);
         }
     }
 
@@ -212,5 +328,40 @@ impl Iterations {
         };
         let phase = next(iteration.phase);
         std::mem::replace(&mut iteration.phase, phase) != phase
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phase_follows_the_tools() {
+        use IterationPhase::{Implementing, Planning, Reviewing, Testing};
+        for (before, doing, after) in [
+            (Planning, "Read src/a.rs", Planning),
+            (Planning, "Grep test", Planning),
+            (Planning, "Bash ls -la", Planning),
+            (Planning, "Bash git log --oneline", Planning),
+            (Planning, "Edit src/a.rs", Implementing),
+            (Planning, "Write src/tests.rs", Implementing),
+            (Planning, "Bash cargo test", Testing),
+            (Implementing, "Read src/a.rs", Implementing),
+            (Implementing, "Bash mkdir x", Implementing),
+            (Implementing, "Bash cd web && npm run test:unit", Testing),
+            (Implementing, "Bash python -m pytest -q", Testing),
+            (Implementing, "Bash cat latest.txt", Implementing),
+            (Testing, "Bash ./mvnw -q test", Testing),
+            (Testing, "MultiEdit src/a.rs", Implementing),
+            (Testing, "Bash git diff", Reviewing),
+            (Implementing, "Bash git -C sub status", Reviewing),
+            (Implementing, "Bash diff a b", Implementing),
+            (Reviewing, "Edit src/a.rs", Implementing),
+            (Reviewing, "retry 1 of 10: overloaded", Reviewing),
+            (Testing, "", Testing),
+            (Testing, "Bash", Testing),
+        ] {
+            assert_eq!(before.after(doing), after, "{before:?} {doing}");
+        }
     }
 }

@@ -1,16 +1,18 @@
 //! Conclusions from ended attempts and gates.
 
 use crate::decide::budget::BudgetCheck;
+use crate::decide::concerns::{self, removed_stories};
+use crate::decide::footprint::FootprintFacts;
 use crate::decide::judge::{Evidence, HandoffFacts, is_false_promise, judge, triggers};
 use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_content};
 use crate::model::{
     AgentSignals, AttemptCost, AttemptEnded, AttemptStarted, BranchLoss, Concern, EndedBy, Event,
-    EvidenceItem, GateReport, HandoffTrigger, LONGEST_KEPT, Outcome, StoryId, Usd, Verdict,
-    both_ends,
+    EvidenceItem, Footprint, GateReport, HandoffTrigger, LONGEST_KEPT, Outcome, Story, StoryId,
+    Usd, Verdict, both_ends,
 };
-use crate::ports::{AgentNotice, Notice};
+use crate::ports::{AgentNotice, BacklogNotice, Notice};
 use crate::runner::dispatcher::Dispatcher;
-use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Inspection};
+use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf};
 use crate::runner::error::RunnerError;
 use crate::state::Stage;
 
@@ -26,58 +28,98 @@ impl<E: Effects> Dispatcher<E> {
         let Some(flight) = self.log.state.attempts.get(&ended.attempt) else { return Ok(()) };
         let start = flight.start.clone();
         let (attempt, story) = (ended.attempt.clone(), start.story.clone());
-        self.effects.withdraw(&About::Attempt { attempt, story });
-        // If this fails, the next process repairs it first: in the journal the attempt is still in
-        // flight.
-        let inspection = self.effects.inspect(&mut self.log, &start, &ended)?;
+        self.withdraw(&About::Attempt { attempt, story });
+        self.effects.attempt_is_over(&mut self.log, &ended);
+        let gone = removed_stories(&ended.at_start.stories, self.backlog());
         let mut signals = ended.report.signals.clone();
-        signals.claims_story |= inspection.ticked && !signals.stages_left;
-        let verdict = self.judge(&ended, &signals, &inspection);
-        let (concerns, trouble) = match (&verdict, &inspection.problem) {
-            (Verdict::Done, None) => match self.effects.concerns(&mut self.log, &start) {
-                Ok(concerns) => (concerns, None),
-                Err(error) => (Vec::new(), Some(error)),
-            },
-            _ => (Vec::new(), None),
+        signals.claims_story |= ended.inspection.ticked && !signals.stages_left;
+        let verdict = self.judge(&ended, &signals);
+        let concerns = match (&verdict, &ended.inspection.problem) {
+            (Verdict::Done, None) => self.concerns(&ended, &gone),
+            _ => Vec::new(),
         };
-        self.tell(&ended, &signals);
+        self.tell(&ended, &signals, gone);
         let failed = matches!(verdict, Verdict::Failed { .. });
-        let judged = Judged { signals, verdict, concerns };
-        let events = self.events_of_end(&start, &ended, &inspection, judged);
+        let events = self.events_of_end(&start, &ended, Judged { signals, verdict, concerns });
         self.record(events)?;
         self.effects.forget_attempt(&mut self.log, &ended.attempt)?;
         self.end_is_over();
         self.warn_over_budget(&ended);
-        if let Some(error) = inspection.problem.or(trouble) {
+        if let Some(error) = ended.inspection.problem {
             return Err(error);
         }
-        if failed && inspection.branch_loss.is_none() {
-            self.effects.keep_failed(&mut self.log, &start.story)?;
-        }
         match ended.processes.survivors {
-            Some(names) if names.is_empty() => Ok(()),
-            Some(names) => Err(RunnerError::Survivors(names)),
-            None => Err(RunnerError::SupervisorLost),
+            Some(names) if names.is_empty() => {}
+            Some(names) => return Err(RunnerError::Survivors(names)),
+            None => return Err(RunnerError::SupervisorLost),
         }
+        if failed && ended.inspection.branch_loss.is_none() {
+            self.keep(&start.story)?;
+        }
+        Ok(())
     }
 
-    fn judge(&self, ended: &EndedAttempt, signals: &AgentSignals, found: &Inspection) -> Verdict {
+    fn judge(&self, ended: &EndedAttempt, signals: &AgentSignals) -> Verdict {
+        let found = &ended.inspection;
         let remaining = match found.problem {
             Some(_) => usize::MAX,
             None => self.log.state.marks.remaining(self.backlog()),
         };
-        let evidence = Evidence { changed: found.changed, remaining, stray: found.branch_loss };
+        let changed = found.difference.as_ref().is_none_or(|difference| !difference.is_empty());
+        let evidence = Evidence { changed, remaining, stray: found.branch_loss };
         judge(&ended.report.outcome, signals, evidence)
+    }
+
+    /// Redacted: the agent wrote what they show.
+    fn concerns(&self, ended: &EndedAttempt, gone: &[StoryId]) -> Vec<Concern> {
+        let id = &ended.at_start.story.id;
+        let criteria = self.log.state.story(id).and_then(|known| known.criteria.as_ref());
+        let (gates, markers) = (&self.config.gates, &self.config.markers);
+        let story = self.backlog().story(id);
+        let own = story.map(|story| concerns::of_story(story, criteria, gates, markers));
+        let others = concerns::of_removed(gone).into_iter();
+        let files = ended.inspection.changed_files.iter().cloned();
+        let all = own.unwrap_or_default().into_iter().chain(others).chain(files);
+        let clean = |text: &str| self.effects.redact(text);
+        all.map(|one| Concern { what: clean(&one.what), diff: clean(&one.diff) }).collect()
+    }
+
+    fn footprint(&self, ended: &EndedAttempt) -> Footprint {
+        if ended.inspection.branch_loss.is_some() {
+            // Branch and tree go back to where they were.
+            return Footprint { changed: Some(false), ..Footprint::default() };
+        }
+        let before = &ended.at_start.story;
+        let now = self.backlog().story(&before.id);
+        let is_same = |now: &Story| {
+            (&now.title, &now.description, &now.criteria)
+                == (&before.title, &before.description, &before.criteria)
+        };
+        let known = self.log.state.story(&before.id);
+        let difference = ended.inspection.difference.as_ref();
+        let said = match ended.report.outcome {
+            Outcome::Completed => ended.report.final_text.as_str(),
+            _ => "",
+        };
+        let facts = FootprintFacts {
+            paths: difference.map(|found| found.paths.as_slice()),
+            committed: difference.is_some_and(|found| found.committed),
+            backlog: self.config.backlog_in_tree.as_deref(),
+            story_changed: !now.is_some_and(is_same),
+            said,
+            before: known.map(|known| &known.stagnation.said),
+        };
+        facts.footprint()
     }
 
     fn events_of_end(
         &self,
         start: &AttemptStarted,
         ended: &EndedAttempt,
-        found: &Inspection,
         judged: Judged,
     ) -> Vec<Event> {
         let Judged { signals, verdict, concerns } = judged;
+        let found = &ended.inspection;
         let bill = self.bill(ended);
         let stages = self.stages(&start.story, &ended.report.outcome, &signals, found.branch_loss);
         let triggers = self.triggers(&start.story, ended, &verdict, &stages);
@@ -94,7 +136,7 @@ impl<E: Effects> Dispatcher<E> {
             concerns,
             agent_version: ended.report.identity.version.clone(),
             model: ended.report.identity.model.clone(),
-            traces: found.footprint.clone(),
+            traces: self.footprint(ended),
             bill,
             said: last_words(&ended.report.final_text),
             context: ended.report.context,
@@ -161,7 +203,10 @@ impl<E: Effects> Dispatcher<E> {
         })
     }
 
-    fn tell(&mut self, ended: &EndedAttempt, signals: &AgentSignals) {
+    fn tell(&mut self, ended: &EndedAttempt, signals: &AgentSignals, gone: Vec<StoryId>) {
+        if !gone.is_empty() {
+            self.log.notice(Notice::Backlog(BacklogNotice::Disappeared { ids: gone }));
+        }
         let remaining = self.log.state.marks.remaining(self.backlog());
         if is_false_promise(signals, remaining) {
             self.log.notice(Notice::FalsePromise { remaining });
@@ -213,6 +258,7 @@ impl<E: Effects> Dispatcher<E> {
         &mut self,
         of: GatesOf,
         items: Option<Vec<EvidenceItem>>,
+        changed: bool,
     ) -> Result<(), RunnerError> {
         match of {
             GatesOf::Baseline => {
@@ -227,7 +273,7 @@ impl<E: Effects> Dispatcher<E> {
                 self.tasks.checking.remove(&story);
                 self.end_is_over();
                 match items.filter(|_| self.is_claimed(&story, &attempt)) {
-                    Some(items) => self.checked(story, attempt, items),
+                    Some(items) => self.checked(story, attempt, items, changed),
                     None => Ok(()),
                 }
             }
@@ -246,13 +292,13 @@ impl<E: Effects> Dispatcher<E> {
         story: StoryId,
         attempt: String,
         items: Vec<EvidenceItem>,
+        changed: bool,
     ) -> Result<(), RunnerError> {
-        let changed = self.effects.changed_since_base(&self.log, &story)?;
         let follows = self.weigh(&story, &attempt, &items, changed);
         let rejected = matches!(follows, Event::ClaimRejected { .. });
         let checked = Event::ClaimChecked { attempt, story: story.clone(), items };
         self.record(vec![checked, follows])?;
-        if rejected { self.effects.keep_failed(&mut self.log, &story) } else { Ok(()) }
+        if rejected { self.keep(&story) } else { Ok(()) }
     }
 
     pub(super) fn weigh(
@@ -315,7 +361,7 @@ impl<E: Effects> Dispatcher<E> {
         unfit: bool,
     ) -> Result<(), RunnerError> {
         self.record(vec![Event::CloseRefused { story: story.clone(), error, unfit }])?;
-        self.effects.keep_failed(&mut self.log, &story)
+        self.keep(&story)
     }
 }
 

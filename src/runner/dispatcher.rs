@@ -3,18 +3,19 @@
 //! It touches no file, process or terminal, so tests and simulations run the same code. There is
 //! one wait, in [`Effects::next`]; everything that takes time is a task.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::decide::next::decide;
-use crate::decide::situation::{Action, EndCause, Observed, Tasks};
+use crate::decide::situation::{Action, EndCause, LaneJob, Observed, Tasks};
 use crate::model::{
-    Backlog, Cause, EndedBy, Event, SpentToday, StopReason, StoryClosed, StoryId, Wait,
+    Backlog, Cause, EndedBy, Event, LaneId, SpentToday, StopReason, StoryClosed, StoryId, Wait,
 };
 use crate::ports::{AgentNotice, BacklogNotice, Notice};
 use crate::process::Order;
 use crate::runner::RunConfig;
-use crate::runner::effects::{About, Effects, GatesOf, Happened, Integration};
+use crate::runner::effects::{About, Effects, GatesOf, Happened, Integration, JobResult, KeptWork};
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
 
@@ -38,6 +39,10 @@ pub struct Dispatcher<E> {
     pub log: RunLog,
     pub config: Arc<RunConfig>,
     pub(super) tasks: Tasks,
+    /// Open questions, and whether they were withdrawn.
+    pub(super) questions: BTreeMap<About, bool>,
+    /// The run stops as soon as every menu is closed.
+    pub(super) is_stopping: bool,
     /// The first signal, and how many came.
     interrupted: Option<i32>,
     signals: u32,
@@ -62,6 +67,8 @@ impl<E: Effects> Dispatcher<E> {
             log,
             config,
             tasks,
+            questions: BTreeMap::new(),
+            is_stopping: false,
             interrupted: None,
             signals: 0,
             unwritable_since: None,
@@ -79,10 +86,12 @@ impl<E: Effects> Dispatcher<E> {
                 Turn::Decide => continue,
                 Turn::Wait(wait) => wait,
             };
-            self.log.sync()?;
+            // From here on the human may change the lane's tree.
+            self.tasks.ready = None;
+            self.log.sync_point().check()?;
             self.tell_wait(wait.as_ref());
             let most = wait.map(|wait| self.until(&wait));
-            let happened = self.effects.next(&mut self.log, most).await;
+            let happened = self.effects.next(&mut self.log, most).await?;
             self.conclude(happened)?;
         }
     }
@@ -94,6 +103,7 @@ impl<E: Effects> Dispatcher<E> {
         }
         self.effects.refresh(&mut self.log)?;
         self.take_requests()?;
+        self.withdraw_moot_questions();
         let observed = self.observe()?;
         let backlog = self.effects.backlog();
         let action = decide(&self.log.state, backlog, &self.config.policy, &observed);
@@ -116,14 +126,14 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     fn start(&mut self, action: Action) -> Result<Turn, RunnerError> {
-        // These two wait by themselves, after everything that can be prepared before.
-        if !matches!(action, Action::Attempt { .. } | Action::Integrate { .. }) {
-            self.log.sync()?;
-        }
+        self.is_stopping = matches!(action, Action::Stop(_));
         match action {
             Action::Wait(wait) => return Ok(Turn::Wait(wait)),
-            Action::Stop(reason) => {
+            Action::Stop(_) if !self.questions.is_empty() => {
                 self.withdraw_all();
+                return Ok(Turn::Wait(None));
+            }
+            Action::Stop(reason) => {
                 self.record(vec![Event::RunEnded { reason: reason.clone() }])?;
                 return Ok(Turn::End(Ending::Stopped(reason)));
             }
@@ -131,10 +141,8 @@ impl<E: Effects> Dispatcher<E> {
             Action::Check { story, attempt } => {
                 self.start_gates(GatesOf::Claim { story, attempt })?;
             }
-            Action::Attempt { story, lane } => {
-                self.effects.start_attempt(&mut self.log, &story, lane)?;
-            }
-            Action::Integrate { story, attempt } => self.integrate(story, attempt)?,
+            Action::Attempt { story, lane } => self.start_attempt(story, lane)?,
+            Action::Integrate { story } => self.integrate(story)?,
             Action::Raise { story, question } => {
                 self.record(vec![Event::QuestionRaised { story, question }])?;
             }
@@ -147,18 +155,14 @@ impl<E: Effects> Dispatcher<E> {
                 self.record(vec![Event::ReturnPlanned { story, to, why: Cause::FreshStart }])?;
             }
             Action::RollBack { story } => {
-                let reference = self.effects.roll_back(&mut self.log, &story)?;
-                self.record(vec![Event::Returned { story, reference }])?;
+                self.start_job(LaneJob::RollBack, &story, self.lane_of(&story))?;
             }
-            Action::Shelve { story } => self.shelve(story)?,
+            Action::Shelve { story } => self.shelve(&story)?,
             Action::Disown { story } => {
                 self.effects.disown(&mut self.log, &story);
                 self.record(vec![Event::WorkLetGo { story }])?;
             }
-            Action::Skip { story } => {
-                let commit = self.effects.skip(&mut self.log, &story)?;
-                self.record(vec![Event::StorySkipped { story, commit }])?;
-            }
+            Action::Skip { story } => self.start_job(LaneJob::Skip, &story, LaneId::HOME)?,
             Action::Unstick(due) => self.unstick(&due)?,
             Action::End(cause) => self.end_everything(cause),
             Action::OpenBreaker { why, until } => {
@@ -175,7 +179,8 @@ impl<E: Effects> Dispatcher<E> {
     pub(super) fn conclude(&mut self, happened: Happened) -> Result<(), RunnerError> {
         match happened {
             Happened::AttemptEnded(ended) => self.attempt_ended(*ended),
-            Happened::GatesEnded { of, items } => self.gates_ended(of, items?),
+            Happened::GatesEnded { of, items, changed } => self.gates_ended(of, items, changed),
+            Happened::JobEnded { lane, story, result } => self.job_ended(lane, story, result),
             Happened::Answered { about, asked } => self.answered(about, asked),
             Happened::WaitSkipped => self.record(vec![Event::WaitCutShort]),
             Happened::Signal(signal) => {
@@ -183,7 +188,6 @@ impl<E: Effects> Dispatcher<E> {
                 Ok(())
             }
             Happened::Tick => Ok(()),
-            Happened::TaskLost => Err(RunnerError::SupervisorLost),
         }
     }
 
@@ -195,13 +199,76 @@ impl<E: Effects> Dispatcher<E> {
         self.effects.backlog()
     }
 
-    fn shelve(&mut self, story: StoryId) -> Result<(), RunnerError> {
-        let reference = self.effects.shelve(&mut self.log, &story)?;
-        self.record(vec![Event::WorkSetAside { story, reference }])
+    /// Where a story's work is, or would be.
+    fn lane_of(&self, story: &StoryId) -> LaneId {
+        self.log.state.lanes.of(story).unwrap_or(LaneId::HOME)
     }
 
-    fn integrate(&mut self, story: StoryId, attempt: String) -> Result<(), RunnerError> {
-        match self.effects.integrate(&mut self.log, &story)? {
+    fn start_job(
+        &mut self,
+        job: LaneJob,
+        story: &StoryId,
+        lane: LaneId,
+    ) -> Result<(), RunnerError> {
+        self.tasks.jobs.insert(lane, job);
+        self.effects.start_job(&mut self.log, job, story, lane)
+    }
+
+    /// Stores a failed attempt's work.
+    pub(super) fn keep(&mut self, story: &StoryId) -> Result<(), RunnerError> {
+        self.start_job(LaneJob::Keep, story, self.lane_of(story))
+    }
+
+    fn shelve(&mut self, story: &StoryId) -> Result<(), RunnerError> {
+        self.start_job(LaneJob::Shelve, story, self.lane_of(story))
+    }
+
+    fn integrate(&mut self, story: StoryId) -> Result<(), RunnerError> {
+        if self.backlog().story(&story).is_some() {
+            return self.start_job(LaneJob::Integrate, &story, LaneId::HOME);
+        }
+        let gone = BacklogNotice::CompletedButGone { story: story.clone() };
+        self.log.notice(Notice::Backlog(gone));
+        self.shelve(&story)
+    }
+
+    fn job_ended(
+        &mut self,
+        lane: LaneId,
+        story: StoryId,
+        result: JobResult,
+    ) -> Result<(), RunnerError> {
+        self.tasks.jobs.remove(&lane);
+        self.end_is_over();
+        let event = match result {
+            JobResult::Ready => {
+                self.tasks.ready = Some((lane, story));
+                return Ok(());
+            }
+            JobResult::Integrated(integration) => return self.integrated(story, integration),
+            JobResult::Kept(None) | JobResult::BacklogChanged => return Ok(()),
+            JobResult::Kept(Some(KeptWork { reference, changes })) => {
+                Event::AttemptKept { story, reference, changes }
+            }
+            JobResult::Skipped(commit) => Event::StorySkipped { story, commit },
+            JobResult::Shelved(reference) => Event::WorkSetAside { story, reference },
+            JobResult::RolledBack(reference) => Event::Returned { story, reference },
+        };
+        self.record(vec![event])
+    }
+
+    /// Whether it may start is decided again when the lane is ready for it.
+    fn start_attempt(&mut self, story: StoryId, lane: LaneId) -> Result<(), RunnerError> {
+        if self.tasks.ready.take() == Some((lane, story.clone())) {
+            return self.effects.start_attempt(&mut self.log, &story, lane);
+        }
+        self.start_job(LaneJob::Prepare, &story, lane)
+    }
+
+    fn integrated(&mut self, story: StoryId, how: Integration) -> Result<(), RunnerError> {
+        let claim = self.log.state.story(&story).and_then(|known| known.stage.claim());
+        let attempt = claim.map(|claim| claim.attempt.clone()).unwrap_or_default();
+        match how {
             Integration::Done { commit } => {
                 self.record(vec![Event::StoryClosed(StoryClosed { attempt, story, commit })])
             }
@@ -211,11 +278,6 @@ impl<E: Effects> Dispatcher<E> {
             }
             Integration::Unfit { error, beyond_agent } => self.unfit(&story, &error, beyond_agent),
             Integration::Refused { error } => self.refuse_close(story, error, false),
-            Integration::Gone => {
-                let gone = BacklogNotice::CompletedButGone { story: story.clone() };
-                self.log.notice(Notice::Backlog(gone));
-                self.shelve(story)
-            }
             Integration::Conflicting => {
                 let error = "its work conflicts with the branch".to_owned();
                 self.refuse_close(story, error, false)
@@ -272,10 +334,14 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     pub(super) fn end_is_over(&mut self) {
-        let runs_gates = self.tasks.baseline || !self.tasks.checking.is_empty();
-        if self.tasks.ending && self.log.state.attempts.is_idle() && !runs_gates {
+        if self.tasks.ending && self.is_idle() {
             self.tasks.ending = false;
         }
+    }
+
+    /// No agent, gate or job runs.
+    fn is_idle(&self) -> bool {
+        self.log.state.attempts.is_idle() && self.tasks.is_idle()
     }
 
     /// The first signal stops everything cleanly, the second kills it.
@@ -291,21 +357,9 @@ impl<E: Effects> Dispatcher<E> {
         self.interrupted.is_some()
     }
 
-    fn withdraw_all(&mut self) {
-        for story in &self.tasks.asking {
-            self.effects.withdraw(&About::Story(story.clone()));
-        }
-        for flight in self.log.state.attempts.iter() {
-            let (attempt, story) = (flight.start.attempt.clone(), flight.start.story.clone());
-            self.effects.withdraw(&About::Attempt { attempt, story });
-        }
-    }
-
     /// Waits for everything that runs, unless there were too many signals.
     fn interrupt(&mut self, signal: i32) -> Result<Turn, RunnerError> {
-        let runs_gates = self.tasks.baseline || !self.tasks.checking.is_empty();
-        let busy = !self.log.state.attempts.is_idle() || runs_gates;
-        let waits = busy || !self.tasks.asking.is_empty();
+        let waits = !self.is_idle() || !self.questions.is_empty();
         if waits && self.signals < IMPATIENT {
             return Ok(Turn::Wait(None));
         }

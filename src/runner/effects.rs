@@ -1,30 +1,38 @@
 //! What the dispatcher can do, and what it learns.
 //!
-//! Each effect either is over when it returns, or starts a task that ends with exactly one
-//! [`Happened`]. The real effects are in `world`; tests have fake ones.
+//! Whatever takes time is a task that ends with exactly one [`Happened`]; every other effect is over
+//! when it returns. The real effects are in `world`; tests have fake ones.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::AgentReport;
-use crate::decide::situation::{FreeDisk, StuckDue};
+use crate::decide::situation::{FreeDisk, LaneJob, StuckDue};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
-    AttemptStarted, Backlog, BranchLoss, Concern, EndedBy, Escalation, EvidenceItem, Footprint,
-    LaneId, Request, SpentToday, StoryId,
+    Backlog, BranchLoss, Concern, EndedBy, Escalation, EvidenceItem, LaneId, Request, SpentToday,
+    Story, StoryId,
 };
 use crate::ports::Asked;
 use crate::process::Order;
 use crate::process::pump::SupervisedEnd;
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
+use crate::workspace::Difference;
 
 /// What ends the loop's one wait.
 pub enum Happened {
     AttemptEnded(Box<EndedAttempt>),
-    /// None: the gates were ordered to stop.
+    /// No items: the gates were ordered to stop. `changed`: there is something to commit.
     GatesEnded {
         of: GatesOf,
-        items: Result<Option<Vec<EvidenceItem>>, RunnerError>,
+        items: Option<Vec<EvidenceItem>>,
+        changed: bool,
+    },
+    JobEnded {
+        lane: LaneId,
+        story: StoryId,
+        result: JobResult,
     },
     Answered {
         about: About,
@@ -35,8 +43,30 @@ pub enum Happened {
     Signal(i32),
     /// Time to check requests, files, the disk and the clock.
     Tick,
-    /// A task ended without its message, which is a bug.
-    TaskLost,
+}
+
+/// What came of a [`LaneJob`].
+pub enum JobResult {
+    /// The lane is ready for an attempt.
+    Ready,
+    /// None: there was no work.
+    Kept(Option<KeptWork>),
+    Integrated(Integration),
+    /// With its commit, if the backlog is committed.
+    Skipped(Option<String>),
+    /// With the ref that has the work, if there was any.
+    Shelved(Option<String>),
+    RolledBack(Option<String>),
+    /// The backlog file was edited at the same moment: nothing happened, so try again.
+    BacklogChanged,
+}
+
+/// A failed attempt's work, at a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptWork {
+    pub reference: String,
+    /// How much it is, for people.
+    pub changes: String,
 }
 
 /// Whose gates run.
@@ -57,7 +87,7 @@ pub enum About {
     },
 }
 
-/// Everything about an attempt's processes and output, once they are over.
+/// Everything about an attempt, once it is over.
 #[derive(Debug)]
 pub struct EndedAttempt {
     pub attempt: String,
@@ -67,6 +97,16 @@ pub struct EndedAttempt {
     pub elapsed: Duration,
     /// Why the log is incomplete.
     pub log_problem: Option<String>,
+    pub inspection: Inspection,
+    pub at_start: AtStart,
+}
+
+/// The backlog when an attempt began.
+#[derive(Clone, Debug)]
+pub struct AtStart {
+    pub stories: Arc<[StoryId]>,
+    /// The attempt's own.
+    pub story: Story,
 }
 
 /// The lane after an attempt, and after repairs.
@@ -76,9 +116,10 @@ pub struct Inspection {
     pub branch_loss: Option<BranchLoss>,
     /// The agent ticked `TASK_COMPLETE` in the instructions.
     pub ticked: bool,
-    /// Tree or branch differ from before the attempt; true if not checked.
-    pub changed: bool,
-    pub footprint: Footprint,
+    /// How tree and branch differ from before the attempt; None: not checked.
+    pub difference: Option<Difference>,
+    /// Changed files that a human has to see if it is a claim, with diffs that are not redacted.
+    pub changed_files: Vec<Concern>,
     /// The branch tip.
     pub head: Option<String>,
     /// The lane could not be inspected. The attempt's end is recorded all the same.
@@ -99,8 +140,6 @@ pub enum Integration {
     Refused {
         error: String,
     },
-    /// The story is no longer in the backlog.
-    Gone,
     /// Recorded already: its work conflicts with the branch.
     Conflicting,
 }
@@ -125,55 +164,48 @@ pub trait Effects {
     /// A signal that arrived since the last wait.
     fn pending_signal(&mut self) -> impl Future<Output = Option<i32>>;
     /// Waits for the next thing, at most `most`.
-    fn next(&mut self, log: &mut RunLog, most: Option<Duration>) -> impl Future<Output = Happened>;
+    fn next(
+        &mut self,
+        log: &mut RunLog,
+        most: Option<Duration>,
+    ) -> impl Future<Output = Result<Happened, RunnerError>>;
 
+    /// A task: [`Happened::JobEnded`].
+    fn start_job(
+        &mut self,
+        log: &mut RunLog,
+        job: LaneJob,
+        story: &StoryId,
+        lane: LaneId,
+    ) -> Result<(), RunnerError>;
+    /// In a lane that is ready. A task: [`Happened::AttemptEnded`].
     fn start_attempt(
         &mut self,
         log: &mut RunLog,
         story: &StoryId,
         lane: LaneId,
     ) -> Result<(), RunnerError>;
-    /// Repairs what the attempt must not change, and inspects its work.
-    fn inspect(
-        &mut self,
-        log: &mut RunLog,
-        start: &AttemptStarted,
-        ended: &EndedAttempt,
-    ) -> Result<Inspection, RunnerError>;
-    /// Changes that a human must see before the claim counts.
-    fn concerns(
-        &mut self,
-        log: &mut RunLog,
-        start: &AttemptStarted,
-    ) -> Result<Vec<Concern>, RunnerError>;
-    /// The attempt's end is recorded; forgets its handle.
-    fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<(), RunnerError>;
-
+    /// A task: [`Happened::GatesEnded`].
     fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<(), RunnerError>;
-    fn changed_since_base(&mut self, log: &RunLog, story: &StoryId) -> Result<bool, RunnerError>;
-    /// Stores a failed attempt's work at a ref; it stays in the lane too.
-    fn keep_failed(&mut self, log: &mut RunLog, story: &StoryId) -> Result<(), RunnerError>;
+    /// A task: [`Happened::Answered`].
+    fn ask(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration);
 
-    fn integrate(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Integration, RunnerError>;
-    /// Returns the commit, if the backlog is committed.
-    fn skip(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError>;
-    fn shelve(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError>;
-    fn roll_back(
-        &mut self,
-        log: &mut RunLog,
-        story: &StoryId,
-    ) -> Result<Option<String>, RunnerError>;
+    /// Before its end is judged: reads what the attempt did to the backlog.
+    fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt);
+    /// The attempt's end is recorded.
+    fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<(), RunnerError>;
+    /// Secrets in a text are replaced.
+    fn redact(&self, text: &str) -> String;
     fn disown(&mut self, log: &mut RunLog, story: &StoryId);
-    /// Sets a story's marks in the file and in the journal.
+    /// Sets a story's marks in the file and in the journal; false: not now.
     fn mark(
         &mut self,
         log: &mut RunLog,
         story: &StoryId,
         passes: bool,
         skipped: bool,
-    ) -> Result<(), RunnerError>;
+    ) -> Result<bool, RunnerError>;
 
-    fn ask(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration);
     fn withdraw(&mut self, about: &About);
     /// The agent takes messages while it runs.
     fn takes_messages(&self, attempt: &str) -> bool;

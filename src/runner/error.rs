@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::agent::AgentError;
-use crate::model::StoryId;
+use crate::model::{LaneId, StoryId};
 use crate::process::SpawnError;
 use crate::store::StoreError;
 use crate::store::prd::{EditError, LoadError, WriteError};
@@ -57,6 +57,10 @@ pub enum RunnerError {
         .0.join(", ")
     )]
     InsideItself(Vec<String>),
+    #[error("lane {0} has no work tree")]
+    NoLane(LaneId),
+    #[error("a part of ralph broke down: {0}; run `ralph run` again, and please report this")]
+    TaskLost(String),
     #[error("the supervisor of the agent was killed, so parts of the agent may still run; {LOOK}")]
     SupervisorLost,
     #[error(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{self, HAND_OVER, MORE_TIME, StuckStep};
 use crate::model::{
-    Answer, AttemptStarted, EndedBy, Event, NudgedBy, Request, StoryId, StuckEvent,
+    Answer, AttemptStarted, EndedBy, Escalation, Event, NudgedBy, Request, StoryId, StuckEvent,
 };
 use crate::ports::{AgentNotice, Asked, Notice};
 use crate::runner::dispatcher::Dispatcher;
@@ -19,11 +19,44 @@ impl<E: Effects> Dispatcher<E> {
         let Some(question) = known else { return };
         self.tasks.asking.insert(story.clone());
         let patience = self.config.answer_patience;
-        let about = About::Story(story.clone());
-        self.effects.ask(about, &story, question.escalation, patience);
+        self.open(About::Story(story.clone()), &story, question.escalation, patience);
+    }
+
+    fn open(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration) {
+        self.questions.insert(about.clone(), false);
+        self.effects.ask(about, story, question, patience);
+    }
+
+    /// It is over when its end is heard.
+    pub(super) fn withdraw(&mut self, about: &About) {
+        if let Some(withdrawn) = self.questions.get_mut(about).filter(|withdrawn| !**withdrawn) {
+            *withdrawn = true;
+            self.effects.withdraw(about);
+        }
+    }
+
+    pub(super) fn withdraw_all(&mut self) {
+        for about in self.questions.keys().cloned().collect::<Vec<_>>() {
+            self.withdraw(&about);
+        }
+    }
+
+    /// Of stories that were settled or removed while their question was open.
+    pub(super) fn withdraw_moot_questions(&mut self) {
+        for story in self.tasks.asking.clone() {
+            if !self.is_answer_wanted(&story) {
+                self.withdraw(&About::Story(story));
+            }
+        }
+    }
+
+    fn is_answer_wanted(&self, story: &StoryId) -> bool {
+        let is_open = self.backlog().story(story).is_some_and(|story| !story.is_settled());
+        is_open && self.log.state.is_asking(story)
     }
 
     pub(super) fn answered(&mut self, about: About, asked: Asked) -> Result<(), RunnerError> {
+        self.questions.remove(&about);
         if asked == Asked::Interrupted {
             self.take_signal(SIGINT);
         }
@@ -37,13 +70,12 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     fn story_answered(&mut self, story: StoryId, asked: Asked) -> Result<(), RunnerError> {
-        // It may have been answered or settled in another way.
-        if !self.log.state.is_asking(&story) {
+        if !self.is_answer_wanted(&story) {
             return Ok(());
         }
         match asked {
             Asked::Answered(answer) => self.record(vec![Event::QuestionAnswered { story, answer }]),
-            Asked::NoAnswer if self.is_interrupted() => Ok(()),
+            Asked::NoAnswer if self.is_interrupted() || self.is_stopping => Ok(()),
             Asked::NoAnswer => self.record(vec![Event::StoryParked { story }]),
             Asked::Interrupted => Ok(()),
         }
@@ -65,13 +97,12 @@ impl<E: Effects> Dispatcher<E> {
                 let question = stuck::question(&self.config.policy.agent, busy);
                 let (attempt, story) = (due.attempt.clone(), start.story.clone());
                 let about = About::Attempt { attempt, story };
-                let patience = self.config.stuck.answer;
-                self.effects.ask(about, &start.story, question, patience);
+                self.open(about, &start.story, question, self.config.stuck.answer);
                 Ok(())
             }
             StuckStep::Terminate => {
                 let (attempt, story) = (due.attempt.clone(), start.story.clone());
-                self.effects.withdraw(&About::Attempt { attempt, story });
+                self.withdraw(&About::Attempt { attempt, story });
                 self.terminate(&start, busy)
             }
         }
@@ -177,8 +208,7 @@ impl<E: Effects> Dispatcher<E> {
                 if self.log.state.is_rolling_back() {
                     return Ok(false);
                 }
-                self.effects.mark(&mut self.log, &story, passes, skipped)?;
-                Ok(true)
+                self.effects.mark(&mut self.log, &story, passes, skipped)
             }
             None => {
                 self.log.notice(Notice::Agent(AgentNotice::UnknownRequest));

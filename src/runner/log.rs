@@ -1,14 +1,14 @@
 //! Records events: to the journal, then the state, then the display.
 //!
-//! A recorded event survives a kill at once and a power cut after `sync`. Whatever acts on the world
-//! outside (an agent, a gate, the branch, the work tree) is preceded by a sync; what only prepares it
-//! is not, so that the disk works at the same time.
+//! A recorded event survives a kill at once, and a power cut when its sync point is reached. A task
+//! waits for that before it acts on the world outside (an agent, a gate, the branch, the work tree),
+//! but not before it prepares that, so that the disk works at the same time. The loop does not wait.
 
 use crate::model::{Backlog, Event, Recorded};
 use crate::ports::{Clock, Notice, Reporter, View};
 use crate::runner::error::RunnerError;
 use crate::state::RunState;
-use crate::store::Journal;
+use crate::store::{Journal, SyncPoint};
 
 /// What the journal has of a backlog from before this process: read once, and folded once.
 #[derive(Default)]
@@ -69,9 +69,13 @@ impl RunLog {
         Ok(())
     }
 
-    /// Waits until everything recorded is on the disk.
+    /// When everything recorded until now is on the disk.
+    pub fn sync_point(&self) -> SyncPoint {
+        self.journal.sync_point()
+    }
+
     pub fn sync(&self) -> Result<(), RunnerError> {
-        Ok(self.journal.sync()?)
+        Ok(self.sync_point().wait()?)
     }
 
     pub fn notice(&mut self, notice: Notice) {

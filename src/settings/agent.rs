@@ -6,7 +6,7 @@ use crate::agent::{AgentKind, AgentSettings, args_choose_mode};
 use crate::model::visible_line;
 
 use super::kind::{AGENT_NAME, DOLLARS, NUMBER, PATH, PERMISSION_MODE, SWITCH, TEXT};
-use super::setting::{Origin, Read, SettingsError, SettingsReader, setting, settings};
+use super::{Origin, Read, SettingsError, SettingsReader, setting, settings};
 
 /// The agent that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,8 +20,8 @@ use super::kind::{
     ON_ESCALATION, ON_LIMIT, PATH, PATTERN, PROGRAM_NAME, PROMISE, RECHECK, SIZE_LIMIT, SWITCH,
     TEXT, TIME, TIME_LIMIT, TOTAL_LENGTH, UP_TO_TEN,
 };
-use super::setting::{
-    FlagValues, Origin, Read, Setting, SettingsError, SettingsReader, setting, settings,
+use super::{
+    EnvVars, FlagValues, Origin, Read, Setting, SettingsError, SettingsReader, setting, settings,
 };
 
 /// What the command line says.
@@ -243,11 +243,7 @@ settings! {
 
 impl RunSettings {
     /// With the ralph.toml of this work tree, if it has one.
-    pub fn load(
-        root: &Path,
-        flags: &Flags,
-        env: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, SettingsError> {
+    pub fn load(root: &Path, flags: &Flags, env: EnvVars<'_>) -> Read<Self> {
         let text = file::read(root).map_err(SettingsError::Unreadable)?;
         let mut settings = Self::new(&text, flags, env)?;
         if settings.origin("prompt") == Some(Origin::File) {
@@ -257,11 +253,7 @@ impl RunSettings {
     }
 
     /// `text` is that of a ralph.toml.
-    pub fn new(
-        text: &str,
-        flags: &Flags,
-        env: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, SettingsError> {
+    pub fn new(text: &str, flags: &Flags, env: EnvVars<'_>) -> Read<Self> {
         let mut reader = SettingsReader::new(&flags.values, env, text);
         let mut settings = Self::read(&mut reader, flags)?;
         // A path need not be text.

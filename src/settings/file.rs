@@ -22,6 +22,9 @@ const SIMILAR: f64 = 0.88;
 
 pub(super) type FileValue<'a> = Spanned<DeValue<'a>>;
 
+/// A value, or what is wrong with it.
+pub(super) type Checked<T> = Result<T, Diagnostic>;
+
 /// Empty if there is no such file.
 pub(super) fn read(root: &Path) -> io::Result<String> {
     match fs::read_to_string(root.join(FILE_NAME)) {
@@ -37,24 +40,19 @@ pub(super) struct SettingsFile<'a> {
 
 impl<'a> SettingsFile<'a> {
     /// A file that is not TOML has no settings.
-    pub(super) fn parse(text: &'a str, problems: &mut Vec<Diagnostic>) -> Self {
+    pub fn parse(text: &'a str, problems: &mut Vec<Diagnostic>) -> Self {
         let table = DeTable::parse(text).map_err(|error| problems.push(problem(&error)));
         Self { text, table: table.map(Spanned::into_inner).unwrap_or_default() }
     }
 
-    pub(super) fn find(&self, key: &str) -> Option<&FileValue<'a>> {
+    pub fn find(&self, key: &str) -> Option<&FileValue<'a>> {
         match key.split_once('.') {
             None => self.table.get(key),
             Some((table, name)) => self.table.get(table)?.get_ref().as_table()?.get(name),
         }
     }
 
-    pub(super) fn value<T>(
-        &self,
-        kind: &ValueKind<T>,
-        key: &str,
-        value: &FileValue<'_>,
-    ) -> Result<T, Diagnostic> {
+    pub fn value<T>(&self, kind: &ValueKind<T>, key: &str, value: &FileValue<'_>) -> Checked<T> {
         let text = match (value.get_ref(), kind.form) {
             (DeValue::String(text), Form::Text | Form::Number) => Some(text.to_string()),
             (DeValue::Integer(number), Form::Number) => {
@@ -68,12 +66,12 @@ impl<'a> SettingsFile<'a> {
         parsed.ok_or_else(|| self.invalid(key, value.span(), kind.expected))
     }
 
-    pub(super) fn list<T: PartialEq>(
+    pub fn list<T: PartialEq>(
         &self,
         kind: &ValueKind<T>,
         key: &str,
         value: &FileValue<'_>,
-    ) -> Result<Vec<T>, Diagnostic> {
+    ) -> Checked<Vec<T>> {
         let items = value.get_ref().as_array();
         let items =
             items.ok_or_else(|| self.invalid(key, value.span(), "a list in `[` and `]`"))?;
@@ -95,7 +93,7 @@ impl<'a> SettingsFile<'a> {
     }
 
     /// Names that are not a setting's.
-    pub(super) fn unknown(&self, keys: &[&'static str]) -> Vec<Diagnostic> {
+    pub fn unknown(&self, keys: &[&'static str]) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for (name, value) in &self.table {
             let written = name.get_ref().as_ref();
@@ -119,7 +117,7 @@ impl<'a> SettingsFile<'a> {
     }
 }
 
-pub(super) fn gates(value: &FileValue<'_>) -> Result<Vec<Gate>, Diagnostic> {
+pub(super) fn gates(value: &FileValue<'_>) -> Checked<Vec<Gate>> {
     Vec::deserialize(value.clone().into_deserializer()).map_err(|error| problem(&error))
 }
 

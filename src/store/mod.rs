@@ -24,6 +24,7 @@ use sqlite::{Database, Newest};
 pub use sqlite::costs::{AttemptCosts, Costs};
 pub use sqlite::human::{Answers, PendingRequest, Requests};
 pub use sqlite::journal::{Journal, OpenRun, SqliteJournal};
+pub use sqlite::sync::SyncPoint;
 pub use sqlite::user_costs::{UserCosts, state_folder, user_spent_since};
 
 const JOURNAL: &str = "journal.db";

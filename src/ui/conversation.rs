@@ -16,6 +16,9 @@ use super::look::{Line, TextLine, Tone};
 use super::menu::{Menu, MenuBody, MenuItem, MenuList};
 use super::printer::env_var;
 
+/// What the human says, or why nothing.
+pub type Reply<T> = Result<T, Asked>;
+
 pub struct Conversation<'a> {
     keyboard: RawKeyboard,
     display: &'a DisplayQueue,
@@ -27,12 +30,8 @@ pub struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    pub fn open(
-        display: &'a DisplayQueue,
-        menu: Menu,
-        patience: Duration,
-        withdrawn: &'a AtomicBool,
-    ) -> Result<Self, Asked> {
+    pub fn open(display: &'a DisplayQueue, menu: Menu, withdrawn: &'a AtomicBool) -> Reply<Self> {
+        let patience = menu.patience;
         // The display is waited for: at a terminal that accepts nothing, no human can answer.
         drop(display.hold(patience, withdrawn)?);
         let keyboard = RawKeyboard::open().map_err(|_| Asked::NoAnswer)?;
@@ -42,7 +41,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Not if more keys are here already.
-    pub fn show(&self, body: impl FnOnce() -> MenuBody) {
+    fn show(&self, body: impl FnOnce() -> MenuBody) {
         if !self.keyboard.has_more() {
             let body = body();
             self.display.send(move |screen| screen.change_menu(body));
@@ -53,23 +52,12 @@ impl<'a> Conversation<'a> {
         self.outcome.push(line.into());
     }
 
-    /// Above the menu, right now.
-    pub fn warn(&self, problem: &str) {
-        self.display.print(vec![TextLine::warning(problem).into()]);
-    }
-
-    /// Gives the terminal to another program; nothing else is drawn until it ends.
-    pub fn lend<T>(&mut self, to: impl FnOnce() -> T) -> Result<T, Asked> {
-        let _held = self.display.hold(self.patience, self.withdrawn)?;
-        self.keyboard.lend(to).map_err(|_| Asked::NoAnswer)
-    }
-
-    pub fn is_withdrawn(&self) -> bool {
+    fn is_withdrawn(&self) -> bool {
         self.withdrawn.load(Ordering::SeqCst)
     }
 
     /// The next key. Every key restarts the patience.
-    pub fn next(&mut self) -> Result<KeyPress, Asked> {
+    fn next(&mut self) -> Reply<KeyPress> {
         let deadline = self.display.deadline(self.patience);
         loop {
             if self.is_withdrawn() {
@@ -87,6 +75,60 @@ impl<'a> Conversation<'a> {
             }
         }
     }
+
+    /// Shows the list until an item is chosen.
+    pub fn choose<'i, C>(&mut self, items: &'i [MenuItem<C>]) -> Reply<&'i C> {
+        let mut list = MenuList { selected: 0, pasting: false, items };
+        loop {
+            self.show(|| list.body());
+            if let Some(item) = list.press(self.next()?) {
+                self.add(TextLine::new().with(Tone::Question, "› ").plain(item.text()));
+                return Ok(&item.choice);
+            }
+        }
+    }
+
+    /// The human writes to the agent: lines until an empty one, or an editor. None: nothing was
+    /// written, or the human went back.
+    pub fn write(&mut self) -> Reply<Option<String>> {
+        let text = match self.type_in()? {
+            Written::Text(text) => Some(text),
+            Written::InEditor => self.edit()?,
+            Written::Nothing => None,
+        };
+        Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+    }
+
+    fn type_in(&mut self) -> Reply<Written> {
+        let mut draft = GuidanceDraft::default();
+        loop {
+            self.show(|| draft.body());
+            let key = match self.next() {
+                // Text that was written is never lost.
+                Err(Asked::NoAnswer) if draft.has_words() && !self.is_withdrawn() => {
+                    let note = "No key was pressed in time; using what you have written so far.";
+                    self.add(TextLine::new().with(Tone::Warning, note));
+                    return Ok(draft.done());
+                }
+                key => key?,
+            };
+            if let Some(written) = draft.press(key) {
+                return Ok(written);
+            }
+        }
+    }
+
+    /// If the editor fails, a warning says so and the menu returns. Nothing else is drawn until the
+    /// editor ends.
+    fn edit(&mut self) -> Reply<Option<String>> {
+        let held = self.display.hold(self.patience, self.withdrawn)?;
+        let edited = self.keyboard.lend(open_editor).map_err(|_| Asked::NoAnswer)?;
+        drop(held);
+        Ok(edited.unwrap_or_else(|problem| {
+            self.display.print(vec![TextLine::warning(problem).into()]);
+            None
+        }))
+    }
 }
 
 impl Drop for Conversation<'_> {
@@ -96,55 +138,10 @@ impl Drop for Conversation<'_> {
     }
 }
 
-/// Shows the list until an item is chosen.
-pub fn choose<'i, C>(
-    conversation: &mut Conversation<'_>,
-    items: &'i [MenuItem<C>],
-) -> Result<&'i C, Asked> {
-    let mut list = MenuList { selected: 0, pasting: false, items };
-    loop {
-        conversation.show(|| list.body());
-        if let Some(item) = list.press(conversation.next()?) {
-            conversation.add(TextLine::new().with(Tone::Question, "› ").plain(item.text()));
-            return Ok(&item.choice);
-        }
-    }
-}
-
-/// The human writes to the agent: lines until an empty one, or an editor. None: nothing was written,
-/// or the human went back.
-pub fn write(conversation: &mut Conversation<'_>) -> Result<Option<String>, Asked> {
-    let text = match type_in(conversation)? {
-        Written::Text(text) => Some(text),
-        Written::InEditor => edit(conversation)?,
-        Written::Nothing => None,
-    };
-    Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
-}
-
 enum Written {
     Text(String),
     InEditor,
     Nothing,
-}
-
-fn type_in(conversation: &mut Conversation<'_>) -> Result<Written, Asked> {
-    let mut draft = GuidanceDraft::default();
-    loop {
-        conversation.show(|| draft.body());
-        let key = match conversation.next() {
-            // Text that was written is never lost.
-            Err(Asked::NoAnswer) if draft.has_words() && !conversation.is_withdrawn() => {
-                let note = "No key was pressed in time; using what you have written so far.";
-                conversation.add(TextLine::new().with(Tone::Warning, note));
-                return Ok(draft.done());
-            }
-            key => key?,
-        };
-        if let Some(written) = draft.press(key) {
-            return Ok(written);
-        }
-    }
 }
 
 #[derive(Default)]
@@ -208,14 +205,6 @@ impl GuidanceDraft {
         let mut lines = self.lines.iter().chain([&self.current]);
         !self.is_command() && lines.any(|line| !line.trim().is_empty())
     }
-}
-
-/// If the editor fails, a warning says so and the menu returns.
-fn edit(conversation: &mut Conversation<'_>) -> Result<Option<String>, Asked> {
-    Ok(conversation.lend(open_editor)?.unwrap_or_else(|problem| {
-        conversation.warn(&problem);
-        None
-    }))
 }
 
 /// dialoguer uses the text even if the editor failed (`:cq`), so this removes the file then. The

@@ -1,14 +1,12 @@
 //! How a run ends: why, what to do about it, how far the backlog is, and what each story took.
 
-use std::array;
-
 use crate::decide::figures::forecast;
 use crate::model::{Backlog, Because, Blocked, Budget, StopReason, StoryId, visible_line};
 use crate::ports::View;
 use crate::state::{Stage, StoryState};
 
-use super::figures::{cost, duration, short_commit, size, stories, to_go};
-use super::layout::width;
+use super::figures::{cost, counted, duration, short_commit, size, stories, to_go};
+use super::layout;
 use super::look::{Line, TextLine, Tone};
 use super::menu;
 
@@ -43,12 +41,12 @@ fn heading_and_remedy(reason: &StopReason) -> (&'static str, &'static str) {
         StopReason::AllDone => ("All tasks complete", ""),
         StopReason::StoryDone { .. } => ("", ""),
         StopReason::Once => ("One iteration done", "Run `ralph run` to continue."),
-        StopReason::BudgetUsedUp { budget, .. } => match budget {
-            Budget::Run | Budget::Story(_) => {
-                ("Budget used up", "`ralph run` starts a new run with a new budget.")
-            }
-            Budget::Day | Budget::UserDay => ("Budget used up", "Run `ralph run` again tomorrow."),
-        },
+        StopReason::BudgetUsedUp { budget: Budget::Day | Budget::UserDay, .. } => {
+            ("Budget used up", "Run `ralph run` again tomorrow.")
+        }
+        StopReason::BudgetUsedUp { .. } => {
+            ("Budget used up", "`ralph run` starts a new run with a new budget.")
+        }
         StopReason::MaxIterations { .. } => {
             ("Out of iterations", "Raise the limit with --max-iterations N.")
         }
@@ -137,7 +135,7 @@ fn figures(reason: &StopReason, remaining: usize) -> Option<String> {
             budget.setting()
         ),
         StopReason::MaxIterations { limit } => {
-            format!("{} used, {left} left", many(*limit, "iteration"))
+            format!("{} used, {left} left", counted(*limit, "iteration"))
         }
         StopReason::BreakerOpen { why, error } => {
             format!("{why}, and after the pause: {}", first(error))
@@ -149,7 +147,7 @@ fn figures(reason: &StopReason, remaining: usize) -> Option<String> {
             format!("{failed} of the last 10 iterations failed, the last: {}", first(error))
         }
         StopReason::ConsecutiveErrors { limit, error } => {
-            format!("{} in a row, the last: {}", many(*limit, "error"), first(error))
+            format!("{} in a row, the last: {}", counted(*limit, "error"), first(error))
         }
         StopReason::MaxRunTime { limit_ms, worked_ms } => {
             format!("{} of {} used, {left} left", duration(*worked_ms), duration(*limit_ms))
@@ -167,10 +165,6 @@ fn figures(reason: &StopReason, remaining: usize) -> Option<String> {
             format!("only {} free on {place} (minimum {})", size(*free), size(*floor))
         }
     })
-}
-
-fn many(count: u32, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn human_needed(blocked: &[Blocked], view: View<'_>) -> Vec<Line> {
@@ -204,27 +198,28 @@ fn why(blocked: &Blocked) -> String {
     }
 }
 
-const COLUMNS: usize = 6;
-type TableRow = [String; COLUMNS];
+type TableRow = [String; 6];
 
-/// Figures are aligned right, words left.
-const RIGHT: [bool; COLUMNS] = [false, false, true, true, true, false];
+const HEADING: [&str; 6] = ["Story", "Result", "Iterations", "Time", "Cost", "Commit"];
+const FIGURES: [bool; 6] = [false, false, true, true, true, false];
 
 fn table(view: View<'_>) -> Vec<Line> {
     let stories = touched(view);
     if stories.is_empty() {
         return vec![];
     }
-    let header = ["Story", "Result", "Iterations", "Time", "Cost", "Commit"].map(str::to_owned);
-    let mut rows = vec![(Tone::Dim, header)];
-    rows.extend(stories.iter().map(|(id, story)| (Tone::Normal, row(id, story))));
+    let mut rows = vec![HEADING.map(str::to_owned)];
+    rows.extend(stories.iter().map(|(id, story)| row(id, story)));
     if stories.len() > 1 {
-        rows.push((Tone::Dim, total(view.state.cost_usd(), &stories)));
+        rows.push(total(view.state.cost_usd(), &stories));
     }
-    let cells = |column| rows.iter().filter_map(move |(_, row)| row.get(column));
-    let widths = array::from_fn(|column| cells(column).map(|cell| width(cell)).max().unwrap_or(0));
-    let text = |(tone, row): &(Tone, TableRow)| TextLine::new().with(*tone, aligned(row, widths));
-    std::iter::once(Line::Blank).chain(rows.iter().map(|row| text(row).into())).collect()
+    let text = |(number, row): (usize, String)| {
+        let is_story = (1..=stories.len()).contains(&number);
+        let tone = if is_story { Tone::Normal } else { Tone::Dim };
+        TextLine::new().with(tone, format!("  {row}")).into()
+    };
+    let rows = layout::table(&rows, FIGURES).into_iter().enumerate();
+    std::iter::once(Line::Blank).chain(rows.map(text)).collect()
 }
 
 /// In the backlog's order; stories that were removed from it come last.
@@ -256,13 +251,4 @@ fn total(cost_usd: Option<f64>, stories: &[(&StoryId, &StoryState)]) -> TableRow
     let cost = cost(cost_usd).unwrap_or_default();
     let total = "Total".to_owned();
     [total, String::new(), attempts.to_string(), duration(elapsed), cost, String::new()]
-}
-
-fn aligned(row: &TableRow, widths: [usize; COLUMNS]) -> String {
-    let cells = row.iter().zip(widths).zip(RIGHT).map(|((cell, columns), right)| {
-        let space = " ".repeat(columns.saturating_sub(width(cell)));
-        if right { format!("{space}{cell}") } else { format!("{cell}{space}") }
-    });
-    let joined: Vec<String> = cells.collect();
-    format!("  {}", joined.join("  ").trim_end())
 }

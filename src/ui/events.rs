@@ -13,13 +13,16 @@ use super::ending;
 use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_short};
 use super::look::{Line, TextLine, Tone};
 
+/// What the guard repairs.
+const USER_FILES: &str = "uncommitted files that the agent deleted or changed";
+const GIT_SETTINGS: &str = "git settings that the agent changed";
+
 /// The longest error or summary that one line shows.
 const LONGEST: usize = 300;
 
 pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     let at = recorded.at;
     let progress = || ending::progress(at, "Progress", view);
-    let plain = |text: String| vec![TextLine::at(at).plain(text).into()];
     match &recorded.event {
         Event::RunStarted(start) => vec![title(&start.project, view), progress()],
         Event::RunContinued => continued(at, view),
@@ -46,32 +49,32 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::AttemptKept { story, reference, .. } => vec![work_kept(at, story, reference)],
         Event::ReturnPlanned { story, why, .. } => vec![rolled_back(at, story, *why)],
         Event::FilesPutBack { paths, snapshot, .. } => {
-            vec![files_repaired(at, paths, snapshot.clone())]
+            vec![repaired(at, USER_FILES, paths, snapshot.clone())]
         }
-        Event::SetupPutBack { names, kept, .. } => vec![setup_repaired(at, names, kept)],
+        Event::SetupPutBack { names, kept, .. } => {
+            vec![repaired(at, GIT_SETTINGS, names, Some(agents_version(kept)))]
+        }
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
         Event::StageReached { story, stage } => {
             vec![good(at, format!("{story} reached the stage {}", brief(stage))).into()]
         }
         Event::SecondLookWanted { story } => {
-            plain(format!("{story} is claimed complete; checking it a second time"))
+            plain(at, format!("{story} is claimed complete; checking it a second time"))
         }
         Event::InstructionsPutBack { path, kept, .. } => {
             vec![instructions_repaired(at, path, kept.as_deref())]
         }
-        Event::StoryReopened { story, .. } => plain(format!("{story} is open again")),
+        Event::StoryReopened { story, .. } => plain(at, format!("{story} is open again")),
         Event::WorkBroughtBack { story, reference, conflicts } => {
             vec![unshelved(at, story, reference, conflicts)]
         }
         Event::StorySkipped { story, commit } => {
             vec![skipped(at, story, commit.as_deref()), progress()]
         }
-        Event::WaitCutShort => plain("Wait skipped; retrying now".to_owned()),
+        Event::WaitCutShort => plain(at, "Wait skipped; retrying now"),
         Event::BreakerOpened { why, until } => vec![paused(at, why, *until)],
-        Event::RunInterrupted { .. } => {
-            plain("Interrupted. Run `ralph run` to continue.".to_owned())
-        }
+        Event::RunInterrupted { .. } => plain(at, "Interrupted. Run `ralph run` to continue."),
         Event::RunEnded { reason } => ending::lines(at, reason, view),
     }
 }
@@ -89,6 +92,10 @@ pub fn is_essential(event: &Event) -> bool {
             | Event::RunInterrupted { .. }
             | Event::RunEnded { .. }
     )
+}
+
+fn plain(at: i64, text: impl Into<String>) -> Vec<Line> {
+    vec![TextLine::at(at).plain(text).into()]
 }
 
 fn title(project: &str, view: View<'_>) -> Line {
@@ -120,7 +127,7 @@ fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
         Verdict::Failed { error, .. }
         | Verdict::NotTheStory { error, .. }
         | Verdict::PromptTooLong { error } => {
-            TextLine::at(at).with(Tone::Bad, format!("✗ {}: ", end.story)).plain(brief(error))
+            labelled(at, Tone::Bad, format!("✗ {}: ", end.story), brief(error))
         }
         Verdict::Progress => {
             TextLine::at(at).plain(format!("… {} not complete yet; continuing", end.story))
@@ -141,7 +148,11 @@ fn complete(at: i64, closed: &StoryClosed, view: View<'_>) -> Line {
 }
 
 fn good(at: i64, text: String) -> TextLine {
-    TextLine::at(at).with(Tone::Good, "✓ ").plain(text)
+    labelled(at, Tone::Good, "✓ ", text)
+}
+
+fn labelled(at: i64, tone: Tone, label: impl Into<String>, text: impl Into<String>) -> TextLine {
+    TextLine::at(at).with(tone, label).plain(text)
 }
 
 /// Tests that fail are normal before the work; a suite that cannot run is not.
@@ -159,24 +170,22 @@ fn checked(at: i64, item: &EvidenceItem) -> Line {
     let text = if report.passed() {
         good(at, report.describe())
     } else {
-        TextLine::at(at).with(Tone::Bad, "✗ ").plain(report.describe())
+        labelled(at, Tone::Bad, "✗ ", report.describe())
     };
     text.figures([duration(report.elapsed_ms)]).into()
 }
 
 fn rejected(at: i64, story: &StoryId, error: &str) -> Line {
     let first = error.lines().next().unwrap_or_default();
-    let text = TextLine::at(at).with(Tone::Bad, format!("✗ {story} is not done: "));
-    text.plain(brief(first)).into()
+    labelled(at, Tone::Bad, format!("✗ {story} is not done: "), brief(first)).into()
 }
 
 fn not_closed(at: i64, story: &StoryId, error: &str) -> Line {
-    let text = TextLine::at(at).with(Tone::Bad, format!("✗ {story} cannot be closed: "));
-    text.plain(brief(error)).into()
+    labelled(at, Tone::Bad, format!("✗ {story} cannot be closed: "), brief(error)).into()
 }
 
 fn asks(at: i64, story: &StoryId, summary: &str) -> Line {
-    TextLine::at(at).with(Tone::Question, format!("? {story} asks: ")).plain(brief(summary)).into()
+    labelled(at, Tone::Question, format!("? {story} asks: "), brief(summary)).into()
 }
 
 /// The next event shows a skip or an abort.
@@ -186,16 +195,14 @@ fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
         Answer::Guidance { .. } => format!("{story} continues with your guidance"),
         Answer::Accept => format!("you accepted {story}"),
         Answer::Retry => format!("retrying {story}"),
-        Answer::Skip | Answer::Abort => return vec![],
+        Answer::Skip => format!("skipping {story}"),
+        Answer::Abort => return vec![],
     };
-    vec![TextLine::at(at).plain(what).into()]
+    plain(at, what)
 }
 
 fn parked(at: i64, story: &StoryId) -> Line {
-    TextLine::at(at)
-        .with(Tone::Warning, format!("⏸ {story} parked: "))
-        .plain("waiting for your answer")
-        .into()
+    labelled(at, Tone::Warning, format!("⏸ {story} parked: "), "waiting for your answer").into()
 }
 
 fn work_kept(at: i64, story: &StoryId, reference: &str) -> Line {
@@ -217,16 +224,8 @@ fn rolled_back(at: i64, story: &StoryId, why: Cause) -> Line {
     TextLine::at(at).with(Tone::Warning, text).into()
 }
 
-fn files_repaired(at: i64, paths: &[String], snapshot: Option<String>) -> Line {
-    let what = "restored uncommitted files that the agent deleted or changed: ";
-    let text = TextLine::at(at).with(Tone::Warning, what).plain(listed(paths));
-    text.figures(snapshot).into()
-}
-
-fn setup_repaired(at: i64, names: &[String], kept: &str) -> Line {
-    let what = "restored git settings that the agent changed: ";
-    let text = TextLine::at(at).with(Tone::Warning, what).plain(listed(names));
-    text.figures([agents_version(kept)]).into()
+fn repaired(at: i64, what: &str, names: &[String], kept: Option<String>) -> Line {
+    labelled(at, Tone::Warning, format!("restored {what}: "), listed(names)).figures(kept).into()
 }
 
 fn instructions_repaired(at: i64, path: &str, kept: Option<&str>) -> Line {
@@ -243,7 +242,7 @@ fn unshelved(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) ->
         return TextLine::at(at).with(Tone::Dim, format!("restored the work on {story}")).into();
     }
     let what = format!("cannot restore the work on {story} (kept at {reference}); conflicts in: ");
-    TextLine::at(at).with(Tone::Warning, what).plain(listed(conflicts)).into()
+    labelled(at, Tone::Warning, what, listed(conflicts)).into()
 }
 
 fn listed(names: &[String]) -> String {
@@ -284,10 +283,8 @@ fn skipped(at: i64, story: &StoryId, commit: Option<&str>) -> Line {
 
 fn paused(at: i64, why: &str, until: i64) -> Line {
     let pause = duration(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
-    TextLine::at(at)
-        .with(Tone::Warning, format!("⏸ {}: ", brief(why)))
-        .plain(format!("pausing for {pause}, then trying one iteration"))
-        .into()
+    let then = format!("pausing for {pause}, then trying one iteration");
+    labelled(at, Tone::Warning, format!("⏸ {}: ", brief(why)), then).into()
 }
 
 /// Reported once, before the budget is used up.
@@ -298,10 +295,8 @@ fn budget_near(at: i64, level: &BudgetLevel) -> Line {
         Budget::Story(_) => format!("you are asked at {limit}"),
         _ => format!("the run stops at {limit}"),
     };
-    TextLine::at(at)
-        .with(Tone::Warning, level.to_string())
-        .plain(format!("; {then} (change it with {})", budget.flag()))
-        .into()
+    let then = format!("; {then} (change it with {})", budget.flag());
+    labelled(at, Tone::Warning, level.to_string(), then).into()
 }
 
 fn time_and_cost(elapsed_ms: u64, usage: &Usage) -> impl Iterator<Item = String> {

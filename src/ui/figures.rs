@@ -1,5 +1,6 @@
 //! Times, costs and ids as short as people read them.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -102,6 +103,11 @@ pub fn short_commit(commit: &str) -> String {
 /// The first group of a run's UUID.
 pub fn short_run(run: &str) -> String {
     run.chars().take_while(|c| *c != '-').take(8).collect()
+}
+
+/// `1 file`, `5 files`.
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
+    if count == N::from(1) { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// `1 story`, `5 stories`.

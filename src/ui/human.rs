@@ -9,17 +9,15 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use crate::model::{
-    Answer, Escalation, EscalationKind, PermissionMode, PermissionModes, visible_line,
-};
+use crate::model::{Answer, Escalation, PermissionMode, PermissionModes, visible_line};
 use crate::ports::{Ask, Asked, Human};
 
 use super::GLANCE;
-use super::conversation::{Conversation, choose, write};
+use super::conversation::{Conversation, Reply};
 use super::display::DisplayQueue;
 use super::keyboard::{Keyboard, can_draw};
 use super::look::{TextLine, Tone};
-use super::menu::{Menu, MenuChoice, MenuItem, items};
+use super::menu::{self, Menu, MenuChoice, MenuItem};
 
 pub struct TerminalHuman {
     display: DisplayQueue,
@@ -48,47 +46,32 @@ impl TerminalHuman {
     }
 
     /// True: yes. `facts` are shown as they are; control characters in them are visible already.
-    pub fn confirm(
-        &self,
-        confirmation: &Confirmation,
-        facts: &str,
-        patience: Duration,
-    ) -> Result<bool, Asked> {
-        self.choose(confirmation.menu(facts, patience), &confirmation.items(), patience)
+    pub fn confirm(&self, what: &Confirmation, facts: &str, patience: Duration) -> Reply<bool> {
+        self.choose(what.menu(facts, patience), &what.items())
     }
 
-    pub fn ask_permissions(
-        &self,
-        modes: PermissionModes,
-        patience: Duration,
-    ) -> Result<PermissionMode, Asked> {
-        self.choose(permission_menu(modes, patience), &permission_items(modes), patience)
+    pub fn ask_mode(&self, modes: PermissionModes, patience: Duration) -> Reply<PermissionMode> {
+        self.choose(permission_menu(modes, patience), &permission_items(modes))
     }
 
-    fn choose<C: Copy>(
-        &self,
-        menu: Menu,
-        items: &[MenuItem<C>],
-        patience: Duration,
-    ) -> Result<C, Asked> {
-        self.converse(menu, patience, &self.withdrawn, |talk| choose(talk, items).copied())
+    fn choose<C: Copy>(&self, menu: Menu, items: &[MenuItem<C>]) -> Reply<C> {
+        self.converse(menu, &self.withdrawn, |talk| talk.choose(items).copied())
     }
 
     /// The conversation has the keyboard until it ends.
     fn converse<T>(
         &self,
         menu: Menu,
-        patience: Duration,
         withdrawn: &AtomicBool,
-        talk: impl FnOnce(&mut Conversation<'_>) -> Result<T, Asked>,
-    ) -> Result<T, Asked> {
+        talk: impl FnOnce(&mut Conversation<'_>) -> Reply<T>,
+    ) -> Reply<T> {
         if !Self::is_there() {
             return Err(Asked::NoAnswer);
         }
         self.menus.fetch_add(1, Ordering::SeqCst);
         let result = {
             let _keyboard = self.keyboard.lock().unwrap_or_else(PoisonError::into_inner);
-            Conversation::open(&self.display, menu, patience, withdrawn)
+            Conversation::open(&self.display, menu, withdrawn)
                 .and_then(|mut conversation| talk(&mut conversation))
         };
         self.menus.fetch_sub(1, Ordering::SeqCst);
@@ -127,8 +110,9 @@ impl TerminalHuman {
 impl Human for TerminalHuman {
     fn ask(&self, ask: &Ask) -> Asked {
         let heading = format!("{} {}", ask.story.id, visible_line(&ask.story.title));
-        let menu = Menu::new(heading, &ask.question, ask.patience, "the story is parked");
-        self.converse(menu, ask.patience, &ask.withdrawn, |talk| answer(talk, &ask.question))
+        let sections = menu::sections(&ask.question);
+        let menu = Menu::new(heading, sections, ask.patience, "the story is parked");
+        self.converse(menu, &ask.withdrawn, |talk| answer(talk, &ask.question))
             .map_or_else(|asked| asked, Asked::Answered)
     }
 
@@ -160,16 +144,16 @@ fn is_enter(keyboard: &Keyboard) -> io::Result<bool> {
     Ok(bytes.is_some_and(|bytes| bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r'))))
 }
 
-fn answer(conversation: &mut Conversation<'_>, question: &Escalation) -> Result<Answer, Asked> {
-    let items = items(question);
+fn answer(talk: &mut Conversation<'_>, question: &Escalation) -> Reply<Answer> {
+    let items = menu::items(question);
     loop {
-        if let MenuChoice::Answer(answer) = choose(conversation, &items)? {
+        if let MenuChoice::Answer(answer) = talk.choose(&items)? {
             return Ok(answer.clone());
         }
-        if let Some(text) = write(conversation)? {
-            conversation.add(TextLine::new().with(Tone::Dim, "The agent will read:"));
+        if let Some(text) = talk.write()? {
+            talk.add(TextLine::new().with(Tone::Dim, "The agent will read:"));
             for line in text.lines() {
-                conversation.add(TextLine::new().plain(format!("  {line}")));
+                talk.add(TextLine::new().plain(format!("  {line}")));
             }
             return Ok(Answer::Guidance { text });
         }
@@ -179,7 +163,7 @@ fn answer(conversation: &mut Conversation<'_>, question: &Escalation) -> Result<
 /// A question before the run: no or yes.
 pub struct Confirmation {
     heading: &'static str,
-    summary: &'static str,
+    question: &'static str,
     /// What a yes means.
     means: &'static str,
     /// Key and label. Without an answer it is a no.
@@ -190,7 +174,7 @@ pub struct Confirmation {
 /// Approves the commands and permissions that files of the repository configure.
 pub const TRUST: Confirmation = Confirmation {
     heading: "Trust",
-    summary: "Do you trust what this repository's files run?",
+    question: "Do you trust what this repository's files run?",
     means: "ralph asks once for each text, and again when one changes.",
     no: ('n', "no, stop here"),
     yes: ('y', "yes, I have read it and trust it"),
@@ -199,7 +183,7 @@ pub const TRUST: Confirmation = Confirmation {
 /// Uses the commands that were found as gates.
 pub const GATES: Confirmation = Confirmation {
     heading: "Gates",
-    summary: "Require these commands to pass before a story counts as done?",
+    question: "Require these commands to pass before a story counts as done?",
     means: "They run in the work tree whenever an agent claims its story. You can change them in \
             ralph.toml at any time.",
     no: ('n', "no gates for now"),
@@ -209,7 +193,7 @@ pub const GATES: Confirmation = Confirmation {
 /// Runs although tracked files have uncommitted edits.
 pub const EDITS: Confirmation = Confirmation {
     heading: "Uncommitted edits",
-    summary: "Run with uncommitted edits in tracked files?",
+    question: "Run with uncommitted edits in tracked files?",
     means: "They stay in place and are not committed.",
     no: ('s', "stop, so that I can commit or stash them"),
     yes: ('g', "go on, as with --allow-dirty"),
@@ -217,16 +201,10 @@ pub const EDITS: Confirmation = Confirmation {
 
 impl Confirmation {
     fn menu(&self, facts: &str, patience: Duration) -> Menu {
-        let question = Escalation {
-            kind: EscalationKind::Unstated,
-            summary: self.summary.to_owned(),
-            context: facts.to_owned(),
-            options: Vec::new(),
-            question: self.means.to_owned(),
-            unread: None,
-        };
-        let otherwise = format!("[{}] is chosen", self.no.0);
-        Menu::new(self.heading.to_owned(), &question, patience, &otherwise)
+        let question = format!("Question: {}", self.question);
+        let sections = vec![question, facts.trim().to_owned(), self.means.to_owned()];
+        let then = format!("[{}] is chosen", self.no.0);
+        Menu::new(self.heading.to_owned(), sections, patience, &then)
     }
 
     fn items(&self) -> [MenuItem<bool>; 2] {
@@ -235,21 +213,21 @@ impl Confirmation {
 }
 
 fn permission_menu(modes: PermissionModes, patience: Duration) -> Menu {
-    let option = |mode: &PermissionMode| format!("{}: {}", mode.name, mode.meaning);
-    let question = Escalation {
-        kind: EscalationKind::Unstated,
-        summary: format!("What may {} do in this repository?", modes.agent),
-        context: "It cannot ask while it runs: anything else is denied and listed after the \
-            iteration. Put the commands that test your code into `verify` (the gates) or \
-            `allowed_tools` in ralph.toml."
+    let option =
+        |(key, mode): (char, &PermissionMode)| format!("[{key}] {}: {}", mode.name, mode.meaning);
+    let options: Vec<String> = ('1'..).zip(modes.modes).map(option).collect();
+    let sections = vec![
+        format!("Question: What may {} do in this repository?", modes.agent),
+        "It cannot ask while it runs: anything else is denied and listed after the iteration. Put \
+         the commands that test your code into `verify` (the gates) or `allowed_tools` in \
+         ralph.toml."
             .to_owned(),
-        options: modes.modes.iter().map(option).collect(),
-        question: "ralph remembers your answer for this repository. `permission_mode` in \
-            ralph.toml and `--permission-mode` override it."
+        options.join("\n"),
+        "ralph remembers your answer for this repository. `permission_mode` in ralph.toml and \
+         `--permission-mode` override it."
             .to_owned(),
-        unread: None,
-    };
-    Menu::new("Permissions".to_owned(), &question, patience, "[1] is used this once")
+    ];
+    Menu::new("Permissions".to_owned(), sections, patience, "[1] is used this once")
 }
 
 fn permission_items(modes: PermissionModes) -> Vec<MenuItem<PermissionMode>> {

@@ -1,6 +1,9 @@
 //! Text in columns: wide characters count two, long words are broken.
 
-use crate::model::visible;
+use std::array;
+use std::path::Path;
+
+use crate::model::{visible, visible_line};
 
 /// Columns that a text without control characters takes.
 pub fn width(text: &str) -> usize {
@@ -15,6 +18,11 @@ pub fn cut(text: &str, columns: usize) -> String {
 /// Makes control characters visible, line ends too.
 pub fn one_line(content: &str) -> String {
     visible(content).replace(['\n', '\t'], " ")
+}
+
+/// A path on one line, its control characters visible.
+pub fn shown(path: &Path) -> String {
+    visible_line(&path.to_string_lossy())
 }
 
 /// A text in pieces of at most `columns`, as a terminal breaks it.
@@ -68,6 +76,21 @@ where
     }
     rows.push(row);
     rows
+}
+
+/// Rows of cells in columns, two spaces apart; those of `figures` are aligned to the right.
+pub fn table<const N: usize>(rows: &[[String; N]], figures: [bool; N]) -> Vec<String> {
+    let cells = |column| rows.iter().filter_map(move |row| row.get(column));
+    let widths: [usize; N] =
+        array::from_fn(|column| cells(column).map(|cell| width(cell)).max().unwrap_or(0));
+    let line = |row: &[String; N]| {
+        let padded = row.iter().zip(widths).zip(figures).map(|((cell, columns), is_figure)| {
+            let space = " ".repeat(columns.saturating_sub(width(cell)));
+            if is_figure { format!("{space}{cell}") } else { format!("{cell}{space}") }
+        });
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 fn trim_end<T>(part: Option<&mut (T, String)>) {

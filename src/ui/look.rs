@@ -26,25 +26,19 @@ pub enum Tone {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
+    /// An empty one.
     Blank,
     /// A heading over the whole width.
     Rule(String),
+    /// Words in tones.
     Text(TextLine),
-    /// An agent or a gate starts. An animated screen shows a moving line instead, with the rest.
-    Running {
-        at: i64,
-        agent: String,
-        /// The forecast.
-        to_go: Option<String>,
-        /// The run's, unless it is healthy.
-        health: Option<&'static str>,
-    },
+    /// An agent or a gate starts. An animated screen shows a moving line instead, with the forecast,
+    /// and the run's health unless it is good.
+    Running { at: i64, agent: String, to_go: Option<String>, health: Option<&'static str> },
     /// The run waits. An animated screen counts down as well.
     Waiting(Wait),
-    Boxed {
-        heading: String,
-        sections: Vec<String>,
-    },
+    /// A box with its heading in the frame.
+    Boxed { heading: String, sections: Vec<String> },
 }
 
 /// One line of text, with the time in front if it has one.

@@ -15,6 +15,7 @@ const SHORT_HEADING: usize = 2;
 pub struct Menu {
     heading: String,
     sections: Vec<String>,
+    pub patience: Duration,
     /// How long the question waits, and what happens then.
     note: String,
     pub body: MenuBody,
@@ -24,29 +25,19 @@ pub struct Menu {
 
 #[derive(Clone, Debug)]
 pub enum MenuBody {
-    Choices {
-        labels: Vec<String>,
-        selected: usize,
-    },
+    /// One of these is chosen with the next Enter.
+    Choices { labels: Vec<String>, selected: usize },
     /// The last line is the one under the cursor.
-    Typing {
-        help: String,
-        lines: Vec<String>,
-    },
+    Typing { help: String, lines: Vec<String> },
 }
 
 impl Menu {
-    /// `otherwise`: what happens without an answer.
-    pub fn new(
-        heading: String,
-        question: &Escalation,
-        patience: Duration,
-        otherwise: &str,
-    ) -> Self {
+    /// `then`: what happens without an answer.
+    pub fn new(heading: String, sections: Vec<String>, patience: Duration, then: &str) -> Self {
         let wait = patience_in_words(patience);
-        let note = format!("Waiting {wait} for an answer; then {otherwise}.");
+        let note = format!("Waiting {wait} for an answer; then {then}.");
         let body = MenuBody::Choices { labels: Vec::new(), selected: 0 };
-        Self { heading, sections: sections(question), note, body, is_printed: false }
+        Self { heading, sections, patience, note, body, is_printed: false }
     }
 
     pub fn is_typing(&self) -> bool {

@@ -12,7 +12,6 @@ mod figures;
 mod human;
 mod keyboard;
 mod layout;
-mod live;
 mod look;
 mod menu;
 mod notices;
@@ -29,10 +28,12 @@ use crate::ports::{Clock, Reporter};
 use display::Display;
 use screen::Screen;
 
-pub use figures::{cost, count, day_and_time, duration, short_commit, short_run, stories, to_go};
+pub use figures::{
+    count, counted, day_and_time, duration, short_commit, short_run, stories, to_go,
+};
 pub use human::{Confirmation, EDITS, GATES, TRUST, TerminalHuman};
 pub use keyboard::terminal_name;
-pub use layout::width;
+pub use layout::{shown, table};
 pub use look::{Line, TextLine, Tone};
 
 pub use printer::{ColorChoice, Printer, colors, diff, env_var};

@@ -9,6 +9,7 @@ use crate::ports::{
 };
 
 use super::figures::stories;
+use super::layout::shown;
 use super::look::{Line, TextLine};
 
 /// The most names in a line.
@@ -124,15 +125,9 @@ fn agent(notice: &AgentNotice) -> (NoticeLevel, String) {
             "left running (`keep_processes` in ralph.toml): {}",
             first_few(names, MOST)
         )),
-        AgentNotice::EndedForRunTime => warning(
-            "the run reached its time limit; the agent is stopped, its work stays in the tree",
-        ),
-        AgentNotice::EndedForDisk => {
-            warning("the disk is nearly full; the agent is stopped, its work stays in the tree")
-        }
-        AgentNotice::EndedForAbort => {
-            warning("you aborted the run; the agent is stopped, its work stays in the tree")
-        }
+        AgentNotice::EndedForRunTime => stopped("the run reached its time limit"),
+        AgentNotice::EndedForDisk => stopped("the disk is nearly full"),
+        AgentNotice::EndedForAbort => stopped("you aborted the run"),
         AgentNotice::Scratchpad { problem } => warning(problem.as_str()),
         AgentNotice::UnknownRequest => {
             warning("a newer version of ralph sent a request that this version does not support")
@@ -141,6 +136,10 @@ fn agent(notice: &AgentNotice) -> (NoticeLevel, String) {
             warning(format!("the iteration cost {cost} (`--budget-iteration` is {limit})"))
         }
     }
+}
+
+fn stopped(why: &str) -> (NoticeLevel, String) {
+    warning(format!("{why}; the agent is stopped, its work stays in the tree"))
 }
 
 fn tree(notice: &TreeNotice) -> (NoticeLevel, String) {
@@ -182,23 +181,16 @@ fn tree(notice: &TreeNotice) -> (NoticeLevel, String) {
 }
 
 fn not_committed(path: &Path, why: NotCommitted) -> String {
-    let path = shown(path);
-    match why {
-        NotCommitted::Repository => {
-            format!("{path} was not committed: it is a repository of its own")
+    let (files, why) = match why {
+        NotCommitted::Repository => (1, "it is a repository of its own"),
+        NotCommitted::Name { files } => (files, "it matches `never_commit` (see ralph.toml)"),
+        NotCommitted::Users => {
+            (1, "it was yours and untracked before the story, and the agent changed it")
         }
-        NotCommitted::Name { files } => {
-            let count = if files > 1 { format!(" ({files} files)") } else { String::new() };
-            format!("{path} was not committed{count}: it matches `never_commit` (see ralph.toml)")
-        }
-        NotCommitted::Users => format!(
-            "{path} was not committed: it was yours and untracked before the story, and the agent \
-             changed it"
-        ),
-        NotCommitted::Filter => {
-            format!("{path} was not committed: it needs a git filter; commit it with git")
-        }
-    }
+        NotCommitted::Filter => (1, "it needs a git filter; commit it with git"),
+    };
+    let count = if files > 1 { format!(" ({files} files)") } else { String::new() };
+    format!("{} was not committed{count}: {why}", shown(path))
 }
 
 fn setup(notice: &SetupNotice) -> String {
@@ -298,10 +290,6 @@ fn resumed(found: &Resumed) -> String {
         }
         Resumed::More { count } => format!("and {count} more; see `ralph status`"),
     }
-}
-
-fn shown(path: &Path) -> String {
-    visible_line(&path.to_string_lossy())
 }
 
 fn listed(ids: &[StoryId]) -> String {

@@ -1,5 +1,6 @@
 //! The terminal as the display sees it: lines that scroll by, and one block below them that is drawn
-//! in place: the menu of an open question, or the moving line.
+//! in place: the menu of an open question, or the line that moves while an agent works or the run
+//! waits.
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -7,18 +8,22 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use console::strip_ansi_codes;
+use indicatif::ProgressStyle;
+use jiff::tz::TimeZone;
 
-use crate::model::visible_line;
-use crate::ports::{Clock, Wait};
+use crate::model::{WaitFor, visible_line};
+use crate::ports::{Clock, Moment, Wait};
 
-use super::layout;
-use super::live::{LiveLine, LiveSubject};
-use super::look::Line;
+use super::figures::{clock, whole_seconds};
+use super::layout::{self, one_line};
+use super::look::{Line, Look, Tone};
 use super::menu::{Menu, MenuBody};
 use super::printer::Printer;
 
 /// How often the moving line is drawn.
 const TICK: Duration = Duration::from_millis(100);
+/// The last one is for a spinner that has stopped, which this one never does.
+const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ";
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 
@@ -78,7 +83,7 @@ impl Screen {
 
     pub fn wait(&mut self, wait: Wait) {
         if self.animated {
-            self.move_line(LiveSubject::Wait { wait, keys: self.keys });
+            self.move_line(LiveSubject::Wait(wait));
             self.print(&[]);
         }
     }
@@ -108,9 +113,6 @@ impl Screen {
 
     pub fn keys_are_read(&mut self, are_read: bool) {
         self.keys = are_read;
-        if let Some(LiveLine { subject: LiveSubject::Wait { keys, .. }, .. }) = &mut self.live {
-            *keys = are_read;
-        }
     }
 
     /// Draws the moving line again when it is due. Says how long to wait until the next time.
@@ -210,9 +212,152 @@ impl Screen {
             self.drawn = Drawn::Menu(lines);
             self.menu = Some(menu);
         } else if let Some(live) = &self.live {
-            let _ = write!(out, "{}\r", live.text(self.printer.look(), (self.clock)(), columns));
+            let text = live.text(self.printer.look(), (self.clock)(), self.keys, columns);
+            let _ = write!(out, "{text}\r");
             self.drawn = Drawn::Live;
         }
         self.printer.write(&out);
+    }
+}
+
+/// `⠋ Running mock · 1m02s · Bash cargo test`.
+struct LiveLine {
+    subject: LiveSubject,
+    /// On the steady clock.
+    since: Duration,
+}
+
+enum LiveSubject {
+    /// With the forecast, and the health unless it is good.
+    Agent { name: String, to_go: Option<String>, health: Option<&'static str>, doing: String },
+    /// A countdown.
+    Wait(Wait),
+}
+
+impl LiveLine {
+    /// Never as wide as the terminal: a line that wraps could not be replaced. `keys`: Enter ends a
+    /// wait.
+    fn text(&self, look: &Look, now: Moment, keys: bool, columns: usize) -> String {
+        let elapsed = now.steady.saturating_sub(self.since);
+        let style = ProgressStyle::default_spinner().tick_chars(SPINNER);
+        let tick = elapsed.as_millis() / TICK.as_millis();
+        let spinner = style.get_tick_str(u64::try_from(tick).unwrap_or_default());
+        let text = match &self.subject {
+            LiveSubject::Agent { name, to_go, health, doing } => {
+                let running = format!("Running {name} · {}", whole_seconds(elapsed.as_secs()));
+                let parts = health.iter().copied().chain(to_go.as_deref()).chain([doing.as_str()]);
+                let parts = parts.filter(|part| !part.is_empty());
+                std::iter::once(running.as_str()).chain(parts).collect::<Vec<_>>().join(" · ")
+            }
+            LiveSubject::Wait(wait) => countdown(wait, keys, now.wall, &look.zone),
+        };
+        let text = layout::cut(&one_line(&text), columns.saturating_sub(3));
+        format!("{} {text}", look.paint(Tone::Question, spinner))
+    }
+}
+
+/// `Usage limit: 4h12m left, until Tue 03:10 · press Enter to retry now`.
+fn countdown(wait: &Wait, keys: bool, now: i64, zone: &TimeZone) -> String {
+    let what = match wait.what {
+        WaitFor::Limit => "Usage limit",
+        WaitFor::Service => "Waiting for the service",
+        WaitFor::Retry => "Retrying",
+        WaitFor::CoolDown => "Cooling down",
+        WaitFor::Budget => "Waiting for budget",
+    };
+    let ms = u64::try_from(wait.until.saturating_sub(now)).unwrap_or_default();
+    let left = whole_seconds(ms.div_ceil(1000));
+    let until = clock(wait.until, zone, "%a %H:%M");
+    let hint = if keys { " · press Enter to retry now" } else { "" };
+    format!("{what}: {left} left, until {until}{hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A Thursday.
+    const UNTIL: i64 = (3 * 3600 + 10 * 60) * 1000;
+
+    fn draw(subject: LiveSubject, now: Moment, keys: bool, columns: usize) -> String {
+        let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
+        LiveLine { subject, since: Duration::ZERO }.text(&look, now, keys, columns)
+    }
+
+    fn agent(to_go: Option<&str>, health: Option<&'static str>, doing: &str) -> LiveSubject {
+        let (name, to_go) = ("mock".to_owned(), to_go.map(str::to_owned));
+        LiveSubject::Agent { name, to_go, health, doing: doing.to_owned() }
+    }
+
+    fn after(seconds: u64) -> Moment {
+        Moment { wall: 0, steady: Duration::from_secs(seconds) }
+    }
+
+    #[test]
+    fn a_running_agent() {
+        let lines = [
+            draw(agent(None, None, ""), after(0), false, 80),
+            draw(agent(None, None, "Bash cargo test"), after(62), false, 80),
+            draw(agent(Some("$1.20–$2.40 to go"), None, "Edit a.rs"), after(3_660), false, 80),
+            draw(
+                agent(Some("$1.20–$2.40 to go"), Some("stuck"), "Edit a.rs"),
+                after(62),
+                false,
+                80,
+            ),
+            draw(
+                agent(Some("$1.20–$2.40 to go"), Some("stuck"), "Edit a.rs"),
+                after(62),
+                false,
+                40,
+            ),
+            draw(agent(None, None, "Bash echo \x1b[2J漢字"), after(62), false, 80),
+        ];
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        ⠋ Running mock · 0s
+        ⠋ Running mock · 1m02s · Bash cargo test
+        ⠋ Running mock · 1h01m · $1.20–$2.40 to go · Edit a.rs
+        ⠋ Running mock · 1m02s · stuck · $1.20–$2.40 to go · Edit a.rs
+        ⠋ Running mock · 1m02s · stuck · $1.20…
+        ⠋ Running mock · 1m02s · Bash echo \x1b[2J漢字
+        ");
+    }
+
+    #[test]
+    fn a_wait_that_counts_down() {
+        let wait = |what, left_ms, keys, columns| {
+            let wait = Wait { what, error: "e".into(), until: UNTIL };
+            let now = Moment { wall: UNTIL - left_ms, steady: Duration::ZERO };
+            draw(LiveSubject::Wait(wait), now, keys, columns)
+        };
+        let lines = [
+            wait(WaitFor::Limit, (4 * 60 + 12) * 60_000, true, 80),
+            wait(WaitFor::Limit, 8 * 24 * 3_600_000, true, 80),
+            wait(WaitFor::Limit, 61_001, false, 80),
+            wait(WaitFor::Limit, 61_001, true, 40),
+            wait(WaitFor::Service, 1, false, 80),
+            wait(WaitFor::Retry, 0, true, 80),
+            wait(WaitFor::CoolDown, -5_000, false, 80),
+            wait(WaitFor::Budget, 3_600_000, true, 80),
+        ];
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        ⠋ Usage limit: 4h12m left, until Thu 03:10 · press Enter to retry now
+        ⠋ Usage limit: 192h00m left, until Thu 03:10 · press Enter to retry now
+        ⠋ Usage limit: 1m02s left, until Thu 03:10
+        ⠋ Usage limit: 1m02s left, until Thu 0…
+        ⠋ Waiting for the service: 1s left, until Thu 03:10
+        ⠋ Retrying: 0s left, until Thu 03:10 · press Enter to retry now
+        ⠋ Cooling down: 0s left, until Thu 03:10
+        ⠋ Waiting for budget: 1h00m left, until Thu 03:10 · press Enter to retry now
+        ");
+    }
+
+    #[test]
+    fn the_line_is_narrower_than_the_window() {
+        for columns in [1, 5, 20, 80] {
+            let drawn =
+                draw(agent(None, None, &"漢字 \x1b[2J".repeat(50)), after(5), false, columns);
+            assert!(layout::width(&drawn) < columns.max(4), "{drawn}");
+        }
     }
 }

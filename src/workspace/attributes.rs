@@ -7,7 +7,7 @@ use std::path::Path;
 use git2::{AttrCheckFlags, AttrValue, Index};
 
 use super::WorkTree;
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::tree::path_of;
 
 impl WorkTree {

@@ -6,7 +6,7 @@ use git2::{Oid, Tree};
 
 use crate::model::Base;
 
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::merge::{ThreeWay, with_changes};
 use super::tree::between;
 use super::{WorkTree, branch};
@@ -42,11 +42,18 @@ impl WorkTree {
 
     /// What changed since the base, in the tree and by commits.
     pub fn difference_since(&self, base: &Base) -> Result<Difference, GitError> {
-        let now = self.base()?;
-        let changes =
-            between(&self.repo, Some(&self.tree(&base.tree)?), Some(&self.tree(&now.tree)?))?;
+        self.difference(base, &self.base()?)
+    }
+
+    pub fn difference(&self, from: &Base, to: &Base) -> Result<Difference, GitError> {
+        let committed = to.commit != from.commit;
+        if from.tree == to.tree {
+            return Ok(Difference { committed, paths: Vec::new() });
+        }
+        let (old, new) = (self.tree(&from.tree)?, self.tree(&to.tree)?);
+        let changes = between(&self.repo, Some(&old), Some(&new))?;
         let paths = changes.into_iter().map(|change| change.path).collect();
-        Ok(Difference { committed: now.commit != base.commit, paths })
+        Ok(Difference { committed, paths })
     }
 
     /// Protects the base from a `git gc --prune=now` of an agent, until the next is held.

@@ -10,7 +10,7 @@ use crate::model::{Base, BranchLoss};
 
 use super::WorkTree;
 use super::base::commit_id;
-use super::error::{Doing, GitError, if_found};
+use super::error::{GitContext, GitError, if_found};
 
 /// What HEAD names.
 #[derive(Clone, Debug, PartialEq, Eq)]

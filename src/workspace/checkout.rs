@@ -7,7 +7,7 @@ use std::path::Path;
 use git2::build::CheckoutBuilder;
 use git2::{Index, Repository, Tree};
 
-use super::error::{Doing, GitError, file_error};
+use super::error::{GitContext, GitError, file_error};
 use super::tree::{TreeChange, TreeEntry};
 use super::{OWN_GIT_FOLDER, WorkTree};
 

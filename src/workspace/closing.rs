@@ -4,7 +4,7 @@ use git2::{Commit, Oid, message_trailers_bytes};
 
 use crate::model::StoryId;
 
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::{WorkTree, branch};
 
 /// In a closing commit whose agent committed by itself: where the story began.

@@ -8,7 +8,7 @@ use git2::{Index, Oid, Tree};
 use crate::model::Base;
 
 use super::base::commit_id;
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::staging::{Contribution, LeftOut, Staging};
 use super::tree::{TreeChange, TreeEntry, between, entry_at};
 use super::{WorkTree, branch};

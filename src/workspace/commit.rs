@@ -6,7 +6,7 @@ use std::path::Path;
 use git2::{Commit, Oid, Tree};
 
 use super::WorkTree;
-use super::error::{Doing, GitError, file_error};
+use super::error::{GitContext, GitError, file_error};
 use super::tree::TreeEntry;
 
 /// The mode of a file that git does not know yet.

@@ -12,7 +12,7 @@ use crate::model::{Base, Changes, FileChange};
 
 use super::WorkTree;
 use super::closing::ClosedStory;
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::kept::{SnapshotRef, understand};
 use super::tree::{between, entry_at, path_of};
 

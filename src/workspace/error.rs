@@ -141,11 +141,11 @@ fn did_you_mean(nearest: Option<&String>) -> String {
 }
 
 /// Says what was being done when libgit2 failed.
-pub(super) trait Doing<T> {
+pub(super) trait GitContext<T> {
     fn doing(self, doing: &'static str) -> Result<T, GitError>;
 }
 
-impl<T> Doing<T> for Result<T, git2::Error> {
+impl<T> GitContext<T> for Result<T, git2::Error> {
     fn doing(self, doing: &'static str) -> Result<T, GitError> {
         self.map_err(|source| GitError::Git { doing, source })
     }

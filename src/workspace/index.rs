@@ -8,7 +8,7 @@ use git2::{Index, IndexEntry, IndexTime};
 
 use super::WorkTree;
 
-use super::error::{Doing, GitError, if_found};
+use super::error::{GitContext, GitError, if_found};
 use super::tree::{TreeEntry, bytes_of};
 
 /// What the index is to say about one path; None: nothing.

@@ -16,7 +16,7 @@ use crate::model::Base;
 use super::WorkTree;
 use super::branch::{Tip, short, tip};
 use super::commit::is_stored_as_it_is;
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::index::{Staged, statted, unstatted};
 use super::locks::patiently;
 use super::merge::{ThreeWay, with_changes};

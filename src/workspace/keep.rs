@@ -10,7 +10,7 @@ use git2::{Commit, ErrorCode, Oid, Tree};
 
 use crate::model::{Base, StoryId, visible_line};
 
-use super::error::{Doing, GitError, file_error, if_found};
+use super::error::{GitContext, GitError, file_error, if_found};
 use super::kept::{SnapshotKind, SnapshotRef, understand};
 use super::locks::is_lock;
 use super::{OWN_GIT_FOLDER, WorkTree};

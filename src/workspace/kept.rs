@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::StoryId;
 
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::locks::write_note;
 use super::tree::path_of;
 use super::{OWN_GIT_FOLDER, WorkTree};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{FileFavor, Index, IndexConflict, MergeOptions, Repository, Tree};
 
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::tree::{TreeChange, between, bytes_of, changes_in, edited, path_of};
 
 pub(super) struct ThreeWay<'a> {

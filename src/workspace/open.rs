@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use git2::{ErrorClass, ErrorCode, Index, Repository, RepositoryInitOptions, RepositoryState};
 
-use super::error::{Doing, GitError, file_error};
+use super::error::{GitContext, GitError, file_error};
 use super::merge::unmerged;
 use super::scan::{differences, stage_all};
 use super::sign::Signer;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use git2::StatusOptions;
 
-use super::error::{Doing, GitError, file_error};
+use super::error::{GitContext, GitError, file_error};
 use super::locks::patiently;
 use super::scan::left_out_by_sparse_checkout;
 use super::tree::path_of;

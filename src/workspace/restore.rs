@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use git2::Tree;
 
 use super::WorkTree;
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::kept::SnapshotRef;
 use super::tree::{TreeChange, between, path_of};
 

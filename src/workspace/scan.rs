@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Oid, Repository};
 
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::tree::{TreeEntry, bytes_of, changes_in, edited, path_of};
 use super::{OWN_FOLDER, WorkTree, branch};
 

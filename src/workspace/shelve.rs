@@ -11,7 +11,7 @@ use crate::model::{Base, StoryId};
 use super::base::commit_id;
 use super::branch::Tip;
 use super::diff::{DiffStat, stat};
-use super::error::{Doing, GitError, if_found};
+use super::error::{GitContext, GitError, if_found};
 use super::index::{Staged, unstatted};
 use super::keep::SnapshotNote;
 use super::kept::{SnapshotKind, SnapshotRef, kind_of};

@@ -17,7 +17,7 @@ use git2::{Config, Repository};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::WorkTree;
-use super::error::{Doing, GitError, if_found};
+use super::error::{GitContext, GitError, if_found};
 
 /// A hardware key may want to be touched.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -11,7 +11,7 @@ use crate::model::Base;
 use crate::text::redact;
 
 use super::WorkTree;
-use super::error::{Doing, GitError, if_found};
+use super::error::{GitContext, GitError, if_found};
 use super::tree::{TreeChange, TreeEntry, entry_at};
 
 /// Something in the work tree that changed and was not committed.

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use git2::{Index, IndexEntry, Odb};
 
 use super::WorkTree;
-use super::error::Doing;
+use super::error::GitContext;
 use super::index::{statted, unstatted};
 use super::tree::{TreeEntry, path_of};
 

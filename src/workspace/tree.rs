@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{Diff, DiffFile, FileMode, IndexEntry, ObjectType, Oid, Repository, Tree};
 
-use super::error::{Doing, GitError, if_found};
+use super::error::{GitContext, GitError, if_found};
 
 /// A file, link or nested repository in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::decide::staging::Objection;
 use crate::model::Base;
 
 use super::WorkTree;
-use super::error::{Doing, GitError};
+use super::error::{GitContext, GitError};
 use super::index::unstatted;
 use super::merge::unmerged;
 use super::staging::{Contribution, LeftOut};

@@ -2,6 +2,7 @@
 
 use ralph::agent::{AgentReport, StreamReader, any_decoder};
 use ralph::model::{AgentSignals, Exit, Outcome, StoryId};
+use ralph::text::signals::Scanner;
 use serde_json::{Value, json};
 
 /// Every error sentence of Claude Code that is known.
@@ -45,8 +46,8 @@ fn good_result(text: &str) -> Value {
 }
 
 fn read(output: &str) -> AgentReport {
-    let mut reading =
-        StreamReader::new(any_decoder(), &StoryId::try_from("US-001").expect("an id"), "");
+    let story = StoryId::try_from("US-001").expect("an id");
+    let mut reading = StreamReader::new(any_decoder(), || Scanner::new(&story), "");
     reading.push(output.as_bytes(), &mut |_| {});
     assert!(!reading.is_hopeless(), "{output}");
     reading.finish(&Exit::Code(0), None, &mut |_| {})

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
 #[path = "../support/mod.rs"]
-#[expect(dead_code, reason = "the other tests use the rest")]
 mod support;
 
 mod after_result;
@@ -42,6 +41,7 @@ mod prompt;
 mod recordings;
 mod recovery;
 mod report;
+mod responsive;
 mod run;
 mod ruts;
 mod secrets;

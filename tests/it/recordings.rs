@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ralph::agent::{AgentReport, StreamReader, any_decoder};
 use ralph::model::{AgentSignals, CostCertainty, EndedBy, Exit, Outcome, StoryId, Usd};
+use ralph::text::signals::Scanner;
 use table::Row;
 
 /// Chunks of one byte take their time: only for files up to this size.
@@ -44,7 +45,8 @@ fn exit(meta: &str) -> Exit {
 }
 
 fn reading() -> StreamReader {
-    StreamReader::new(any_decoder(), &StoryId::try_from("US-001").expect("an id"), "")
+    let story = StoryId::try_from("US-001").expect("an id");
+    StreamReader::new(any_decoder(), || Scanner::new(&story), "")
 }
 
 fn read(recording: &Recording, chunk: usize) -> AgentReport {

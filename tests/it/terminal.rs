@@ -2,6 +2,7 @@
 
 use std::process::{Child, Stdio};
 
+use ralph::model::{Event, Recorded};
 use rustix::process::Signal;
 
 use crate::escalation::ASKS;
@@ -15,6 +16,7 @@ fn asked(world: &World, args: &[&str]) -> Terminal {
     terminal
 }
 
+/// The other story is done while the menu is open, and scrolls by above it.
 #[test]
 fn the_whole_session_with_a_question_in_the_middle() {
     let world = World::scripted(&Prd::stories(2), ASKS);
@@ -31,24 +33,75 @@ fn the_whole_session_with_a_question_in_the_middle() {
     ] {
         assert!(screen.contains(text), "{text} is not in\n{screen}");
     }
+    let screen = terminal.await_text("✓ Task US-002 complete");
+    assert!(stands_above(&screen, "✓ Task US-002 complete", "┌─ US-001 Story 1"), "{screen}");
+    assert!(screen.contains("[a]"), "{screen}");
+    assert_eq!(world.passing(), ["US-002"]);
     terminal.press("1");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");
     for text in [
         "US-001 (with guidance)",
         "✓ Task US-001 complete",
-        "✓ Task US-002 complete",
         "All tasks complete",
         "Final: 2/2 complete (0 remaining)",
     ] {
         assert!(screen.contains(text), "{text} is not in\n{screen}");
     }
-    // The second iteration was the other story's, while the menu was open.
     let prompt = world.prompt(3);
     assert!(prompt.contains("Proceed with option 1: Use SQLite"), "{prompt}");
     // What was in the tree when the question came is still the story's work, and no other's.
     assert_eq!(world.git(&["show", "HEAD:broken.txt"]), "half a thought");
     assert!(!world.git(&["ls-tree", "--name-only", "HEAD~1"]).contains("broken.txt"));
+}
+
+/// Three stories ask, one waits for `../go`, and one depends on the first.
+fn three_questions() -> World {
+    let asks = |number: u32| {
+        format!(
+            r#"
+            [[story.US-00{number}.attempts]]
+            steps = [{{ escalate = {{ type = "stuck", summary = "Question {number}?", context = "c", options = ["Yes"], question = "q" }} }}]
+            [[story.US-00{number}.attempts]]
+            steps = [{{ write = "{number}.txt" }}, "complete"]
+            "#
+        )
+    };
+    let script = format!("{}{}{}{WAITS}", asks(1), asks(2), asks(3));
+    World::scripted(&Prd::stories(4).story(r#""depends_on": ["US-001"]"#), &script)
+}
+
+const WAITS: &str = r#"
+    [story.US-004]
+    steps = [
+      { run = "touch ../begun done; until [ -e ../go ]; do sleep 0.01; done" },
+      "complete",
+    ]
+"#;
+
+#[test]
+fn questions_queue_while_the_work_goes_on() {
+    let world = three_questions();
+    let mut terminal = asked(&world, &[]);
+    let screen = terminal.await_text("1 of 3");
+    assert!(screen.contains("Stuck: Question 1?"), "{screen}");
+    assert!(!screen.contains("Stuck: Question 2?"), "{screen}");
+    until("the fourth story", || world.path("../begun").exists().then_some(()));
+    world.write("../go", "");
+    let screen = terminal.await_text("✓ Task US-004 complete");
+    assert!(stands_above(&screen, "✓ Task US-004 complete", "1 of 3"), "{screen}");
+    // Nothing else is ready: the story that depends on the answer starts when that comes.
+    terminal.press("1");
+    terminal.await_text("✓ Task US-005 complete");
+    let screen = terminal.await_text("1 of 2");
+    assert!(screen.contains("Stuck: Question 2?"), "{screen}");
+    terminal.press("1");
+    terminal.await_text("Stuck: Question 3?");
+    terminal.press("s");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(world.passing(), ["US-001", "US-002", "US-004", "US-005"]);
+    assert!(world.read("PRD.json").contains("\"skipped\": true"));
 }
 
 #[test]
@@ -149,9 +202,10 @@ fn what_was_written_when_the_patience_ran_out_is_the_answer() {
 fn skip_retry_and_abort() {
     let world = World::scripted(&Prd::stories(2), ASKS);
     let mut terminal = asked(&world, &[]);
+    terminal.await_text("✓ Task US-002 complete");
     terminal.press("s");
     assert_eq!(terminal.finish().0, 0);
-    assert_eq!(world.subjects(), ["US-002: Story 2", "US-001: skipped", "backlog", "first"]);
+    assert_eq!(world.subjects(), ["US-001: skipped", "US-002: Story 2", "backlog", "first"]);
 
     let world = World::scripted(&Prd::stories(1), ASKS);
     let mut terminal = asked(&world, &[]);
@@ -166,6 +220,45 @@ fn skip_retry_and_abort() {
     assert_eq!(world.passing(), [""; 0]);
 }
 
+/// The commit of a skip is no work of the story whose turn it is.
+#[test]
+fn a_skip_while_another_agent_works_is_not_taken_for_its_change() {
+    let script = format!(
+        "{ASKS}
+        [[story.US-002.attempts]]
+        steps = [{{ run = \"touch ../begun; until [ -e ../go ]; do sleep 0.01; done\" }}]
+        [[story.US-002.attempts]]
+        steps = [\"claim\"]"
+    );
+    let world = World::scripted(&Prd::stories(2), &script);
+    let mut terminal = asked(&world, &["--max-iterations", "3"]);
+    until("the other agent", || world.path("../begun").exists().then_some(()));
+    terminal.press("s");
+    terminal.await_text("skipping US-001");
+    world.write("../go", "");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 3, "{screen}");
+    assert!(screen.contains("nothing changed and there is no gate"), "{screen}");
+    assert_eq!(world.subjects(), ["US-001: skipped", "backlog", "first"]);
+}
+
+#[test]
+fn a_skip_before_another_agent_starts_is_not_taken_for_its_change() {
+    let waits = WAITS.replace("US-004", "US-002");
+    let script = format!("{ASKS}{waits}[story.US-003]\nsteps = [\"claim\"]");
+    let world = World::scripted(&Prd::stories(3), &script);
+    let mut terminal = asked(&world, &["--max-iterations", "3"]);
+    until("the other agent", || world.path("../begun").exists().then_some(()));
+    terminal.press("s");
+    terminal.await_text("skipping US-001");
+    world.write("../go", "");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 3, "{screen}");
+    assert!(screen.contains("nothing changed and there is no gate"), "{screen}");
+    let subjects = ["US-001: skipped", "US-002: Story 2", "backlog", "first"];
+    assert_eq!(world.subjects(), subjects);
+}
+
 #[test]
 fn arrows_and_enter_choose_too() {
     let world = World::scripted(&Prd::stories(1), ASKS);
@@ -175,10 +268,17 @@ fn arrows_and_enter_choose_too() {
     assert!(world.prompt(2).contains("Proceed with option 2: Use Postgres"));
 }
 
+/// The time limit ends the question and nothing else.
 #[test]
 fn when_no_key_is_pressed_the_story_is_parked() {
-    let world = World::scripted(&Prd::stories(2), ASKS);
-    let terminal = Terminal::start(world.run_command(&["--answer-timeout", "300ms"]));
+    let script = format!("{ASKS}{}", WAITS.replace("US-004", "US-002"));
+    let world = World::scripted(&Prd::stories(2), &script);
+    let terminal = asked(&world, &["--answer-timeout", "1s"]);
+    let is_parked = |one: &Recorded| matches!(one.event, Event::StoryParked { .. });
+    until("the time limit", || world.journal().iter().any(is_parked).then_some(()));
+    until("no menu", || (!terminal.screen().contains("[a]")).then_some(()));
+    assert_eq!(world.passing(), [""; 0], "the other story is worked on");
+    world.write("../go", "");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 4, "{screen}");
     assert_eq!(world.passing(), ["US-002"]);

@@ -5,8 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use libtest_mimic::Trial;
+use ralph::model::{Event, StopReason};
 
 use crate::Need;
+use crate::support::busy::{BusyRun, EACH};
 use crate::support::world::{Said, said};
 use crate::support::{Prd, World};
 
@@ -17,6 +19,7 @@ pub fn tests() -> Vec<Trial> {
     let mut tests = trials![
         Need::MemoryDisk;
         others::an_agent_that_fills_the_disk_is_ended_and_its_work_stays,
+        others::a_full_disk_is_noticed_whatever_the_run_waits_for,
     ];
     tests.extend(trials![
         Need::OrdinaryUser;
@@ -49,6 +52,28 @@ fn an_agent_that_fills_the_disk_is_ended_and_its_work_stays() {
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.git(&["show", "HEAD:half.txt"]), "half");
+}
+
+fn a_full_disk_is_noticed_whatever_the_run_waits_for() {
+    for busy in EACH {
+        let room = rustix::fs::statvfs(MEMORY_DISK).unwrap();
+        let floor = room.f_bavail * room.f_frsize - 8_000_000;
+        let settings = format!("min_free_disk = {floor}\n");
+        let run = BusyRun::start_in(Path::new(MEMORY_DISK), busy, &settings, &[]);
+        assert!(run.is_busy(), "{busy:?}");
+        let BusyRun { terminal, world, .. } = run;
+        fs::write(world.path("../fill"), vec![0; 12_000_000]).unwrap();
+        let (code, screen) = terminal.finish();
+        assert_eq!(code, 4, "{busy:?}: {screen}");
+        assert!(screen.contains("Disk nearly full"), "{busy:?}: {screen}");
+        assert_eq!(world.processes(), [""; 0], "{busy:?}");
+        let last = world.journal().pop().unwrap().event;
+        let reason = StopReason::DiskLow { free: 0, floor, place: String::new() };
+        assert!(
+            matches!(&last, Event::RunEnded { reason: found } if found.word() == reason.word()),
+            "{busy:?}: {last:?}"
+        );
+    }
 }
 
 fn a_file_that_cannot_be_written_is_refused_before_the_work() {

@@ -5,23 +5,22 @@ use std::time::Duration;
 
 use ralph::agent::{AgentIdentity, AgentReport};
 use ralph::decide::budget::BudgetCheck;
-use ralph::decide::select::is_ready;
-use ralph::decide::situation::{FreeDisk, StuckDue};
+use ralph::decide::situation::{FreeDisk, LaneJob, StuckDue};
 use ralph::decide::stuck::{StuckStep, StuckTracker};
 use ralph::model::{
-    AttemptStarted, Backlog, Base, Cause, Concern, CostCertainty, EndedBy, Escalation, Event,
-    EvidenceItem, Footprint, GateEnd, GateReport, LaneId, Request, Role, SpentToday, StoryId, Usd,
+    AttemptStarted, Backlog, Base, Concern, CostCertainty, EndedBy, Escalation, Event,
+    EvidenceItem, GateEnd, GateReport, LaneId, Request, Role, SpentToday, StoryId, Usd,
 };
 use ralph::ports::Asked;
 use ralph::process::Order;
 use ralph::process::pump::SupervisedEnd;
 use ralph::runner::RunnerError;
 use ralph::runner::effects::{
-    About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, Sighting,
+    About, AtStart, Effects, EndedAttempt, GatesOf, Happened, Inspection, Sighting,
 };
 use ralph::runner::log::RunLog;
-use ralph::state::{Acceptance, Marks, Stage, StoryState};
-use ralph::text::similarity::most_alike;
+use ralph::state::{Marks, Stage, StoryState};
+use ralph::workspace::Difference;
 
 use super::reply::Reply;
 use super::scene::AGENT;
@@ -37,15 +36,24 @@ pub fn base() -> Base {
 }
 
 impl World {
-    fn happen(&mut self, what: Planned) -> Option<Happened> {
-        Some(match what {
-            Planned::AttemptEnds(attempt) => Happened::AttemptEnded(Box::new(self.ended(&attempt))),
+    fn happen(&mut self, log: &mut RunLog, what: Planned) -> Result<Option<Happened>, RunnerError> {
+        Ok(Some(match what {
+            Planned::AttemptEnds(attempt) => {
+                self.step()?;
+                Happened::AttemptEnded(Box::new(self.ended(&attempt)))
+            }
             Planned::GatesEnd(of) => {
+                self.step()?;
                 let place = self.gates.iter().position(|gates| gates.of == of).unwrap();
                 let stopped = self.gates.remove(place).stopped;
                 let items = self.scene.has_gates.then(|| self.gate(&of)).into_iter().collect();
-                Happened::GatesEnded { of, items: Ok((!stopped).then_some(items)) }
+                let changed = match &of {
+                    GatesOf::Claim { story, .. } => self.changed.contains(story),
+                    GatesOf::Baseline => true,
+                };
+                Happened::GatesEnded { of, items: (!stopped).then_some(items), changed }
             }
+            Planned::JobEnds(lane) => self.end_job(log, lane)?,
             Planned::Answer(about, asked) => {
                 self.questions.remove(&about);
                 self.is_interrupted |= asked == Asked::Interrupted;
@@ -53,13 +61,29 @@ impl World {
                 Happened::Answered { about, asked }
             }
             Planned::Deed(deed) => self.act(deed),
-            Planned::Crash => return None,
-        })
+            Planned::Crash => return Ok(None),
+        }))
     }
 
     fn ended(&mut self, attempt: &str) -> EndedAttempt {
         let running = &self.running[attempt];
         let Reply { outcome, signals, traces, usage, .. } = &running.reply;
+        let branch_loss = running.reply.branch_loss;
+        if running.reply.changed() && branch_loss.is_none() {
+            self.changed.insert(running.story.clone());
+        }
+        let (holds, gate) = (running.reply.holds, running.reply.gate.clone());
+        self.claims.insert(attempt.to_owned(), (holds, gate));
+        let path = if traces.only_tests { "tests/a.rs" } else { "src/a.rs" };
+        let paths = traces.changed.unwrap_or(true).then(|| path.into()).into_iter().collect();
+        let difference = Difference { committed: traces.committed, paths };
+        let concern = Concern { what: "a test is gone".into(), diff: String::new() };
+        let inspection = Inspection {
+            branch_loss,
+            difference: traces.changed.map(|_| difference),
+            changed_files: running.reply.is_doubtful.then_some(concern).into_iter().collect(),
+            ..Inspection::default()
+        };
         let mut usage = usage.clone();
         if self.scene.agent_keeps_allowance
             && let Some(most) = running.allowance
@@ -88,6 +112,8 @@ impl World {
             processes: SupervisedEnd { survivors: Some(vec![]), ..SupervisedEnd::default() },
             elapsed: self.since(running.began),
             log_problem: None,
+            inspection,
+            at_start: running.at_start.clone(),
         }
     }
 
@@ -108,7 +134,7 @@ impl World {
 
     fn settle_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
         let busy = !log.state.attempts.is_idle() || log.state.is_rolling_back();
-        if busy || self.problem.is_some() {
+        if busy || self.is_landing() || self.problem.is_some() {
             return Ok(());
         }
         let suspect = std::mem::take(&mut self.marks_are_suspect);
@@ -123,37 +149,6 @@ impl World {
         self.show_marks(&marks);
         self.commits.retain(|story, _| marks.passing.contains(story));
         self.record(log, seen(&marks))
-    }
-
-    fn check_start(&self, log: &RunLog, story: &StoryId, lane: LaneId) {
-        let other = self.trees.get(&lane).filter(|other| *other != story);
-        assert_eq!(other, None, "{story} would start in another's wreckage");
-        assert!(self.lane_of(story).is_none_or(|its| its == lane), "{story} is in another lane");
-        assert!(!log.state.is_asking(story), "the question of {story} is open");
-        let only = self.config.policy.only.as_ref();
-        assert!(only.is_none_or(|only| only == story), "{story} is not wanted");
-        let known = self.current.story(story).unwrap();
-        assert!(is_ready(known, &self.current, &|_| false), "{story} cannot be started");
-        let gates = self.gates.iter().filter_map(|gates| match &gates.of {
-            GatesOf::Claim { story, .. } => self.lane_of(story),
-            GatesOf::Baseline => unreachable!("the baseline is not there yet"),
-        });
-        assert!(gates.into_iter().all(|other| other != lane), "gates run in the lane of {story}");
-    }
-
-    /// Nothing is closed without evidence, or the human's word.
-    fn check_close(&self, log: &RunLog, story: &StoryId) {
-        let stage = &log.state.story(story).unwrap().stage;
-        let Stage::Accepted { claim, by } = stage else { unreachable!("{story} is {stage:?}") };
-        match by {
-            Acceptance::Human { .. } => {
-                assert!(self.accepted.contains(story), "nobody accepted {story}");
-            }
-            Acceptance::Evidence if self.scene.has_gates => {
-                assert!(self.proven.contains(&claim.attempt), "{story} has no evidence");
-            }
-            Acceptance::Evidence => {}
-        }
     }
 }
 
@@ -175,7 +170,7 @@ impl Effects for World {
     }
 
     fn refresh(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
-        if !log.state.is_rolling_back() {
+        if !log.state.is_rolling_back() && !self.is_landing() {
             self.problem = self.broken.then(|| "broken".to_owned());
             if !self.broken {
                 self.current = self.file.clone();
@@ -215,25 +210,32 @@ impl Effects for World {
         None
     }
 
-    async fn next(&mut self, log: &mut RunLog, most: Option<Duration>) -> Happened {
+    async fn next(
+        &mut self,
+        log: &mut RunLog,
+        most: Option<Duration>,
+    ) -> Result<Happened, RunnerError> {
         let now = self.now();
         let until = most.map(|most| {
             assert!(most > Duration::ZERO, "a wait that is over");
             now + i64::try_from(most.as_millis()).unwrap()
         });
-        assert!(self.journal.is_synced(), "it waits before the journal is safe");
-        let asks = self.questions.keys().any(|about| matches!(about, About::Story(_)));
-        let runs = !self.running.is_empty() || !self.gates.is_empty();
+        let asks = !self.questions.is_empty();
+        let runs = !self.running.is_empty() || !self.gates.is_empty() || !self.jobs.is_empty();
         assert!(runs || asks || self.broken || until.is_some(), "waits for nothing");
         let accepted = |known: &StoryState| {
             known.base().is_some() && matches!(known.stage, Stage::Accepted { .. })
         };
         let mut stories = log.state.stories.iter().filter(|(_, known)| accepted(known));
-        let waits = stories.next().filter(|_| !self.broken && !self.is_interrupted);
+        let is_free = !self.jobs.contains_key(&LaneId::HOME)
+            && log.state.attempts.is_free(LaneId::HOME)
+            && !self.gates_run_in(LaneId::HOME);
+        let can_be = is_free && !self.broken && !self.is_interrupted;
+        let waits = stories.next().filter(|_| can_be);
         assert_eq!(waits.map(|(id, _)| id), None, "it could be closed");
         if self.listens && self.scene.skips > 0 && self.dice.percent(20) {
             self.scene.skips -= 1;
-            return Happened::WaitSkipped;
+            return Ok(Happened::WaitSkipped);
         }
         let look = self.next_look(log).into_iter().chain(until).min();
         let due = self.queue.first_key_value().map(|(slot, _)| slot.0);
@@ -241,16 +243,26 @@ impl Effects for World {
             (Some(due), look) if look.is_none_or(|look| due <= look) => self.pass_time(due),
             (_, Some(look)) => {
                 self.pass_time(look);
-                return Happened::Tick;
+                return Ok(Happened::Tick);
             }
             (None, None) | (Some(_), None) => unreachable!("nothing will ever happen"),
         }
         let (_, what) = self.queue.pop_first().unwrap();
-        match self.happen(what) {
-            Some(happened) => happened,
+        match self.happen(log, what)? {
+            Some(happened) => Ok(happened),
             // Whoever waits here is dropped.
             None => std::future::pending().await,
         }
+    }
+
+    fn start_job(
+        &mut self,
+        log: &mut RunLog,
+        job: LaneJob,
+        story: &StoryId,
+        lane: LaneId,
+    ) -> Result<(), RunnerError> {
+        self.begin_job(log, job, story, lane)
     }
 
     fn start_attempt(
@@ -261,7 +273,6 @@ impl Effects for World {
     ) -> Result<(), RunnerError> {
         self.check_start(log, story, lane);
         self.step()?;
-        self.unshelve(log, story, lane)?;
         let known = log.state.story(story);
         let (policy, attempts) = (&self.config.policy, &log.state.attempts);
         let in_flight = u32::try_from(attempts.count()).unwrap();
@@ -296,8 +307,7 @@ impl Effects for World {
             stable: None,
         };
         self.record(log, Event::AttemptStarted(Box::new(started)))?;
-        log.sync()?;
-        self.act_on_the_world()?;
+        self.step()?;
         self.trees.insert(lane, story.clone());
         let now = self.now();
         let name = story.as_str();
@@ -311,6 +321,10 @@ impl Effects for World {
             slot,
             ended_by: None,
             allowance,
+            at_start: AtStart {
+                stories: self.stories(),
+                story: self.current.story(story).unwrap().clone(),
+            },
             tracker: StuckTracker::default(),
             look_at: None,
         };
@@ -319,40 +333,12 @@ impl Effects for World {
         Ok(())
     }
 
-    fn inspect(
-        &mut self,
-        log: &mut RunLog,
-        start: &AttemptStarted,
-        ended: &EndedAttempt,
-    ) -> Result<Inspection, RunnerError> {
-        self.step()?;
+    fn attempt_is_over(&mut self, _log: &mut RunLog, _ended: &EndedAttempt) {
         self.marks_are_suspect = true;
-        let reply = &self.running[&ended.attempt].reply;
-        let changed = reply.changed();
-        if changed && reply.branch_loss.is_none() {
-            self.changed.insert(start.story.clone());
-        }
-        let known = log.state.story(&start.story);
-        let said = known.map(|known| &known.stagnation.said).into_iter().flatten();
-        let likeness = most_alike(&reply.traces.said, said);
-        let footprint = match reply.branch_loss {
-            Some(_) => Footprint { changed: Some(false), ..Footprint::default() },
-            None => Footprint { likeness, ..reply.traces.clone() },
-        };
-        self.claims.insert(ended.attempt.clone(), (reply.holds, reply.gate.clone()));
-        let branch_loss = reply.branch_loss;
-        Ok(Inspection { branch_loss, changed, footprint, ..Inspection::default() })
     }
 
-    fn concerns(
-        &mut self,
-        _log: &mut RunLog,
-        start: &AttemptStarted,
-    ) -> Result<Vec<Concern>, RunnerError> {
-        self.step()?;
-        let is_doubtful = self.running[&start.attempt].reply.is_doubtful;
-        let concern = Concern { what: "a test is gone".into(), diff: String::new() };
-        Ok(is_doubtful.then_some(concern).into_iter().collect())
+    fn redact(&self, text: &str) -> String {
+        text.to_owned()
     }
 
     fn forget_attempt(&mut self, _log: &mut RunLog, attempt: &str) -> Result<(), RunnerError> {
@@ -362,7 +348,7 @@ impl Effects for World {
     }
 
     fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<(), RunnerError> {
-        self.act_on_the_world()?;
+        self.step()?;
         assert!(self.gates.iter().all(|gates| gates.of != of), "{of:?} run already");
         if of == GatesOf::Baseline {
             assert_eq!(log.state.attempts.started, 0, "the baseline comes first");
@@ -372,124 +358,6 @@ impl Effects for World {
         let slot = self.plan(began + takes, Planned::GatesEnd(of.clone()));
         self.gates.push(RunningGates { of, began, slot, stopped: false });
         Ok(())
-    }
-
-    fn changed_since_base(&mut self, _log: &RunLog, story: &StoryId) -> Result<bool, RunnerError> {
-        self.step()?;
-        Ok(self.changed.contains(story))
-    }
-
-    fn keep_failed(&mut self, log: &mut RunLog, story: &StoryId) -> Result<(), RunnerError> {
-        self.step()?;
-        if !self.changed.contains(story) {
-            return Ok(());
-        }
-        let (reference, changes) = (format!("refs/kept/{story}"), "1 file".to_owned());
-        self.record(log, Event::AttemptKept { story: story.clone(), reference, changes })
-    }
-
-    fn integrate(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Integration, RunnerError> {
-        self.check_close(log, story);
-        assert!(!self.broken, "the mark of {story} cannot be written");
-        self.step()?;
-        if self.current.story(story).is_none() {
-            return Ok(Integration::Gone);
-        }
-        if log.state.story(story).is_some_and(|known| known.base().is_none()) {
-            let other = self.trees.get(&LaneId::HOME).filter(|other| *other != story);
-            assert_eq!(other, None, "{story} would be closed with another's work");
-            self.unshelve(log, story, LaneId::HOME)?;
-            if log.state.story(story).is_some_and(|known| known.work.conflicting().is_some()) {
-                return Ok(Integration::Conflicting);
-            }
-        }
-        let commit = match self.commits.get(story) {
-            // A process before this one died before it could confirm it.
-            Some(commit) => commit.clone(),
-            None => {
-                let by_evidence = log.state.story(story).is_some_and(|known| {
-                    matches!(known.stage, Stage::Accepted { by: Acceptance::Evidence, .. })
-                });
-                let must_change = by_evidence && !self.scene.has_gates;
-                if must_change && !self.changed.contains(story) {
-                    return Ok(Integration::NothingChanged);
-                }
-                if !self.scene.others_are_easy && by_evidence {
-                    let error = "a key is in it".to_owned();
-                    match self.dice.count(1, 40) {
-                        1 => return Ok(Integration::Unfit { error, beyond_agent: false }),
-                        2 => return Ok(Integration::Unfit { error, beyond_agent: true }),
-                        3 => return Ok(Integration::Refused { error }),
-                        4 if self.config.policy.lanes.get() > 1 => {
-                            return Ok(Integration::Conflicting);
-                        }
-                        _ => {}
-                    }
-                }
-                format!("commit of {story}")
-            }
-        };
-        log.sync()?;
-        self.act_on_the_world()?;
-        self.commits.insert(story.clone(), commit.clone());
-        self.changed.remove(story);
-        self.step()?;
-        for backlog in [&mut self.file, &mut self.current] {
-            if let Some(known) = backlog.stories.iter_mut().find(|known| known.id == *story) {
-                known.passes = true;
-            }
-        }
-        self.step()?;
-        self.trees.retain(|_, occupant| occupant != story);
-        Ok(Integration::Done { commit })
-    }
-
-    fn skip(&mut self, _log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError> {
-        self.act_on_the_world()?;
-        let is_decided = self.config.policy.on_escalation == ralph::model::OnEscalation::Skip
-            || self.settled.contains(story);
-        assert!(is_decided, "nobody wanted {story} skipped");
-        assert_eq!(self.lane_of(story), None, "the work of {story} is in a lane");
-        assert!(!self.broken, "the mark of {story} cannot be written");
-        for backlog in [&mut self.file, &mut self.current] {
-            let known = backlog.stories.iter_mut().find(|known| known.id == *story).unwrap();
-            known.skipped = true;
-        }
-        self.shelved.remove(story);
-        self.step()?;
-        Ok(None)
-    }
-
-    fn shelve(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError> {
-        self.act_on_the_world()?;
-        assert!(log.state.attempts.at(story).is_none(), "an agent works on {story}");
-        let is_checked = self.gates.iter().any(
-            |gates| matches!(&gates.of, GatesOf::Claim { story: checked, .. } if checked == story),
-        );
-        assert!(!is_checked, "the gates of {story} run");
-        let stage = log.state.story(story).map(|known| &known.stage);
-        let is_claimed = matches!(stage, Some(Stage::Claimed(_) | Stage::Accepted { .. }));
-        let is_open = self.current.story(story).is_some_and(|known| !known.is_settled());
-        assert!(!(is_claimed && is_open), "the claim of {story} is lost");
-        let reference = self.take_out(story);
-        self.step()?;
-        Ok(reference)
-    }
-
-    fn roll_back(
-        &mut self,
-        log: &mut RunLog,
-        story: &StoryId,
-    ) -> Result<Option<String>, RunnerError> {
-        self.act_on_the_world()?;
-        let planned = log.state.story(story).and_then(|known| known.work.roll_back()).unwrap();
-        assert!(log.state.attempts.at(story).is_none(), "an agent works on {story}");
-        // Back to the story's base, or to where its last attempt began.
-        if planned.why == Cause::FreshStart && self.changed.remove(story) {
-            self.step()?;
-            return Ok(Some(format!("refs/kept/{story}")));
-        }
-        Ok(None)
     }
 
     fn disown(&mut self, _log: &mut RunLog, story: &StoryId) {
@@ -507,10 +375,13 @@ impl Effects for World {
         story: &StoryId,
         passes: bool,
         skipped: bool,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<bool, RunnerError> {
         self.step()?;
+        if self.is_landing() {
+            return Ok(false);
+        }
         if self.current.story(story).is_none() {
-            return Ok(());
+            return Ok(true);
         }
         self.settled.insert(story.clone());
         let mut wanted = log.state.marks.clone();
@@ -523,13 +394,12 @@ impl Effects for World {
         }
         self.show_marks(&wanted);
         self.record(log, seen(&wanted))?;
-        log.sync()?;
-        self.act_on_the_world()?;
+        self.step()?;
         if self.problem.is_none() {
             set_marks(&mut self.file, &wanted);
         }
         self.commits.retain(|story, _| wanted.passing.contains(story));
-        Ok(())
+        Ok(true)
     }
 
     fn ask(&mut self, about: About, _story: &StoryId, question: Escalation, patience: Duration) {

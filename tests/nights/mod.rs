@@ -7,6 +7,7 @@ mod check;
 mod dice;
 mod effects;
 mod human;
+mod jobs;
 mod night;
 mod reply;
 mod scene;

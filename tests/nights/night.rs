@@ -97,10 +97,7 @@ fn run(mut world: World, checks: &Checks) -> (World, Option<(RunState, StopReaso
     let polled = pin!(dispatcher.run()).poll(&mut Context::from_waker(Waker::noop()));
     let Dispatcher { effects: world, log, .. } = dispatcher;
     match polled {
-        Poll::Ready(Ok(Ending::Stopped(reason))) => {
-            assert!(world.journal.is_synced(), "its end is not safe");
-            (world, Some((log.state, reason)))
-        }
+        Poll::Ready(Ok(Ending::Stopped(reason))) => (world, Some((log.state, reason))),
         Poll::Ready(Err(error)) => (survive(world, error), None),
         // Interrupted, or dropped in the middle of its wait.
         Poll::Ready(Ok(Ending::Interrupted { .. })) | Poll::Pending => (come_back(world), None),

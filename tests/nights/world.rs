@@ -10,14 +10,15 @@ use std::time::Duration;
 use ralph::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
 use ralph::model::{Backlog, EndedBy, Event, LaneId, Outcome, Recorded, Request, StoryId, Usd};
 use ralph::ports::Asked;
-use ralph::runner::effects::{About, GatesOf};
+use ralph::runner::effects::{About, AtStart, GatesOf};
 use ralph::runner::log::RunLog;
 use ralph::runner::{RunConfig, RunnerError};
 use ralph::state::Marks;
-use ralph::store::{Journal, Store, StoreError, StorePlace};
+use ralph::store::{Journal, Store, StoreError, StorePlace, SyncPoint};
 
 use super::dice::Dice;
 use super::human::Deed;
+use super::jobs::RunningJob;
 use super::reply::Reply;
 use super::scene::Scene;
 
@@ -33,6 +34,7 @@ pub type Slot = (i64, u64);
 pub enum Planned {
     AttemptEnds(String),
     GatesEnd(GatesOf),
+    JobEnds(LaneId),
     Answer(About, Asked),
     /// What a human does by himself.
     Deed(Deed),
@@ -46,6 +48,7 @@ pub struct Running {
     pub slot: Slot,
     pub ended_by: Option<EndedBy>,
     pub allowance: Option<Usd>,
+    pub at_start: AtStart,
     pub tracker: StuckTracker,
     /// When something is due about it, if it makes no progress.
     pub look_at: Option<i64>,
@@ -85,15 +88,7 @@ impl Life {
 #[derive(Clone, Default)]
 pub struct Memory {
     pub events: Rc<RefCell<Vec<Recorded>>>,
-    /// How many of them a power cut would leave.
-    synced: Rc<Cell<usize>>,
     pub life: Life,
-}
-
-impl Memory {
-    pub fn is_synced(&self) -> bool {
-        self.synced.get() == self.events.borrow().len()
-    }
 }
 
 impl Journal for Memory {
@@ -106,9 +101,8 @@ impl Journal for Memory {
         Ok(())
     }
 
-    fn sync(&self) -> Result<(), StoreError> {
-        self.synced.set(self.events.borrow().len());
-        Ok(())
+    fn sync_point(&self) -> SyncPoint {
+        SyncPoint::default()
     }
 
     fn read(&self, _cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError> {
@@ -143,6 +137,7 @@ pub struct World {
     pub marks_are_suspect: bool,
     pub running: BTreeMap<String, Running>,
     pub gates: Vec<RunningGates>,
+    pub jobs: BTreeMap<LaneId, RunningJob>,
     pub questions: BTreeMap<About, Slot>,
     /// The human answers one question after the other.
     pub human_is_free_at: i64,
@@ -190,6 +185,7 @@ impl World {
             marks_are_suspect: false,
             running: BTreeMap::new(),
             gates: Vec::new(),
+            jobs: BTreeMap::new(),
             questions: BTreeMap::new(),
             human_is_free_at: 0,
             requests: Vec::new(),
@@ -241,18 +237,13 @@ impl World {
         Err(std::io::Error::other("ralph died").into())
     }
 
-    /// Before anything outside of the process changes.
-    pub fn act_on_the_world(&mut self) -> Result<(), RunnerError> {
-        assert!(self.journal.is_synced(), "a power cut would lose why this was done");
-        self.step()
-    }
-
     /// The process is gone, with everything that it started.
     pub fn die(&mut self) {
         let is_humans = |what: &Planned| matches!(what, Planned::Deed(_) | Planned::Crash);
         self.queue.retain(|_, what| is_humans(what));
         self.running.clear();
         self.gates.clear();
+        self.jobs.clear();
         self.questions.clear();
         self.requests.clear();
         self.listens = false;
@@ -262,6 +253,10 @@ impl World {
 
     pub fn record(&self, log: &mut RunLog, event: Event) -> Result<(), RunnerError> {
         log.record(&self.current, vec![event])
+    }
+
+    pub fn stories(&self) -> Arc<[StoryId]> {
+        self.current.stories.iter().map(|story| story.id.clone()).collect()
     }
 
     pub fn lane_of(&self, story: &StoryId) -> Option<LaneId> {
@@ -296,8 +291,7 @@ impl World {
         }
         let base = super::effects::base();
         self.record(log, Event::BaseSet { story: story.clone(), base, lane })?;
-        log.sync()?;
-        self.act_on_the_world()?;
+        self.step()?;
         if self.shelved.remove(story).is_some() {
             self.changed.insert(story.clone());
         }

@@ -1,6 +1,7 @@
 //! A world of its own for each test.
 
 pub mod always;
+pub mod busy;
 pub mod daemon;
 mod prd;
 pub mod pty;

@@ -4,6 +4,7 @@ mod decoder;
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -152,13 +153,13 @@ impl Backend for Claude {
 fn args(settings: &AgentSettings, gates: &[&Gate], allowance: Option<Usd>) -> Vec<String> {
     let mut args: Vec<String> = ALWAYS.map(str::to_owned).to_vec();
     option(&mut args, "--permission-mode", settings.permission_mode.map(|mode| mode.name));
-    option(&mut args, "--model", settings.model.as_deref());
-    option(&mut args, "--fallback-model", settings.fallback_model.as_deref());
-    option(&mut args, "--max-turns", settings.max_turns.map(|n| n.to_string()).as_deref());
+    option(&mut args, "--model", settings.model.as_ref());
+    option(&mut args, "--fallback-model", settings.fallback_model.as_ref());
+    option(&mut args, "--max-turns", settings.max_turns);
     let most = settings.max_budget_usd.map(Usd::of).into_iter().chain(allowance).min();
-    option(&mut args, "--max-budget-usd", most.map(|most| most.as_f64().to_string()).as_deref());
-    option(&mut args, "--append-system-prompt", settings.append_system_prompt.as_deref());
-    option(&mut args, "--setting-sources", settings.setting_sources.as_deref());
+    option(&mut args, "--max-budget-usd", most.map(Usd::as_f64));
+    option(&mut args, "--append-system-prompt", settings.append_system_prompt.as_ref());
+    option(&mut args, "--setting-sources", settings.setting_sources.as_ref());
     list(&mut args, "--allowedTools", &allowed_tools(settings, gates));
     list(&mut args, "--disallowedTools", &settings.disallowed_tools);
     list(&mut args, "--mcp-config", &settings.mcp_config);
@@ -192,7 +193,7 @@ fn rule(gate: &Gate) -> Option<String> {
     (!command.contains(['*', '\\'])).then(|| format!("Bash({command})"))
 }
 
-fn option(args: &mut Vec<String>, flag: &str, value: Option<&str>) {
+fn option(args: &mut Vec<String>, flag: &str, value: Option<impl Display>) {
     if let Some(value) = value {
         // One word, so that a value that begins with `-` is not an option.
         args.push(format!("{flag}={value}"));

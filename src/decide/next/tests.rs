@@ -68,7 +68,7 @@ fn every_rule_comes_before_the_next_one() {
     let aborted = |history: History| history.raised("B").answered("B", Answer::Abort);
     let a_passes = || backlog([story("A").passing(), story("B")]);
     let all_pass = || backlog([story("A").passing(), story("B").passing()]);
-    let close = Action::Integrate { story: id("A"), attempt: "attempt 1".into() };
+    let close = Action::Integrate { story: id("A") };
     let limited = Action::Stop(StopReason::MaxIterations { limit: 1 });
     for (rule, history, backlog, policy, expected) in [
         ("close before abort", aborted(done("A").planned("A")), two(), attended(), close),
@@ -128,7 +128,7 @@ fn a_claim_is_looked_into_before_anything_else_is_begun() {
     });
     assert_eq!(next(&asked, &two(), &attended()), ask("A"));
     let accepted = asked.clone().answered("A", Answer::Accept);
-    let close = Action::Integrate { story: id("A"), attempt: "attempt 1".into() };
+    let close = Action::Integrate { story: id("A") };
     assert_eq!(next(&accepted, &two(), &attended()), close);
     let again = asked.answered("A", Answer::Retry);
     assert_eq!(
@@ -442,7 +442,7 @@ fn a_disk_that_is_nearly_full_stops_what_would_fill_it() {
     let room = |bytes| Some(FreeDisk { bytes, place: "/here".into() });
     let low = Action::Stop(StopReason::DiskLow { free: 9, floor: 10, place: "/here".into() });
     let all_pass = || backlog([story("A").passing(), story("B").passing()]);
-    let close = Action::Integrate { story: id("A"), attempt: "attempt 1".into() };
+    let close = Action::Integrate { story: id("A") };
     for (case, history, backlog, floor, disk, expected) in [
         ("enough", progress(), two(), Some(10), room(10), attempt("A")),
         ("too little", progress(), two(), Some(10), room(9), low.clone()),
@@ -466,7 +466,7 @@ fn a_disk_that_is_nearly_full_stops_what_would_fill_it() {
             room(9),
             low.clone(),
         ),
-        ("a question is asked first", new().raised("A"), two(), Some(10), room(9), ask("A")),
+        ("an answer could not help", new().raised("A"), two(), Some(10), room(9), low.clone()),
         ("a wait does not outlast it", limited(), two(), Some(10), room(9), low.clone()),
         (
             "what is done is done",
@@ -513,7 +513,7 @@ fn a_run_without_anything_to_start_says_why() {
 #[test]
 fn an_accepted_claim_is_closed_once() {
     let planned = History::new().tried("A", Verdict::Done).planned("A");
-    let close = Action::Integrate { story: id("A"), attempt: "attempt 1".into() };
+    let close = Action::Integrate { story: id("A") };
     let continued = planned.clone().then(Event::RunContinued);
     assert_eq!(next(&continued, &two(), &policy()), close);
     let rest = backlog([story("A").passing(), story("B")]);
@@ -606,30 +606,36 @@ fn accepted_outside_of_its_lane() -> History {
 
 #[test]
 fn an_accepted_claim_waits_for_the_first_lane_and_for_the_claim_in_it() {
-    let integrate = |story: &str, attempt: &str| Action::Integrate {
-        story: id(story),
-        attempt: attempt.into(),
-    };
+    let integrate = |story: &str| Action::Integrate { story: id(story) };
     let busy = accepted_outside_of_its_lane();
     assert_eq!(next(&busy, &two(), &lanes(1)), Action::Wait(None));
     let claimed = busy.clone().ended(Verdict::Done, Usage::default());
     let check = Action::Check { story: id("B"), attempt: "attempt 2".into() };
     assert_eq!(next(&claimed, &two(), &lanes(1)), check);
-    assert_eq!(next(&claimed.planned("B"), &two(), &lanes(1)), integrate("B", "attempt 2"));
+    assert_eq!(next(&claimed.planned("B"), &two(), &lanes(1)), integrate("B"));
     let failed = busy.ended(failed("x"), Usage::default());
     assert_eq!(next(&failed, &two(), &lanes(1)), set_aside("B"));
     let free = failed.set_aside("B", Some("refs/b"));
-    assert_eq!(next(&free, &two(), &lanes(1)), integrate("A", "attempt 1"));
+    assert_eq!(next(&free, &two(), &lanes(1)), integrate("A"));
 }
 
 #[test]
-fn a_claim_that_waits_for_the_first_lane_holds_back_no_other() {
+fn with_several_lanes_claims_land_where_no_agent_works() {
     let three = backlog([story("A"), story("B"), story("C")]);
-    let history = accepted_outside_of_its_lane().started_in("C", LaneId(1));
-    let attempt = "attempt 3".to_owned();
-    let planned = history.then(Event::ClosePlanned { attempt: attempt.clone(), story: id("C") });
-    let integrate = Action::Integrate { story: id("C"), attempt };
-    assert_eq!(next(&planned, &three, &lanes(2)), integrate);
+    let asked = History::new().tried("A", Verdict::Done).raised("A").set_aside("A", Some("refs/a"));
+    let working = asked.started_in("B", LaneId(1)).started_in("C", LaneId(2));
+    let accepted = working.clone().answered("A", Answer::Accept);
+    let integrate = |story: &str| Action::Integrate { story: id(story) };
+    assert_eq!(next(&accepted, &three, &lanes(2)), integrate("A"));
+    // One after the other.
+    let observed = |job| {
+        let tasks = Tasks { jobs: [(LaneId::HOME, job)].into(), ..Tasks::default() };
+        Observed { tasks, ..Observed::default() }
+    };
+    for job in [LaneJob::Integrate, LaneJob::Skip] {
+        let action = decide(&accepted.state, &three, &lanes(2), &observed(job));
+        assert_eq!(action, Action::Wait(None), "{job:?}");
+    }
 }
 
 #[test]

@@ -1,23 +1,35 @@
-//! One agent process, from its start to its report.
+//! One attempt: the last preparations, the agent process, the inspection of what it left.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::agent::{AgentEvent, StreamReader};
-use crate::model::{EndedBy, Exit, Timeouts};
-use crate::ports::{Activity, Doing};
+use crate::model::{Base, EndedBy, Exit, StoryId, Timeouts};
+use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
-use crate::process::{Order, ProcessExit};
-use crate::runner::effects::{EndedAttempt, Happened};
+use crate::process::{Order, ProcessExit, Spec, Supervisor};
+use crate::runner::config::RunConfig;
+use crate::runner::effects::{AtStart, EndedAttempt, Happened, Inspection};
+use crate::runner::error::RunnerError;
+use crate::runner::lane::Lane;
+use crate::runner::task::inspect::Inspect;
 use crate::runner::task::transcript::Transcript;
 use crate::runner::task::{Mailbox, Message};
-use crate::text::redact::Redactor;
+use crate::store::SyncPoint;
+use crate::store::log::Log;
+use crate::store::ralph_dir::IterationFiles;
+use crate::text::redact::{Redactor, SecretRules};
+use crate::workspace::WorkTree;
 
+/// Standard error's share of the log limit.
+const ERRORS_SHARE: u64 = 16;
 /// Only the latest activities of a chunk are shown.
 const LATEST: usize = 8;
 
@@ -25,31 +37,96 @@ const LATEST: usize = 8;
 pub enum Instruction {
     /// A message to the agent.
     Say(String),
+    /// Scan the work tree, to see whether the agent makes progress.
+    Scan,
     End(EndedBy),
 }
 
+/// An attempt from the moment at which it is recorded.
 pub struct AttemptTask {
     pub attempt: String,
-    pub pump: Pump,
+    pub lane: Lane,
+    pub begin: Begin,
+    pub inspect: Inspect,
+    pub supervisor: Supervisor,
+    pub spec: Spec,
+    pub stop: watch::Receiver<Option<Order>>,
     pub instructions: mpsc::UnboundedReceiver<Instruction>,
     /// It takes messages until its result.
     pub takes_messages: bool,
     /// Counts its chunks of output.
     pub heard: Arc<AtomicU64>,
     pub reader: StreamReader,
-    pub transcript: Transcript,
-    /// Redact the agent's output.
-    pub clean_output: Redactor,
-    pub clean_errors: Redactor,
-    pub timeouts: Timeouts,
-    /// Report all of the agent's text.
-    pub verbose: bool,
+    pub secrets: Arc<SecretRules>,
+    pub at_start: AtStart,
+    pub config: Arc<RunConfig>,
     pub mailbox: Mailbox,
-    pub clock: AttemptClock,
+    pub clock: Clock,
+}
+
+/// What is done before the agent starts, while the disk works.
+pub struct Begin {
+    pub story: StoryId,
+    pub iteration: u32,
+    pub before: Base,
+    /// The ref that it is kept at.
+    pub snapshot: String,
+    pub files: IterationFiles,
+    pub prompt: String,
+    /// The attempt's start must be safe before the agent does anything.
+    pub started: SyncPoint,
+}
+
+impl Begin {
+    fn run(self, tree: &WorkTree) -> Result<(), RunnerError> {
+        tree.keep_snapshot(&self.snapshot, &self.story, self.iteration, &self.before)?;
+        self.files.write_prompt(&self.prompt)?;
+        Ok(self.started.wait()?)
+    }
+}
+
+/// What a running agent changed.
+struct AgentProgress {
+    /// The tree at the last scan.
+    seen: Mutex<Base>,
+    backlog: Option<PathBuf>,
+}
+
+impl AgentProgress {
+    /// Since the last scan. A mark in the backlog may be the human's or the run's.
+    fn look(&self, tree: &WorkTree) -> Result<bool, RunnerError> {
+        let now = tree.base()?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *seen, now);
+        let difference = tree.difference(&before, &seen)?;
+        let is_work = |path: &PathBuf| Some(path) != self.backlog.as_ref();
+        Ok(difference.committed || difference.paths.iter().any(is_work))
+    }
+}
+
+/// An agent that runs.
+struct RunningAgent {
+    attempt: String,
+    progress: Arc<AgentProgress>,
+    lane: Lane,
+    pump: Pump,
+    instructions: mpsc::UnboundedReceiver<Instruction>,
+    takes_messages: bool,
+    heard: Arc<AtomicU64>,
+    reader: StreamReader,
+    transcript: Transcript,
+    /// Redact the agent's output.
+    clean_output: Redactor,
+    clean_errors: Redactor,
+    timeouts: Timeouts,
+    /// Report all of the agent's text.
+    verbose: bool,
+    mailbox: Mailbox,
+    times: AttemptTimes,
 }
 
 /// Times of an attempt, and why it was ended.
-pub struct AttemptClock {
+struct AttemptTimes {
     started: Instant,
     last_heard: Instant,
     /// The first result.
@@ -69,14 +146,60 @@ enum Input {
 }
 
 impl AttemptTask {
-    pub async fn run(mut self) -> Happened {
+    pub async fn run(self) -> Result<Happened, RunnerError> {
+        let transcript = self.transcript();
+        let seen = Mutex::new(self.begin.before.clone());
+        let backlog = self.config.backlog_in_tree.clone();
+        let progress = Arc::new(AgentProgress { seen, backlog });
+        let begin = self.begin;
+        self.lane.with(move |tree| begin.run(tree)).await??;
+        let began = (self.clock)().steady;
+        let redactor = || Redactor::new(Arc::clone(&self.secrets));
+        let agent = RunningAgent {
+            attempt: self.attempt,
+            progress,
+            lane: self.lane.clone(),
+            pump: Pump::new(self.supervisor.spawn(&self.spec)?, self.stop),
+            instructions: self.instructions,
+            takes_messages: self.takes_messages,
+            heard: self.heard,
+            reader: self.reader,
+            transcript,
+            clean_output: redactor(),
+            clean_errors: redactor(),
+            timeouts: self.config.timeouts,
+            verbose: self.config.verbose,
+            mailbox: self.mailbox.clone(),
+            times: AttemptTimes::start(),
+        };
+        self.supervisor.prepare();
+        let mut ended = agent.run(self.at_start).await;
+        ended.elapsed = (self.clock)().steady.saturating_sub(began);
+        let (inspect, mut mailbox) = (self.inspect, self.mailbox);
+        let inspected = self.lane.with(move |tree| {
+            ended.inspection = inspect.run(tree, &ended, &mut mailbox)?;
+            Ok(Happened::AttemptEnded(Box::new(ended)))
+        });
+        inspected.await?
+    }
+
+    fn transcript(&self) -> Transcript {
+        let (files, limit) = (&self.begin.files, self.config.log_limit);
+        let for_errors = limit / ERRORS_SHARE;
+        let output = Log::create(&files.output, limit - for_errors);
+        Transcript::begin(output, Log::create(&files.errors, for_errors))
+    }
+}
+
+impl RunningAgent {
+    async fn run(mut self, at_start: AtStart) -> EndedAttempt {
         self.listen().await;
         let processes = self.pump.finish();
         let mut rest = Rest::default();
         rest.take(&mut self.clean_output, &mut self.clean_errors, &mut self.reader);
         self.transcript.errors(rest.errors).await;
         self.transcript.output(rest.output).await;
-        let (exit, ended_by) = (exit(&processes), self.clock.ended_by);
+        let (exit, ended_by) = (exit(&processes), self.times.ended_by);
         let heard = &mut |event: &AgentEvent<'_>| rest.heard.extend(doing(event));
         let report = self.reader.finish(&exit, ended_by, heard);
         let is_wanted = |doing: &Doing| self.verbose || !matches!(doing, Doing::Said(_));
@@ -84,20 +207,22 @@ impl AttemptTask {
             let attempt = self.attempt.clone();
             let _ = self.mailbox.send(Message::Activity(Activity { attempt, doing })).await;
         }
-        Happened::AttemptEnded(Box::new(EndedAttempt {
+        EndedAttempt {
             report,
             ended_by,
             processes,
-            elapsed: self.clock.started.elapsed(),
+            elapsed: Duration::ZERO,
             log_problem: self.transcript.finish().await.map(|error| error.to_string()),
+            inspection: Inspection::default(),
+            at_start,
             attempt: self.attempt,
-        }))
+        }
     }
 
     async fn listen(&mut self) {
         let mut clean = self.transcript.buffer();
         loop {
-            let (deadline, why) = self.clock.deadline(&self.timeouts, self.reader.has_begun());
+            let (deadline, why) = self.times.deadline(&self.timeouts, self.reader.has_begun());
             let next = tokio::select! {
                 biased;
                 Some(instruction) = self.instructions.recv() => Input::Instruction(instruction),
@@ -123,13 +248,13 @@ impl AttemptTask {
                     yield_now().await;
                 }
                 Input::Errors(said) => {
-                    self.clock.last_heard = Instant::now();
+                    self.times.last_heard = Instant::now();
                     self.reader.push_stderr(&said);
                     clean = self.transcript.errors(said).await;
                 }
                 Input::Ordered if self.pump.has_exited() => {}
                 Input::Ordered => {
-                    self.clock.ended_by = self.clock.ended_by.or(Some(EndedBy::Human))
+                    self.times.ended_by = self.times.ended_by.or(Some(EndedBy::Human))
                 }
                 Input::Due => self.end(why).await,
                 Input::Over => return,
@@ -137,21 +262,35 @@ impl AttemptTask {
                     self.pump.say(self.reader.message(&text)).await;
                 }
                 Input::Instruction(Instruction::Say(_)) => {}
+                Input::Instruction(Instruction::Scan) => self.scan(),
                 Input::Instruction(Instruction::End(why)) => self.end(why).await,
             }
         }
     }
 
+    /// A scan of a large tree takes its time, and the agent is heard all the while.
+    fn scan(&self) {
+        let (lane, mailbox, attempt) =
+            (self.lane.clone(), self.mailbox.clone(), self.attempt.clone());
+        let progress = Arc::clone(&self.progress);
+        tokio::spawn(async move {
+            let scanned = lane.with(move |tree| progress.look(tree)).await;
+            // A failed scan is no reason to end an agent.
+            let changed = !matches!(scanned, Ok(Ok(false)));
+            let _ = mailbox.send(Message::Scanned { attempt, changed }).await;
+        });
+    }
+
     /// The first reason counts.
     async fn end(&mut self, why: EndedBy) {
-        if self.clock.ended_by.is_none() {
-            self.clock.ended_by = Some(why);
+        if self.times.ended_by.is_none() {
+            self.times.ended_by = Some(why);
             self.pump.order(Order::Stop).await;
         }
     }
 
     async fn hear(&mut self, chunk: &[u8]) {
-        self.clock.last_heard = Instant::now();
+        self.times.last_heard = Instant::now();
         self.heard.fetch_add(1, Ordering::Relaxed);
         let (mut said, mut latest) = (Vec::new(), VecDeque::new());
         let verbose = self.verbose;
@@ -165,8 +304,8 @@ impl AttemptTask {
             AgentEvent::Said(_) if verbose => said.extend(doing(event)),
             _ => {}
         });
-        self.clock.note_result(&self.reader);
-        if self.clock.result_at.is_some() && self.takes_messages {
+        self.times.note_result(&self.reader);
+        if self.times.result_at.is_some() && self.takes_messages {
             self.takes_messages = false;
             self.pump.close_input().await;
         }
@@ -218,8 +357,8 @@ fn doing(event: &AgentEvent<'_>) -> Option<Doing> {
     }
 }
 
-impl AttemptClock {
-    pub fn start() -> Self {
+impl AttemptTimes {
+    fn start() -> Self {
         let now = Instant::now();
         Self { started: now, last_heard: now, result_at: None, done_since: None, ended_by: None }
     }
@@ -259,5 +398,33 @@ impl AttemptClock {
         } else {
             (Deadline { at: silent, silence: true }, why)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_is_no_progress_and_any_other_change_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let repo = git2::Repository::init(folder.path()).unwrap();
+        let tree = WorkTree::open(folder.path()).unwrap();
+        let seen = Mutex::new(tree.base().unwrap());
+        let progress = AgentProgress { seen, backlog: Some("PRD.json".into()) };
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        assert!(!progress.look(&tree).unwrap());
+        write("PRD.json", "marked");
+        assert!(!progress.look(&tree).unwrap());
+        write("a.rs", "work");
+        assert!(progress.look(&tree).unwrap());
+        assert!(!progress.look(&tree).unwrap(), "nothing since then");
+        let who = git2::Signature::now("T", "t@example.org").unwrap();
+        let empty = repo.treebuilder(None).unwrap().write().unwrap();
+        let empty = repo.find_tree(empty).unwrap();
+        repo.commit(Some("HEAD"), &who, &who, "its own", &empty, &[]).unwrap();
+        assert!(progress.look(&tree).unwrap());
     }
 }

@@ -9,13 +9,17 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::model::{EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, StoryId};
+use crate::model::{
+    Base, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, StoryId,
+};
 use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
 use crate::process::{Order, ProcessExit, Spec, Supervisor};
 use crate::runner::effects::{GatesOf, Happened};
 use crate::runner::error::RunnerError;
+use crate::runner::lane::Lane;
 use crate::runner::task::{Mailbox, Message};
+use crate::store::SyncPoint;
 use crate::text::redact::{Redactor, SecretRules};
 
 pub struct GatesTask {
@@ -23,7 +27,11 @@ pub struct GatesTask {
     /// In this order, each with the closed story that it is run again for, if any.
     pub due: Vec<(Gate, Option<StoryId>)>,
     pub supervisor: Supervisor,
-    pub root: PathBuf,
+    pub lane: Lane,
+    /// The base of the story whose claim is checked.
+    pub base: Option<Base>,
+    /// Why they run must be safe first.
+    pub planned: SyncPoint,
     /// Set, or removed when None.
     pub env: Vec<(OsString, Option<OsString>)>,
     pub stop: watch::Receiver<Option<Order>>,
@@ -44,9 +52,21 @@ struct Tried {
 }
 
 impl GatesTask {
-    pub async fn run(mut self) -> Happened {
-        let items = self.run_all().await;
-        Happened::GatesEnded { of: self.of, items }
+    pub async fn run(mut self) -> Result<Happened, RunnerError> {
+        let planned = self.planned.clone();
+        self.lane.with(move |_| planned.wait()).await??;
+        let items = self.run_all().await?;
+        let changed = match &items {
+            Some(_) => self.has_changed().await?,
+            None => true,
+        };
+        Ok(Happened::GatesEnded { of: self.of, items, changed })
+    }
+
+    /// Whether there is anything to commit.
+    async fn has_changed(&mut self) -> Result<bool, RunnerError> {
+        let Some(base) = self.base.take() else { return Ok(true) };
+        Ok(self.lane.with(move |tree| tree.changed_since(&base)).await??)
     }
 
     /// Until one fails; the baseline runs them all. None: ordered to stop.
@@ -76,7 +96,7 @@ impl GatesTask {
 
     /// With its retries.
     async fn run_gate(&mut self, gate: &Gate) -> Result<Option<GateReport>, RunnerError> {
-        let started = Instant::now();
+        let started = (self.clock)().steady;
         let mut tries = gate.retries + 1;
         loop {
             let tried = self.once(gate).await?;
@@ -88,7 +108,8 @@ impl GatesTask {
             if end != GateEnd::Passed && tries > 0 {
                 continue;
             }
-            let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let elapsed = (self.clock)().steady.saturating_sub(started);
+            let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
             let (gate, tail) = (self.shown(gate), tried.tail.text());
             return Ok(Some(GateReport { gate, guards: None, end, elapsed_ms, tail }));
         }
@@ -138,11 +159,12 @@ impl GatesTask {
                 (words.next().unwrap_or_default(), words.collect())
             }
         };
+        let root = self.lane.root();
         let own = gate.env.iter().map(|(key, value)| (key.into(), Some(value.into())));
         Spec {
             program,
             args,
-            dir: gate.dir.as_ref().map_or_else(|| self.root.clone(), |dir| self.root.join(dir)),
+            dir: gate.dir.as_ref().map_or_else(|| root.to_owned(), |dir| root.join(dir)),
             env: self.env.iter().cloned().chain(own).collect(),
             input: Some(PathBuf::from("/dev/null")),
         }

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use crate::ports::{Ask, Asked, Human, WITHDRAWAL};
 use crate::runner::effects::{About, Happened};
+use crate::runner::error::RunnerError;
 
 /// The loop's handle on an open question.
 pub struct OpenQuestion {
@@ -24,6 +25,10 @@ impl OpenQuestion {
     pub fn withdraw(&self) {
         self.flag.store(true, Ordering::SeqCst);
         self.withdrawal.notify_one();
+    }
+
+    pub fn is_withdrawn(&self) -> bool {
+        self.flag.load(Ordering::SeqCst)
     }
 }
 
@@ -42,7 +47,7 @@ impl QuestionTask {
         (open, Self { about, ask, human, withdrawal })
     }
 
-    pub async fn run(self) -> Happened {
+    pub async fn run(self) -> Result<Happened, RunnerError> {
         let (human, ask) = (self.human, self.ask);
         let mut asking = tokio::task::spawn_blocking(move || human.ask(&ask));
         let asked = tokio::select! {
@@ -54,7 +59,7 @@ impl QuestionTask {
                 _ => Asked::NoAnswer,
             },
         };
-        Happened::Answered { about: self.about, asked }
+        Ok(Happened::Answered { about: self.about, asked })
     }
 }
 

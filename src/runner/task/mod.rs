@@ -3,31 +3,89 @@
 pub mod attempt;
 pub mod gates;
 pub mod human;
+pub mod inspect;
+pub mod integrate;
+pub mod prepare;
+pub mod shelve;
 pub mod transcript;
 
 use std::future::Future;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
-use crate::ports::Activity;
+use crate::model::Event;
+use crate::ports::{Activity, Notice};
 use crate::runner::effects::Happened;
+use crate::runner::error::RunnerError;
+use crate::runner::task::integrate::Landed;
+use crate::runner::task::prepare::Prepared;
+use crate::store::SyncPoint;
+use crate::store::prd::TextOnDisk;
+use crate::workspace::StoredBlob;
 
 /// From a task to the loop.
 pub enum Message {
     /// What an agent or a gate does now; only displayed.
     Activity(Activity),
-    Happened(Happened),
+    Notice(Notice),
+    /// The task continues when this is recorded.
+    Record(Box<Event>, oneshot::Sender<SyncPoint>),
+    /// The work tree of a running attempt was scanned: did its agent change anything since the last
+    /// scan?
+    Scanned {
+        attempt: String,
+        changed: bool,
+    },
+    /// The lane is ready for an attempt.
+    Prepared(Box<Prepared>),
+    /// A mark is on the branch.
+    Landed(Box<Landed>),
+    /// The next mark is on the disk, and in the repository.
+    StoredAhead {
+        text: Option<TextOnDisk>,
+        blob: Option<StoredBlob>,
+    },
+    /// The end of a task.
+    Ended(Result<Happened, RunnerError>),
 }
 
 pub type Mailbox = mpsc::Sender<Message>;
 
 /// Runs a task next to the loop; one that panics is reported as lost.
-pub fn spawn(mailbox: &Mailbox, task: impl Future<Output = Happened> + Send + 'static) {
+pub fn spawn(
+    mailbox: &Mailbox,
+    task: impl Future<Output = Result<Happened, RunnerError>> + Send + 'static,
+) {
     let mailbox = mailbox.clone();
     let running = tokio::spawn(task);
     tokio::spawn(async move {
-        let happened = running.await.unwrap_or(Happened::TaskLost);
+        let lost = |lost: tokio::task::JoinError| Err(RunnerError::TaskLost(lost.to_string()));
+        let ended = running.await.unwrap_or_else(lost);
         // The loop may have ended.
-        let _ = mailbox.send(Message::Happened(happened)).await;
+        let _ = mailbox.send(Message::Ended(ended)).await;
     });
+}
+
+/// Records what a work on a tree finds out on its way.
+pub trait EventSink {
+    /// Returns when the event is safe.
+    fn record(&mut self, event: Event) -> Result<(), RunnerError>;
+    fn notice(&mut self, notice: Notice);
+}
+
+/// To the loop, from the thread of a task.
+impl EventSink for Mailbox {
+    fn record(&mut self, event: Event) -> Result<(), RunnerError> {
+        let (reply, recorded) = oneshot::channel();
+        let sent = self.blocking_send(Message::Record(Box::new(event), reply));
+        match recorded.blocking_recv() {
+            Ok(point) if sent.is_ok() => Ok(point.wait()?),
+            _ => Err(RunnerError::TaskLost("the run has ended".to_owned())),
+        }
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        // The loop may have ended.
+        let _ = self.blocking_send(Message::Notice(notice));
+    }
 }

@@ -1,7 +1,8 @@
 //! How a run begins and ends.
 
 use super::*;
-use crate::model::Limits;
+use crate::decide::situation::LaneJob;
+use crate::model::{LaneId, Limits};
 
 #[test]
 fn the_baseline_comes_first() {
@@ -9,9 +10,9 @@ fn the_baseline_comes_first() {
     run.expect(&["baseline"]);
     assert!(run.tick().is_none());
     run.expect(&[]);
-    let items = Ok(Some(vec![fake::passed()]));
-    run.then(Happened::GatesEnded { of: GatesOf::Baseline, items });
-    run.expect(&["start A1 in 0", "start B2 in 1"]);
+    let items = Some(vec![fake::passed()]);
+    run.then(Happened::GatesEnded { of: GatesOf::Baseline, items, changed: true });
+    run.expect(&["start A1 in 1", "start B2 in 2"]);
     assert!(run.dispatcher.log.state.has_baseline);
 }
 
@@ -43,7 +44,7 @@ fn a_full_disk_ends_agents_and_gates_before_the_run() {
     run.fake().disk_is_low = true;
     let end = run.is_ended("B2");
     assert!(matches!(stopped(end), StopReason::DiskLow { .. }));
-    run.expect(&["withdraw B2"]);
+    run.expect(&[]);
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn time_that_is_over_ends_agents_and_not_gates() {
     assert!(run.tick().is_none());
     run.expect(&["end B2: Human"]);
     run.is_ended("B2");
-    run.expect(&["withdraw B2"]);
+    run.expect(&[]);
     let end = run.passes("A", "A1");
     run.expect(&["integrate A"]);
     assert!(matches!(stopped(end), StopReason::MaxRunTime { .. }));
@@ -78,11 +79,11 @@ fn time_that_is_over_ends_agents_and_not_gates() {
 #[test]
 fn every_lane_is_filled_and_a_free_one_is_filled_again() {
     let mut run = Run::new(lanes(2));
-    run.expect(&["start A1 in 0", "start B2 in 1"]);
+    run.expect(&["start A1 in 1", "start B2 in 2"]);
     run.claims("B2");
-    run.expect(&["withdraw B2", "gates of B"]);
+    run.expect(&["gates of B"]);
     run.passes("B", "B2");
-    run.expect(&["integrate B", "start C3 in 1"]);
+    run.expect(&["integrate B", "start C3 in 2"]);
 }
 
 #[test]
@@ -97,8 +98,51 @@ fn the_run_ends_when_everything_is_settled() {
 }
 
 #[test]
-fn a_task_that_goes_away_is_an_error() {
-    let mut run = Run::new(lanes(1));
-    let end = run.then(Happened::TaskLost);
-    assert!(matches!(end, Some(Err(RunnerError::SupervisorLost))), "{end:?}");
+fn nothing_else_happens_in_a_lane_while_its_tree_is_in_use() {
+    let mut run = Run::of(lanes(1), &["A", "B"]);
+    run.fake().jobs_last = true;
+    run.asks("A1");
+    run.expect(&["start A1 in 0", "ask about A", "shelve A"]);
+    // The answer counts at once, and what follows from it waits.
+    assert!(run.answers("A", Answer::Retry).is_none());
+    run.expect(&[]);
+    run.fake().end_job();
+    run.tick();
+    assert_eq!(run.fake().jobs, [(LaneJob::Prepare, id("A"), LaneId::HOME)]);
+    run.fake().end_job();
+    run.tick();
+    run.expect(&["start A2 in 0"]);
+}
+
+#[test]
+fn what_was_decided_while_a_lane_was_made_ready_counts() {
+    let ready = || {
+        let mut run = Run::of(floor(lanes(1)), &["A", "B"]);
+        run.fake().jobs_last = true;
+        run.claims("A1");
+        run.passes("A", "A1");
+        run.fake().end_job();
+        run.tick();
+        assert_eq!(run.fake().jobs, [(LaneJob::Prepare, id("B"), LaneId::HOME)]);
+        run.did();
+        run
+    };
+    let mut run = ready();
+    assert!(run.then(Happened::Signal(2)).is_none(), "the job is not over");
+    run.fake().end_job();
+    assert!(matches!(run.tick(), Some(Ok(Ending::Interrupted { .. }))));
+    assert!(!run.did().iter().any(|one| one.starts_with("start")));
+    let mut run = ready();
+    run.fake().file.stories[1].skipped = true;
+    run.tick();
+    run.fake().end_job();
+    let end = run.tick();
+    assert_eq!(stopped(end), StopReason::AllDone);
+    let mut run = ready();
+    run.fake().disk_is_low = true;
+    assert!(run.tick().is_none());
+    run.fake().end_job();
+    let end = run.tick();
+    assert!(matches!(stopped(end), StopReason::DiskLow { .. }));
+    run.expect(&["Stop everything"]);
 }

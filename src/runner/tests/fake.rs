@@ -10,38 +10,43 @@ use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use crate::agent::{AgentIdentity, AgentReport};
-use crate::decide::samples::base;
-use crate::decide::situation::{FreeDisk, StuckDue};
+use crate::decide::samples::{base, story};
+use crate::decide::situation::{FreeDisk, LaneJob, StuckDue};
 use crate::decide::staging;
 use crate::decide::stuck::StuckStep;
 use crate::decide::weigh::Gates;
 use crate::model::{
-    AgentSignals, AttemptStarted, Backlog, Concern, CostCertainty, EndedBy, Escalation, Event,
-    EvidenceItem, Footprint, Gate, GateEnd, GateReport, LaneId, Outcome, Policy, Recorded, Request,
-    Role, RunMarkers, SpentToday, StoryId, Usage, Wait,
+    AgentSignals, AttemptStarted, Backlog, CostCertainty, EndedBy, Escalation, Event, EvidenceItem,
+    Gate, GateEnd, GateReport, LaneId, Outcome, Policy, Recorded, Request, Role, RunMarkers,
+    SpentToday, StoryId, Usage, Wait,
 };
 use crate::ports::{Activity, Notice, Reporter, View};
 use crate::process::Order;
 use crate::process::pump::SupervisedEnd;
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{
-    About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, Sighting,
+    About, AtStart, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, JobResult,
+    Sighting,
 };
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
 use crate::settings::{Flags, RunSettings};
-use crate::store::{Journal, StoreError};
-use crate::workspace::Keeping;
+use crate::store::{Journal, StoreError, SyncPoint};
+use crate::workspace::{Difference, Keeping};
 
 pub struct Fake {
-    pub backlog: Backlog,
+    /// What is on disk; the run knows it from the next refresh on.
+    pub file: Backlog,
+    backlog: Backlog,
     pub problem: Option<String>,
     pub disk_is_low: bool,
     pub busy: Duration,
     pub stuck: Vec<StuckDue>,
-    pub concerns: Vec<Concern>,
     pub requests: Vec<(i64, Option<Request>)>,
     pub happens: VecDeque<Happened>,
+    /// Jobs that are under way do not end by themselves.
+    pub jobs_last: bool,
+    pub jobs: Vec<(LaneJob, StoryId, LaneId)>,
     pub did: Vec<String>,
     /// How often the loop looked around.
     pub turns: u32,
@@ -54,14 +59,16 @@ pub struct Fake {
 impl Fake {
     pub fn new(backlog: Backlog) -> Self {
         Self {
+            file: backlog.clone(),
             backlog,
             problem: None,
             disk_is_low: false,
             busy: Duration::ZERO,
             stuck: vec![],
-            concerns: vec![],
             requests: vec![],
             happens: VecDeque::new(),
+            jobs_last: false,
+            jobs: vec![],
             did: vec![],
             turns: 0,
             waits: None,
@@ -75,9 +82,30 @@ impl Fake {
     }
 
     fn set(&mut self, id: &StoryId, passes: bool, skipped: bool) {
-        let found = self.backlog.stories.iter_mut().find(|story| story.id == *id);
-        let story = found.unwrap();
-        (story.passes, story.skipped) = (passes, skipped);
+        for backlog in [&mut self.file, &mut self.backlog] {
+            let story = backlog.stories.iter_mut().find(|story| story.id == *id).unwrap();
+            (story.passes, story.skipped) = (passes, skipped);
+        }
+    }
+
+    /// The oldest job under way ends.
+    pub fn end_job(&mut self) {
+        let (job, story, lane) = self.jobs.remove(0);
+        let result = match job {
+            LaneJob::Prepare => JobResult::Ready,
+            LaneJob::Keep => JobResult::Kept(None),
+            LaneJob::Integrate => {
+                self.set(&story, true, false);
+                JobResult::Integrated(Integration::Done { commit: "commit".into() })
+            }
+            LaneJob::Skip => {
+                self.set(&story, false, true);
+                JobResult::Skipped(None)
+            }
+            LaneJob::Shelve => JobResult::Shelved(Some(format!("refs/{story}"))),
+            LaneJob::RollBack => JobResult::RolledBack(None),
+        };
+        self.happens.push_front(Happened::JobEnded { lane, story, result });
     }
 }
 
@@ -91,6 +119,7 @@ impl Effects for Fake {
     }
 
     fn refresh(&mut self, _log: &mut RunLog) -> Result<(), RunnerError> {
+        self.backlog.clone_from(&self.file);
         Ok(())
     }
 
@@ -111,10 +140,17 @@ impl Effects for Fake {
         None
     }
 
-    async fn next(&mut self, _log: &mut RunLog, most: Option<Duration>) -> Happened {
+    async fn next(
+        &mut self,
+        _log: &mut RunLog,
+        most: Option<Duration>,
+    ) -> Result<Happened, RunnerError> {
         self.waits = most;
+        if !self.jobs_last && !self.jobs.is_empty() {
+            self.end_job();
+        }
         match self.happens.pop_front() {
-            Some(happened) => happened,
+            Some(happened) => Ok(happened),
             None => std::future::pending().await,
         }
     }
@@ -148,22 +184,29 @@ impl Effects for Fake {
         log.record(&self.backlog, vec![Event::AttemptStarted(Box::new(start))])
     }
 
-    fn inspect(
+    fn start_job(
         &mut self,
         _log: &mut RunLog,
-        _start: &AttemptStarted,
-        _ended: &EndedAttempt,
-    ) -> Result<Inspection, RunnerError> {
-        let footprint = Footprint { changed: Some(true), ..Footprint::default() };
-        Ok(Inspection { changed: true, footprint, ..Inspection::default() })
+        job: LaneJob,
+        story: &StoryId,
+        lane: LaneId,
+    ) -> Result<(), RunnerError> {
+        match job {
+            LaneJob::Prepare | LaneJob::Keep => {}
+            LaneJob::Integrate => self.note(format!("integrate {story}")),
+            LaneJob::Skip => self.note(format!("skip {story}")),
+            LaneJob::Shelve => self.note(format!("shelve {story}")),
+            LaneJob::RollBack => self.note(format!("roll back {story}")),
+        }
+        assert!(self.jobs.iter().all(|(.., busy)| *busy != lane), "lane {lane} is in use");
+        self.jobs.push((job, story.clone(), lane));
+        Ok(())
     }
 
-    fn concerns(
-        &mut self,
-        _log: &mut RunLog,
-        _start: &AttemptStarted,
-    ) -> Result<Vec<Concern>, RunnerError> {
-        Ok(std::mem::take(&mut self.concerns))
+    fn attempt_is_over(&mut self, _log: &mut RunLog, _ended: &EndedAttempt) {}
+
+    fn redact(&self, text: &str) -> String {
+        text.to_owned()
     }
 
     fn forget_attempt(&mut self, _log: &mut RunLog, _attempt: &str) -> Result<(), RunnerError> {
@@ -178,48 +221,6 @@ impl Effects for Fake {
         Ok(())
     }
 
-    fn changed_since_base(&mut self, _log: &RunLog, _story: &StoryId) -> Result<bool, RunnerError> {
-        Ok(true)
-    }
-
-    fn keep_failed(&mut self, _log: &mut RunLog, _story: &StoryId) -> Result<(), RunnerError> {
-        Ok(())
-    }
-
-    fn integrate(
-        &mut self,
-        _log: &mut RunLog,
-        story: &StoryId,
-    ) -> Result<Integration, RunnerError> {
-        self.note(format!("integrate {story}"));
-        self.set(story, true, false);
-        Ok(Integration::Done { commit: "commit".into() })
-    }
-
-    fn skip(&mut self, _log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError> {
-        self.note(format!("skip {story}"));
-        self.set(story, false, true);
-        Ok(None)
-    }
-
-    fn shelve(
-        &mut self,
-        _log: &mut RunLog,
-        story: &StoryId,
-    ) -> Result<Option<String>, RunnerError> {
-        self.note(format!("shelve {story}"));
-        Ok(Some(format!("refs/{story}")))
-    }
-
-    fn roll_back(
-        &mut self,
-        _log: &mut RunLog,
-        story: &StoryId,
-    ) -> Result<Option<String>, RunnerError> {
-        self.note(format!("roll back {story}"));
-        Ok(None)
-    }
-
     fn disown(&mut self, _log: &mut RunLog, story: &StoryId) {
         self.note(format!("disown {story}"));
     }
@@ -230,10 +231,10 @@ impl Effects for Fake {
         story: &StoryId,
         passes: bool,
         skipped: bool,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<bool, RunnerError> {
         self.note(format!("mark {story}"));
         self.set(story, passes, skipped);
-        Ok(())
+        Ok(true)
     }
 
     fn ask(&mut self, about: About, story: &StoryId, _question: Escalation, _patience: Duration) {
@@ -302,8 +303,8 @@ impl Journal for Kept {
         Ok(())
     }
 
-    fn sync(&self) -> Result<(), StoreError> {
-        Ok(())
+    fn sync_point(&self) -> SyncPoint {
+        SyncPoint::default()
     }
 
     fn read(&self, _cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError> {
@@ -345,6 +346,7 @@ pub fn ended(attempt: &str, outcome: Outcome, signals: AgentSignals) -> Happened
         denied: BTreeMap::new(),
         final_text: String::new(),
     };
+    let difference = Difference { committed: false, paths: vec!["work.rs".into()] };
     Happened::AttemptEnded(Box::new(EndedAttempt {
         attempt: attempt.into(),
         report,
@@ -352,6 +354,11 @@ pub fn ended(attempt: &str, outcome: Outcome, signals: AgentSignals) -> Happened
         processes: SupervisedEnd { survivors: Some(vec![]), ..SupervisedEnd::default() },
         elapsed: Duration::from_mins(1),
         log_problem: None,
+        inspection: Inspection { difference: Some(difference), ..Inspection::default() },
+        at_start: AtStart {
+            stories: [].into(),
+            story: story(attempt.trim_end_matches(char::is_numeric)),
+        },
     }))
 }
 

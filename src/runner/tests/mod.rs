@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::decide::samples::{attended, backlog, escalation, id, story};
-use crate::model::{AgentSignals, Answer, Event, Outcome, Policy, RunStarted, StopReason};
+use crate::model::{AgentSignals, Answer, Concern, Event, Outcome, Policy, RunStarted, StopReason};
 use crate::ports::{Asked, Moment};
 use crate::runner::dispatcher::{Dispatcher, Ending};
 use crate::runner::effects::{About, GatesOf, Happened};
@@ -56,7 +56,7 @@ impl Run {
             allow_dirty: false,
             carried: vec![],
         };
-        log.record(&fake.backlog, vec![Event::RunStarted(started)]).unwrap();
+        log.record(&fake.file, vec![Event::RunStarted(started)]).unwrap();
         let mut run = Self { dispatcher: Dispatcher::new(fake, log, config), kept };
         assert!(run.turn().is_none(), "it ends at once");
         run
@@ -91,8 +91,7 @@ impl Run {
 
     /// The attempt ends, and claims its story.
     fn claims(&mut self, attempt: &str) -> End {
-        let claim = AgentSignals { claims_story: true, ..AgentSignals::default() };
-        self.then(ended(attempt, Outcome::Completed, claim))
+        self.then(claimed(attempt, vec![]))
     }
 
     /// The attempt ends with a question.
@@ -112,11 +111,11 @@ impl Run {
 
     fn passes(&mut self, story: &str, attempt: &str) -> End {
         let of = Self::gates_of(story, attempt);
-        self.then(Happened::GatesEnded { of, items: Ok(Some(vec![fake::passed()])) })
+        self.then(Happened::GatesEnded { of, items: Some(vec![fake::passed()]), changed: true })
     }
 
     fn are_stopped(&mut self, of: GatesOf) -> End {
-        self.then(Happened::GatesEnded { of, items: Ok(None) })
+        self.then(Happened::GatesEnded { of, items: None, changed: true })
     }
 
     fn answers(&mut self, story: &str, answer: Answer) -> End {
@@ -143,6 +142,15 @@ impl Run {
     fn last(&self) -> Event {
         self.kept.events.borrow().last().cloned().unwrap().event
     }
+}
+
+fn claimed(attempt: &str, changed_files: Vec<Concern>) -> Happened {
+    let claim = AgentSignals { claims_story: true, ..AgentSignals::default() };
+    let mut claimed = ended(attempt, Outcome::Completed, claim);
+    if let Happened::AttemptEnded(ended) = &mut claimed {
+        ended.inspection.changed_files = changed_files;
+    }
+    claimed
 }
 
 fn lanes(count: u32) -> Policy {

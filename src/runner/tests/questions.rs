@@ -4,12 +4,10 @@ use super::*;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{MORE_TIME, StuckStep};
 use crate::model::{Concern, StuckEvent};
-use crate::state::Stage;
 
 /// A's claim holds, and a human should look at what it changed.
 fn doubtful(run: &mut Run) {
-    run.fake().concerns = vec![Concern { what: "a test is gone".into(), diff: String::new() }];
-    run.claims("A1");
+    run.then(claimed("A1", vec![Concern { what: "a test is gone".into(), diff: String::new() }]));
     run.passes("A", "A1");
 }
 
@@ -17,14 +15,14 @@ fn doubtful(run: &mut Run) {
 fn a_question_does_not_stop_the_work() {
     let mut run = Run::new(lanes(1));
     run.asks("A1");
-    run.expect(&["start A1 in 0", "withdraw A1", "ask about A", "shelve A", "start B2 in 0"]);
+    run.expect(&["start A1 in 0", "ask about A", "shelve A", "start B2 in 0"]);
     run.asks("B2");
-    run.expect(&["withdraw B2", "ask about B", "shelve B", "start C3 in 0"]);
+    run.expect(&["ask about B", "shelve B", "start C3 in 0"]);
     assert!(run.answers("A", Answer::Retry).is_none());
     run.expect(&[]);
     run.claims("C3");
     run.passes("C", "C3");
-    let done = ["withdraw C3", "gates of C", "integrate C", "start A4 in 0"];
+    let done = ["gates of C", "integrate C", "start A4 in 0"];
     run.expect(&done);
     assert!(run.dispatcher.log.state.is_asking(&id("B")), "the other question is still open");
 }
@@ -33,29 +31,28 @@ fn a_question_does_not_stop_the_work() {
 fn a_shelved_claim_that_is_accepted_waits_for_the_lane() {
     let mut run = Run::new(lanes(1));
     doubtful(&mut run);
-    let asked = ["withdraw A1", "gates of A", "ask about A", "shelve A", "start B2 in 0"];
+    let asked = ["gates of A", "ask about A", "shelve A", "start B2 in 0"];
     assert_eq!(run.did()[1..], asked);
     assert!(run.answers("A", Answer::Accept).is_none());
     run.expect(&[]);
     assert!(run.claims("B2").is_none());
-    run.expect(&["withdraw B2", "gates of B"]);
+    run.expect(&["gates of B"]);
     // B is in the lane with a claim of its own, which comes first.
     run.passes("B", "B2");
     run.expect(&["integrate B", "integrate A", "start C3 in 0"]);
 }
 
 #[test]
-fn a_claim_that_waits_for_the_first_lane_holds_back_no_other() {
+fn a_claim_that_left_its_lane_lands_while_others_work() {
     let mut run = Run::new(lanes(2));
     doubtful(&mut run);
     run.did();
-    // A has left the first lane, where C works now.
+    // A has left its lane, where C works now: it lands where no agent works.
     assert!(run.answers("A", Answer::Accept).is_none());
+    run.expect(&["integrate A"]);
     run.claims("B2");
     run.passes("B", "B2");
     assert!(run.did().contains(&"integrate B".to_owned()));
-    let stage = &run.dispatcher.log.state.story(&id("A")).unwrap().stage;
-    assert!(matches!(stage, Stage::Accepted { .. }), "{stage:?}");
 }
 
 #[test]
@@ -79,7 +76,7 @@ fn abort_ends_what_runs_and_then_stops() {
     run.expect(&[]);
     let end = run.is_ended("B2");
     assert_eq!(stopped(end), StopReason::Aborted);
-    run.expect(&["withdraw B2"]);
+    run.expect(&[]);
 }
 
 fn stuck(run: &mut Run, step: StuckStep) {
@@ -107,9 +104,47 @@ fn a_stuck_agent_is_reminded_asked_about_and_ended() {
     run.then(about_the_agent(more_time()));
     run.expect(&["A1 gets more time"]);
     stuck(&mut run, StuckStep::Terminate);
-    run.expect(&["withdraw A1", "end A1: Stuck"]);
+    run.expect(&["end A1: Stuck"]);
     let step = StuckEvent::Ended { minutes: 0 };
     assert_eq!(run.last(), Event::Stuck { story: id("A"), step });
+}
+
+/// A menu is closed before the process ends, whatever ends it.
+#[test]
+fn a_run_stops_when_every_menu_is_closed() {
+    let mut run = Run::of(floor(lanes(1)), &["A", "B"]);
+    run.asks("A1");
+    run.asks("B2");
+    run.did();
+    run.answers("A", Answer::Abort);
+    run.expect(&["withdraw B"]);
+    let end = run.is_silent("B");
+    assert_eq!(stopped(end), StopReason::Aborted);
+    assert!(!run.dispatcher.log.state.is_parked(&id("B")), "it is asked again");
+}
+
+#[test]
+fn a_question_that_nobody_needs_answered_is_withdrawn() {
+    let mut run = Run::of(lanes(1), &["A", "B"]);
+    run.asks("A1");
+    run.did();
+    run.fake().file.stories[0].passes = true;
+    run.tick();
+    run.expect(&["withdraw A"]);
+    run.tick();
+    run.expect(&[]);
+    run.is_silent("A");
+    assert!(!run.dispatcher.log.state.is_parked(&id("A")));
+    // Removed from the backlog, with the answer at the same moment.
+    let mut run = Run::of(lanes(1), &["A", "B"]);
+    run.asks("A1");
+    run.did();
+    run.fake().file.stories.remove(0);
+    run.tick();
+    run.expect(&["withdraw A"]);
+    let events = run.kept.events.borrow().len();
+    run.answers("A", Answer::Retry);
+    assert_eq!(run.kept.events.borrow().len(), events);
 }
 
 #[test]

@@ -19,10 +19,10 @@ fn a_signal_ends_an_attempt_first() {
     let mut run = Run::new(lanes(1));
     run.expect(&["start A1 in 0"]);
     assert!(run.then(Happened::Signal(INT)).is_none(), "the agent still runs");
-    run.expect(&["withdraw A1", "Stop everything"]);
+    run.expect(&["Stop everything"]);
     let end = run.is_ended("A1");
     interrupted(&run, end);
-    run.expect(&["withdraw A1"]);
+    run.expect(&[]);
     assert!(run.dispatcher.log.state.is_open());
 }
 
@@ -92,21 +92,23 @@ fn a_signal_during_a_stuck_question_ends_its_attempt_first() {
     run.expect(&["start A1 in 0", "ask about A1"]);
     assert!(run.then(Happened::Signal(INT)).is_none());
     run.expect(&["withdraw A1", "Stop everything"]);
-    let end = run.is_ended("A1");
+    assert!(run.is_ended("A1").is_none(), "the menu is still there");
+    let about = About::Attempt { attempt: "A1".into(), story: id("A") };
+    let end = run.then(Happened::Answered { about, asked: Asked::NoAnswer });
     interrupted(&run, end);
 }
 
 #[test]
 fn nothing_is_started_after_a_signal() {
     let mut run = Run::new(lanes(2));
-    run.expect(&["start A1 in 0", "start B2 in 1"]);
+    run.expect(&["start A1 in 1", "start B2 in 2"]);
     run.then(Happened::Signal(INT));
     run.did();
     assert!(run.claims("A1").is_none(), "B still runs");
-    run.expect(&["withdraw A1"]);
+    run.expect(&[]);
     let end = run.is_ended("B2");
     interrupted(&run, end);
-    run.expect(&["withdraw B2"]);
+    run.expect(&[]);
 }
 
 #[test]
@@ -114,9 +116,9 @@ fn the_second_signal_kills_and_the_third_leaves_at_once() {
     let mut run = Run::new(lanes(1));
     run.did();
     assert!(run.then(Happened::Signal(INT)).is_none());
-    run.expect(&["withdraw A1", "Stop everything"]);
+    run.expect(&["Stop everything"]);
     assert!(run.then(Happened::Signal(15)).is_none());
-    run.expect(&["withdraw A1", "Kill everything"]);
+    run.expect(&["Kill everything"]);
     let end = run.then(Happened::Signal(15));
     interrupted(&run, end);
     assert!(!run.dispatcher.log.state.attempts.is_idle(), "the next process sees to it");

@@ -16,6 +16,7 @@ fn waiting_for(what: &str, policy: Policy) -> Run {
             run.asks("A1");
             run.asks("B2")
         }
+        "one question" => run.asks("A1"),
         "a wait" => run.then(ended("A1", down, AgentSignals::default())),
         "a stuck question" => {
             run.fake().stuck = vec![StuckDue { attempt: "A1".into(), step: StuckStep::Ask }];
@@ -52,7 +53,8 @@ fn a_mark_during_gates_stands_whatever_they_find() {
         run.tick();
         run.expect(&["mark A"]);
         let of = Run::gates_of("A", "A1");
-        run.then(Happened::GatesEnded { of, items: Ok(Some(vec![fake::gate(end)])) });
+        let items = Some(vec![fake::gate(end)]);
+        run.then(Happened::GatesEnded { of, items, changed: true });
         run.expect(&["disown A", "start B2 in 0"]);
     }
 }
@@ -63,10 +65,22 @@ fn a_message_reaches_the_agent_that_runs_or_waits_for_one() {
         let mut run = waiting_for(what, lanes(1));
         run.fake().requests = vec![(7, Some(Request::Nudge { text: "hurry".into() }))];
         assert!(run.tick().is_none(), "{what}");
-        let runs = what == "a stuck question";
         let said = ["say to A1: hurry", "A1 gets more time"];
-        run.expect(if runs { &said } else { &[] });
-        assert_eq!(run.fake().requests.is_empty(), runs, "{what}");
+        if what == "a stuck question" {
+            run.expect(&said);
+            continue;
+        }
+        run.expect(&[]);
+        assert_eq!(run.fake().requests.len(), 1, "{what}: no agent runs yet");
+        match what {
+            "gates" => run.passes("A", "A1"),
+            "a question" => run.answers("B", Answer::Retry),
+            _ => run.later(1),
+        };
+        let did = run.did();
+        let (started, said) = (did.iter().position(|one| one.starts_with("start")), did.last());
+        assert!(started.is_some() && said.unwrap().ends_with("gets more time"), "{what}: {did:?}");
+        assert_eq!(run.fake().requests, [], "{what}");
     }
 }
 
@@ -81,16 +95,19 @@ fn a_request_of_a_newer_ralph_is_not_kept_for_ever() {
 #[test]
 fn an_edit_of_the_backlog_is_taken_up_at_once() {
     for what in EACH {
-        let mut run = waiting_for(what, lanes(2));
-        // Their own lanes keep A and B; C can begin where nothing holds it back.
-        run.did();
-        let mut stories = run.fake().backlog.stories.clone();
+        let mut run = waiting_for(what, lanes(3));
+        let mut stories = run.fake().file.stories.clone();
         stories.push(story("C"));
-        run.fake().backlog = backlog(stories);
+        run.fake().file = backlog(stories);
         run.tick();
+        assert!(run.dispatcher.backlog().story(&id("C")).is_some(), "{what}");
         let starts = run.did().iter().any(|one| one.starts_with("start C"));
-        assert_eq!(starts, what == "a question", "{what}");
+        // Nothing starts before the service is back.
+        assert_eq!(starts, what != "a wait", "{what}");
     }
+    let mut run = waiting_for("a wait", lanes(1));
+    run.fake().file.stories.iter_mut().for_each(|story| story.skipped = true);
+    assert_eq!(stopped(run.tick()), StopReason::AllDone, "nothing is left to wait for");
 }
 
 #[test]
@@ -105,23 +122,39 @@ fn a_full_disk_is_seen_at_once() {
         run.fake().disk_is_low = true;
         let end = run.tick();
         run.expect(did);
-        if did == ["Stop everything"] {
-            assert!(end.is_none(), "{what}");
-        } else {
-            assert!(matches!(stopped(end), StopReason::DiskLow { .. }), "{what}");
-        }
+        let end = match what {
+            "a wait" => end,
+            "a question" => {
+                assert!(end.is_none() && run.is_silent("A").is_none(), "a menu is still there");
+                run.is_silent("B")
+            }
+            _ => {
+                assert!(end.is_none(), "{what}");
+                continue;
+            }
+        };
+        assert!(matches!(stopped(end), StopReason::DiskLow { .. }), "{what}");
     }
 }
 
 #[test]
 fn time_that_is_over_is_seen_at_once() {
-    for (what, ends) in [("gates", &[][..]), ("a stuck question", &["end A1: Human"])] {
-        let limits = Limits { max_run_time: Some(minutes(60)), ..Limits::NONE };
-        let mut run = waiting_for(what, Policy { limits, ..lanes(1) });
+    let limits = Limits { max_run_time: Some(minutes(60)), ..Limits::NONE };
+    // Of the stories in two lanes one is checked, asked about or stuck, and one is worked on.
+    for (what, ends) in [
+        ("gates", &["end B2: Human"][..]),
+        ("one question", &["end B2: Human"]),
+        ("a stuck question", &["end A1: Human", "end B2: Human"]),
+    ] {
+        let mut run = waiting_for(what, Policy { limits, ..lanes(2) });
         run.fake().busy = minutes(61);
         assert!(run.tick().is_none(), "{what}");
         run.expect(ends);
     }
+    // Waits are no work: what was worked before them counts when they are over.
+    let mut run = waiting_for("a wait", Policy { limits, ..lanes(1) });
+    run.fake().busy = minutes(61);
+    assert!(matches!(stopped(run.tick()), StopReason::MaxRunTime { .. }));
 }
 
 #[test]

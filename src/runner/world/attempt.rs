@@ -1,6 +1,7 @@
 //! Starts attempts, and keeps the loop's handles on them.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,29 +10,26 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::agent::{Launch, LaunchRequest};
+use crate::decide::concerns::scripts;
 use crate::decide::prompt::joined;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
-use crate::model::{AttemptStarted, Base, EndedBy, Event, LaneId, Role, Story, StoryId};
-use crate::process::Order;
-use crate::process::Spec;
-use crate::process::pump::Pump;
+use crate::model::{AttemptStarted, EndedBy, Event, LaneId, Role, StoryId};
 use crate::process::sweep::RUN_ID;
+use crate::process::{Order, Spec};
+use crate::runner::effects::AtStart;
 use crate::runner::error::RunnerError;
+use crate::runner::lane::Lane;
 use crate::runner::log::RunLog;
 use crate::runner::task;
-use crate::runner::task::attempt::{AttemptClock, AttemptTask, Instruction};
-use crate::runner::task::transcript::Transcript;
-use crate::store::log::Log;
+use crate::runner::task::Message;
+use crate::runner::task::attempt::{AttemptTask, Begin, Instruction};
+use crate::runner::task::inspect::Inspect;
 use crate::store::prd::Mark;
 use crate::store::ralph_dir::IterationFiles;
-use crate::text::redact::Redactor;
-use crate::workspace::Guard;
 
 use super::World;
 
-/// Standard error's share of the log limit.
-const ERRORS_SHARE: u64 = 16;
 /// Scans of the tree per `stuck_after`.
 const SCANS: u32 = 3;
 
@@ -42,35 +40,22 @@ pub struct RunningAttempt {
     instructions: mpsc::UnboundedSender<Instruction>,
     began: Instant,
     tracker: StuckTracker,
-    /// The last scan of the tree, and its result.
-    looked: Duration,
-    tree: Base,
+    /// The last scan of the tree.
+    scanned: Duration,
+    /// A scan is under way since then.
+    scanning: Option<Duration>,
     /// Chunks of output, now and at the last scan.
     heard: Arc<AtomicU64>,
     heard_before: u64,
-    /// What there was right before it.
-    pub held: Arc<Held>,
 }
 
-/// Everything that is compared with after the attempt.
-pub struct Held {
-    /// Tree and branch.
-    pub before: Base,
-    /// What it must not change.
-    pub guard: Guard,
-    /// The stories there were.
-    pub stories: Arc<[StoryId]>,
-    /// Its own, as it was.
-    pub story: Story,
-}
-
-/// An attempt that can begin.
-struct Ready {
-    start: AttemptStarted,
+/// What an attempt is started with.
+struct StartOf {
+    lane: Lane,
+    begin: Begin,
     spec: Spec,
-    files: IterationFiles,
-    prompt: String,
-    held: Held,
+    inspect: Inspect,
+    at_start: AtStart,
 }
 
 impl RunningAttempt {
@@ -99,88 +84,96 @@ impl RunningAttempt {
         }
     }
 
+    /// A step is due only if a scan since then found no progress.
     pub fn due(&self, policy: &StuckPolicy) -> Option<StuckStep> {
-        self.tracker.due(self.busy(), policy)
+        self.tracker.due(self.scanned, policy)
     }
 
-    /// The tree is scanned at intervals, and before each step.
-    pub fn wants_a_look(&self, policy: &StuckPolicy) -> bool {
-        let Some(stuck_after) = policy.stuck_after else { return false };
-        self.due(policy).is_some() || self.busy().saturating_sub(self.looked) >= stuck_after / SCANS
+    /// Orders a scan at intervals, and before each step.
+    pub fn scan_if_due(&mut self, policy: &StuckPolicy) {
+        let (Some(stuck_after), busy) = (policy.stuck_after, self.busy()) else { return };
+        let is_old = busy.saturating_sub(self.scanned) >= stuck_after / SCANS;
+        let is_due = self.tracker.due(busy, policy).is_some() && self.due(policy).is_none();
+        if self.scanning.is_none() && (is_old || is_due) {
+            self.scanning = Some(busy);
+            let _ = self.instructions.send(Instruction::Scan);
+        }
     }
 
-    /// Returns whether it recovered. Silence is left to the time-outs, and a failed scan is no reason
-    /// to end an agent.
-    pub fn look(&mut self, tree: Option<Base>) -> bool {
+    /// Returns whether it recovered. Silence is left to the time-outs.
+    pub fn scanned(&mut self, changed: bool) -> bool {
         let heard = self.heard.load(Ordering::Relaxed);
         let was_silent = std::mem::replace(&mut self.heard_before, heard) == heard;
-        self.looked = self.busy();
-        if tree.as_ref() == Some(&self.tree) && !was_silent {
+        self.scanned = self.scanning.take().unwrap_or_default();
+        if !changed && !was_silent {
             return false;
         }
-        if let Some(tree) = tree {
-            self.tree = tree;
-        }
         let was_stuck = !self.tracker.is_clear();
-        self.tracker.reset(self.looked);
+        self.tracker.reset(self.scanned);
         was_stuck && self.tracker.is_clear()
     }
 }
 
 impl World {
+    /// In a lane that is ready.
     pub(super) fn begin_attempt(
         &mut self,
         log: &mut RunLog,
         id: &StoryId,
         lane: LaneId,
     ) -> Result<(), RunnerError> {
+        let Some(ready) = self.prepared.remove(&lane).filter(|ready| ready.story == *id) else {
+            return Ok(());
+        };
         let backlog = self.env.backlog.current();
         let Some(story) = backlog.story(id).cloned() else { return Ok(()) };
         let due = self.config.gates.due(id, backlog);
         let gates: Vec<_> = due.iter().map(|due| due.gate).collect();
         let allowance = self.allowance(log, id);
-        let work_tree = self.tree(lane).root();
-        let request = LaunchRequest { work_tree, gates: &gates, allowance };
+        let root = self.lane(lane)?.root();
+        let request = LaunchRequest { work_tree: root, gates: &gates, allowance };
         let launch = self.env.agent.command(&request)?;
-        let before = self.base_for_next_attempt(lane)?;
-        let base = self.story_base(log, id, lane, &before)?;
-        let before =
-            if self.unshelve(log, id, &base, lane)? { self.tree(lane).base()? } else { before };
-        let iteration = log.state.attempts.next_iteration();
-        self.with_scratchpad(log, |dir| dir.unshelve_scratchpad(id));
-        let prompt = joined(&self.layers(log, &story, &base, &before));
+        let at_start = AtStart { stories: self.env.backlog.ids(), story };
+        let prompt = joined(&self.layers(log, &at_start.story, &ready.changes, root));
         let known = log.state.story(id);
-        let snapshot = self.tree(lane).snapshot_name(log.state.attempts.started + 1)?;
         let start = AttemptStarted {
-            attempt: (self.env.new_id)(),
-            iteration,
+            attempt: ready.attempt.clone(),
+            iteration: ready.iteration,
             role: Role::Implement,
             story: id.clone(),
-            title: story.title.clone(),
+            title: at_start.story.title.clone(),
             agent: self.env.agent.label(),
             lane,
-            base,
-            criteria: Some(story.criteria.clone()),
-            before: Some(before.clone()),
-            snapshot: Some(snapshot.clone()),
+            base: ready.base.clone(),
+            criteria: Some(at_start.story.criteria.clone()),
+            before: Some(ready.before.clone()),
+            snapshot: Some(ready.snapshot.clone()),
             guided: known.is_some_and(|known| !known.guidance.is_empty()),
             why: known.map(|known| known.why).unwrap_or_default(),
             allowance,
             stable: self.stable_hash(),
         };
-        let stories = self.env.backlog.ids();
-        let guarded = self.guarded(log, &start)?;
-        let prompt_file = self.config.instructions_file.as_deref();
-        let guard = Guard::arm(self.tree(lane), guarded, prompt_file)?;
-        // What follows takes as long as the disk needs for the event.
         self.record(log, Event::AttemptStarted(Box::new(start.clone())))?;
-        self.tree(lane).keep_snapshot(&snapshot, id, iteration, &before)?;
-        let files = self.env.ralph_dir.iteration(&log.run, iteration, id)?;
-        files.write_prompt(&prompt)?;
-        log.sync()?;
-        let spec = self.spec(log, &start, launch, &files);
-        let held = Held { before, guard, stories, story };
-        self.spawn(log, Ready { start, spec, files, prompt, held })?;
+        let files = self.env.ralph_dir.iteration(&log.run, start.iteration, id)?;
+        let spec = self.spec(log, &start, launch, (self.lane(lane)?.root(), &files));
+        let begin = Begin {
+            story: id.clone(),
+            iteration: start.iteration,
+            before: ready.before.clone(),
+            snapshot: ready.snapshot.clone(),
+            files,
+            prompt,
+            started: log.sync_point(),
+        };
+        let lane = self.lane(lane)?.clone();
+        let inspect = Inspect {
+            guard: ready.guard,
+            is_plain: self.config.is_plain_claim(id, self.env.backlog.current(), &log.state),
+            watched: self.watched(id),
+            config: Arc::clone(&self.config),
+            start,
+        };
+        self.spawn(log, StartOf { lane, begin, spec, inspect, at_start });
         self.prepare_close(id);
         Ok(())
     }
@@ -188,77 +181,65 @@ impl World {
     /// While the agent works, so that closing the story has less to do. It may never be needed, so
     /// a failure is ignored.
     fn prepare_close(&mut self, id: &StoryId) {
-        let prepared = self.env.backlog.prepare(id, Mark::Passes(true));
-        if let (Ok(Some(text)), Some(_)) = (prepared, &self.config.backlog_in_tree) {
-            self.stored_ahead = self.env.home.store_ahead(text.as_bytes());
-        }
+        let Ok(Some(ahead)) = self.env.backlog.prepare(id, Mark::Passes(true)) else { return };
+        let (home, mailbox) = (self.env.home.clone(), self.mailbox.clone());
+        let is_committed = self.config.backlog_in_tree.is_some();
+        tokio::task::spawn_blocking(move || {
+            let store = || home.tree().store_ahead(ahead.text.as_bytes());
+            let blob = is_committed.then(store).flatten();
+            let text = ahead.prepare();
+            let _ = mailbox.blocking_send(Message::StoredAhead { text, blob });
+        });
     }
 
-    /// The story's base; it begins now if it has no work in a lane.
-    fn story_base(
-        &self,
-        log: &RunLog,
-        id: &StoryId,
-        lane: LaneId,
-        now: &Base,
-    ) -> Result<Base, RunnerError> {
-        if let Some(base) = log.state.story(id).and_then(|known| known.base().cloned()) {
-            return Ok(base);
-        }
-        self.tree(lane).hold(now)?;
-        Ok(now.clone())
-    }
-
-    /// Known right after a close, else from a scan.
-    fn base_for_next_attempt(&mut self, lane: LaneId) -> Result<Base, RunnerError> {
-        match self.known_bases.remove(&lane) {
-            Some(base) => Ok(base),
-            None => Ok(self.tree(lane).base()?),
-        }
-    }
-
-    fn spawn(&mut self, log: &RunLog, ready: Ready) -> Result<(), RunnerError> {
-        let Ready { start, spec, files, prompt, held } = ready;
+    fn spawn(&mut self, log: &RunLog, start: StartOf) {
+        let StartOf { lane, begin, spec, inspect, at_start } = start;
         let takes_messages = self.env.agent.capabilities().messages;
         let (instruct, instructions) = mpsc::unbounded_channel();
         if takes_messages {
-            let _ = instruct.send(Instruction::Say(prompt.clone()));
+            let _ = instruct.send(Instruction::Say(begin.prompt.clone()));
         }
         let heard = Arc::new(AtomicU64::new(0));
         let (stop, orders) = watch::channel(None);
-        let secrets = &self.env.secrets;
-        let task = AttemptTask {
-            attempt: start.attempt.clone(),
-            pump: Pump::new(self.env.supervisor.spawn(&spec)?, orders),
-            instructions,
-            takes_messages,
-            heard: Arc::clone(&heard),
-            // Redacted like the output, to recognise a prompt that the agent prints.
-            reader: self.reader(log, &start.story, &secrets.redact(&prompt)),
-            transcript: self.transcript(&files),
-            clean_output: Redactor::new(Arc::clone(secrets)),
-            clean_errors: Redactor::new(Arc::clone(secrets)),
-            timeouts: self.config.timeouts,
-            verbose: self.config.verbose,
-            mailbox: self.mailbox.clone(),
-            clock: AttemptClock::start(),
-        };
-        task::spawn(&self.mailbox, task.run());
         let running = RunningAttempt {
             stop,
             takes_messages,
             instructions: instruct,
             began: Instant::now(),
             tracker: StuckTracker::default(),
-            looked: Duration::ZERO,
-            tree: held.before.clone(),
-            heard,
+            scanned: Duration::ZERO,
+            scanning: None,
+            heard: Arc::clone(&heard),
             heard_before: 0,
-            held: Arc::new(held),
         };
-        self.running.insert(start.attempt, running);
-        self.env.supervisor.prepare();
-        Ok(())
+        let attempt = inspect.start.attempt.clone();
+        self.running.insert(attempt.clone(), running);
+        let task = AttemptTask {
+            attempt,
+            lane,
+            // Redacted like the output, to recognise a prompt that the agent prints.
+            reader: self.reader(log, &begin.story, &self.env.secrets.redact(&begin.prompt)),
+            begin,
+            inspect,
+            supervisor: self.env.supervisor.clone(),
+            spec,
+            stop: orders,
+            instructions,
+            takes_messages,
+            heard,
+            secrets: Arc::clone(&self.env.secrets),
+            at_start,
+            config: Arc::clone(&self.config),
+            mailbox: self.mailbox.clone(),
+            clock: Arc::clone(&self.env.clock),
+        };
+        task::spawn(&self.mailbox, task.run());
+    }
+
+    /// Files that decide about a claim.
+    fn watched(&self, id: &StoryId) -> Vec<PathBuf> {
+        let gates = self.config.gates.all.iter().chain(self.config.gates.of_story(id));
+        gates.flat_map(scripts).chain([self.config.settings_file.clone()]).collect()
     }
 
     fn spec(
@@ -266,7 +247,7 @@ impl World {
         log: &RunLog,
         start: &AttemptStarted,
         launch: Launch,
-        files: &IterationFiles,
+        (root, files): (&Path, &IterationFiles),
     ) -> Spec {
         let attempt = log.state.story(&start.story).map_or(1, |known| known.totals.attempts);
         let mut env = launch.env;
@@ -282,16 +263,10 @@ impl World {
         Spec {
             program: launch.program.into_os_string(),
             args: launch.args,
-            dir: self.tree(start.lane).root().to_owned(),
+            dir: root.to_owned(),
             env,
             input: (!self.env.agent.capabilities().messages).then(|| files.prompt.clone()),
         }
-    }
-
-    fn transcript(&self, files: &IterationFiles) -> Transcript {
-        let for_errors = self.config.log_limit / ERRORS_SHARE;
-        let output = Log::create(&files.output, self.config.log_limit - for_errors);
-        Transcript::begin(output, Log::create(&files.errors, for_errors))
     }
 
     /// Steps that are due for stuck agents.

@@ -1,6 +1,5 @@
 //! The backlog file during a run, which humans and agents may edit at any time, and its marks.
 
-use std::fs::Metadata;
 use std::sync::Arc;
 
 use crate::model::{Backlog, Event, StoryId};
@@ -9,12 +8,12 @@ use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
 use crate::state::{Marks, StoryState};
 use crate::store::prd::{
-    EditError, LoadError, Loaded, Mark, MarkedText, PrdFile, PrdLook, TrackedPrd,
+    EditError, LoadError, Loaded, Mark, MarkedText, PrdFile, PrdLook, TextAhead, TextOnDisk,
+    TrackedPrd, WriteError, WrittenText,
 };
 use crate::text::backlog::Diagnostic;
 
 use super::World;
-use super::attempt::Held;
 
 /// The file, and its last good version.
 pub struct BacklogFile {
@@ -116,25 +115,34 @@ impl BacklogFile {
     }
 
     /// Called while an agent runs, to make closing its story faster.
-    pub fn prepare(&mut self, story: &StoryId, mark: Mark) -> Result<Option<&str>, EditError> {
+    pub fn prepare(&mut self, story: &StoryId, mark: Mark) -> Result<Option<TextAhead>, EditError> {
         self.file.prepare((self.position(story)?, story), mark)
     }
 
-    /// What the file system says of the new file, if that tells it from any later version.
-    pub fn write(&mut self, marked: MarkedText) -> Result<Option<Metadata>, RunnerError> {
-        let written = self.file.write(marked)?;
-        self.take_up_marks();
-        Ok(written)
+    pub fn take_prepared(&mut self, text: Option<TextOnDisk>) {
+        if let Some(text) = text {
+            self.file.take_prepared(text);
+        }
     }
 
-    /// Sets all marks in the file to the known ones; returns the stories that differed.
-    pub fn put_back_marks(&mut self, known: &Marks) -> Result<Vec<StoryId>, RunnerError> {
+    /// A text with marks is in the file.
+    pub fn take_written(&mut self, written: WrittenText) {
+        self.file.take_written(written);
+        self.take_up_marks();
+    }
+
+    /// Sets all marks in the file to the known ones; returns the stories that differed. None if the
+    /// file was edited at the same moment: then that has to be read first.
+    pub fn restore_marks(&mut self, known: &Marks) -> Result<Option<Vec<StoryId>>, RunnerError> {
         let (text, touched) = self.file.with_marks(&self.backlog.stories, |id| pair(known, id))?;
         if !touched.is_empty() {
-            self.write(text)?;
+            match text.write() {
+                Err(WriteError::Changed { .. }) => return Ok(None),
+                written => self.take_written(written?),
+            }
         }
         self.has_other_marks = false;
-        Ok(touched)
+        Ok(Some(touched))
     }
 
     fn position(&self, story: &StoryId) -> Result<usize, EditError> {
@@ -153,7 +161,7 @@ fn ids_of(backlog: &Backlog) -> Arc<[StoryId]> {
 impl World {
     pub(super) fn refresh_backlog(&mut self, log: &mut RunLog) {
         // On another branch, where an agent left it, the file may be a different one.
-        if log.state.is_rolling_back() {
+        if self.is_landing || log.state.is_rolling_back() {
             return;
         }
         if let Some(notice) = self.env.backlog.refresh(&log.state.marks) {
@@ -164,7 +172,7 @@ impl World {
     /// Records the human's marks; reverts and reports an agent's.
     pub(super) fn settle_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
         let busy = !log.state.attempts.is_idle() || log.state.is_rolling_back();
-        if busy || self.env.backlog.problem().is_some() {
+        if busy || self.is_landing || self.env.backlog.problem().is_some() {
             return Ok(());
         }
         let suspect = std::mem::take(&mut self.marks_are_suspect);
@@ -172,7 +180,7 @@ impl World {
             return Ok(());
         }
         if suspect {
-            return self.put_back_marks(log);
+            return self.restore_marks(log);
         }
         self.env.backlog.take_up_marks();
         let seen = self.marks_in_file();
@@ -204,38 +212,32 @@ impl World {
         self.record(log, seen(&wanted))?;
         log.sync()?;
         if self.env.backlog.problem().is_none() {
-            self.env.backlog.put_back_marks(&wanted)?;
+            // If that has to wait, what the file says is not the human's last word.
+            self.marks_are_suspect |= self.env.backlog.restore_marks(&wanted)?.is_none();
         }
         Ok(())
+    }
+
+    pub(super) fn disown_work(&self, log: &mut RunLog, story: &StoryId) {
+        log.notice(Notice::Backlog(BacklogNotice::Disowned { story: story.clone() }));
+        self.with_scratchpad(log, |dir| dir.archive_scratchpad(story));
     }
 
     pub(super) fn marks_in_file(&self) -> Event {
         seen(&Marks::of(self.env.backlog.current()))
     }
 
-    pub(super) fn put_back_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
-        let mut ids = self.env.backlog.put_back_marks(&log.state.marks)?;
+    pub(super) fn restore_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+        let Some(mut ids) = self.env.backlog.restore_marks(&log.state.marks)? else {
+            self.marks_are_suspect = true;
+            return Ok(());
+        };
         // The driver's own marks are about to be set again.
         ids.retain(|id| !log.state.story(id).is_some_and(StoryState::is_being_settled));
         if !ids.is_empty() {
             log.notice(Notice::MarksPutBack { ids });
         }
         Ok(())
-    }
-
-    pub(super) fn tell_removed_stories(&self, log: &mut RunLog, held: Option<&Held>) {
-        let gone = self.removed_stories(held);
-        if !gone.is_empty() {
-            log.notice(Notice::Backlog(BacklogNotice::Disappeared { ids: gone }));
-        }
-    }
-
-    /// Stories that existed when the attempt began.
-    pub(super) fn removed_stories(&self, held: Option<&Held>) -> Vec<StoryId> {
-        let Some(held) = held else { return Vec::new() };
-        let backlog = self.env.backlog.current();
-        let gone = held.stories.iter().filter(|id| backlog.story(id).is_none());
-        gone.cloned().collect()
     }
 }
 

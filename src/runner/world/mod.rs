@@ -2,15 +2,14 @@
 
 mod attempt;
 pub mod backlog;
-mod concerns;
-mod inspect;
-mod integrate;
+mod jobs;
+mod messages;
 pub mod observe;
 pub mod prompt;
+mod questions;
 pub mod recovery;
-mod shelve;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,33 +20,33 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
 use crate::agent::{Backend, GIT_PLACES};
-use crate::decide::situation::FreeDisk;
+use crate::decide::situation::{FreeDisk, LaneJob};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
-    AttemptStarted, Backlog, Base, Concern, EndedBy, Escalation, Event, LaneId, Request,
-    SpentToday, StoryId,
+    Backlog, Base, EndedBy, Escalation, Event, LaneId, Request, SpentToday, StoryId,
 };
 use crate::ports::{Ask, Clock, Human};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Supervisor};
 use crate::runner::config::RunConfig;
-use crate::runner::effects::{
-    About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, Sighting,
-};
+use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Happened, Sighting};
 use crate::runner::error::RunnerError;
 use crate::runner::interrupts::Interrupts;
+use crate::runner::lane::Lane;
 use crate::runner::log::RunLog;
 use crate::runner::task::gates::GatesTask;
-use crate::runner::task::human::{OpenQuestion, QuestionTask, SkipWait};
+use crate::runner::task::human::SkipWait;
+use crate::runner::task::prepare::Prepared;
 use crate::runner::task::{self, Mailbox, Message};
 use crate::store::files::append_private;
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{PendingRequest, Requests};
 use crate::text::redact::SecretRules;
-use crate::workspace::{StoredBlob, WorkTree};
+use crate::workspace::StoredBlob;
 use attempt::RunningAttempt;
 use backlog::BacklogFile;
 use observe::CostBooks;
+use questions::Questions;
 
 /// How often requests, files, the disk and the clock are checked.
 const LOOK: Duration = Duration::from_millis(250);
@@ -58,7 +57,7 @@ const ACTIVITIES: usize = 64;
 pub struct Env {
     pub backlog: BacklogFile,
     /// The human's work tree, on the branch of the run.
-    pub home: WorkTree,
+    pub home: Lane,
     pub ralph_dir: RalphDir,
     pub requests: Requests,
     pub agent: Arc<dyn Backend>,
@@ -78,13 +77,17 @@ pub struct World {
     interrupts: Interrupts,
     mailbox: Mailbox,
     messages: mpsc::Receiver<Message>,
-    running: HashMap<String, RunningAttempt>,
+    /// Lanes that are ready for an attempt.
+    prepared: BTreeMap<LaneId, Prepared>,
+    running: BTreeMap<String, RunningAttempt>,
     /// Orders to running gates, and their start.
     gates: Vec<(GatesOf, watch::Sender<Option<Order>>, Instant)>,
-    questions: Vec<(About, OpenQuestion)>,
+    questions: Questions,
     skip_wait: Option<SkipWait>,
     /// Differing marks in the file were set by an agent.
     marks_are_suspect: bool,
+    /// A job writes the backlog file.
+    is_landing: bool,
     /// Stories that were being settled when this process began: their commits may exist already.
     unconfirmed: BTreeSet<StoryId>,
     /// The free space when agents were ended because of it.
@@ -102,17 +105,20 @@ pub struct World {
 impl World {
     pub fn new(env: Env, config: Arc<RunConfig>, interrupts: Interrupts) -> Self {
         let (mailbox, messages) = mpsc::channel(ACTIVITIES);
+        let questions = Questions::new(Arc::clone(&env.human), mailbox.clone());
         Self {
             env,
             config,
             interrupts,
             mailbox,
             messages,
-            running: HashMap::new(),
+            prepared: BTreeMap::new(),
+            running: BTreeMap::new(),
             gates: Vec::new(),
-            questions: Vec::new(),
+            questions,
             skip_wait: None,
             marks_are_suspect: false,
+            is_landing: false,
             unconfirmed: BTreeSet::new(),
             disk_was_low: None,
             today: SpentToday::default(),
@@ -122,30 +128,13 @@ impl World {
         }
     }
 
-    /// The work tree of a lane. There is only one today: see `Policy::lanes`.
-    fn tree(&self, lane: LaneId) -> &WorkTree {
-        debug_assert!(lane == LaneId::HOME, "lane {lane} has no work tree");
-        &self.env.home
-    }
-
-    /// Where a story's work is, or would be.
-    fn lane_of(&self, log: &RunLog, story: &StoryId) -> LaneId {
-        log.state.lanes.of(story).unwrap_or(LaneId::HOME)
+    /// There is only one today: see `Policy::lanes`.
+    fn lane(&self, lane: LaneId) -> Result<&Lane, RunnerError> {
+        if lane == LaneId::HOME { Ok(&self.env.home) } else { Err(RunnerError::NoLane(lane)) }
     }
 
     fn record(&self, log: &mut RunLog, event: Event) -> Result<(), RunnerError> {
         log.record(self.env.backlog.current(), vec![event])
-    }
-
-    fn forget(&mut self, happened: &Happened) {
-        match happened {
-            Happened::GatesEnded { of, .. } => self.gates.retain(|(running, ..)| running != of),
-            Happened::Answered { about, .. } => {
-                self.questions.retain(|(open, _)| open != about);
-                self.env.human.open_questions(self.questions.len());
-            }
-            _ => {}
-        }
     }
 }
 
@@ -175,28 +164,43 @@ impl Effects for World {
         self.interrupts.try_next()
     }
 
-    async fn next(&mut self, log: &mut RunLog, most: Option<Duration>) -> Happened {
+    async fn next(
+        &mut self,
+        log: &mut RunLog,
+        most: Option<Duration>,
+    ) -> Result<Happened, RunnerError> {
         let tick = sleep(most.map_or(LOOK, |most| most.min(LOOK)));
         tokio::pin!(tick);
-        let happened = loop {
+        loop {
+            if let Some(over) = self.questions.next_over() {
+                return Ok(over);
+            }
             let skipped = async {
                 match &mut self.skip_wait {
                     Some(wait) => wait.skipped().await,
                     None => std::future::pending().await,
                 }
             };
-            tokio::select! {
-                signal = self.interrupts.next() => break Happened::Signal(signal),
-                Some(message) = self.messages.recv() => match message {
-                    Message::Activity(activity) => log.reporter.on_activity(&activity),
-                    Message::Happened(happened) => break happened,
-                },
-                () = skipped => break Happened::WaitSkipped,
-                () = &mut tick => break Happened::Tick,
+            let message = tokio::select! {
+                signal = self.interrupts.next() => return Ok(Happened::Signal(signal)),
+                Some(message) = self.messages.recv() => message,
+                () = skipped => return Ok(Happened::WaitSkipped),
+                () = &mut tick => return Ok(Happened::Tick),
+            };
+            if let Some(happened) = self.take_message(log, message)? {
+                return Ok(happened);
             }
-        };
-        self.forget(&happened);
-        happened
+        }
+    }
+
+    fn start_job(
+        &mut self,
+        log: &mut RunLog,
+        job: LaneJob,
+        story: &StoryId,
+        lane: LaneId,
+    ) -> Result<(), RunnerError> {
+        self.begin_job(log, job, story, lane)
     }
 
     fn start_attempt(
@@ -208,21 +212,15 @@ impl Effects for World {
         self.begin_attempt(log, story, lane)
     }
 
-    fn inspect(
-        &mut self,
-        log: &mut RunLog,
-        start: &AttemptStarted,
-        ended: &EndedAttempt,
-    ) -> Result<Inspection, RunnerError> {
-        self.inspect_lane(log, start, ended)
+    fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt) {
+        if ended.inspection.branch_loss.is_none() {
+            self.refresh_backlog(log);
+        }
+        self.marks_are_suspect = true;
     }
 
-    fn concerns(
-        &mut self,
-        log: &mut RunLog,
-        start: &AttemptStarted,
-    ) -> Result<Vec<Concern>, RunnerError> {
-        self.concerns_about(log, start)
+    fn redact(&self, text: &str) -> String {
+        self.env.secrets.redact(text).into_owned()
     }
 
     fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<(), RunnerError> {
@@ -242,7 +240,9 @@ impl Effects for World {
                 (due, Some(story.clone()), known.map_or(0, |known| known.iteration))
             }
         };
-        let lane = story.as_ref().map_or(LaneId::HOME, |story| self.lane_of(log, story));
+        let lane = story.as_ref().and_then(|story| log.state.lanes.of(story));
+        let known = story.as_ref().and_then(|story| log.state.story(story));
+        let base = known.and_then(|known| known.base().cloned());
         let page = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
         let mut env: Vec<_> = GIT_PLACES.iter().map(|name| (name.into(), None)).collect();
         env.push((RUN_ID.into(), Some(log.run.clone().into())));
@@ -254,7 +254,9 @@ impl Effects for World {
             of,
             due,
             supervisor: self.env.supervisor.clone(),
-            root: self.tree(lane).root().to_owned(),
+            lane: self.lane(lane.unwrap_or(LaneId::HOME))?.clone(),
+            base,
+            planned: log.sync_point(),
             env,
             stop,
             secrets: Arc::clone(&self.env.secrets),
@@ -264,37 +266,6 @@ impl Effects for World {
         };
         task::spawn(&self.mailbox, task.run());
         Ok(())
-    }
-
-    fn changed_since_base(&mut self, log: &RunLog, story: &StoryId) -> Result<bool, RunnerError> {
-        match log.state.story(story).and_then(|known| known.base()) {
-            Some(base) => Ok(self.tree(self.lane_of(log, story)).changed_since(base)?),
-            None => Ok(true),
-        }
-    }
-
-    fn keep_failed(&mut self, log: &mut RunLog, story: &StoryId) -> Result<(), RunnerError> {
-        self.keep_attempt(log, story)
-    }
-
-    fn integrate(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Integration, RunnerError> {
-        self.close(log, story)
-    }
-
-    fn skip(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError> {
-        self.skip_story(log, story)
-    }
-
-    fn shelve(&mut self, log: &mut RunLog, story: &StoryId) -> Result<Option<String>, RunnerError> {
-        self.shelve_work(log, story)
-    }
-
-    fn roll_back(
-        &mut self,
-        log: &mut RunLog,
-        story: &StoryId,
-    ) -> Result<Option<String>, RunnerError> {
-        self.roll_back_work(log, story)
     }
 
     fn disown(&mut self, log: &mut RunLog, story: &StoryId) {
@@ -307,24 +278,21 @@ impl Effects for World {
         story: &StoryId,
         passes: bool,
         skipped: bool,
-    ) -> Result<(), RunnerError> {
-        self.set_marks(log, story, passes, skipped)
+    ) -> Result<bool, RunnerError> {
+        if self.is_landing {
+            return Ok(false);
+        }
+        self.set_marks(log, story, passes, skipped).map(|()| true)
     }
 
     fn ask(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration) {
         let Some(story) = self.env.backlog.current().story(story).cloned() else { return };
         let withdrawn = Arc::new(AtomicBool::new(false));
-        let ask = Ask { story, question, patience, withdrawn };
-        let human = Arc::clone(&self.env.human);
-        let (open, task) = QuestionTask::new(about.clone(), ask, human);
-        self.questions.push((about, open));
-        self.env.human.open_questions(self.questions.len());
-        task::spawn(&self.mailbox, task.run());
+        self.questions.ask(about, Ask { story, question, patience, withdrawn });
     }
 
     fn withdraw(&mut self, about: &About) {
-        let open = self.questions.iter().filter(|(open, _)| open == about);
-        open.for_each(|(_, question)| question.withdraw());
+        self.questions.withdraw(about);
     }
 
     fn takes_messages(&self, attempt: &str) -> bool {

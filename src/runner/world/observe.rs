@@ -7,9 +7,9 @@ use jiff::tz::TimeZone;
 
 use crate::decide::budget::BudgetCheck;
 use crate::decide::situation::FreeDisk;
-use crate::model::{Event, SpentToday, StoryId, StuckEvent, Usd};
+use crate::model::{Event, SpentToday, StoryId, Usd};
 use crate::ports::{ConfigNotice, Notice};
-use crate::runner::effects::{About, Effects, Sighting};
+use crate::runner::effects::Sighting;
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
 use crate::store::files::free_space;
@@ -19,7 +19,8 @@ use super::World;
 
 impl World {
     pub(super) fn look_around(&mut self, log: &mut RunLog) -> Result<Sighting, RunnerError> {
-        self.look_for_progress(log)?;
+        let policy = self.config.stuck;
+        self.running.values_mut().for_each(|running| running.scan_if_due(&policy));
         let agents: Duration = self.running.values().map(|running| running.busy()).sum();
         let gates: Duration = self.gates.iter().map(|(.., since)| since.elapsed()).sum();
         // Low disk that ended an agent still counts if that freed space: the next would fill it again.
@@ -36,24 +37,6 @@ impl World {
             today: self.spent_today(log)?,
             backlog_usable: self.env.backlog.problem().is_none(),
         })
-    }
-
-    fn look_for_progress(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
-        let policy = self.config.stuck;
-        let wanting = self.running.iter().filter(|(_, running)| running.wants_a_look(&policy));
-        let wanting: Vec<String> = wanting.map(|(attempt, _)| attempt.clone()).collect();
-        for attempt in wanting {
-            let lane = log.state.attempts.get(&attempt).map(|flight| flight.start.lane);
-            let tree = lane.and_then(|lane| self.tree(lane).base().ok());
-            let recovered =
-                self.running.get_mut(&attempt).is_some_and(|running| running.look(tree));
-            let flight = log.state.attempts.get(&attempt).filter(|_| recovered);
-            if let Some(story) = flight.map(|flight| flight.start.story.clone()) {
-                self.withdraw(&About::Attempt { attempt, story: story.clone() });
-                self.record(log, Event::Stuck { story, step: StuckEvent::Recovered })?;
-            }
-        }
-        Ok(())
     }
 
     /// Agents write to the work tree, ralph to the git folder.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use crate::agent::StreamReader;
 use crate::decide::prompt::{Briefing, CONTRACT, Layer};
-use crate::model::{Base, CompletionMarkers, LaneId, Story, StoryId};
+use crate::model::{Changes, CompletionMarkers, LaneId, Story, StoryId};
 use crate::ports::{AgentNotice, Notice};
 use crate::runner::log::RunLog;
 use crate::state::RunState;
 use crate::store::ralph_dir::{RalphDir, ScratchpadError, scratchpad, shelved_scratchpad};
 use crate::text::redact::SecretRules;
+use crate::text::signals::Scanner;
 use crate::workspace::hash;
 
 use super::World;
@@ -21,13 +22,13 @@ const NOTES: usize = 2048;
 
 impl World {
     pub(super) fn layers(
-        &mut self,
+        &self,
         log: &mut RunLog,
         story: &Story,
-        base: &Base,
-        before: &Base,
+        changes: &Changes,
+        root: &Path,
     ) -> Vec<Layer> {
-        let notes = notes(self.env.home.root(), &self.env.secrets);
+        let notes = notes(root, &self.env.secrets);
         let notes = notes.unwrap_or_else(|error| {
             let problem = error.to_string();
             log.notice(Notice::Agent(AgentNotice::Scratchpad { problem }));
@@ -42,8 +43,7 @@ impl World {
             signs: &self.config.markers.of_story(&story.id, &story.markers),
             limits: &self.config.memory,
             notes: notes.as_deref(),
-            // A failed summary is no reason to stop.
-            changes: &self.env.home.summary(base, before).unwrap_or_default(),
+            changes,
         }
         .layers()
     }
@@ -68,7 +68,8 @@ impl World {
     pub(super) fn reader(&self, log: &RunLog, id: &StoryId, prompt: &str) -> StreamReader {
         let markers = self.config.markers_of(id, self.env.backlog.current());
         let reached = reached(log, id, &markers);
-        StreamReader::with_markers(self.env.agent.decoder(), id, markers, reached, prompt)
+        let scanner = || Scanner::with_markers(id, markers.clone(), reached);
+        StreamReader::new(self.env.agent.decoder(), scanner, prompt)
     }
 
     /// One per line; None without stages.

@@ -3,14 +3,35 @@
 use std::collections::BTreeSet;
 
 use crate::decide::findings::findings;
-use crate::model::{Backlog, Base, Event, LaneId, Recorded, RunStarted, StoryId, visible_line};
+use crate::model::{
+    AttemptStarted, Backlog, Base, Event, LaneId, Recorded, RunStarted, StoryId, visible_line,
+};
 use crate::ports::{BacklogNotice, Notice, TreeNotice};
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
+use crate::runner::task::EventSink;
+use crate::runner::task::inspect::{repair, tell_changed_instructions};
 use crate::state::{Marks, RunState, Stage};
-use crate::workspace::{GitError, Kept, Kind, WorkTree};
+use crate::workspace::{GitError, Guard, GuardPart, GuardedAttempt, Kept, Kind, WorkTree};
 
 use super::World;
+
+/// Records at once, where no loop runs yet.
+struct DirectLog<'a> {
+    log: &'a mut RunLog,
+    backlog: &'a Backlog,
+}
+
+impl EventSink for DirectLog<'_> {
+    fn record(&mut self, event: Event) -> Result<(), RunnerError> {
+        self.log.record(self.backlog, vec![event])?;
+        self.log.sync()
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.log.notice(notice);
+    }
+}
 
 impl World {
     /// Before anything is recorded.
@@ -26,7 +47,7 @@ impl World {
         for pending in self.env.requests.pending()? {
             self.env.requests.settle(pending.number)?;
         }
-        self.env.home.serve(&log.run, &self.config.backlog_key);
+        self.env.home.tree().serve(&log.run, &self.config.backlog_key);
         if let Some(notice) = self.env.backlog.refresh_all() {
             log.notice(notice);
         }
@@ -53,7 +74,7 @@ impl World {
         let found = findings(&log.state);
         if cut_off {
             // A mark that was not confirmed yet would look like the human's.
-            self.put_back_marks(log)?;
+            self.restore_marks(log)?;
         }
         self.shelve_stale_work(log)?;
         if cut_off {
@@ -76,6 +97,30 @@ impl World {
         for start in &cut_off {
             self.repair_after_crash(log, start)?;
         }
+        Ok(())
+    }
+
+    fn repair_after_crash(
+        &mut self,
+        log: &mut RunLog,
+        start: &AttemptStarted,
+    ) -> Result<(), RunnerError> {
+        let base = log.state.story(&start.story).and_then(|known| known.base());
+        let guarded = GuardedAttempt {
+            attempt: start.attempt.clone(),
+            story: start.story.clone(),
+            iteration: start.iteration,
+            base: base.unwrap_or(&start.base).clone(),
+            before: start.before().clone(),
+            snapshot: start.snapshot.clone(),
+            number: self.work_of(log, &start.story).number,
+            spare: self.env.ralph_dir.instructions(&log.run, start.iteration, &start.story)?,
+        };
+        let tree = self.lane(start.lane)?.tree();
+        let guard = Guard::recovered(&tree, guarded);
+        let mut log = DirectLog { log, backlog: self.env.backlog.current() };
+        repair(&tree, start, &guard, GuardPart::after_crash(), &mut log)?;
+        tell_changed_instructions(&tree, start.before(), &self.config, &mut log);
         Ok(())
     }
 
@@ -110,7 +155,8 @@ impl World {
     pub(in crate::runner) fn prune(&mut self, log: &mut RunLog) {
         let needed = log.state.kept_refs().map(ToOwned::to_owned).collect();
         let now = log.now() / 1000;
-        if let Err(error) = self.env.home.prune(self.config.keeping, &needed, now) {
+        let pruned = self.env.home.tree().prune(self.config.keeping, &needed, now);
+        if let Err(error) = pruned {
             let problem = error.to_string();
             log.notice(Notice::Tree(TreeNotice::NotPruned { problem }));
         }
@@ -143,7 +189,9 @@ impl World {
                 continue;
             }
             log.notice(Notice::Backlog(BacklogNotice::Replaced { story: story.clone() }));
-            let reference = self.shelve_work(log, &story)?;
+            let lane = self.lane(log.state.lanes.of(&story).unwrap_or(LaneId::HOME))?;
+            let reference = self.work_of(log, &story).shelve(&lane.tree())?;
+            self.with_scratchpad(log, |dir| dir.shelve_scratchpad(&story));
             self.record(log, Event::WorkSetAside { story, reference })?;
         }
         Ok(())
@@ -151,10 +199,9 @@ impl World {
 
     /// Commits made while no attempt ran are the human's: moves the base onto them.
     pub(in crate::runner) fn follow_branch(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
-        let Some((story, base)) = base_on_branch(&log.state, &self.env.home)? else {
-            return Ok(());
-        };
-        self.env.home.hold(&base)?;
+        let moved = base_on_branch(&log.state, &self.env.home.tree())?;
+        let Some((story, base)) = moved else { return Ok(()) };
+        self.env.home.tree().hold(&base)?;
         self.record(log, Event::BaseSet { story, base, lane: LaneId::HOME })
     }
 
@@ -177,7 +224,7 @@ impl World {
         let backlog = visible_line(&self.config.backlog_name);
         let mut confirmed = Vec::new();
         for id in ids {
-            let closing = self.env.home.newest_closing(&id, &backlog)?;
+            let closing = self.env.home.tree().newest_closing(&id, &backlog)?;
             if closing.is_some_and(|closing| !closing.is_undone) {
                 confirmed.push(id);
             }
@@ -187,7 +234,7 @@ impl World {
 
     /// The newest snapshot of each open story of this backlog.
     fn last_kept(&self) -> Result<Vec<Kept>, RunnerError> {
-        let kept = self.env.home.kept_for_this_backlog()?;
+        let kept = self.env.home.tree().kept_for_this_backlog()?;
         let stories = self.env.backlog.current().stories.iter();
         let open = stories.filter(|story| !story.is_settled());
         let newest = |id: &StoryId| kept.iter().rev().find(|kept| kept.story.as_ref() == Some(id));
@@ -196,7 +243,7 @@ impl World {
 
     /// Reports what was found, and reverts unconfirmed marks.
     fn tell_what_is_known(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
-        for story in self.env.backlog.put_back_marks(&log.state.marks)? {
+        for story in self.env.backlog.restore_marks(&log.state.marks)?.unwrap_or_default() {
             log.notice(Notice::Backlog(BacklogNotice::MarkUnconfirmed { story }));
         }
         for kept in self.last_kept()? {

@@ -44,10 +44,11 @@ pub enum LoadError {
 
 /// The new text did not get into the file; the old one is still there.
 #[derive(Debug, thiserror::Error)]
-#[error("{} could not be written: {}", shown(path), reason(source))]
-pub struct WriteError {
-    pub path: PathBuf,
-    pub source: io::Error,
+pub enum WriteError {
+    #[error("{} could not be written: {}", shown(path), reason(source))]
+    Failed { path: PathBuf, source: io::Error },
+    #[error("{} changed in the meantime, so it was not written; try again", shown(path))]
+    Changed { path: PathBuf },
 }
 
 /// A path in ticks, without control characters for the terminal.

@@ -25,7 +25,7 @@ mod tracked;
 
 pub use edit::{EditError, Mark, set_mark};
 pub use error::{LoadError, WriteError};
-pub use tracked::{MarkedText, PrdLook, TrackedPrd};
+pub use tracked::{MarkedText, PrdLook, TextAhead, TextOnDisk, TrackedPrd, WrittenText};
 
 /// A backlog file by its path. Symlinks are followed anew at each use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl PrdFile {
     /// Replaces the file's text: a reader sees the old or the new one, whole.
     pub fn write(&self, text: &str) -> Result<(), WriteError> {
         let written = files::replace(&self.path, text.as_bytes());
-        written.map(drop).map_err(|source| WriteError { path: self.path.clone(), source })
+        written.map(drop).map_err(|source| WriteError::Failed { path: self.path.clone(), source })
     }
 
     /// With a stamp that recognises this version; None if the times cannot tell.

@@ -1,9 +1,10 @@
 //! PRD.json during a run: a look at the file costs one `stat`, a mark one edit of the text.
 
 use std::fs::{self, Metadata};
+use std::sync::Arc;
 
 use crate::model::{Backlog, Story, StoryId};
-use crate::store::files;
+use crate::store::files::{self, PreparedFile};
 
 use super::edit::{EditError, Mark, StoryAt, StorySpans, TextEdit, apply};
 use super::error::{LoadError, WriteError};
@@ -28,7 +29,7 @@ type MarkPair = (bool, bool);
 /// The file and the last good text that it had.
 pub struct TrackedPrd {
     pub(super) file: PrdFile,
-    pub(super) text: String,
+    pub(super) text: Arc<str>,
     /// Made when first needed.
     spans: Option<StorySpans>,
     /// The marks in the text, story by story.
@@ -42,29 +43,107 @@ pub struct TrackedPrd {
     prepared: Option<MarkedText>,
 }
 
-/// The text with marks set, to be written.
+/// The text with marks set. Any thread can write it.
 pub struct MarkedText {
-    text: String,
+    file: PrdFile,
+    /// What the file has now.
+    old: KnownText,
+    text: Arc<str>,
     edits: Vec<TextEdit>,
     marks: Vec<(usize, Mark)>,
     /// The number of the text that it was made from.
     changes: u64,
     /// It is the text of the last `prepare`.
     pub was_prepared: bool,
-    on_disk: Option<files::PreparedFile>,
+    on_disk: Option<PreparedFile>,
+}
+
+#[derive(Clone)]
+struct KnownText {
+    text: Arc<str>,
+    /// Of the file when it had the text, if it tells that.
+    stamp: Option<Stamp>,
 }
 
 impl MarkedText {
     pub fn text(&self) -> &str {
         &self.text
     }
+
+    /// Replaces the file's text: a reader sees the old or the new one, whole. What is in the file
+    /// now must be the known text: nothing that somebody else wrote since is lost.
+    pub fn write(self) -> Result<WrittenText, WriteError> {
+        let path = self.file.path();
+        if !self.old.is_in(&self.file) {
+            return Err(WriteError::Changed { path: path.to_owned() });
+        }
+        let renamed = self.on_disk.and_then(|prepared| prepared.replace(path).ok());
+        let written = renamed.map_or_else(|| files::replace(path, self.text.as_bytes()), Ok);
+        let metadata =
+            written.map_err(|source| WriteError::Failed { path: path.to_owned(), source })?;
+        let Self { file, old, text, edits, marks, changes, .. } = self;
+        Ok(WrittenText { file, old: old.text, text, edits, marks, changes, metadata })
+    }
+}
+
+impl KnownText {
+    fn is_in(&self, file: &PrdFile) -> bool {
+        let now = fs::metadata(file.path()).ok().map(|found| Stamp::of(&found));
+        (self.stamp.is_some() && now == self.stamp)
+            || file.text().is_ok_and(|(text, _)| *text == *self.text)
+    }
+}
+
+/// A text that is in the file now.
+pub struct WrittenText {
+    file: PrdFile,
+    old: Arc<str>,
+    text: Arc<str>,
+    edits: Vec<TextEdit>,
+    marks: Vec<(usize, Mark)>,
+    changes: u64,
+    /// Of the file, if its times tell it from any later version.
+    pub metadata: Option<Metadata>,
+}
+
+impl WrittenText {
+    /// Writes the text from before, unless somebody else changed the file since.
+    pub fn revert(self) -> Result<(), WriteError> {
+        let stamp = self.metadata.as_ref().map(Stamp::of);
+        if !(KnownText { text: self.text, stamp }).is_in(&self.file) {
+            return Ok(());
+        }
+        let path = self.file.path();
+        let written = files::replace(path, self.old.as_bytes());
+        written.map(drop).map_err(|source| WriteError::Failed { path: path.to_owned(), source })
+    }
+}
+
+/// A text to be put on the disk ahead, by any thread.
+pub struct TextAhead {
+    file: PrdFile,
+    pub text: Arc<str>,
+    changes: u64,
+}
+
+impl TextAhead {
+    /// None if the system cannot.
+    pub fn prepare(self) -> Option<TextOnDisk> {
+        let on_disk = files::prepare(self.file.path(), self.text.as_bytes())?;
+        Some(TextOnDisk { on_disk, changes: self.changes })
+    }
+}
+
+pub struct TextOnDisk {
+    on_disk: PreparedFile,
+    changes: u64,
 }
 
 impl TrackedPrd {
     pub fn open(file: PrdFile) -> Result<(Self, Loaded), LoadError> {
         let (text, stamp) = file.text()?;
         let loaded = file.parse(text)?;
-        let (text, marks) = (loaded.text.clone(), marks_of(&loaded.backlog));
+        let (text, marks) = (Arc::from(loaded.text.as_str()), marks_of(&loaded.backlog));
         let tracked = Self {
             file,
             text,
@@ -92,9 +171,9 @@ impl TrackedPrd {
         let read = self.file.text();
         self.stamp = read.as_ref().ok().and_then(|(_, stamp)| *stamp);
         let found = match read {
-            Ok((text, _)) if text == self.text => PrdLook::Known,
+            Ok((text, _)) if *text == *self.text => PrdLook::Known,
             Ok((text, _)) => self.file.parse(text).map_or_else(PrdLook::Broken, |loaded| {
-                self.take(loaded.text.clone());
+                self.take(loaded.text.as_str().into());
                 self.marks = marks_of(&loaded.backlog);
                 PrdLook::Changed(loaded)
             }),
@@ -115,15 +194,28 @@ impl TrackedPrd {
         Ok(self.with(edits?, marks))
     }
 
-    /// Makes the marked text ahead and puts it on the disk, so that writing it is a rename. It is
-    /// dropped if the text changes or another mark is wanted. Returns the text if it is new.
-    pub fn prepare(&mut self, story: StoryAt<'_>, mark: Mark) -> Result<Option<&str>, EditError> {
+    /// Makes the marked text ahead. It is dropped if the text changes or another mark is wanted.
+    /// Returns the text if it is new.
+    pub fn prepare(
+        &mut self,
+        story: StoryAt<'_>,
+        mark: Mark,
+    ) -> Result<Option<TextAhead>, EditError> {
         let marked = self.marked(story, mark)?;
-        let is_new = !marked.was_prepared;
-        let make = || files::prepare(self.file.path(), marked.text.as_bytes());
-        let on_disk = marked.on_disk.or_else(make);
-        let prepared = self.prepared.insert(MarkedText { on_disk, was_prepared: true, ..marked });
-        Ok(is_new.then_some(prepared.text.as_str()))
+        let ahead = (!marked.was_prepared).then(|| TextAhead {
+            file: self.file.clone(),
+            text: Arc::clone(&marked.text),
+            changes: self.changes,
+        });
+        self.prepared = Some(MarkedText { was_prepared: true, ..marked });
+        Ok(ahead)
+    }
+
+    /// The prepared text is on the disk, so that writing it is a rename.
+    pub fn take_prepared(&mut self, text: TextOnDisk) {
+        if let Some(prepared) = self.prepared.as_mut().filter(|one| one.changes == text.changes) {
+            prepared.on_disk = Some(text.on_disk);
+        }
     }
 
     /// The text with the wanted marks of every story, made in one pass, and the stories whose marks
@@ -148,16 +240,10 @@ impl TrackedPrd {
         Ok((self.with(edits, marks), touched))
     }
 
-    /// Replaces the file's text: a reader sees the old or the new one, whole. Returns the new file's
-    /// metadata if its times tell it from any later version.
-    pub fn write(&mut self, marked: MarkedText) -> Result<Option<Metadata>, WriteError> {
-        let MarkedText { text, edits, marks, changes, on_disk, .. } = marked;
-        let path = self.file.path();
-        let renamed = on_disk.and_then(|prepared| prepared.replace(path).ok());
-        let written = renamed.map_or_else(|| files::replace(path, text.as_bytes()), Ok);
-        let written = written.map_err(|source| WriteError { path: path.to_owned(), source })?;
-        // After a broken file the next look must report that it is good again.
-        self.stamp = written.as_ref().filter(|_| !self.is_broken).map(Stamp::of);
+    /// The file has this text now.
+    pub fn take_written(&mut self, written: WrittenText) {
+        let WrittenText { text, edits, marks, changes, metadata, .. } = written;
+        self.stamp = metadata.as_ref().map(Stamp::of);
         let spans = self.spans.take().filter(|_| changes == self.changes);
         self.take(text);
         self.spans = spans.map(|spans| spans.after(&edits));
@@ -168,15 +254,23 @@ impl TrackedPrd {
                 (None, _) => {}
             }
         }
-        Ok(written)
     }
 
     fn with(&self, edits: Vec<TextEdit>, marks: Vec<(usize, Mark)>) -> MarkedText {
-        let text = apply(&self.text, &edits);
-        MarkedText { text, edits, marks, changes: self.changes, was_prepared: false, on_disk: None }
+        let stamp = self.stamp.filter(|_| !self.is_broken);
+        MarkedText {
+            file: self.file.clone(),
+            old: KnownText { text: Arc::clone(&self.text), stamp },
+            text: apply(&self.text, &edits).into(),
+            edits,
+            marks,
+            changes: self.changes,
+            was_prepared: false,
+            on_disk: None,
+        }
     }
 
-    fn take(&mut self, text: String) {
+    fn take(&mut self, text: Arc<str>) {
         self.text = text;
         self.spans = None;
         self.prepared = None;

@@ -10,14 +10,15 @@ use crate::store::{Problem, StoreError};
 use super::Database;
 use super::damage::{sum, writing};
 use super::rows::Rows;
+use super::sync::SyncPoint;
 
 /// Append, sync, and read from a cursor: a remote database could do that too.
 pub trait Journal {
     /// All of them or none. Every reader sees them when it returns, and a kill does not lose them.
     fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<(), StoreError>;
 
-    /// Waits until everything appended is safe from a power cut, too.
-    fn sync(&self) -> Result<(), StoreError>;
+    /// When everything appended until now is safe from a power cut, too.
+    fn sync_point(&self) -> SyncPoint;
 
     /// The events after `cursor`, oldest first, and the new cursor.
     fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError>;
@@ -85,9 +86,9 @@ impl Journal for SqliteJournal {
         Ok(())
     }
 
-    fn sync(&self) -> Result<(), StoreError> {
-        let Some(syncer) = self.database.syncer.get() else { return Ok(()) };
-        Ok(syncer.wait(self.newest).map_err(Problem::Sync)?)
+    fn sync_point(&self) -> SyncPoint {
+        let syncer = self.database.syncer.get();
+        syncer.map(|syncer| syncer.point(self.newest)).unwrap_or_default()
     }
 
     fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError> {
@@ -191,11 +192,11 @@ mod tests {
         let newest = || Newest::of(&folder.path().join("journal.db")).read().unwrap_or_default();
         let store = store_in(&folder);
         let mut journal = store.journal("PRD.json").unwrap();
-        journal.sync().unwrap();
+        journal.sync_point().wait().unwrap();
         journal.append("r", 2, &[interrupted(1), interrupted(2)]).unwrap();
         journal.append("r", 3, &[interrupted(3)]).unwrap();
         assert_eq!(store_in(&folder).journal("PRD.json").unwrap().read(0).unwrap().0.len(), 3);
-        journal.sync().unwrap();
+        journal.sync_point().wait().unwrap();
         assert_eq!(newest(), 3);
         journal.append("r", 5, &[interrupted(4)]).unwrap();
         drop((journal, store));

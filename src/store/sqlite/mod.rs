@@ -6,7 +6,7 @@ pub mod human;
 pub mod journal;
 mod rows;
 mod schema;
-mod sync;
+pub mod sync;
 pub mod user_costs;
 
 use std::cell::OnceCell;

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::store::{Problem, StoreError};
+
 use super::damage::{Newest, with_suffix};
 
 pub struct Syncer {
@@ -48,12 +50,36 @@ impl Syncer {
         self.state.update(|synced| synced.wanted = synced.wanted.max(event));
     }
 
-    pub fn wait(&self, event: i64) -> io::Result<()> {
-        let synced =
-            self.state.wait_while(|synced| synced.durable < event && synced.failed.is_none());
-        match &synced.failed {
-            Some((kind, text)) if synced.durable < event => {
-                Err(io::Error::new(*kind, text.clone()))
+    pub fn point(&self, event: i64) -> SyncPoint {
+        SyncPoint { of: Some((Arc::clone(&self.state), event)) }
+    }
+}
+
+/// Everything that a journal had at one moment. Any thread can wait until it is on the disk.
+#[derive(Clone, Default)]
+pub struct SyncPoint {
+    /// None: there is nothing to wait for.
+    of: Option<(Arc<SyncState>, i64)>,
+}
+
+impl SyncPoint {
+    pub fn wait(&self) -> Result<(), StoreError> {
+        let Some((state, event)) = &self.of else { return Ok(()) };
+        let synced = state.wait_while(|synced| synced.durable < *event && synced.failed.is_none());
+        synced.require(*event)
+    }
+
+    /// An error if it can no longer be reached; does not wait.
+    pub fn check(&self) -> Result<(), StoreError> {
+        self.of.as_ref().map_or(Ok(()), |(state, event)| state.lock().require(*event))
+    }
+}
+
+impl Synced {
+    fn require(&self, event: i64) -> Result<(), StoreError> {
+        match &self.failed {
+            Some((kind, text)) if self.durable < event => {
+                Err(Problem::Sync(io::Error::new(*kind, text.clone())).into())
             }
             _ => Ok(()),
         }
@@ -138,10 +164,10 @@ mod tests {
         let syncer = Syncer::start(&database).unwrap();
         for event in [1, 5, 6] {
             syncer.request(event);
-            syncer.wait(event).unwrap();
+            syncer.point(event).wait().unwrap();
             assert_eq!(Newest::of(&database).read(), Some(event));
         }
-        syncer.wait(2).unwrap();
+        syncer.point(2).wait().unwrap();
         syncer.request(9);
         drop(syncer);
         assert_eq!(Newest::of(&database).read(), Some(9));
@@ -151,10 +177,12 @@ mod tests {
     fn a_failed_sync_is_reported_to_every_waiter() {
         let folder = tempfile::tempdir().unwrap();
         let syncer = Syncer::start(&folder.path().join("journal.db")).unwrap();
+        syncer.point(1).check().unwrap();
         syncer.request(1);
         for _ in 0..2 {
-            assert_eq!(syncer.wait(1).unwrap_err().kind(), io::ErrorKind::NotFound);
+            assert!(syncer.point(1).wait().unwrap_err().to_string().contains("No such file"));
         }
+        assert!(syncer.point(1).check().is_err());
         assert_eq!(Newest::of(&folder.path().join("journal.db")).read(), None);
     }
 }

@@ -76,7 +76,6 @@ impl BlockKind {
 }
 
 impl Scanner {
-    #[cfg(test)]
     pub fn new(story: &StoryId) -> Self {
         Self::with_markers(story, CompletionMarkers::default(), 0)
     }

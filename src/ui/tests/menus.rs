@@ -8,7 +8,7 @@ use vt100::Parser;
 
 use super::*;
 use crate::ui::look::{Line, TextLine};
-use crate::ui::menu::{Menu, MenuBody};
+use crate::ui::menu::{Menu, MenuBody, sections};
 
 /// A terminal whose window can change.
 struct Terminal {
@@ -61,7 +61,7 @@ impl Terminal {
         let mut terminal = Self::new(rows, columns);
         let (heading, patience) = ("US-001 Store users".into(), Duration::from_mins(10));
         let question = escalation("which database?");
-        let menu = Menu::new(heading, &question, patience, "the story is parked");
+        let menu = Menu::new(heading, sections(&question), patience, "the story is parked");
         terminal.screen.open_menu(menu);
         terminal.choose(0);
         terminal

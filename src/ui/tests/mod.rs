@@ -280,6 +280,7 @@ fn a_whole_session_in_a_terminal() {
     [10:02:30] Progress: 2/3 complete (1 remaining) · about
                $0.31–$12.40 and 1m22s–1h05m to go
     [10:02:40] ? US-003 asks: which database?
+    [10:02:50] skipping US-003
     [10:03:00] work on US-003 kept at refs/ralph/attempts/US-003/1
     [10:03:10] → US-003 skipped · abc1234
     [10:03:10] Progress: 2/3 complete, 1 skipped (0 remaining)
@@ -324,6 +325,7 @@ fn a_whole_session_in_a_log() {
     [10:02:30] ✓ Task US-002 complete · 1h05m · $12.40 · beefbee
     [10:02:30] Progress: 2/3 complete (1 remaining) · about $0.31–$12.40 and 1m22s–1h05m to go
     [10:02:40] ? US-003 asks: which database?
+    [10:02:50] skipping US-003
     [10:03:00] work on US-003 kept at refs/ralph/attempts/US-003/1
     [10:03:10] → US-003 skipped · abc1234
     [10:03:10] Progress: 2/3 complete, 1 skipped (0 remaining)

@@ -3,7 +3,7 @@
 use git2::Oid;
 
 use crate::workspace::WorkTree;
-use crate::workspace::error::{Doing, GitError, if_found};
+use crate::workspace::error::{GitContext, GitError, if_found};
 
 const STASH: &str = "refs/stash";
 const HELD: &str = "refs/ralph/stashes";

@@ -8,7 +8,7 @@ use crate::model::Base;
 
 use crate::workspace::WorkTree;
 use crate::workspace::checkout::is_absence;
-use crate::workspace::error::{Doing, GitError};
+use crate::workspace::error::{GitContext, GitError};
 use crate::workspace::tree::{TreeChange, TreeEntry, between, entry_at};
 
 /// What an attempt did to files that were uncommitted before it.

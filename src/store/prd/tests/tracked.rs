@@ -31,7 +31,7 @@ fn is_unchanged(tracked: &mut TrackedPrd) -> bool {
 /// The known text and marks are those of the file.
 fn agrees(tracked: &TrackedPrd) {
     let loaded = tracked.file.load().unwrap();
-    assert_eq!(loaded.text, tracked.text);
+    assert_eq!(*loaded.text, *tracked.text);
     let marks = |backlog: &Backlog| -> Vec<(bool, bool)> {
         backlog.stories.iter().map(|story| (story.passes, story.skipped)).collect()
     };
@@ -53,7 +53,7 @@ fn marks_follow_each_other_without_reading_the_file_again() {
         let expected = set_mark(&tracked.text, &id(story.1), mark).unwrap();
         let marked = tracked.marked((story.0, &id(story.1)), mark).unwrap();
         assert_eq!(marked.text(), expected);
-        tracked.write(marked).unwrap();
+        tracked.take_written(marked.write().unwrap());
         agrees(&tracked);
         assert!(is_unchanged(&mut tracked), "its own version is known at once");
     }
@@ -64,12 +64,16 @@ fn a_prepared_mark_is_the_same_and_leaves_no_other_file() {
     let (folder, mut tracked, _) = tracked();
     fs::set_permissions(tracked.file.path(), fs::Permissions::from_mode(0o640)).unwrap();
     let (a, b) = (id("A"), id("B"));
-    tracked.prepare((0, &a), Mark::Passes(true)).unwrap();
+    let ahead = tracked.prepare((0, &a), Mark::Passes(true)).unwrap().unwrap();
+    if let Some(on_disk) = ahead.prepare() {
+        tracked.take_prepared(on_disk);
+    }
+    assert!(tracked.prepare((0, &a), Mark::Passes(true)).unwrap().is_none(), "it is there");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     let prepared = tracked.marked((0, &a), Mark::Passes(true)).unwrap();
     assert!(prepared.was_prepared);
-    tracked.write(prepared).unwrap();
-    assert_eq!(tracked.text, set_mark(THREE, &a, Mark::Passes(true)).unwrap());
+    tracked.take_written(prepared.write().unwrap());
+    assert_eq!(*tracked.text, *set_mark(THREE, &a, Mark::Passes(true)).unwrap());
     agrees(&tracked);
     assert!(is_unchanged(&mut tracked));
     assert_eq!(fs::metadata(tracked.file.path()).unwrap().mode() & 0o777, 0o640);
@@ -90,7 +94,7 @@ fn every_mark_is_set_in_one_pass() {
     for wanted in [(true, false), (false, true), (true, true), (false, false)] {
         let (marked, touched) = tracked.with_marks(&backlog.stories, |_| wanted).unwrap();
         assert!(!touched.is_empty());
-        tracked.write(marked).unwrap();
+        tracked.take_written(marked.write().unwrap());
         agrees(&tracked);
         assert_eq!(tracked.marks(), [wanted; 3]);
         assert_eq!(tracked.with_marks(&backlog.stories, |_| wanted).unwrap().1, []);
@@ -106,29 +110,61 @@ fn a_look_sees_every_change_and_reads_only_then() {
     for text in [THREE.replace("\"t\"", "\"u\""), THREE.replace("\"t\"", "\"v\"")] {
         fs::write(&path, &text).unwrap();
         assert!(matches!(tracked.look(), PrdLook::Changed(_)), "{text}");
-        assert_eq!(tracked.text, text);
+        assert_eq!(*tracked.text, *text);
     }
     let changes = tracked.changes;
     fs::write(&path, "{").unwrap();
     age(&path);
     assert!(matches!(tracked.look(), PrdLook::Broken(_)));
     assert!(is_unchanged(&mut tracked), "it is broken as before");
-    fs::write(&path, &tracked.text).unwrap();
+    fs::write(&path, &*tracked.text).unwrap();
     assert!(matches!(tracked.look(), PrdLook::Known));
     assert_eq!(tracked.changes, changes);
     fs::rename(&path, folder.path().join("away")).unwrap();
     assert!(matches!(tracked.look(), PrdLook::Broken(LoadError::NotFound { .. })));
 }
 
+/// Whatever somebody wrote since the last look is not overwritten, be it broken or good.
 #[test]
-fn a_broken_file_that_is_written_is_good_again() {
+fn an_edit_at_the_same_moment_is_not_lost() {
+    for (edit, prepares) in [("{", false), ("{", true), ("", false), ("new", true)] {
+        let (_folder, mut tracked, _) = tracked();
+        let path = tracked.file.path().to_owned();
+        if prepares {
+            let ahead = tracked.prepare((0, &id("A")), Mark::Passes(true)).unwrap().unwrap();
+            ahead.prepare().into_iter().for_each(|text| tracked.take_prepared(text));
+        }
+        let marked = tracked.marked((0, &id("A")), Mark::Passes(true)).unwrap();
+        let edit = if edit == "new" { THREE.replace("ü", "new") } else { edit.to_owned() };
+        fs::write(&path, &edit).unwrap();
+        assert!(matches!(marked.write(), Err(WriteError::Changed { .. })));
+        assert_eq!(fs::read_to_string(&path).unwrap(), edit);
+    }
+}
+
+#[test]
+fn a_broken_file_is_not_overwritten() {
     let (_folder, mut tracked, _) = tracked();
     fs::write(tracked.file.path(), "{").unwrap();
     age(tracked.file.path());
     assert!(matches!(tracked.look(), PrdLook::Broken(_)));
     let marked = tracked.marked((0, &id("A")), Mark::Passes(true)).unwrap();
-    tracked.write(marked).unwrap();
-    assert!(matches!(tracked.look(), PrdLook::Known));
+    assert!(matches!(marked.write(), Err(WriteError::Changed { .. })));
+    assert_eq!(fs::read_to_string(tracked.file.path()).unwrap(), "{");
+}
+
+#[test]
+fn a_written_mark_can_be_reverted_unless_somebody_edited_it_since() {
+    let (_folder, mut tracked, _) = tracked();
+    let path = tracked.file.path().to_owned();
+    let marked = tracked.marked((0, &id("A")), Mark::Passes(true)).unwrap();
+    marked.write().unwrap().revert().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), THREE);
+    let marked = tracked.marked((0, &id("A")), Mark::Passes(true)).unwrap();
+    let written = marked.write().unwrap();
+    fs::write(&path, "mine").unwrap();
+    written.revert().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
 }
 
 #[test]
@@ -137,7 +173,7 @@ fn an_edit_right_after_its_own_write_is_seen() {
     for round in 0..50 {
         let mark = Mark::Passes(round % 2 == 0);
         let marked = tracked.marked((0, &id("A")), mark).unwrap();
-        tracked.write(marked).unwrap();
+        tracked.take_written(marked.write().unwrap());
         let titles = if round % 2 == 0 { ("\"t\"", "\"u\"") } else { ("\"u\"", "\"t\"") };
         let other = tracked.text.replace(titles.0, titles.1);
         fs::write(tracked.file.path(), &other).unwrap();

@@ -1,0 +1,198 @@
+//! What an attempt did to the branch, to the user's own files and to the work, once it is over.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::model::{
+    AttemptStarted, Base, BranchLoss, Concern, Event, Outcome, ServiceFault, Violation,
+    visible_line,
+};
+use crate::ports::{Notice, TreeNotice};
+use crate::runner::config::RunConfig;
+use crate::runner::effects::{EndedAttempt, Inspection};
+use crate::runner::error::RunnerError;
+use crate::runner::task::EventSink;
+use crate::workspace::{Difference, Guard, GuardPart, Place, WorkTree};
+
+/// What is compared with after an attempt.
+pub struct Inspect {
+    pub start: AttemptStarted,
+    pub guard: Guard,
+    /// No gate decides over its claim, so the commit itself finds out whether anything changed.
+    pub is_plain: bool,
+    /// Files whose changes a human has to see: gates' scripts, ralph.toml.
+    pub watched: Vec<PathBuf>,
+    pub config: Arc<RunConfig>,
+}
+
+impl Inspect {
+    /// Repairs first. If that fails, the next process does it: in the journal the attempt is still
+    /// in flight.
+    pub fn run(
+        self,
+        tree: &WorkTree,
+        ended: &EndedAttempt,
+        log: &mut dyn EventSink,
+    ) -> Result<Inspection, RunnerError> {
+        let cut_short = ended.ended_by.is_some() || !ended.processes.leftovers.is_empty();
+        let parts = GuardPart::after_attempt(cut_short);
+        let Repaired { branch_loss, ticked } = repair(tree, &self.start, &self.guard, parts, log)?;
+        let signals = &ended.report.signals;
+        let claims = signals.claims_story || (ticked && !signals.stages_left);
+        let mut found = Inspection { branch_loss, ticked, ..Inspection::default() };
+        match self.look(tree, ended, claims) {
+            Ok((difference, changed_files)) => {
+                (found.difference, found.changed_files) = (difference, changed_files);
+            }
+            Err(error) => found.problem = Some(error),
+        }
+        found.head = tree.head_commit().unwrap_or_default();
+        Ok(found)
+    }
+
+    /// Looking at a large tree takes its time: not for what says nothing about the story, and not
+    /// for a claim that is decided by its own commit.
+    fn look(
+        &self,
+        tree: &WorkTree,
+        ended: &EndedAttempt,
+        claims: bool,
+    ) -> Result<(Option<Difference>, Vec<Concern>), RunnerError> {
+        let (outcome, signals) = (&ended.report.outcome, &ended.report.signals);
+        let says_nothing = matches!(outcome, Outcome::EndedByUs | Outcome::PromptTooLong { .. })
+            || ServiceFault::of(outcome).is_some();
+        if says_nothing || signals.escalation.is_some() {
+            return Ok((None, Vec::new()));
+        }
+        let may_be_done = *outcome == Outcome::Completed && (claims || signals.promises_all);
+        let changed_files = if may_be_done { self.changed_files(tree)? } else { Vec::new() };
+        let is_plain = self.is_plain && *outcome == Outcome::Completed && claims;
+        let before = self.start.before();
+        let difference = (!is_plain).then(|| tree.difference_since(before)).transpose()?;
+        Ok((difference, changed_files))
+    }
+
+    /// Since the story's base, so that no attempt can prepare them for the next.
+    fn changed_files(&self, tree: &WorkTree) -> Result<Vec<Concern>, RunnerError> {
+        let changed = tree.altered(&self.start.base, &self.watched, &self.config.protect)?;
+        let concern = |one: crate::workspace::Altered| Concern {
+            what: format!("`{}` changed", visible_line(&one.path.to_string_lossy())),
+            diff: one.diff,
+        };
+        Ok(changed.into_iter().map(concern).collect())
+    }
+}
+
+/// What the guard found that the rest of the inspection has to know.
+#[derive(Default)]
+pub struct Repaired {
+    branch_loss: Option<BranchLoss>,
+    /// The agent ticked the story off in the human's instructions.
+    ticked: bool,
+}
+
+/// Repairs what the attempt must not have changed, part by part. What was lost with the branch
+/// says nothing about the rest: then branch and tree have to go back first.
+pub fn repair(
+    tree: &WorkTree,
+    start: &AttemptStarted,
+    guard: &Guard,
+    parts: &[GuardPart],
+    log: &mut dyn EventSink,
+) -> Result<Repaired, RunnerError> {
+    let mut repaired = Repaired::default();
+    for part in parts {
+        let violation = match guard.check(tree, *part) {
+            Err(error) if *part == GuardPart::Locks => {
+                clean_up_failed(log, &error);
+                None
+            }
+            checked => checked?,
+        };
+        let Some(violation) = violation else { continue };
+        if let Violation::BranchLost { how } = violation {
+            repaired.branch_loss = Some(how);
+            break;
+        }
+        repaired.ticked |= matches!(violation, Violation::Instructions { claims: true, .. });
+        record(start, &violation, log)?;
+        match guard.repair(tree, &violation) {
+            Err(error) if is_not_worth_stopping(&violation) => clean_up_failed(log, &error),
+            done => done?,
+        }
+    }
+    if let Err(error) = guard.disarm(tree) {
+        clean_up_failed(log, &error);
+    }
+    Ok(repaired)
+}
+
+/// Before it is repaired: a repair that is cut off is made again.
+fn record(
+    start: &AttemptStarted,
+    violation: &Violation,
+    log: &mut dyn EventSink,
+) -> Result<(), RunnerError> {
+    let story = start.story.clone();
+    let mut tell = |notice| log.notice(Notice::Tree(notice));
+    match violation.clone() {
+        Violation::Locks { paths } => {
+            let paths = paths.into_iter().map(PathBuf::from);
+            paths.for_each(|path| tell(TreeNotice::AgentLockRemoved { path }));
+        }
+        Violation::Setup { names, kept } => {
+            log.record(Event::SetupPutBack { story, names, kept })?;
+        }
+        Violation::Stashes { messages } => {
+            messages.into_iter().for_each(|message| tell(TreeNotice::StashRestored { message }));
+        }
+        Violation::OtherBranch { on } => tell(TreeNotice::CommitsTakenFrom { branch: on }),
+        Violation::UserFiles { lost, blocked, kept } => {
+            if !blocked.is_empty() {
+                let at = kept.clone().unwrap_or_else(|| "refs/ralph/snapshots".to_owned());
+                let paths = blocked.into_iter().map(PathBuf::from).collect();
+                tell(TreeNotice::CannotRestore { paths, kept: at });
+            }
+            if !lost.is_empty() {
+                log.record(Event::FilesPutBack { story, paths: lost, snapshot: kept })?;
+            }
+        }
+        Violation::Instructions { path, kept, .. } => {
+            log.record(Event::InstructionsPutBack { story, path, kept })?;
+        }
+        Violation::BranchLost { .. } => {}
+    }
+    Ok(())
+}
+
+fn clean_up_failed(log: &mut dyn EventSink, error: &dyn std::error::Error) {
+    log.notice(Notice::Tree(TreeNotice::CleanUpFailed { problem: error.to_string() }));
+}
+
+/// Its work is safe all the same.
+fn is_not_worth_stopping(violation: &Violation) -> bool {
+    matches!(violation, Violation::Locks { .. } | Violation::Instructions { .. })
+}
+
+/// The path of the instructions in the work tree, if they are there.
+pub fn instructions_in(tree: &WorkTree, config: &RunConfig) -> Option<PathBuf> {
+    match tree.place_of(config.instructions_file.as_deref()?) {
+        Ok(Place::Inside(path)) => Some(path),
+        _ => None,
+    }
+}
+
+/// After a crash the agent's change of the instructions cannot be told from the human's.
+pub fn tell_changed_instructions(
+    tree: &WorkTree,
+    before: &Base,
+    config: &RunConfig,
+    log: &mut dyn EventSink,
+) {
+    let Some(path) = instructions_in(tree, config) else { return };
+    let changed = tree.altered(before, std::slice::from_ref(&path), &[]);
+    if changed.is_ok_and(|changed| !changed.is_empty()) {
+        let path = visible_line(&path.to_string_lossy());
+        log.notice(Notice::Tree(TreeNotice::InstructionsDiffer { path }));
+    }
+}

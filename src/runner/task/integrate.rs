@@ -1,0 +1,297 @@
+//! Integration: a story's work and its mark become one commit on the branch.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::model::{Base, Event, EvidenceItem, LaneId, Story, StoryId, first_few, visible_line};
+use crate::ports::{AgentNotice, Notice};
+use crate::runner::config::RunConfig;
+use crate::runner::effects::Integration;
+use crate::runner::error::RunnerError;
+use crate::runner::task::inspect::instructions_in;
+use crate::runner::task::shelve::ShelvedWork;
+use crate::runner::task::{EventSink, Mailbox, Message};
+use crate::state::Acceptance;
+use crate::store::SyncPoint;
+use crate::store::prd::{MarkedText, WrittenText};
+use crate::store::ralph_dir::RalphDir;
+use crate::text::redact::SecretRules;
+use crate::workspace::{
+    BASE_TRAILER, CollectRequest, Committed, GitError, LeftOut, ReadyCommit, Replacement, Staging,
+    StoredBlob, WorkTree,
+};
+
+/// The most files named in a trailer.
+const NAMED: usize = 10;
+const ITERATION_TRAILER: &str = "Ralph-Iteration";
+
+type Trailer = (&'static str, String);
+
+/// A mark that is committed to the branch.
+pub struct MarkCommit {
+    pub story: Story,
+    /// The backlog with the mark.
+    pub text: MarkedText,
+    /// The same, if it was stored ahead.
+    pub stored: Option<StoredBlob>,
+    pub run: String,
+    pub iteration: u32,
+    /// The commit may exist already: an earlier process died before it was confirmed.
+    pub unconfirmed: bool,
+    pub base: Option<Base>,
+    /// Why this happens must be safe before the branch moves.
+    pub planned: SyncPoint,
+    pub config: Arc<RunConfig>,
+}
+
+/// What a landing leaves.
+pub struct Landed {
+    pub written: WrittenText,
+    /// The tree is known without a scan.
+    pub next_base: Option<Base>,
+    pub left_out: Vec<LeftOut>,
+}
+
+/// An accepted claim.
+pub struct Close {
+    pub landing: MarkCommit,
+    pub evidence: Vec<EvidenceItem>,
+    pub by: Acceptance,
+    /// The ref of its work, if the human accepted it after it had left its lane.
+    pub shelved: Option<String>,
+    pub secrets: Arc<SecretRules>,
+    pub ralph_dir: RalphDir,
+}
+
+impl Close {
+    pub fn run(
+        mut self,
+        tree: &WorkTree,
+        mailbox: &mut Mailbox,
+    ) -> Result<Integration, RunnerError> {
+        if !self.work_is_there(tree, mailbox)? {
+            return Ok(Integration::Conflicting);
+        }
+        let story = self.landing.story.id.clone();
+        let ralph_dir = self.ralph_dir.clone();
+        let closed = match self.landing.commit_from_before(tree)? {
+            Some(commit) => self.landing.confirm().map(|landed| (commit, landed)),
+            None => self.commit(tree),
+        };
+        let (commit, landed) = match closed {
+            Err(RunnerError::Git(GitError::NothingChanged)) => {
+                return Ok(Integration::NothingChanged);
+            }
+            Err(RunnerError::Git(error)) if error.is_about_content() => {
+                let beyond_agent = error.is_beyond_the_agent();
+                return Ok(Integration::Unfit { error: error.to_string(), beyond_agent });
+            }
+            Err(RunnerError::Git(error)) if error.is_the_agents_doing() => {
+                return Ok(Integration::Refused { error: error.to_string() });
+            }
+            closed => closed?,
+        };
+        // The loop may have ended.
+        let _ = mailbox.blocking_send(Message::Landed(Box::new(landed)));
+        if let Err(error) = ralph_dir.archive_scratchpad(&story) {
+            let problem = error.to_string();
+            mailbox.notice(Notice::Agent(AgentNotice::Scratchpad { problem }));
+        }
+        Ok(Integration::Done { commit })
+    }
+
+    /// False if shelved work conflicts with the branch.
+    fn work_is_there(
+        &mut self,
+        tree: &WorkTree,
+        log: &mut dyn EventSink,
+    ) -> Result<bool, RunnerError> {
+        let Some(reference) = self.shelved.take() else { return Ok(true) };
+        let base = tree.base()?;
+        tree.hold(&base)?;
+        let (story, except) = (&self.landing.story.id, &self.landing.config.human_files);
+        let work = ShelvedWork { story, lane: LaneId::HOME, reference, base: &base, except };
+        let is_there = work.unshelve(tree, log)?;
+        self.landing.base = Some(base);
+        Ok(is_there)
+    }
+
+    fn commit(self, tree: &WorkTree) -> Result<(String, Landed), RunnerError> {
+        let Self { landing, evidence, by, secrets, .. } = self;
+        let base = landing.base.as_ref();
+        let mut trailers = landing.trailers();
+        trailers.extend(base_trailer(tree, base)?);
+        trailers.extend(evidence.iter().map(evidence_trailer));
+        if let (Some(base), false) = (base, evidence.is_empty()) {
+            let note = note_on_edits(tree, base, &landing.config.human_files)?;
+            trailers.extend(note.map(|note| ("Ralph-Note", note)));
+        }
+        let title = format!("{}: {}", landing.story.id, visible_line(&landing.story.title));
+        let message = message(&title, &trailers);
+        let prompt = landing.instructions(tree)?;
+        let prompt = prompt.as_ref().map(|(path, bytes)| Replacement::new(path, bytes));
+        let backlog = landing.backlog();
+        let is_known_after = backlog.is_some() && prompt.is_none();
+        let replaced: Vec<Replacement<'_>> = backlog.into_iter().chain(prompt).collect();
+        let work = match base {
+            Some(base) => tree.collect(&CollectRequest {
+                base,
+                // Without a gate or the human's approval, the change is the only evidence.
+                must_change: evidence.is_empty() && by == Acceptance::Evidence,
+                except: &replaced.iter().map(|one| one.path.to_owned()).collect::<Vec<_>>(),
+                staging: Some(Staging { rules: &landing.config.staging, secrets: &secrets }),
+                as_it_is: by == Acceptance::Human { as_it_is: true },
+            })?,
+            None => tree.collect_nothing()?,
+        };
+        let ready = tree.prepare_commit(work, &replaced, &message)?;
+        drop(replaced);
+        let (done, mut landed) = landing.land(tree, ready)?;
+        landed.next_base = done.next_base.filter(|_| is_known_after);
+        Ok((done.commit, landed))
+    }
+}
+
+/// A story that the human skips.
+pub struct Skip {
+    pub landing: MarkCommit,
+    /// The story whose unfinished work is in the lane: the new commit is not its work.
+    pub occupant: Option<Occupant>,
+}
+
+/// A story with work in a lane.
+pub struct Occupant {
+    pub story: StoryId,
+    pub base: Base,
+    /// The branch tip that its last attempt left.
+    pub head: Option<String>,
+}
+
+impl Skip {
+    /// Returns the commit, if the backlog is committed.
+    pub fn run(
+        self,
+        tree: &WorkTree,
+        mailbox: &mut Mailbox,
+    ) -> Result<Option<String>, RunnerError> {
+        let (commit, landed) = self.landing.skip(tree)?;
+        if let (Some(Occupant { story, base, head }), Some(_)) = (self.occupant, &commit) {
+            let base = tree.move_base(&base, head.as_deref())?;
+            tree.hold(&base)?;
+            mailbox.record(Event::BaseSet { story, base, lane: LaneId::HOME })?;
+        }
+        // The loop may have ended.
+        let _ = mailbox.blocking_send(Message::Landed(Box::new(landed)));
+        Ok(commit)
+    }
+}
+
+impl MarkCommit {
+    fn skip(self, tree: &WorkTree) -> Result<(Option<String>, Landed), RunnerError> {
+        let before = self.commit_from_before(tree)?;
+        if before.is_some() || self.config.backlog_in_tree.is_none() {
+            self.planned.wait()?;
+            return Ok((before, self.confirm()?));
+        }
+        let message = message(&format!("{}: skipped", self.story.id), &self.trailers());
+        let nothing = tree.collect_nothing()?;
+        let ready = tree.prepare_commit(nothing, self.backlog().as_slice(), &message)?;
+        let (done, landed) = self.land(tree, ready)?;
+        Ok((Some(done.commit), landed))
+    }
+
+    /// Writes the backlog and moves the branch, once the plan to do so is safe.
+    fn land(self, tree: &WorkTree, ready: ReadyCommit) -> Result<(Committed, Landed), RunnerError> {
+        self.planned.wait()?;
+        let written = self.text.write()?;
+        let backlog = self.config.backlog_in_tree.as_deref();
+        match tree.land(ready, backlog.zip(written.metadata.as_ref())) {
+            Ok(done) => {
+                let left_out = done.left_out.clone();
+                Ok((done, Landed { written, next_base: None, left_out }))
+            }
+            Err(error) => {
+                written.revert()?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// The commit is there: only the file lacks the mark.
+    fn confirm(self) -> Result<Landed, RunnerError> {
+        let written = self.text.write()?;
+        Ok(Landed { written, next_base: None, left_out: Vec::new() })
+    }
+
+    /// An earlier process may have died between the commit and its confirmation.
+    fn commit_from_before(&self, tree: &WorkTree) -> Result<Option<String>, RunnerError> {
+        if !self.unconfirmed {
+            return Ok(None);
+        }
+        let trailers = self.trailers();
+        let wanted = trailers.iter().filter(|(key, _)| *key != ITERATION_TRAILER);
+        let wanted: Vec<(&str, &str)> = wanted.map(|(key, value)| (*key, value.as_str())).collect();
+        let down_to = self.base.as_ref().and_then(|base| base.commit.as_deref());
+        Ok(tree.find_closing(&wanted, down_to)?)
+    }
+
+    fn trailers(&self) -> Vec<Trailer> {
+        vec![
+            ("Ralph-Story", self.story.id.to_string()),
+            ("Ralph-Backlog", visible_line(&self.config.backlog_name)),
+            ("Ralph-Run", self.run.clone()),
+            (ITERATION_TRAILER, self.iteration.to_string()),
+        ]
+    }
+
+    /// The backlog's new bytes, if it is committed.
+    fn backlog(&self) -> Option<Replacement<'_>> {
+        let path = self.config.backlog_in_tree.as_deref()?;
+        let stored = self.stored.filter(|_| self.text.was_prepared);
+        Some(Replacement { path, bytes: self.text.text().as_bytes(), stored })
+    }
+
+    /// What an agent committed of the instructions by itself is not committed with the story.
+    fn instructions(&self, tree: &WorkTree) -> Result<Option<(PathBuf, Vec<u8>)>, RunnerError> {
+        let path = instructions_in(tree, &self.config);
+        let (Some(base), Some(path)) = (&self.base, path) else { return Ok(None) };
+        let before = tree.committed_before(base, &path)?;
+        Ok(before.map(|bytes| (path, bytes)))
+    }
+}
+
+/// Needed if the agent committed by itself: the parent is not the story's base then.
+fn base_trailer(tree: &WorkTree, base: Option<&Base>) -> Result<Option<Trailer>, RunnerError> {
+    let Some(base) = base else { return Ok(None) };
+    if base.commit == tree.head_commit()? {
+        return Ok(None);
+    }
+    let began = base.commit.clone().unwrap_or_else(|| "none".to_owned());
+    Ok(Some((BASE_TRAILER, began)))
+}
+
+/// Records uncommitted edits that the gates saw besides the story's work.
+fn note_on_edits(
+    tree: &WorkTree,
+    base: &Base,
+    human_files: &[PathBuf],
+) -> Result<Option<String>, RunnerError> {
+    let mut edited = tree.edited_before(base)?;
+    edited.retain(|path| !human_files.contains(path));
+    Ok((!edited.is_empty())
+        .then(|| format!("gates ran with uncommitted edits in {}", first_few(&edited, NAMED))))
+}
+
+/// `Ralph-Gate: cargo test (12.3s)`.
+fn evidence_trailer(item: &EvidenceItem) -> Trailer {
+    let EvidenceItem::Gate(report) = item;
+    let seconds = Duration::from_millis(report.elapsed_ms).as_secs_f64();
+    ("Ralph-Gate", format!("{} ({seconds:.1}s)", report.gate))
+}
+
+fn message(subject: &str, trailers: &[Trailer]) -> String {
+    let trailers: Vec<String> =
+        trailers.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
+    format!("{subject}\n\n{}", trailers.concat())
+}

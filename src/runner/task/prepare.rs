@@ -1,0 +1,84 @@
+//! Makes a lane ready for an attempt: its work tree is scanned, shelved work is back, the guard is
+//! armed.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::model::{Base, Changes, LaneId, StoryId};
+use crate::runner::config::RunConfig;
+use crate::runner::error::RunnerError;
+use crate::runner::task::EventSink;
+use crate::runner::task::shelve::ShelvedWork;
+use crate::workspace::{Guard, GuardedAttempt, WorkTree};
+
+pub struct Prepare {
+    pub story: StoryId,
+    pub lane: LaneId,
+    /// The id that the attempt will have, and its iteration.
+    pub attempt: String,
+    pub iteration: u32,
+    /// The tree after a close is known without a scan.
+    pub known: Option<Base>,
+    /// The story's base, if its work is in the lane.
+    pub base: Option<Base>,
+    /// The ref of its shelved work.
+    pub shelved: Option<String>,
+    /// From here on numbers of snapshots, and of kept attempts, may be free.
+    pub snapshot: u32,
+    pub number: u32,
+    /// Gets the attempt's version of the instructions if git does not know that file.
+    pub spare: PathBuf,
+    pub config: Arc<RunConfig>,
+}
+
+/// A lane that is ready.
+pub struct Prepared {
+    pub story: StoryId,
+    pub lane: LaneId,
+    pub attempt: String,
+    pub iteration: u32,
+    pub base: Base,
+    pub before: Base,
+    /// The ref that `before` will be kept at.
+    pub snapshot: String,
+    pub guard: Guard,
+    /// What the story changed so far.
+    pub changes: Changes,
+}
+
+impl Prepare {
+    pub fn run(self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<Prepared, RunnerError> {
+        let mut before = match self.known {
+            Some(known) => known,
+            None => tree.base()?,
+        };
+        let base = match self.base {
+            Some(base) => base,
+            None => {
+                tree.hold(&before)?;
+                before.clone()
+            }
+        };
+        if let Some(reference) = self.shelved {
+            let (story, lane, except) = (&self.story, self.lane, &self.config.human_files);
+            ShelvedWork { story, lane, reference, base: &base, except }.unshelve(tree, log)?;
+            before = tree.base()?;
+        }
+        let snapshot = tree.snapshot_name(self.snapshot)?;
+        let guarded = GuardedAttempt {
+            attempt: self.attempt.clone(),
+            story: self.story.clone(),
+            iteration: self.iteration,
+            base: base.clone(),
+            before: before.clone(),
+            snapshot: Some(snapshot.clone()),
+            number: self.number,
+            spare: self.spare,
+        };
+        let guard = Guard::arm(tree, guarded, self.config.instructions_file.as_deref())?;
+        // A failed summary is no reason to stop.
+        let changes = tree.summary(&base, &before).unwrap_or_default();
+        let Self { story, lane, attempt, iteration, .. } = self;
+        Ok(Prepared { story, lane, attempt, iteration, base, before, snapshot, guard, changes })
+    }
+}

@@ -1,0 +1,97 @@
+//! Work that leaves its lane or returns to it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::model::{Base, Cause, Event, LaneId, StoryId};
+use crate::runner::config::RunConfig;
+use crate::runner::effects::KeptWork;
+use crate::runner::error::RunnerError;
+use crate::runner::task::EventSink;
+use crate::workspace::{BroughtBack, GitError, WorkTree};
+
+/// A story's work in its lane.
+pub struct StoryWork {
+    pub story: StoryId,
+    pub iteration: u32,
+    /// None: there is none.
+    pub base: Option<Base>,
+    /// From here on a number of kept work may be free: another backlog may have had a story of the
+    /// same id.
+    pub number: u32,
+    pub config: Arc<RunConfig>,
+}
+
+impl StoryWork {
+    /// Takes it out of the lane; returns the ref that has it.
+    pub fn shelve(self, tree: &WorkTree) -> Result<Option<String>, RunnerError> {
+        let Some(base) = &self.base else { return Ok(None) };
+        self.leave(tree, base, &self.config.human_files)
+    }
+
+    /// Carries out a planned roll-back; after a crash again.
+    pub fn roll_back(
+        self,
+        tree: &WorkTree,
+        to: &Base,
+        why: Cause,
+    ) -> Result<Option<String>, RunnerError> {
+        // An agent that lost the branch may have changed the human's files.
+        let except = match why {
+            Cause::FreshStart => self.config.human_files.as_slice(),
+            Cause::Elsewhere | Cause::Rewritten => &[],
+        };
+        self.leave(tree, to, except)
+    }
+
+    fn leave(
+        &self,
+        tree: &WorkTree,
+        base: &Base,
+        except: &[PathBuf],
+    ) -> Result<Option<String>, RunnerError> {
+        let mut number = self.number;
+        loop {
+            match tree.set_aside(&self.story, number, base, except) {
+                Err(GitError::AlreadyKept(_)) => number += 1,
+                kept => return Ok(kept?),
+            }
+        }
+    }
+
+    /// Stores a failed attempt's work at a ref; it stays in the lane too.
+    pub fn keep(self, tree: &WorkTree) -> Result<Option<KeptWork>, RunnerError> {
+        let Some(base) = &self.base else { return Ok(None) };
+        let kept = tree.keep_attempt(&self.story, self.number, self.iteration, base)?;
+        Ok(kept
+            .map(|(kept, stat)| KeptWork { reference: kept.reference, changes: stat.to_string() }))
+    }
+}
+
+/// Work that is kept at a ref, and the lane that it returns to.
+pub struct ShelvedWork<'a> {
+    pub story: &'a StoryId,
+    pub lane: LaneId,
+    pub reference: String,
+    /// The lane's tree, which becomes the story's base.
+    pub base: &'a Base,
+    /// The human's own files stay as they are.
+    pub except: &'a [PathBuf],
+}
+
+impl ShelvedWork<'_> {
+    /// False if it conflicts with what is in the lane: then nothing changed.
+    pub fn unshelve(self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<bool, RunnerError> {
+        let (story, base) = (self.story.clone(), self.base.clone());
+        // Record the base first: after a crash half of the work may be in the tree.
+        log.record(Event::BaseSet { story, base, lane: self.lane })?;
+        let conflicts = match tree.bring_back(&self.reference, self.except)? {
+            BroughtBack::Clean => Vec::new(),
+            BroughtBack::Conflicts(paths) => paths,
+        };
+        let is_clean = conflicts.is_empty();
+        let (story, reference) = (self.story.clone(), self.reference);
+        log.record(Event::WorkBroughtBack { story, reference, conflicts })?;
+        Ok(is_clean)
+    }
+}

@@ -1,0 +1,201 @@
+//! Starts the jobs that use a lane's work tree, with what they need from the state.
+
+use std::sync::Arc;
+
+use crate::decide::situation::LaneJob;
+use crate::model::{EvidenceItem, LaneId, StoryId};
+use crate::ports::{NotCommitted, Notice, TreeNotice};
+use crate::runner::effects::{Happened, JobResult};
+use crate::runner::error::RunnerError;
+use crate::runner::log::RunLog;
+use crate::runner::task;
+use crate::runner::task::integrate::{Close, Landed, MarkCommit, Occupant, Skip};
+use crate::runner::task::prepare::Prepare;
+use crate::runner::task::shelve::StoryWork;
+use crate::runner::task::{Mailbox, Message};
+use crate::state::{Acceptance, Stage};
+use crate::store::prd::{EditError, Mark, WriteError};
+use crate::workspace::{LeftOut, WhyLeftOut, WorkTree};
+
+use super::World;
+
+/// What a job does on its thread.
+type Work =
+    Box<dyn FnOnce(&WorkTree, &mut Mailbox) -> Result<JobResult, RunnerError> + Send + 'static>;
+
+impl World {
+    pub(super) fn begin_job(
+        &mut self,
+        log: &mut RunLog,
+        job: LaneJob,
+        story: &StoryId,
+        lane: LaneId,
+    ) -> Result<(), RunnerError> {
+        let work: Work = match job {
+            LaneJob::Prepare => self.prepare(log, story, lane)?,
+            LaneJob::Keep => {
+                let work = self.work_of(log, story);
+                Box::new(|tree, _| Ok(JobResult::Kept(work.keep(tree)?)))
+            }
+            LaneJob::Integrate => self.close(log, story)?,
+            LaneJob::Skip => self.skip(log, story)?,
+            LaneJob::Shelve => {
+                self.known_bases.remove(&lane);
+                self.with_scratchpad(log, |dir| dir.shelve_scratchpad(story));
+                let work = self.work_of(log, story);
+                Box::new(|tree, _| Ok(JobResult::Shelved(work.shelve(tree)?)))
+            }
+            LaneJob::RollBack => self.roll_back(log, story, lane),
+        };
+        let (tree, mut mailbox, story) =
+            (self.lane(lane)?.clone(), self.mailbox.clone(), story.clone());
+        let task = async move {
+            let result = match tree.with(move |tree| work(tree, &mut mailbox)).await? {
+                Err(RunnerError::Write(WriteError::Changed { .. })) => JobResult::BacklogChanged,
+                result => result?,
+            };
+            Ok(Happened::JobEnded { lane, story, result })
+        };
+        task::spawn(&self.mailbox, task);
+        Ok(())
+    }
+
+    fn prepare(
+        &mut self,
+        log: &mut RunLog,
+        id: &StoryId,
+        lane: LaneId,
+    ) -> Result<Work, RunnerError> {
+        self.with_scratchpad(log, |dir| dir.unshelve_scratchpad(id));
+        let known = log.state.story(id);
+        let iteration = log.state.attempts.next_iteration();
+        let prepare = Prepare {
+            story: id.clone(),
+            lane,
+            attempt: (self.env.new_id)(),
+            iteration,
+            known: self.known_bases.remove(&lane),
+            base: known.and_then(|known| known.base().cloned()),
+            shelved: known.and_then(|known| known.work.shelved().cloned()),
+            snapshot: log.state.attempts.started + 1,
+            number: next_number(log, id),
+            spare: self.env.ralph_dir.instructions(&log.run, iteration, id)?,
+            config: Arc::clone(&self.config),
+        };
+        Ok(Box::new(|tree, mailbox| {
+            let prepared = prepare.run(tree, mailbox)?;
+            // The loop may have ended.
+            let _ = mailbox.blocking_send(Message::Prepared(Box::new(prepared)));
+            Ok(JobResult::Ready)
+        }))
+    }
+
+    pub(super) fn work_of(&self, log: &RunLog, id: &StoryId) -> StoryWork {
+        let known = log.state.story(id);
+        StoryWork {
+            story: id.clone(),
+            iteration: known.map_or(0, |known| known.iteration),
+            base: known.and_then(|known| known.base().cloned()),
+            number: next_number(log, id),
+            config: Arc::clone(&self.config),
+        }
+    }
+
+    fn roll_back(&mut self, log: &RunLog, id: &StoryId, lane: LaneId) -> Work {
+        self.known_bases.remove(&lane);
+        let work = self.work_of(log, id);
+        let planned = log.state.story(id).and_then(|known| known.work.roll_back().cloned());
+        Box::new(move |tree, _| {
+            let rolled = planned.map(|planned| work.roll_back(tree, &planned.to, planned.why));
+            Ok(JobResult::RolledBack(rolled.transpose()?.flatten()))
+        })
+    }
+
+    fn close(&mut self, log: &RunLog, id: &StoryId) -> Result<Work, RunnerError> {
+        let landing = self.landing(log, id, Mark::Passes(true))?;
+        let known = log.state.story(id);
+        let stage = known.map(|known| &known.stage);
+        let claim = stage.and_then(|stage| stage.claim());
+        let evidence: Vec<EvidenceItem> =
+            claim.map(|claim| claim.evidence.clone()).unwrap_or_default();
+        let close = Close {
+            landing,
+            evidence,
+            by: match stage {
+                Some(Stage::Accepted { by, .. }) => *by,
+                _ => Acceptance::Evidence,
+            },
+            shelved: known.and_then(|known| known.work.shelved().cloned()),
+            secrets: Arc::clone(&self.env.secrets),
+            ralph_dir: self.env.ralph_dir.clone(),
+        };
+        Ok(Box::new(|tree, mailbox| Ok(JobResult::Integrated(close.run(tree, mailbox)?))))
+    }
+
+    fn skip(&mut self, log: &RunLog, id: &StoryId) -> Result<Work, RunnerError> {
+        let landing = self.landing(log, id, Mark::Skipped(true))?;
+        let occupant = log.state.lanes.occupant(LaneId::HOME);
+        let occupant = occupant.and_then(|story| {
+            let known = log.state.story(story)?;
+            let (base, head) = (known.base()?.clone(), known.head.clone());
+            Some(Occupant { story: story.clone(), base, head })
+        });
+        let skip = Skip { landing, occupant };
+        Ok(Box::new(|tree, mailbox| Ok(JobResult::Skipped(skip.run(tree, mailbox)?))))
+    }
+
+    /// From here on the job has the backlog file, until it ends.
+    fn landing(
+        &mut self,
+        log: &RunLog,
+        id: &StoryId,
+        mark: Mark,
+    ) -> Result<MarkCommit, RunnerError> {
+        let Some(story) = self.env.backlog.current().story(id).cloned() else {
+            return Err(EditError::NoSuchStory(id.clone()).into());
+        };
+        let text = self.env.backlog.marked(id, mark)?;
+        self.is_landing = true;
+        let known = log.state.story(id);
+        let claimed = known.and_then(|known| known.stage.claim()).map(|claim| claim.iteration);
+        Ok(MarkCommit {
+            story,
+            text,
+            stored: self.stored_ahead,
+            run: log.run.clone(),
+            iteration: claimed.or(known.map(|known| known.iteration)).unwrap_or_default(),
+            unconfirmed: self.unconfirmed.remove(id),
+            base: known.and_then(|known| known.base().cloned()),
+            planned: log.sync_point(),
+            config: Arc::clone(&self.config),
+        })
+    }
+
+    pub(super) fn landed(&mut self, log: &mut RunLog, landed: Landed) {
+        self.env.backlog.take_written(landed.written);
+        match landed.next_base {
+            Some(base) => self.known_bases.insert(LaneId::HOME, base),
+            None => self.known_bases.remove(&LaneId::HOME),
+        };
+        for one in &landed.left_out {
+            // Each once.
+            if self.told_left_out.insert(one.path.clone()) {
+                log.notice(Notice::Tree(not_committed(one)));
+            }
+        }
+    }
+}
+
+fn next_number(log: &RunLog, story: &StoryId) -> u32 {
+    log.state.story(story).map_or(0, |known| known.kept_count) + 1
+}
+
+fn not_committed(one: &LeftOut) -> TreeNotice {
+    let why = match one.why {
+        WhyLeftOut::Repository => NotCommitted::Repository,
+        WhyLeftOut::Name => NotCommitted::Name { files: one.files },
+        WhyLeftOut::Users => NotCommitted::Users,
+        WhyLeftOut::Filter => NotCommitted::Filter,
+    };
+    TreeNotice::NotCommitted { path: one.path.clone(), why }
+}
