@@ -6,4 +6,3 @@ pub mod backlog;
 pub mod redact;
 pub mod signals;
 pub mod similarity;
-pub mod test_paths;
