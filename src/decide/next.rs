@@ -56,21 +56,16 @@ impl Situation<'_> {
     }
 
     fn integrate(&self) -> Option<Action> {
-        let mut accepted = self.state.stories.iter().filter_map(|(id, known)| match &known.stage {
-            Stage::Accepted { .. } => Some((id, known)),
-            _ => None,
-        });
-        if !self.is_free(LaneId::HOME) {
+        if !self.observed.backlog_usable || !self.is_free(LaneId::HOME) {
             return None;
         }
         // Accepted after it had left its lane, it needs one again.
         let home = self.state.lanes.occupant(LaneId::HOME);
         let has_room = !home.is_some_and(|id| self.is_claimed(id));
-        let can_be = |known: &StoryState| known.base().is_some() || has_room;
-        let (story, known) = accepted.find(|(_, known)| can_be(known))?;
-        if !self.observed.backlog_usable {
-            return None;
-        }
+        let is_due = |(_, known): &(&StoryId, &StoryState)| {
+            matches!(known.stage, Stage::Accepted { .. }) && (known.base().is_some() || has_room)
+        };
+        let (story, known) = self.state.stories.iter().find(is_due)?;
         if let (None, Some(other)) = (known.base(), home) {
             return Some(Action::Shelve { story: other.clone() });
         }

@@ -61,13 +61,9 @@ pub enum LaneJob {
 }
 
 impl Tasks {
-    pub fn runs_gates(&self) -> bool {
-        self.baseline || !self.checking.is_empty()
-    }
-
     /// Neither gates nor jobs run.
     pub fn is_idle(&self) -> bool {
-        !self.runs_gates() && self.jobs.is_empty()
+        !self.baseline && self.checking.is_empty() && self.jobs.is_empty()
     }
 }
 
