@@ -23,8 +23,7 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, observed: &O
         .or_else(|| now.tidy_lanes())
         .or_else(|| now.skip())
         .or_else(|| now.stop_for(limits::reason(&now)))
-        .or_else(|| now.hold_back())
-        .or_else(|| now.attempt())
+        .or_else(|| now.attempt().map(|attempt| now.hold_back().unwrap_or(attempt)))
         .unwrap_or(Action::Wait(None))
 }
 
@@ -45,7 +44,7 @@ impl Situation<'_> {
 
     /// What was decided before is carried out first.
     fn finish(&self) -> Option<Action> {
-        self.integrate().or_else(|| {
+        self.integrate().or_else(|| self.queue()).or_else(|| {
             let mut stories = self.state.stories.iter();
             let is_due = |(id, known): &(&StoryId, &StoryState)| {
                 let lane = self.state.lanes.of(id).unwrap_or(LaneId::HOME);
@@ -55,24 +54,46 @@ impl Situation<'_> {
         })
     }
 
+    /// Accepted claims, the oldest first. One that has left its lane is brought back on the way.
     fn integrate(&self) -> Option<Action> {
         if !self.observed.backlog_usable || !self.is_free(LaneId::HOME) {
             return None;
         }
-        // Accepted after it had left its lane, it needs one again.
-        let home = self.state.lanes.occupant(LaneId::HOME);
-        let has_room = !home.is_some_and(|id| self.is_claimed(id));
-        let is_due = |(_, known): &(&StoryId, &StoryState)| {
-            matches!(known.stage, Stage::Accepted { .. }) && (known.base().is_some() || has_room)
-        };
-        let (story, known) = self.state.stories.iter().find(is_due)?;
-        if let (None, Some(other)) = (known.base(), home) {
-            return Some(Action::Shelve { story: other.clone() });
+        let is_open = |id: &StoryId| self.backlog.story(id).is_none_or(|one| !one.is_settled());
+        let is_due =
+            |id: &StoryId, stage: &Stage| matches!(stage, Stage::Accepted { .. }) && is_open(id);
+        let (story, known) = self.oldest_claim(is_due)?;
+        match self.state.lanes.occupant(LaneId::HOME) {
+            Some(other) if known.base().is_none() => Some(Action::Shelve { story: other.clone() }),
+            _ => Some(Action::Integrate { story: story.clone() }),
         }
-        Some(Action::Integrate { story: story.clone() })
     }
 
-    /// Its work cannot leave the lane before its claim is decided: the claim would be lost.
+    /// A claim leaves its agent's lane at once, and waits for its turn to be checked and integrated.
+    fn queue(&self) -> Option<Action> {
+        let mut lanes = self.state.lanes.iter().filter(|(lane, _)| *lane != LaneId::HOME);
+        let is_due =
+            |(lane, story): &(LaneId, &StoryId)| self.is_free(*lane) && self.is_claimed(story);
+        lanes.find(is_due).map(|(_, story)| Action::Shelve { story: story.clone() })
+    }
+
+    /// Of the claims that are in the human's tree or can come there.
+    fn oldest_claim(
+        &self,
+        is_due: impl Fn(&StoryId, &Stage) -> bool,
+    ) -> Option<(&StoryId, &StoryState)> {
+        let home = self.state.lanes.occupant(LaneId::HOME);
+        let has_room = !home.is_some_and(|id| self.is_claimed(id));
+        let is_there = |known: &StoryState| match known.work.in_lane() {
+            Some(work) => work.lane == LaneId::HOME,
+            None => has_room,
+        };
+        let claims = self.state.stories.iter();
+        let claims = claims.filter(|(id, known)| is_due(id, &known.stage) && is_there(known));
+        claims.min_by_key(|(_, known)| known.stage.claim().map(|claim| claim.iteration))
+    }
+
+    /// Its claim is not decided yet.
     fn is_claimed(&self, id: &StoryId) -> bool {
         let stage = self.state.story(id).map(|known| &known.stage);
         matches!(stage, Some(Stage::Claimed(_) | Stage::Accepted { .. }))
@@ -107,8 +128,8 @@ impl Situation<'_> {
         } else {
             // Nothing runs: a gate that fails for want of room would refuse a claim that is true,
             // and an answer could not be acted on.
-            let is_done = limits::reason(self) == Some(StopReason::AllDone);
-            return disk_low.filter(|_| !is_done && !self.is_settling()).map(Action::Stop);
+            let is_done = || limits::reason(self) == Some(StopReason::AllDone);
+            return disk_low.filter(|_| !is_done() && !self.is_settling()).map(Action::Stop);
         };
         Some(Action::End(cause))
     }
@@ -125,16 +146,22 @@ impl Situation<'_> {
         Some(Action::Unstick(due.clone()))
     }
 
-    /// A claim of a settled story is moot.
+    /// Claims are checked where they are integrated, one after the other, so that what is integrated
+    /// is what was checked.
     fn check(&self) -> Option<Action> {
-        let checking = &self.observed.tasks.checking;
-        let mut claims = self.state.stories.iter().filter_map(|(id, known)| match &known.stage {
-            Stage::Claimed(claim) if !checking.contains(id) => Some((id, claim)),
-            _ => None,
-        });
+        if !self.is_free(LaneId::HOME) {
+            return None;
+        }
         let is_open = |id: &StoryId| self.backlog.story(id).is_some_and(|one| !one.is_settled());
-        let (story, claim) = claims.find(|(id, _)| is_open(id))?;
-        Some(Action::Check { story: story.clone(), attempt: claim.attempt.clone() })
+        let is_due =
+            |id: &StoryId, stage: &Stage| matches!(stage, Stage::Claimed(_)) && is_open(id);
+        let (story, known) = self.oldest_claim(is_due)?;
+        let (claim, story) = (known.stage.claim()?, story.clone());
+        Some(match (known.base(), self.state.lanes.occupant(LaneId::HOME)) {
+            (Some(_), _) => Action::Check { story, attempt: claim.attempt.clone() },
+            (None, Some(other)) => Action::Shelve { story: other.clone() },
+            (None, None) => Action::Land { story },
+        })
     }
 
     /// Questions of open stories, in the backlog's order.
@@ -183,8 +210,10 @@ impl Situation<'_> {
         }
         let known = self.state.story(id)?;
         let stays = story.is_some_and(|story| match &known.stage {
-            // A process before this one may have had more lanes.
-            Stage::Open if !self.policy.agent_lanes().contains(&lane.0) => false,
+            // Here it is in the way of other claims, or a process before this one had more lanes.
+            Stage::Open | Stage::Asking { .. } if !self.policy.agent_lanes().contains(&lane.0) => {
+                false
+            }
             Stage::Open => is_ready(story, self.backlog, &|id| self.state.is_parked(id)),
             Stage::Claimed(_) | Stage::Accepted { .. } => !story.is_settled(),
             Stage::Asking { question, .. } => !question.parked && !story.is_settled(),

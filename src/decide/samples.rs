@@ -277,7 +277,7 @@ impl History {
 
     pub fn set_aside(self, story: &str, reference: Option<&str>) -> Self {
         let reference = reference.map(str::to_owned);
-        self.then(Event::WorkSetAside { story: id(story), reference })
+        self.then(Event::WorkSetAside { story: id(story), reference, claimed: false })
     }
 
     pub fn returning(self, story: &str, why: Cause) -> Self {

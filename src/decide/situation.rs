@@ -50,6 +50,8 @@ pub enum LaneJob {
     Prepare,
     /// Store a failed attempt's work at a ref; it stays in the lane too.
     Keep,
+    /// Bring a claim's shelved work to the lane where claims are checked and integrated.
+    Land,
     /// Commit an accepted claim's work to the branch.
     Integrate,
     /// Commit a skipped story's mark.
@@ -103,6 +105,8 @@ pub enum Action {
     Baseline,
     /// Start one in the lane if that is ready for it, else make the lane ready.
     Attempt { story: StoryId, lane: LaneId },
+    /// Bring a claim's shelved work to the human's tree, where it is checked and integrated.
+    Land { story: StoryId },
     /// Run the gates for a claim.
     Check { story: StoryId, attempt: String },
     /// Commit an accepted claim's work to the branch.

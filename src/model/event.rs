@@ -70,7 +70,13 @@ pub enum Event {
     /// No answer in time: the question waits, other stories continue.
     StoryParked { story: StoryId },
     /// The work was shelved at the ref, if there was any, and the tree is back at the story's base.
-    WorkSetAside { story: StoryId, reference: Option<String> },
+    /// `claimed`: its claim stands, and waits to be checked and integrated.
+    WorkSetAside {
+        story: StoryId,
+        reference: Option<String>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        claimed: bool,
+    },
     /// The human settled the story; its work in the tree is the human's now.
     WorkLetGo { story: StoryId },
     /// A failed attempt's work is stored at the ref; it stays in the tree too. `changes` says in a

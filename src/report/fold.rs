@@ -82,7 +82,7 @@ impl RunReport {
                 self.keep(index, &closed.commit);
                 self.iterations.settle(index, IterationResult::Closed, IterationPhase::Complete);
             }
-            Event::WorkSetAside { story, reference: Some(reference) }
+            Event::WorkSetAside { story, reference: Some(reference), .. }
             | Event::Returned { story, reference: Some(reference) } => {
                 self.summary.metrics.rollbacks += 1;
                 self.keep(self.iterations.latest_of(story), reference);

@@ -272,7 +272,7 @@ impl<E: Effects> Dispatcher<E> {
             GatesOf::Claim { story, attempt } => {
                 self.tasks.checking.remove(&story);
                 self.end_is_over();
-                match items.filter(|_| self.is_claimed(&story, &attempt)) {
+                match items.filter(|_| self.is_claimed_by(&story, &attempt)) {
                     Some(items) => self.checked(story, attempt, items, changed),
                     None => Ok(()),
                 }
@@ -281,10 +281,17 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     /// The human may have decided otherwise during the gates.
-    fn is_claimed(&self, story: &StoryId, attempt: &str) -> bool {
+    fn is_claimed_by(&self, story: &StoryId, attempt: &str) -> bool {
+        let stage = self.log.state.story(story).map(|known| &known.stage);
+        let is_its = matches!(stage, Some(Stage::Claimed(claim)) if claim.attempt == attempt);
+        is_its && self.is_claimed(story)
+    }
+
+    /// Its claim is not decided yet.
+    pub(super) fn is_claimed(&self, story: &StoryId) -> bool {
         let is_open = self.backlog().story(story).is_some_and(|story| !story.is_settled());
         let stage = self.log.state.story(story).map(|known| &known.stage);
-        is_open && matches!(stage, Some(Stage::Claimed(claim)) if claim.attempt == attempt)
+        is_open && matches!(stage, Some(Stage::Claimed(_) | Stage::Accepted { .. }))
     }
 
     fn checked(

@@ -142,6 +142,7 @@ impl<E: Effects> Dispatcher<E> {
                 self.start_gates(GatesOf::Claim { story, attempt })?;
             }
             Action::Attempt { story, lane } => self.start_attempt(story, lane)?,
+            Action::Land { story } => self.start_job(LaneJob::Land, &story, LaneId::HOME)?,
             Action::Integrate { story } => self.integrate(story)?,
             Action::Raise { story, question } => {
                 self.record(vec![Event::QuestionRaised { story, question }])?;
@@ -251,7 +252,12 @@ impl<E: Effects> Dispatcher<E> {
                 Event::AttemptKept { story, reference, changes }
             }
             JobResult::Skipped(commit) => Event::StorySkipped { story, commit },
-            JobResult::Shelved(reference) => Event::WorkSetAside { story, reference },
+            JobResult::Shelved(reference) => {
+                let claimed = self.is_claimed(&story);
+                Event::WorkSetAside { story, reference, claimed }
+            }
+            JobResult::Landed { clean: true } => return Ok(()),
+            JobResult::Landed { clean: false } => return self.conflicts(story),
             JobResult::RolledBack(reference) => Event::Returned { story, reference },
         };
         self.record(vec![event])
@@ -278,11 +284,13 @@ impl<E: Effects> Dispatcher<E> {
             }
             Integration::Unfit { error, beyond_agent } => self.unfit(&story, &error, beyond_agent),
             Integration::Refused { error } => self.refuse_close(story, error, false),
-            Integration::Conflicting => {
-                let error = "its work conflicts with the branch".to_owned();
-                self.refuse_close(story, error, false)
-            }
+            Integration::Conflicting => self.conflicts(story),
         }
+    }
+
+    fn conflicts(&mut self, story: StoryId) -> Result<(), RunnerError> {
+        let error = "its work conflicts with the branch".to_owned();
+        self.refuse_close(story, error, false)
     }
 
     /// Waits for a human in the middle of an edit, but not forever.

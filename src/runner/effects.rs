@@ -51,6 +51,10 @@ pub enum JobResult {
     Ready,
     /// None: there was no work.
     Kept(Option<KeptWork>),
+    /// A claim's work is in the human's tree, unless it conflicts with the branch.
+    Landed {
+        clean: bool,
+    },
     Integrated(Integration),
     /// With its commit, if the backlog is committed.
     Skipped(Option<String>),

@@ -91,8 +91,10 @@ fn apply_to_question(story: &mut StoryState, event: &Event) -> bool {
 
 fn apply_to_work(story: &mut StoryState, event: &Event) {
     match event {
-        Event::WorkSetAside { reference, .. } => story.leave_lane(reference.as_ref()),
-        Event::WorkLetGo { .. } => story.leave_lane(None),
+        Event::WorkSetAside { reference, claimed, .. } => {
+            story.leave_lane(reference.as_ref(), *claimed);
+        }
+        Event::WorkLetGo { .. } => story.leave_lane(None, false),
         Event::AttemptKept { reference, changes, .. } => story.keep(reference, Some(changes)),
         Event::ReturnPlanned { to, why, .. } => {
             if let Some(work) = story.work.in_lane_mut() {

@@ -288,12 +288,13 @@ impl StoryState {
     }
 
     /// Its work leaves its lane; work shelved earlier stays, unless there is a newer ref. A question
-    /// or a skip is still to be decided.
-    pub(super) fn leave_lane(&mut self, reference: Option<&String>) {
-        let shelved = reference.or_else(|| self.work.shelved()).cloned();
+    /// or a skip is still to be decided, and a claim that stands too.
+    pub(super) fn leave_lane(&mut self, reference: Option<&String>, claimed: bool) {
+        let earlier = || self.work.shelved().or_else(|| self.work.conflicting());
+        let shelved = reference.or_else(earlier).cloned();
         self.work = shelved.map_or(Work::None, Work::Shelved);
         self.kept_count += u32::from(reference.is_some());
-        if !matches!(self.stage, Stage::Asking { .. } | Stage::Skipping) {
+        if !claimed && !matches!(self.stage, Stage::Asking { .. } | Stage::Skipping) {
             self.stage = Stage::Open;
         }
     }

@@ -43,7 +43,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::QuestionRaised { story, question } => vec![asks(at, story, &question.summary)],
         Event::QuestionAnswered { story, answer } => answered(at, story, answer),
         Event::StoryParked { story } => vec![parked(at, story)],
-        Event::WorkSetAside { story, reference } | Event::Returned { story, reference } => {
+        Event::WorkSetAside { story, reference, .. } | Event::Returned { story, reference } => {
             reference.iter().map(|reference| work_kept(at, story, reference)).collect()
         }
         Event::AttemptKept { story, reference, .. } => vec![work_kept(at, story, reference)],

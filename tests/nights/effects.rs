@@ -123,7 +123,7 @@ impl World {
             GatesOf::Claim { attempt, .. } => {
                 let (holds, tail) = self.claims.get(attempt).cloned().unwrap_or_default();
                 if holds {
-                    self.proven.insert(attempt.clone());
+                    self.proven.insert(attempt.clone(), self.branch.len());
                 }
                 (if holds { GateEnd::Passed } else { GateEnd::Failed { code: 1 } }, tail)
             }
@@ -224,7 +224,8 @@ impl Effects for World {
         let runs = !self.running.is_empty() || !self.gates.is_empty() || !self.jobs.is_empty();
         assert!(runs || asks || self.broken || until.is_some(), "waits for nothing");
         let accepted = |known: &StoryState| {
-            known.base().is_some() && matches!(known.stage, Stage::Accepted { .. })
+            let lane = known.work.in_lane().map(|work| work.lane);
+            lane == Some(LaneId::HOME) && matches!(known.stage, Stage::Accepted { .. })
         };
         let mut stories = log.state.stories.iter().filter(|(_, known)| accepted(known));
         let is_free = !self.jobs.contains_key(&LaneId::HOME)
@@ -352,6 +353,9 @@ impl Effects for World {
         assert!(self.gates.iter().all(|gates| gates.of != of), "{of:?} run already");
         if of == GatesOf::Baseline {
             assert_eq!(log.state.attempts.started, 0, "the baseline comes first");
+        }
+        if let GatesOf::Claim { story, .. } = &of {
+            assert_eq!(self.lane_of(story), Some(LaneId::HOME), "checked where it lands");
         }
         let began = self.now();
         let takes = if self.scene.has_gates { i64::try_from(GATE_MS).unwrap() } else { 0 };

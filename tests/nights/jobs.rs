@@ -2,7 +2,7 @@
 
 use ralph::decide::select::is_ready;
 use ralph::decide::situation::LaneJob;
-use ralph::model::{Backlog, Cause, LaneId, OnEscalation, StoryId};
+use ralph::model::{Backlog, Cause, Event, LaneId, OnEscalation, StoryId};
 use ralph::runner::RunnerError;
 use ralph::runner::effects::{GatesOf, Happened, Integration, JobResult, KeptWork};
 use ralph::runner::log::RunLog;
@@ -34,6 +34,7 @@ impl World {
             LaneJob::Integrate => self.check_close(log, story),
             LaneJob::Shelve => self.check_shelve(log, story),
             LaneJob::Skip => self.check_skip(story),
+            LaneJob::Land => self.check_landing(log, story),
             LaneJob::Keep | LaneJob::RollBack => {}
         }
         let takes = i64::from(self.dice.count(0, 3)) * SECOND;
@@ -69,6 +70,18 @@ impl World {
                 reference: format!("refs/kept/{story}"),
                 changes: "1 file".to_owned(),
             })),
+            LaneJob::Land => {
+                if log.state.story(&story).is_some_and(|known| known.work.shelved().is_some()) {
+                    self.unshelve(log, &story, LaneId::HOME)?;
+                } else {
+                    let (lane, base) = (LaneId::HOME, super::effects::base());
+                    self.record(log, Event::BaseSet { story: story.clone(), base, lane })?;
+                    self.trees.insert(lane, story.clone());
+                }
+                let known = log.state.story(&story);
+                let clean = known.is_some_and(|known| known.work.conflicting().is_none());
+                JobResult::Landed { clean }
+            }
             LaneJob::Integrate | LaneJob::Skip if self.broken || self.file != file => {
                 JobResult::BacklogChanged
             }
@@ -105,18 +118,30 @@ impl World {
                 assert!(self.accepted.contains(story), "nobody accepted {story}");
             }
             Acceptance::Evidence if self.scene.has_gates => {
-                assert!(self.proven.contains(&claim.attempt), "{story} has no evidence");
+                let proven = self.proven.get(&claim.attempt);
+                let Some(tip) = proven else { unreachable!("{story} has no evidence") };
+                // Unless a process before this one died before it could confirm its commit.
+                let is_there = self.commits.contains_key(story);
+                assert!(is_there || *tip == self.branch.len(), "{story} was checked elsewhere");
             }
             Acceptance::Evidence => {}
         }
     }
 
+    /// A claim may only leave an agent's lane, to be checked where it lands.
     fn check_shelve(&self, log: &RunLog, story: &StoryId) {
         assert!(log.state.attempts.at(story).is_none(), "an agent works on {story}");
         let stage = log.state.story(story).map(|known| &known.stage);
         let is_claimed = matches!(stage, Some(Stage::Claimed(_) | Stage::Accepted { .. }));
         let is_open = self.current.story(story).is_some_and(|known| !known.is_settled());
-        assert!(!(is_claimed && is_open), "the claim of {story} is lost");
+        let is_home = self.lane_of(story) == Some(LaneId::HOME);
+        assert!(!(is_claimed && is_open && is_home), "the claim of {story} is lost");
+    }
+
+    fn check_landing(&self, log: &RunLog, story: &StoryId) {
+        let stage = log.state.story(story).map(|known| &known.stage);
+        assert!(matches!(stage, Some(Stage::Claimed(_))), "{story} is {stage:?}");
+        assert_eq!(self.trees.get(&LaneId::HOME), None, "{story} would land on another's work");
     }
 
     fn check_skip(&self, story: &StoryId) {
@@ -144,7 +169,9 @@ impl World {
             },
         };
         self.step()?;
-        self.commits.insert(story.clone(), commit.clone());
+        if self.commits.insert(story.clone(), commit.clone()).is_none() {
+            self.branch.push(story.clone());
+        }
         self.changed.remove(story);
         self.step()?;
         for backlog in [&mut self.file, &mut self.current] {
@@ -185,6 +212,9 @@ impl World {
             known.skipped = true;
         }
         self.shelved.remove(story);
+        if !self.branch.contains(story) {
+            self.branch.push(story.clone());
+        }
         Ok(None)
     }
 

@@ -166,7 +166,7 @@ fn shelve_stale_work(world: &mut World, log: &mut RunLog) -> Result<(), RunnerEr
             Event::WorkLetGo { story }
         } else {
             let reference = world.take_out(&story);
-            Event::WorkSetAside { story, reference }
+            Event::WorkSetAside { story, reference, claimed: false }
         };
         world.record(log, event)?;
     }

@@ -153,14 +153,16 @@ pub struct World {
     pub shelved: BTreeMap<StoryId, String>,
     /// What each attempt came to, for its gates.
     pub claims: BTreeMap<String, (bool, String)>,
-    /// Attempts whose claim is true, as gates found out.
-    pub proven: BTreeSet<String>,
+    /// Attempts whose claim is true, as gates found out, and on how many commits.
+    pub proven: BTreeMap<String, usize>,
     /// Stories whose claims a human accepted.
     pub accepted: BTreeSet<StoryId>,
     /// Stories that a human settled, one way or the other.
     pub settled: BTreeSet<StoryId>,
-    /// The commits on the branch.
+    /// The commits that close stories.
     pub commits: BTreeMap<StoryId, String>,
+    /// All commits of the run, in the order of the branch.
+    pub branch: Vec<StoryId>,
     pub attempts: u32,
     pub steps: u32,
 }
@@ -197,7 +199,8 @@ impl World {
             changed: BTreeSet::new(),
             shelved: BTreeMap::new(),
             claims: BTreeMap::new(),
-            proven: BTreeSet::new(),
+            proven: BTreeMap::new(),
+            branch: Vec::new(),
             accepted: BTreeSet::new(),
             settled: BTreeSet::new(),
             commits: BTreeMap::new(),
@@ -296,7 +299,8 @@ impl World {
             self.changed.insert(story.clone());
         }
         self.trees.insert(lane, story.clone());
-        let conflicts = if self.dice.percent(10) { vec!["a.rs".to_owned()] } else { vec![] };
+        let conflicts = self.dice.percent(10) && !self.scene.others_are_easy;
+        let conflicts = conflicts.then(|| "a.rs".to_owned()).into_iter().collect();
         self.record(log, Event::WorkBroughtBack { story: story.clone(), reference, conflicts })
     }
 

@@ -332,7 +332,9 @@ fn a_pause_is_waited_for_once_and_can_be_cut_short() {
     assert_eq!(next(&restarted, &budgets), Action::Wait(Some(wait)));
     let hurried = paused.then(Event::WaitCutShort);
     assert_eq!(next(&hurried, &budgets), attempt("A"));
-    let again = hurried.started("A").ended(failed("x"), costing(0.0));
+    let started = hurried.started("A");
+    assert_eq!(next(&started, &budgets), Action::Wait(None), "not before the attempt that runs");
+    let again = started.ended(failed("x"), costing(0.0));
     assert!(matches!(next(&again, &budgets), Action::Throttle { .. }), "before each attempt");
 }
 

@@ -1,7 +1,7 @@
 use std::num::NonZeroU32;
 
 use crate::decide::samples::{
-    History, Told, attended, backlog, escalation, failed, guidance, id, policy, story,
+    History, Told, attended, backlog, base, escalation, failed, guidance, id, policy, story,
 };
 use crate::decide::situation::{FreeDisk, StuckDue, Tasks};
 use crate::decide::stuck::StuckStep;
@@ -680,4 +680,34 @@ fn a_limit_waits_for_a_question_that_is_being_answered() {
     let shelved = parked.set_aside("A", None);
     let stop = Action::Stop(StopReason::MaxIterations { limit: 1 });
     assert_eq!(decide(&shelved.state, &two(), &at_most(1), &Observed::default()), stop);
+}
+
+#[test]
+fn claims_queue_for_the_lane_where_they_are_checked() {
+    let three = backlog([story("A"), story("B"), story("C")]);
+    let check = |story: &str, attempt: &str| Action::Check {
+        story: id(story),
+        attempt: attempt.to_owned(),
+    };
+    let shelved = |history: History, story: &str| {
+        let reference = Some(format!("refs/{story}"));
+        history.then(Event::WorkSetAside { story: id(story), reference, claimed: true })
+    };
+    let landed = |history: History, story: &str| {
+        history.then(Event::BaseSet { story: id(story), base: base("tip"), lane: LaneId::HOME })
+    };
+    let working = History::new().started_in("A", LaneId(1)).started_in("B", LaneId(2));
+    let done = |history: History| history.ended(Verdict::Done, Usage::default());
+    let claimed = done(done(working));
+    assert_eq!(next(&claimed, &three, &lanes(2)), set_aside("A"));
+    let claimed = shelved(claimed, "A");
+    assert_eq!(next(&claimed, &three, &lanes(2)), set_aside("B"));
+    let queued = shelved(claimed, "B");
+    assert_eq!(next(&queued, &three, &lanes(2)), Action::Land { story: id("A") });
+    let home = landed(queued, "A");
+    assert_eq!(next(&home, &three, &lanes(2)), check("A", "attempt 1"));
+    // B waits for its turn, and a lane that is free is filled.
+    let tasks = Tasks { checking: [id("A")].into(), ..Tasks::default() };
+    let action = decide(&home.state, &three, &lanes(2), &with(tasks));
+    assert_eq!(action, Action::Attempt { story: id("C"), lane: LaneId(1) });
 }

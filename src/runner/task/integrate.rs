@@ -10,7 +10,7 @@ use crate::runner::config::RunConfig;
 use crate::runner::effects::Integration;
 use crate::runner::error::RunnerError;
 use crate::runner::task::inspect::instructions_in;
-use crate::runner::task::shelve::ShelvedWork;
+use crate::runner::task::shelve::bring_home;
 use crate::runner::task::{EventSink, Mailbox, Message};
 use crate::state::Acceptance;
 use crate::store::SyncPoint;
@@ -108,12 +108,10 @@ impl Close {
         log: &mut dyn EventSink,
     ) -> Result<bool, RunnerError> {
         let Some(reference) = self.shelved.take() else { return Ok(true) };
-        let base = tree.base()?;
-        tree.hold(&base)?;
-        let (story, except) = (&self.landing.story.id, &self.landing.config.human_files);
-        let work = ShelvedWork { story, lane: LaneId::HOME, reference, base: &base, except };
-        let is_there = work.unshelve(tree, log)?;
-        self.landing.base = Some(base);
+        let MarkCommit { story, config, .. } = &self.landing;
+        let base = bring_home(tree, &story.id, Some(reference), config, log)?;
+        let is_there = base.is_some();
+        self.landing.base = base;
         Ok(is_there)
     }
 

@@ -68,6 +68,27 @@ impl StoryWork {
     }
 }
 
+/// Merges shelved work, if there is any, into the human's tree, and returns its new base. None if it
+/// conflicts with what is there: then nothing changed.
+pub fn bring_home(
+    tree: &WorkTree,
+    story: &StoryId,
+    shelved: Option<String>,
+    config: &RunConfig,
+    log: &mut dyn EventSink,
+) -> Result<Option<Base>, RunnerError> {
+    let base = tree.base()?;
+    tree.hold(&base)?;
+    let Some(reference) = shelved else {
+        let (story, lane) = (story.clone(), LaneId::HOME);
+        log.record(Event::BaseSet { story, base: base.clone(), lane })?;
+        return Ok(Some(base));
+    };
+    let except = &config.human_files;
+    let work = ShelvedWork { story, lane: LaneId::HOME, reference, base: &base, except };
+    Ok(work.unshelve(tree, log)?.then_some(base))
+}
+
 /// Work that is kept at a ref, and the lane that it returns to.
 pub struct ShelvedWork<'a> {
     pub story: &'a StoryId,

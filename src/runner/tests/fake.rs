@@ -47,6 +47,8 @@ pub struct Fake {
     /// Jobs that are under way do not end by themselves.
     pub jobs_last: bool,
     pub jobs: Vec<(LaneJob, StoryId, LaneId)>,
+    /// What a job recorded on its way.
+    records: Vec<Event>,
     pub did: Vec<String>,
     /// How often the loop looked around.
     pub turns: u32,
@@ -69,6 +71,7 @@ impl Fake {
             happens: VecDeque::new(),
             jobs_last: false,
             jobs: vec![],
+            records: vec![],
             did: vec![],
             turns: 0,
             waits: None,
@@ -94,6 +97,12 @@ impl Fake {
         let result = match job {
             LaneJob::Prepare => JobResult::Ready,
             LaneJob::Keep => JobResult::Kept(None),
+            LaneJob::Land => {
+                let lane = LaneId::HOME;
+                let base = Event::BaseSet { story: story.clone(), base: base("tip"), lane };
+                self.records.push(base);
+                JobResult::Landed { clean: true }
+            }
             LaneJob::Integrate => {
                 self.set(&story, true, false);
                 JobResult::Integrated(Integration::Done { commit: "commit".into() })
@@ -142,13 +151,14 @@ impl Effects for Fake {
 
     async fn next(
         &mut self,
-        _log: &mut RunLog,
+        log: &mut RunLog,
         most: Option<Duration>,
     ) -> Result<Happened, RunnerError> {
         self.waits = most;
         if !self.jobs_last && !self.jobs.is_empty() {
             self.end_job();
         }
+        log.record(&self.backlog, std::mem::take(&mut self.records))?;
         match self.happens.pop_front() {
             Some(happened) => Ok(happened),
             None => std::future::pending().await,
@@ -193,6 +203,7 @@ impl Effects for Fake {
     ) -> Result<(), RunnerError> {
         match job {
             LaneJob::Prepare | LaneJob::Keep => {}
+            LaneJob::Land => self.note(format!("land {story}")),
             LaneJob::Integrate => self.note(format!("integrate {story}")),
             LaneJob::Skip => self.note(format!("skip {story}")),
             LaneJob::Shelve => self.note(format!("shelve {story}")),

@@ -12,6 +12,7 @@ use crate::runner::task;
 use crate::runner::task::integrate::{Close, Landed, MarkCommit, Occupant, Skip};
 use crate::runner::task::prepare::Prepare;
 use crate::runner::task::shelve::StoryWork;
+use crate::runner::task::shelve::bring_home;
 use crate::runner::task::{Mailbox, Message};
 use crate::state::{Acceptance, Stage};
 use crate::store::prd::{EditError, Mark, WriteError};
@@ -37,6 +38,7 @@ impl World {
                 let work = self.work_of(log, story);
                 Box::new(|tree, _| Ok(JobResult::Kept(work.keep(tree)?)))
             }
+            LaneJob::Land => self.land(log, story),
             LaneJob::Integrate => self.close(log, story)?,
             LaneJob::Skip => self.skip(log, story)?,
             LaneJob::Shelve => {
@@ -108,6 +110,16 @@ impl World {
         Box::new(move |tree, _| {
             let rolled = planned.map(|planned| work.roll_back(tree, &planned.to, planned.why));
             Ok(JobResult::RolledBack(rolled.transpose()?.flatten()))
+        })
+    }
+
+    fn land(&mut self, log: &RunLog, id: &StoryId) -> Work {
+        self.known_bases.remove(&LaneId::HOME);
+        let shelved = log.state.story(id).and_then(|known| known.work.shelved().cloned());
+        let (story, config) = (id.clone(), Arc::clone(&self.config));
+        Box::new(move |tree, mailbox| {
+            let base = bring_home(tree, &story, shelved, &config, mailbox)?;
+            Ok(JobResult::Landed { clean: base.is_some() })
         })
     }
 

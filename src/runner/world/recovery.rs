@@ -192,7 +192,7 @@ impl World {
             let lane = self.lane(log.state.lanes.of(&story).unwrap_or(LaneId::HOME))?;
             let reference = self.work_of(log, &story).shelve(&lane.tree())?;
             self.with_scratchpad(log, |dir| dir.shelve_scratchpad(&story));
-            self.record(log, Event::WorkSetAside { story, reference })?;
+            self.record(log, Event::WorkSetAside { story, reference, claimed: false })?;
         }
         Ok(())
     }
@@ -214,7 +214,8 @@ impl World {
         }];
         for kept in self.last_kept()? {
             if let (Kind::SetAside, Some(story)) = (kept.kind, kept.story) {
-                events.push(Event::WorkSetAside { story, reference: Some(kept.reference) });
+                let (reference, claimed) = (Some(kept.reference), false);
+                events.push(Event::WorkSetAside { story, reference, claimed });
             }
         }
         Ok(events)

@@ -95,7 +95,9 @@ impl Rows<'_> {
         let (kind, story, reference) = match event {
             Event::AttemptStarted(start) => ("before", &start.story, start.snapshot.as_ref()),
             Event::AttemptKept { story, reference, .. } => ("attempt", story, Some(reference)),
-            Event::WorkSetAside { story, reference } => ("set_aside", story, reference.as_ref()),
+            Event::WorkSetAside { story, reference, .. } => {
+                ("set_aside", story, reference.as_ref())
+            }
             Event::Returned { story, reference } => ("returned", story, reference.as_ref()),
             _ => return Ok(()),
         };
@@ -242,6 +244,7 @@ mod tests {
         let aside = |reference: Option<&str>| Event::WorkSetAside {
             story: id("A"),
             reference: reference.map(str::to_owned),
+            claimed: false,
         };
         journal.append("r", 1, &[raised("A"), raised("B"), answered(Answer::Abort)]).unwrap();
         journal.append("r", 2, &[Event::StoryParked { story: id("B") }]).unwrap();

@@ -244,6 +244,7 @@ fn whole_session() -> Vec<Event> {
         Event::WorkSetAside {
             story: id("US-003"),
             reference: Some("refs/ralph/attempts/US-003/1".into()),
+            claimed: false,
         },
         Event::StorySkipped { story: id("US-003"), commit: Some("abc1234abc".into()) },
         end(StopReason::AllDone),
@@ -346,7 +347,7 @@ fn parked_session() -> Vec<Event> {
     vec![
         started("demo"),
         raised("US-001"),
-        Event::WorkSetAside { story: id("US-001"), reference: None },
+        Event::WorkSetAside { story: id("US-001"), reference: None, claimed: false },
         Event::StoryParked { story: id("US-001") },
         Event::RunInterrupted { signal: 2 },
         Event::RunContinued,
@@ -622,7 +623,7 @@ fn hostile_events() -> Vec<Event> {
         closed("US-001", NASTY),
         Event::QuestionRaised { story: id("US-002"), question },
         answered("US-003", Answer::Guidance { text: NASTY.into() }),
-        Event::WorkSetAside { story: id("US-001"), reference: Some(NASTY.into()) },
+        Event::WorkSetAside { story: id("US-001"), reference: Some(NASTY.into()), claimed: false },
         Event::WorkBroughtBack {
             story: id("US-001"),
             reference: NASTY.into(),
