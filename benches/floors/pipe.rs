@@ -100,7 +100,7 @@ fn into_a_log(recorded: &Path, folder: &Path) -> Duration {
             chunk = transcript.output(chunk).await;
             chunk.reserve(CHUNK);
         }
-        reading.finish(&Exit::Code(0), None, &mut |_| {});
+        reading.finish(&Exit::Code(0), &mut |_| {});
         assert!(transcript.finish().await.is_none());
         assert!(child.wait().await.unwrap().success());
         start.elapsed()

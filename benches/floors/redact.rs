@@ -35,7 +35,7 @@ pub fn bench() {
                     black_box(heard);
                 });
             });
-            black_box(reading.finish(&Exit::Code(0), None, &mut |_| {}));
+            black_box(reading.finish(&Exit::Code(0), &mut |_| {}));
         });
     let floor = megabytes
         / best(ROUNDS, || {

@@ -28,7 +28,7 @@ pub fn bench() {
                     black_box(heard);
                 });
             }
-            black_box(reading.finish(&Exit::Code(0), None, &mut |_| {}));
+            black_box(reading.finish(&Exit::Code(0), &mut |_| {}));
         });
     println!(
         "  decode and scan {megabytes:.0} MB of recorded events: {ours:.0} MB/s (at least 800)"

@@ -80,11 +80,40 @@ pub trait Decoder: Send {
     }
 }
 
+/// Our order to end an agent.
+pub struct EndOrder {
+    pub why: EndedBy,
+    /// How the last turn before it ended, if one had ended.
+    pub result: Option<Result<(), Outcome>>,
+    /// What the decoder knew about retries by then.
+    pub hopeless: Option<Outcome>,
+}
+
+impl EndOrder {
+    /// Only a result from before the order completes an attempt: an agent may answer a signal with
+    /// a result and exit code 0.
+    fn outcome(&self, last: Option<&Result<(), Outcome>>) -> Outcome {
+        let in_time = self.result.as_ref();
+        match (self.why, in_time.or(last)) {
+            _ if in_time == Some(&Ok(())) => Outcome::Completed,
+            (EndedBy::FirstEventTimeout, _) => Outcome::FirstEventTimeout,
+            (EndedBy::IdleTimeout, _) => Outcome::IdleTimeout,
+            (EndedBy::IterationTimeout, _) => Outcome::IterationTimeout,
+            (EndedBy::Human, _) => Outcome::EndedByUs,
+            (EndedBy::Stuck, _) => Outcome::Stuck,
+            (EndedBy::AfterResult | EndedBy::HopelessRetry, Some(Err(failed))) => failed.clone(),
+            (EndedBy::AfterResult | EndedBy::HopelessRetry, _) => {
+                self.hopeless.clone().unwrap_or(Outcome::EndedByUs)
+            }
+        }
+    }
+}
+
 /// How an agent's process ended.
 pub struct ProcessEnd<'a> {
     pub exit: &'a Exit,
-    /// Why we ended it, if we did.
-    pub ended_by: Option<EndedBy>,
+    /// Ours to end, if we gave one.
+    pub order: Option<&'a EndOrder>,
     /// How the last turn ended, if one has ended.
     pub result: Option<Result<(), Outcome>>,
     /// Its output was events, not plain text.
@@ -99,19 +128,9 @@ impl ProcessEnd<'_> {
         if let Exit::NotSpawned { error } = self.exit {
             return Outcome::SpawnFailed { detail: detail(error) };
         }
-        match (self.ended_by, &self.result) {
-            (Some(EndedBy::FirstEventTimeout), _) => Outcome::FirstEventTimeout,
-            (Some(EndedBy::IdleTimeout), _) => Outcome::IdleTimeout,
-            (Some(EndedBy::IterationTimeout), _) => Outcome::IterationTimeout,
-            // A result that came before our order counts.
-            (Some(_), Some(Ok(()))) => Outcome::Completed,
-            (Some(EndedBy::Human), _) => Outcome::EndedByUs,
-            (Some(EndedBy::Stuck), _) => Outcome::Stuck,
-            (_, Some(Err(failed))) => failed.clone(),
-            (Some(EndedBy::AfterResult), None) => Outcome::EndedByUs,
-            (Some(EndedBy::HopelessRetry), None) => {
-                decoder.hopeless().unwrap_or(Outcome::EndedByUs)
-            }
+        match (self.order, &self.result) {
+            (Some(order), last) => order.outcome(last.as_ref()),
+            (None, Some(Err(failed))) => failed.clone(),
             (None, Some(Ok(()))) if *self.exit == Exit::Code(0) => Outcome::Completed,
             (None, _) => self.without_result(decoder),
         }

@@ -11,7 +11,7 @@ use crate::model::{
 use crate::text::signals::Scanner;
 
 use super::event::{
-    AgentEnd, AgentEvent, AgentIdentity, Decoder, EventListener, ProcessEnd, UsageUpdate,
+    AgentEnd, AgentEvent, AgentIdentity, Decoder, EndOrder, EventListener, ProcessEnd, UsageUpdate,
 };
 use super::plain::{EchoFilter, LAST_WORDS, PlainText};
 
@@ -32,6 +32,7 @@ pub struct StreamReader {
     events: EventSum,
     plain: PlainText,
     has_begun: bool,
+    order: Option<EndOrder>,
 }
 
 /// What the events add up to.
@@ -89,6 +90,7 @@ impl StreamReader {
             events: EventSum::default(),
             plain: PlainText { scanner: scanner(), echo, last_words: Vec::new() },
             has_begun: false,
+            order: None,
         }
     }
 
@@ -135,24 +137,34 @@ impl StreamReader {
         self.decoder.hopeless().is_some()
     }
 
+    /// The agent is ordered to end. The first order counts; returns whether this is the first.
+    pub fn end(&mut self, why: EndedBy) -> bool {
+        let is_first = self.order.is_none();
+        if is_first {
+            let (result, hopeless) = (self.events.result.clone(), self.decoder.hopeless());
+            self.order = Some(EndOrder { why, result, hopeless });
+        }
+        is_first
+    }
+
+    /// Why we ended it, if we did.
+    pub fn ended_by(&self) -> Option<EndedBy> {
+        self.order.as_ref().map(|order| order.why)
+    }
+
     /// The output is over, and so is the process.
-    pub fn finish(
-        mut self,
-        exit: &Exit,
-        ended_by: Option<EndedBy>,
-        tell: EventListener<'_>,
-    ) -> AgentReport {
+    pub fn finish(mut self, exit: &Exit, tell: EventListener<'_>) -> AgentReport {
         std::mem::take(&mut self.lines).finish(|line| self.line(line, tell));
         if !self.events.any {
             self.plain.finish(tell);
         }
-        let Self { decoder, scanner, events, plain, .. } = self;
+        let Self { decoder, scanner, events, plain, order, .. } = self;
         let printed = String::from_utf8_lossy(&plain.last_words);
         // Errors are at the end.
         let last_line = printed.lines().rev().find(|line| !line.trim().is_empty());
         let (structured, result) = (events.any, events.result.clone());
-        let last_words = last_line.unwrap_or_default();
-        let end = ProcessEnd { exit, ended_by, result, structured, last_words };
+        let (order, last_words) = (order.as_ref(), last_line.unwrap_or_default());
+        let end = ProcessEnd { exit, order, result, structured, last_words };
         AgentReport {
             outcome: end.outcome(decoder.as_ref()),
             signals: if structured { scanner } else { plain.scanner }.finish(),
@@ -375,7 +387,7 @@ mod tests {
             let scanner = || Scanner::new(&story);
             let mut reader = StreamReader::new(Box::new(StepDecoder), scanner, "");
             reader.push(output.as_bytes(), &mut |_| {});
-            let report = reader.finish(&Exit::Code(0), None, &mut |_| {});
+            let report = reader.finish(&Exit::Code(0), &mut |_| {});
             let usage = (report.usage.cost_usd, report.usage.output_tokens);
             assert_eq!((usage, report.certainty), ((Some(1.0), 20), certainty));
             assert_eq!(report.context, Some(ContextUsage { used: 7, window: 100 }));
@@ -396,7 +408,7 @@ mod tests {
             }
         };
         reader.push(b"Done.\nTask US-001 complete\n", &mut listen);
-        let report = reader.finish(&Exit::Code(0), None, &mut listen);
+        let report = reader.finish(&Exit::Code(0), &mut listen);
         assert!(report.signals.claims_story);
         assert_eq!(said, ["Done.", "Task US-001 complete"]);
     }

@@ -50,7 +50,7 @@ fn read(output: &str) -> AgentReport {
     let mut reading = StreamReader::new(any_decoder(), || Scanner::new(&story), "");
     reading.push(output.as_bytes(), &mut |_| {});
     assert!(!reading.is_hopeless(), "{output}");
-    reading.finish(&Exit::Code(0), None, &mut |_| {})
+    reading.finish(&Exit::Code(0), &mut |_| {})
 }
 
 fn lines(events: &[Value]) -> String {

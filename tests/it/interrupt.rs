@@ -1,11 +1,12 @@
 //! Ctrl-C and its relatives, at several moments.
 
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use ralph::model::Event;
 use rustix::process::Signal;
 
-use crate::support::world::{said, signal, until};
+use crate::support::world::{RALPH, said, signal, until};
 use crate::support::{Prd, World};
 
 /// Says when it runs, leaves a child of its own in another session, and hangs.
@@ -19,6 +20,20 @@ const HANGS: &str = r#"
     ]
     [[story.US-001.attempts]]
     steps = [{ delete = "started.txt" }, "complete"]
+"#;
+
+const ANSWERS: &str = r#"
+say() { printf '{"type":"assistant","message":{"content":[{"type":"text","text":"%s"}]}}\n' "$1"; }
+answer() {
+  say "Task US-001 complete"
+  echo '{"type":"result","subtype":"success","is_error":false,"result":"all done"}'
+  exit 0
+}
+trap answer TERM
+echo '{"type":"system","subtype":"init"}'
+echo work > work.txt
+echo y > ../started
+while :; do say "still at it"; sleep 0.05; done
 "#;
 
 fn end(child: Child) -> (i32, String) {
@@ -166,4 +181,42 @@ fn a_second_run_in_the_same_work_tree_is_refused() {
     assert!(status.out.contains(&format!("running (pid {}", child.id())), "{}", status.out);
     signal(&child, Signal::INT);
     assert_eq!(end(child).0, 130);
+}
+
+/// Answers the order to end with a claim, a result and exit code 0, as some real agents do.
+#[test]
+fn a_result_that_answers_the_order_to_end_is_not_a_result() {
+    let agent = "sh agent.sh";
+    for (settings, outcome) in [
+        ("", "ended_by_us"),
+        (
+            "stuck_after = \"300ms\"\nstuck_question_after = \"300ms\"\nstuck_answer_timeout = \"300ms\"\n",
+            "stuck",
+        ),
+        ("iteration_timeout = \"1s\"\n", "iteration_timeout"),
+    ] {
+        let world = World::with(&Prd::stories(1));
+        world.write("agent.sh", ANSWERS);
+        world.write("ralph.toml", settings);
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "agent"]);
+        let mut command = world.command(RALPH);
+        command.args(["run", "--once", "--trust", "--agent-command", agent]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        world.await_file("../started");
+        if settings.is_empty() {
+            signal(&child, Signal::INT);
+        }
+        let (_, err) = end(child);
+        let log = world.pages("log").concat();
+        assert!(log.contains(r#""result":"all done""#), "it did not answer: {err}\n{log}");
+        let class = world.journal().iter().find_map(|one| match &one.event {
+            Event::AttemptEnded(ended) => Some(ended.outcome.class()),
+            _ => None,
+        });
+        assert_eq!(class, Some(outcome), "{err}");
+        assert_eq!(world.passing(), [""; 0], "{err}");
+        assert_eq!(world.subjects(), ["agent", "backlog", "first"]);
+        no_process_is_left(&world);
+    }
 }

@@ -55,7 +55,7 @@ fn read(recording: &Recording, chunk: usize) -> AgentReport {
         reading.push(part, &mut |_| {});
     }
     reading.push_stderr(&recording.errors);
-    reading.finish(&recording.exit, None, &mut |_| {})
+    reading.finish(&recording.exit, &mut |_| {})
 }
 
 fn rows() -> impl Iterator<Item = &'static Row> {
@@ -143,8 +143,8 @@ fn a_refused_login_that_is_tried_again_is_given_up_at_once() {
         let expected = HOPELESS.iter().find(|(name, _)| name == file).map(|(_, at)| *at);
         assert_eq!(hopeless.then_some(retries), expected, "{file}");
         if hopeless {
-            let ended_by = Some(EndedBy::HopelessRetry);
-            let report = reading.finish(&Exit::Code(143), ended_by, &mut |_| {});
+            assert!(reading.end(EndedBy::HopelessRetry));
+            let report = reading.finish(&Exit::Code(143), &mut |_| {});
             assert_eq!(report.outcome.class(), "login", "{file}");
         }
     }

@@ -1,8 +1,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::agent::event::{AgentEnd, AgentEvent, ProcessEnd};
-use crate::model::{EndedBy, Exit, Outcome};
+use crate::agent::StreamReader;
+use crate::agent::event::AgentEvent;
+use crate::model::{EndedBy, Exit, Outcome, StoryId};
+use crate::text::signals::Scanner;
 
 /// The arguments after those that are always the same.
 fn rest(settings: &AgentSettings) -> Vec<String> {
@@ -110,24 +112,28 @@ fn retry(error: &str) -> Value {
     json!({ "type": "system", "subtype": "api_retry", "error": error })
 }
 
-/// What the decoder knows after some events, and the end of the last turn.
-fn after(events: &[Value]) -> (ClaudeDecoder, Option<AgentEnd>) {
-    let (mut decoder, mut end) = (ClaudeDecoder::default(), None);
-    for event in events {
-        let is_event = decoder.line(&event.to_string(), &mut |event| {
-            if let AgentEvent::Ended(ended) = event {
-                end = Some((*ended).clone());
-            }
-        });
-        assert!(is_event, "{event}");
-    }
-    (decoder, end)
+/// An agent that prints these events, is ordered to end, and prints others.
+fn ended(
+    before: &[Value],
+    order: Option<EndedBy>,
+    after: &[Value],
+    (exit, last_words): (&Exit, &str),
+) -> Outcome {
+    let story = StoryId::try_from("US-001").unwrap();
+    let scanner = || Scanner::new(&story);
+    let mut reader = StreamReader::new(Box::<ClaudeDecoder>::default(), scanner, "");
+    let print = |reader: &mut StreamReader, events: &[Value]| {
+        events.iter().for_each(|event| reader.push(format!("{event}\n").as_bytes(), &mut |_| {}));
+    };
+    print(&mut reader, before);
+    assert!(order.is_none_or(|why| reader.end(why)));
+    print(&mut reader, after);
+    reader.push_stderr(last_words.as_bytes());
+    reader.finish(exit, &mut |_| {}).outcome
 }
 
-fn outcome(events: &[Value], exit: &Exit, ended_by: Option<EndedBy>, last_words: &str) -> Outcome {
-    let (decoder, end) = after(events);
-    let (result, structured) = (end.map(|end| end.result), !events.is_empty());
-    ProcessEnd { exit, ended_by, result, structured, last_words }.outcome(&decoder)
+fn outcome(events: &[Value], exit: &Exit, order: Option<EndedBy>, last_words: &str) -> Outcome {
+    ended(events, order, &[], (exit, last_words))
 }
 
 fn failed(events: &[Value]) -> Outcome {
@@ -199,13 +205,42 @@ fn the_reason_we_ended_it_counts_before_its_exit() {
         (&silent, EndedBy::HopelessRetry, Outcome::EndedByUs),
         (&went_wrong, EndedBy::HopelessRetry, wrong()),
         (&done, EndedBy::HopelessRetry, Outcome::Completed),
-        (&done, EndedBy::FirstEventTimeout, Outcome::FirstEventTimeout),
+        (&silent, EndedBy::FirstEventTimeout, Outcome::FirstEventTimeout),
         (&silent, EndedBy::IdleTimeout, Outcome::IdleTimeout),
         (&silent, EndedBy::IterationTimeout, Outcome::IterationTimeout),
     ] {
         for exit in [Exit::Code(0), Exit::Code(143), Exit::Signal(9), Exit::Unknown] {
             let found = outcome(events, &exit, Some(ended_by), "");
             assert_eq!(found, expected, "{ended_by:?} {exit:?}");
+        }
+    }
+}
+
+#[test]
+fn a_result_that_answers_our_order_completes_nothing() {
+    let refused = [retry("authentication_failed"), retry("authentication_failed")];
+    let detail =
+        "the service refused its key or login; run `/login` in `claude`, or fix the API key";
+    let login = || Outcome::Login { detail: detail.into() };
+    let (done, went_wrong, silent) = ([good()], [bad()], [json!({ "type": "user" })]);
+    for (before, why, after, expected) in [
+        (&silent[..], EndedBy::Human, good(), Outcome::EndedByUs),
+        (&silent, EndedBy::Stuck, good(), Outcome::Stuck),
+        (&silent, EndedBy::IdleTimeout, good(), Outcome::IdleTimeout),
+        (&silent, EndedBy::IterationTimeout, good(), Outcome::IterationTimeout),
+        (&[], EndedBy::FirstEventTimeout, good(), Outcome::FirstEventTimeout),
+        (&refused, EndedBy::HopelessRetry, good(), login()),
+        (&refused, EndedBy::HopelessRetry, bad(), wrong()),
+        (&went_wrong, EndedBy::AfterResult, good(), wrong()),
+        (&went_wrong, EndedBy::Human, good(), Outcome::EndedByUs),
+        // One that was there before counts.
+        (&done, EndedBy::Human, bad(), Outcome::Completed),
+        (&done, EndedBy::Stuck, bad(), Outcome::Completed),
+        (&done, EndedBy::AfterResult, bad(), Outcome::Completed),
+    ] {
+        for exit in [Exit::Code(0), Exit::Code(143), Exit::Signal(9)] {
+            let found = ended(before, Some(why), std::slice::from_ref(&after), (&exit, ""));
+            assert_eq!(found, expected, "{why:?} {after} {exit:?}");
         }
     }
 }

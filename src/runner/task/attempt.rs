@@ -125,7 +125,7 @@ struct RunningAgent {
     times: AttemptTimes,
 }
 
-/// Times of an attempt, and why it was ended.
+/// Times of an attempt.
 struct AttemptTimes {
     started: Instant,
     last_heard: Instant,
@@ -133,7 +133,6 @@ struct AttemptTimes {
     result_at: Option<Instant>,
     /// Since when it has nothing left to do.
     done_since: Option<Instant>,
-    ended_by: Option<EndedBy>,
 }
 
 enum Input {
@@ -199,9 +198,9 @@ impl RunningAgent {
         rest.take(&mut self.clean_output, &mut self.clean_errors, &mut self.reader);
         self.transcript.errors(rest.errors).await;
         self.transcript.output(rest.output).await;
-        let (exit, ended_by) = (exit(&processes), self.times.ended_by);
+        let (exit, ended_by) = (exit(&processes), self.reader.ended_by());
         let heard = &mut |event: &AgentEvent<'_>| rest.heard.extend(doing(event));
-        let report = self.reader.finish(&exit, ended_by, heard);
+        let report = self.reader.finish(&exit, heard);
         let is_wanted = |doing: &Doing| self.verbose || !matches!(doing, Doing::Said(_));
         for doing in rest.heard.into_iter().filter(is_wanted) {
             let attempt = self.attempt.clone();
@@ -252,10 +251,10 @@ impl RunningAgent {
                     self.reader.push_stderr(&said);
                     clean = self.transcript.errors(said).await;
                 }
-                Input::Ordered if self.pump.has_exited() => {}
-                Input::Ordered => {
-                    self.times.ended_by = self.times.ended_by.or(Some(EndedBy::Human))
-                }
+                // It ended by itself, and its result may still be in the pipe.
+                Input::Ordered | Input::Instruction(Instruction::End(_))
+                    if self.pump.has_exited() => {}
+                Input::Ordered => drop(self.reader.end(EndedBy::Human)),
                 Input::Due => self.end(why).await,
                 Input::Over => return,
                 Input::Instruction(Instruction::Say(text)) if self.takes_messages => {
@@ -281,10 +280,8 @@ impl RunningAgent {
         });
     }
 
-    /// The first reason counts.
     async fn end(&mut self, why: EndedBy) {
-        if self.times.ended_by.is_none() {
-            self.times.ended_by = Some(why);
+        if self.reader.end(why) {
             self.pump.order(Order::Stop).await;
         }
     }
@@ -360,7 +357,7 @@ fn doing(event: &AgentEvent<'_>) -> Option<Doing> {
 impl AttemptTimes {
     fn start() -> Self {
         let now = Instant::now();
-        Self { started: now, last_heard: now, result_at: None, done_since: None, ended_by: None }
+        Self { started: now, last_heard: now, result_at: None, done_since: None }
     }
 
     fn note_result(&mut self, reader: &StreamReader) {
