@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::model::{Answer, Backlog, Escalation, Recorded, Story};
+use crate::model::{Answer, Backlog, Escalation, Recorded, StepKind, Story};
 use crate::state::RunState;
 
 pub use crate::model::{
@@ -81,7 +81,7 @@ pub struct Activity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doing {
     /// A tool call, a retry, a wait: one short line.
-    Step(String),
+    Step { kind: StepKind, what: String },
     /// The main agent's text; for `--verbose`.
     Said(String),
     /// A gate runs from now on, in milliseconds since the Unix epoch.

@@ -1,6 +1,6 @@
 //! What any agent's output says, in one vocabulary, and how its process ended.
 
-use crate::model::{EndedBy, Exit, ModelUse, Outcome, Usage, shorten, visible_line};
+use crate::model::{EndedBy, Exit, ModelUse, Outcome, StepKind, Usage, shorten, visible_line};
 
 /// The longest `detail` of an error, in characters.
 const MAX_DETAIL: usize = 400;
@@ -13,8 +13,8 @@ pub enum AgentEvent<'a> {
     Started(AgentIdentity),
     /// A whole message of the main agent's own text.
     Said(&'a str),
-    /// What it does now, in one line.
-    Doing(&'a str),
+    /// What it does now, in one line; with the command, if it runs one.
+    Doing(StepKind, &'a str),
     Usage(UsageUpdate),
     /// It was not allowed to do something: the rule that would allow it.
     Denied(&'a str),

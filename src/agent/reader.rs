@@ -205,7 +205,7 @@ impl EventSum {
                 scanner.end_message();
                 end_of(text).clone_into(&mut self.last_said);
             }
-            AgentEvent::Doing(_) => {}
+            AgentEvent::Doing(..) => {}
             AgentEvent::Usage(update) => self.update(update),
             AgentEvent::Denied(rule) => self.deny(rule),
             AgentEvent::Background(tasks) => self.background = *tasks,

@@ -177,6 +177,18 @@ pub struct Footprint {
     pub likeness: f64,
 }
 
+/// What a step of an agent is for. Its backend says so, because each agent has its own tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    /// It changes files.
+    Edit,
+    /// It runs a command.
+    Run,
+    /// It reads or searches files.
+    Read,
+    Other,
+}
+
 impl AttemptEnded {
     /// It ended normally, claimed nothing and changed nothing.
     pub fn did_nothing(&self) -> bool {

@@ -19,7 +19,7 @@ mod text;
 
 pub use attempt::{
     AttemptEnded, AttemptReason, AttemptStarted, Base, BranchLoss, Cause, Footprint, Role,
-    Violation,
+    StepKind, Violation,
 };
 pub use backlog::{Backlog, Story};
 pub use budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::decide::figures::{Efficiency, Figures, forecast};
 use crate::model::{
-    Answer, AttemptEnded, EscalationKind, Event, NudgedBy, Recorded, RunStarted, StoryId,
+    Answer, AttemptEnded, EscalationKind, Event, NudgedBy, Recorded, RunStarted, StepKind, StoryId,
     StuckEvent, Usage, Verdict, shorten,
 };
 use crate::state::{Health, RunState};
@@ -117,8 +117,8 @@ impl RunReport {
     }
 
     /// What the agent of an attempt does now. False if that changes nothing.
-    pub fn doing(&mut self, attempt: &str, what: &str) -> bool {
-        self.iterations.set_phase(attempt, None, |phase| phase.after(what))
+    pub fn doing(&mut self, attempt: &str, kind: StepKind, what: &str) -> bool {
+        self.iterations.set_phase(attempt, None, |phase| phase.after(kind, what))
     }
 
     /// A gate runs for the attempt's claim.

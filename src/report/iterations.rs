@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::model::{AttemptEnded, AttemptReason, AttemptStarted, StoryId, Usd, Verdict, shorten};
+use crate::model::{
+    AttemptEnded, AttemptReason, AttemptStarted, StepKind, StoryId, Usd, Verdict, shorten,
+};
 use crate::state::{Health, WATCHED, health};
 
 use super::document::{ReportTime, TokenTotals};
@@ -106,7 +108,6 @@ pub enum IterationPhase {
     Complete,
 }
 
-const EDITORS: [&str; 5] = ["Edit", "MultiEdit", "Write", "NotebookEdit", "Update"];
 /// Words of commands that test something.
 const TESTS: [&str; 18] = [
     "test", "tests", "check", "clippy", "lint", "eslint", "pytest", "jest", "vitest", "mocha",
@@ -116,20 +117,14 @@ const TESTS: [&str; 18] = [
 const REVIEWS: [&str; 4] = ["diff", "status", "show", "log"];
 
 impl IterationPhase {
-    /// `doing` is one line such as `Edit src/a.rs` or `Bash cargo test`. Anything else, for example
-    /// reading, does not change the phase.
-    pub fn after(self, doing: &str) -> Self {
-        let (tool, subject) = doing.split_once(' ').unwrap_or((doing, ""));
-        if EDITORS.contains(&tool) {
-            return Self::Implementing;
-        }
-        if tool != "Bash" {
-            return self;
-        }
-        let has_begun = self != Self::Planning;
-        if words(subject).any(|word| TESTS.contains(&word)) {
+    /// `what` is one line; of a step that runs a command, it has the command.
+    pub fn after(self, kind: StepKind, what: &str) -> Self {
+        let runs = kind == StepKind::Run;
+        if kind == StepKind::Edit {
+            Self::Implementing
+        } else if runs && words(what).any(|word| TESTS.contains(&word)) {
             Self::Testing
-        } else if has_begun && looks_at_changes(subject) {
+        } else if runs && self != Self::Planning && looks_at_changes(what) {
             Self::Reviewing
         } else {
             self
@@ -336,32 +331,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_phase_follows_the_tools() {
+    fn the_phase_follows_the_steps() {
         use IterationPhase::{Implementing, Planning, Reviewing, Testing};
-        for (before, doing, after) in [
-            (Planning, "Read src/a.rs", Planning),
-            (Planning, "Grep test", Planning),
-            (Planning, "Bash ls -la", Planning),
-            (Planning, "Bash git log --oneline", Planning),
-            (Planning, "Edit src/a.rs", Implementing),
-            (Planning, "Write src/tests.rs", Implementing),
-            (Planning, "Bash cargo test", Testing),
-            (Implementing, "Read src/a.rs", Implementing),
-            (Implementing, "Bash mkdir x", Implementing),
-            (Implementing, "Bash cd web && npm run test:unit", Testing),
-            (Implementing, "Bash python -m pytest -q", Testing),
-            (Implementing, "Bash cat latest.txt", Implementing),
-            (Testing, "Bash ./mvnw -q test", Testing),
-            (Testing, "MultiEdit src/a.rs", Implementing),
-            (Testing, "Bash git diff", Reviewing),
-            (Implementing, "Bash git -C sub status", Reviewing),
-            (Implementing, "Bash diff a b", Implementing),
-            (Reviewing, "Edit src/a.rs", Implementing),
-            (Reviewing, "retry 1 of 10: overloaded", Reviewing),
-            (Testing, "", Testing),
-            (Testing, "Bash", Testing),
+        use StepKind::{Edit, Other, Read, Run};
+        for (before, kind, what, after) in [
+            (Planning, Read, "Read src/a.rs", Planning),
+            (Planning, Read, "Grep test", Planning),
+            (Planning, Other, "Task run the tests", Planning),
+            (Planning, Run, "Bash ls -la", Planning),
+            (Planning, Run, "Bash git log --oneline", Planning),
+            (Planning, Edit, "Edit src/a.rs", Implementing),
+            // Another agent's tools.
+            (Planning, Edit, "apply_patch src/tests.rs", Implementing),
+            (Planning, Run, "shell cargo test", Testing),
+            (Planning, Run, "cargo test", Testing),
+            (Implementing, Read, "Read src/a.rs", Implementing),
+            (Implementing, Run, "Bash mkdir x", Implementing),
+            (Implementing, Run, "Bash cd web && npm run test:unit", Testing),
+            (Implementing, Run, "Bash python -m pytest -q", Testing),
+            (Implementing, Run, "Bash cat latest.txt", Implementing),
+            (Testing, Run, "Bash ./mvnw -q test", Testing),
+            (Testing, Edit, "Edit src/b.rs", Implementing),
+            (Testing, Run, "Bash git diff", Reviewing),
+            (Implementing, Run, "Bash git -C sub status", Reviewing),
+            (Implementing, Run, "Bash diff a b", Implementing),
+            (Reviewing, Edit, "Edit src/a.rs", Implementing),
+            (Reviewing, Other, "retry 1 of 10: overloaded", Reviewing),
+            (Testing, Other, "", Testing),
+            (Testing, Run, "Bash", Testing),
         ] {
-            assert_eq!(before.after(doing), after, "{before:?} {doing}");
+            assert_eq!(before.after(kind, what), after, "{before:?} {what}");
         }
     }
 }

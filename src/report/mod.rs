@@ -115,7 +115,7 @@ impl Reporter for Arc<SharedReport> {
     fn on_activity(&mut self, activity: &Activity) {
         let attempt = &activity.attempt;
         self.change(|draft| match &activity.doing {
-            Doing::Step(what) => draft.report.doing(attempt, what),
+            Doing::Step { kind, what } => draft.report.doing(attempt, *kind, what),
             Doing::Checking { .. } => draft.report.checking(attempt),
             Doing::Said(_) => false,
         });

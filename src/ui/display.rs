@@ -117,7 +117,7 @@ impl Reporter for Display {
 
     fn on_activity(&mut self, activity: &Activity) {
         match &activity.doing {
-            Doing::Step(what) => {
+            Doing::Step { what, .. } => {
                 let (size, what) = (what.len(), what.clone());
                 self.activity(size, move |screen| screen.doing(&what));
             }

@@ -142,7 +142,7 @@ fn the_display_and_the_report_read_no_clock() {
 /// How agents are called, and what they say, only their backends know.
 #[test]
 fn no_room_but_the_agents_knows_a_vendors_word() {
-    const WORDS: [&str; 18] = [
+    const WORDS: [&str; 20] = [
         "claude",
         "anthropic",
         "codex",
@@ -161,6 +161,8 @@ fn no_room_but_the_agents_knows_a_vendors_word() {
         "authentication_failed",
         "acceptedits",
         "bypasspermissions",
+        "multiedit",
+        "\"bash\"",
     ];
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let rooms = PURE.into_iter().chain(["process", "workspace", "store", "runner", "report", "ui"]);

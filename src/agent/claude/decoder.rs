@@ -9,7 +9,7 @@ use crate::agent::event::{
     AgentEnd, AgentEvent, AgentIdentity, Decoder, EventListener, UsageUpdate, detail,
 };
 use crate::agent::json::{JsonObject, RawJson};
-use crate::model::{ModelUse, Outcome, Usage, Usd, shorten, visible_line};
+use crate::model::{ModelUse, Outcome, StepKind, Usage, Usd, shorten, visible_line};
 
 /// The longest description of what the agent does now, in characters.
 const MAX_DOING: usize = 200;
@@ -144,7 +144,8 @@ impl ClaudeDecoder {
                     update.used.tool_calls += 1;
                     if is_main {
                         self.refused = 0;
-                        tell(&AgentEvent::Doing(&tool_call(&mut block)));
+                        let (kind, what) = tool_call(&mut block);
+                        tell(&AgentEvent::Doing(kind, &what));
                     }
                 }
                 _ => {}
@@ -181,7 +182,7 @@ impl ClaudeDecoder {
                 let mut number = |name| line.get(name).read::<u64>().unwrap_or_default();
                 let (attempt, most) = (number("attempt"), number("max_retries"));
                 let retry = format!("retry {attempt} of {most}: {error}");
-                tell(&AgentEvent::Doing(&one_line(&retry, MAX_DOING)));
+                tell(&AgentEvent::Doing(StepKind::Other, &one_line(&retry, MAX_DOING)));
             }
             "permission_denied" => {
                 let tool = line.get("tool_name").text().unwrap_or_default();
@@ -356,10 +357,17 @@ fn one_line(text: &str, max: usize) -> String {
     shorten(&visible_line(text), max)
 }
 
-fn tool_call(block: &mut JsonObject<'_>) -> String {
+fn tool_call(block: &mut JsonObject<'_>) -> (StepKind, String) {
     let mut input = block.get("input").object();
     let subject = SUBJECTS.iter().find_map(|name| input.get(name).text()).unwrap_or_default();
-    one_line(&format!("{} {subject}", block.get("name").text().unwrap_or_default()), MAX_DOING)
+    let tool = block.get("name").text().unwrap_or_default();
+    let kind = match tool.as_str() {
+        "Edit" | "MultiEdit" | "Write" | "NotebookEdit" | "Update" => StepKind::Edit,
+        "Bash" => StepKind::Run,
+        "Read" | "Grep" | "Glob" | "LS" => StepKind::Read,
+        _ => StepKind::Other,
+    };
+    (kind, one_line(&format!("{tool} {subject}"), MAX_DOING))
 }
 
 /// What would have to be allowed: a command word for word, any other tool by its name.

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::agent::StreamReader;
 use crate::agent::event::AgentEvent;
-use crate::model::{EndedBy, Exit, Outcome, StoryId};
+use crate::model::{EndedBy, Exit, Outcome, StepKind, StoryId};
 use crate::text::signals::Scanner;
 
 /// The arguments after those that are always the same.
@@ -338,6 +338,30 @@ fn a_request_is_counted_once_however_many_parts_its_answer_has() {
         });
     }
     assert_eq!((used.input_tokens, used.output_tokens, used.tool_calls), (15, 0, 4));
+}
+
+#[test]
+fn a_step_has_the_kind_of_its_tool() {
+    for (tool, input, kind, what) in [
+        ("Edit", json!({ "file_path": "a.rs" }), StepKind::Edit, "Edit a.rs"),
+        ("MultiEdit", json!({ "file_path": "a.rs" }), StepKind::Edit, "MultiEdit a.rs"),
+        ("Write", json!({ "file_path": "a.rs" }), StepKind::Edit, "Write a.rs"),
+        ("NotebookEdit", json!({ "path": "a.nb" }), StepKind::Edit, "NotebookEdit a.nb"),
+        ("Bash", json!({ "command": "cargo test" }), StepKind::Run, "Bash cargo test"),
+        ("Read", json!({ "file_path": "a.rs" }), StepKind::Read, "Read a.rs"),
+        ("Grep", json!({ "pattern": "test" }), StepKind::Read, "Grep test"),
+        ("Task", json!({ "description": "look" }), StepKind::Other, "Task look"),
+    ] {
+        let block = json!({ "type": "tool_use", "name": tool, "input": input });
+        let line = json!({ "type": "assistant", "message": { "content": [block] } });
+        let mut steps = Vec::new();
+        ClaudeDecoder::default().line(&line.to_string(), &mut |event| {
+            if let AgentEvent::Doing(kind, what) = event {
+                steps.push((*kind, (*what).to_owned()));
+            }
+        });
+        assert_eq!(steps, [(kind, what.to_owned())]);
+    }
 }
 
 #[test]

@@ -8,9 +8,11 @@ use serde_json::Value;
 
 use crate::decide::samples::{History, escalation, failed, guidance, id};
 use crate::model::{
-    Answer, Escalation, EscalationKind, Event, Recorded, ServiceFault, StoryClosed, StuckEvent,
-    Usage, Verdict,
+    Answer, Escalation, EscalationKind, Event, Recorded, ServiceFault, StepKind, StoryClosed,
+    StuckEvent, Usage, Verdict,
 };
+
+use StepKind::{Edit, Read, Run};
 
 use super::document::AppliedSettings;
 use super::fold::RunReport;
@@ -216,13 +218,13 @@ fn the_phase_follows_the_agent_and_then_the_gates() {
         serde_json::from_slice::<Value>(&text).unwrap()["iterations"][0]["phase"].clone()
     };
     let attempt = "attempt 1";
-    assert!(!report.checking(attempt) && !report.doing(attempt, "Read a.rs"));
-    assert!(report.doing(attempt, "Edit a.rs") && !report.doing(attempt, "Edit b.rs"));
+    assert!(!report.checking(attempt) && !report.doing(attempt, Read, "Read a.rs"));
+    assert!(report.doing(attempt, Edit, "a.rs") && !report.doing(attempt, Edit, "b.rs"));
     assert_eq!(phase(&mut report), "implementing");
     history = history.ended(Verdict::Done, Usage::default());
     report.apply(history.events.last().unwrap());
     assert_eq!(phase(&mut report), "reviewing");
-    assert!(!report.doing(attempt, "Edit a.rs") && report.checking(attempt));
+    assert!(!report.doing(attempt, Edit, "a.rs") && report.checking(attempt));
     assert_eq!(phase(&mut report), "testing");
     report.apply(history.then(rejected("A")).events.last().unwrap());
     assert_eq!(phase(&mut report), "handoff");
@@ -235,7 +237,7 @@ fn attempts_at_the_same_time_have_phases_times_and_health_of_their_own() {
     let history = later(history, 1000).started("B");
     let (first, second) = ("attempt 1", "attempt 2");
     let mut report = folded(&history.events);
-    assert!(report.doing(first, "Edit a.rs") && report.doing(second, "Bash cargo test"));
+    assert!(report.doing(first, Edit, "a.rs") && report.doing(second, Run, "cargo test"));
     report.apply(&Recorded {
         at: history.at,
         event: Event::Stuck { story: id("A"), step: StuckEvent::Asked { minutes: 1 } },

@@ -292,7 +292,7 @@ impl RunningAgent {
         let (mut said, mut latest) = (Vec::new(), VecDeque::new());
         let verbose = self.verbose;
         self.reader.push(chunk, &mut |event| match event {
-            AgentEvent::Doing(_) => {
+            AgentEvent::Doing(..) => {
                 if latest.len() == LATEST {
                     latest.pop_front();
                 }
@@ -348,7 +348,9 @@ fn exit(end: &SupervisedEnd) -> Exit {
 
 fn doing(event: &AgentEvent<'_>) -> Option<Doing> {
     match event {
-        AgentEvent::Doing(what) => Some(Doing::Step((*what).to_owned())),
+        AgentEvent::Doing(kind, what) => {
+            Some(Doing::Step { kind: *kind, what: (*what).to_owned() })
+        }
         AgentEvent::Said(text) => Some(Doing::Said((*text).to_owned())),
         _ => None,
     }

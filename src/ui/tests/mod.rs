@@ -14,8 +14,8 @@ use jiff::tz::TimeZone;
 use crate::model::{
     AgentSignals, Answer, AttemptCost, AttemptEnded, AttemptReason, AttemptStarted, Backlog, Base,
     Because, Blocked, CompletionMarkers, Escalation, EscalationKind, Event, Footprint, LaneId,
-    Outcome, Recorded, Role, RunStarted, StopReason, Story, StoryClosed, StoryId, Usage, Verdict,
-    WaitFor,
+    Outcome, Recorded, Role, RunStarted, StepKind, StopReason, Story, StoryClosed, StoryId, Usage,
+    Verdict, WaitFor,
 };
 use crate::ports::{
     Activity, Asked, BacklogNotice, Clock, Doing, Moment, Notice, Reporter, SetupNotice,
@@ -559,7 +559,8 @@ fn notices_are_labelled() {
         reporter.on_wait(&wait("n\nmore"));
     }
     reporter.on_activity(&doing(Doing::Said("I look\n\n  at it\n".into())));
-    reporter.on_activity(&doing(Doing::Step("nothing for a log".into())));
+    let (kind, what) = (StepKind::Other, "nothing for a log".into());
+    reporter.on_activity(&doing(Doing::Step { kind, what }));
     drop(reporter);
     insta::assert_snapshot!(sink.text(), @r"
     warning: the backlog is invalid; using its last valid version
