@@ -27,8 +27,8 @@ const PIPE_BYTES: usize = 1024 * 1024;
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(1);
 
-/// Starts supervisors: this program with a hidden subcommand. One is kept on standby, so that a
-/// process need not wait for its supervisor to start, and none is waited for until the end.
+/// Starts supervisors: this program with a hidden subcommand. One is on standby, so that a process
+/// does not wait for its supervisor to start.
 #[derive(Clone)]
 pub struct Supervisor {
     program: PathBuf,

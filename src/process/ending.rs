@@ -28,7 +28,7 @@ impl Default for EndPolicy {
     }
 }
 
-/// How far the ending has gone; it never goes back.
+/// The step of the ending; it only advances.
 #[derive(Clone, Copy, Debug, Default)]
 enum EndStage {
     #[default]
@@ -93,7 +93,7 @@ impl TreeEnding {
         if !self.is_due() {
             return;
         }
-        // SIGKILL repeatedly: a later scan catches what forks faster than one scan.
+        // SIGKILL repeatedly: a process may fork faster than one scan.
         let (stage, signal) = match self.stage {
             EndStage::NotYet | EndStage::Asked => {
                 (EndStage::Terminating(Instant::now()), Signal::TERM)

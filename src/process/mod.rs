@@ -1,4 +1,4 @@
-//! Starts processes, and proves that whole process trees are gone.
+//! Starts processes and ends whole process trees, with proof.
 //!
 //! Theory of operation. Every agent and gate runs below its own supervisor: a hidden
 //! subcommand of this binary, in its own session, that adopts orphans (a subreaper on
@@ -10,9 +10,9 @@
 //! as soon as the agent has them. The driver never waits for a pipe's end of file: an
 //! orphan may hold it open for hours.
 //!
-//! The proof that nothing is left is `wait` reporting no children. Only with kept daemons
-//! the process table has to be scanned. If a supervisor was killed together with its
-//! driver, the next run ends what it left (`sweep`).
+//! `wait` reporting no children proves that nothing is left. With kept daemons the process table is
+//! scanned instead. If a supervisor was killed together with its driver, the next run ends what it
+//! left (`sweep`).
 
 mod driver;
 mod ending;

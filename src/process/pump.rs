@@ -1,4 +1,4 @@
-//! Reads one supervised process, agent or gate, until nothing of it is left.
+//! Reads one supervised process, agent or gate, until its whole tree is gone.
 
 use std::future::pending;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Ends what is left of earlier runs.
+//! Ends processes that earlier runs left running.
 //!
 //! A supervisor ends its agent when the driver is killed. If the supervisor was killed too, this
 //! finds processes with the run's id in their environment, and ends them with their descendants.

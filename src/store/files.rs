@@ -61,7 +61,7 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
 /// The system's own errors do not name the file.
 pub fn naming(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
     move |error| {
-        let text = format!("`{}` cannot be written: {error}", path.display());
+        let text = format!("cannot write `{}`: {error}", path.display());
         io::Error::new(error.kind(), text)
     }
 }
@@ -119,7 +119,7 @@ impl PreparedFile {
     pub fn replace(self, path: &Path) -> io::Result<Option<Metadata>> {
         let target = resolve(path)?;
         if target != self.target {
-            return Err(io::Error::other("the file is elsewhere now"));
+            return Err(io::Error::other("the file was moved"));
         }
         if let Some(old) = existing_file(&target)? {
             keep_owner_and_mode(&self.file, &old)?;
@@ -136,8 +136,8 @@ impl PreparedFile {
     }
 }
 
-/// Writes a small file that is worth nothing after a power cut: whole for every reader, for its
-/// owner only, not synced. A link in its place is replaced and not followed.
+/// Writes a small file atomically, readable only by its owner. Not synced: it may be lost in a
+/// power cut. A link in its place is replaced and not followed.
 pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut temporary = temporary(path, |builder, folder| builder.tempfile_in(folder))?;
     temporary.write_all(bytes)?;
@@ -179,7 +179,7 @@ pub fn folder_of(path: &Path) -> &Path {
 fn existing_file(target: &Path) -> io::Result<Option<Metadata>> {
     match fs::symlink_metadata(target) {
         Ok(found) if found.is_file() => Ok(Some(found)),
-        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -197,7 +197,7 @@ fn temporary<F>(
 
 /// `.PRD.json.ralph-`
 fn prefix_for(target: &Path) -> io::Result<OsString> {
-    let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "the path names no file");
+    let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name");
     let mut prefix = OsString::from(".");
     prefix.push(target.file_name().ok_or_else(no_name)?);
     prefix.push(".ralph-");

@@ -1,9 +1,9 @@
 //! The log of one iteration: never larger than its limit, whatever the agent prints.
 //!
-//! Up to the limit it is a plain file. Beyond it the first half stays and the second half is a ring:
-//! new bytes overwrite the oldest ones. A marker before the ring says how much was left out, and one
-//! behind the newest byte that it ends there, so the log of a killed driver is readable. When the
-//! log is finished, the ring is put in order.
+//! Up to the limit it is a plain file. Beyond it the first half stays and the second half is a ring
+//! buffer. One marker before the ring says how much was left out, and another follows the newest
+//! byte, so the log of a killed driver is readable. When the log is finished, the ring is rotated
+//! in place.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use super::files::private_file;
 const SMALLEST: u64 = 1024;
 /// The length of every `left_out`.
 const MARKER: u64 = 64;
-const SEAM: &[u8] = "\n… the newest ends here, below is what came before it …\n".as_bytes();
+const SEAM: &[u8] = "\n… newest output ends here; older output follows …\n".as_bytes();
 
 /// Appending never fails: the first error is kept for the end, and nothing more is written.
 pub struct Log {
@@ -101,7 +101,7 @@ impl Ring {
 
 /// A line of the same length for every number.
 fn left_out(bytes: u64) -> String {
-    let text = format!("… {bytes} bytes were left out here …");
+    let text = format!("… {bytes} bytes left out …");
     format!("\n{text:<58}\n")
 }
 
@@ -192,7 +192,7 @@ mod tests {
         fn is_told_by(&self, bytes: &[u8]) {
             let text = std::str::from_utf8(bytes).unwrap();
             let (head, rest) = text.split_once("\n… ").expect("a marker");
-            let (number, rest) = rest.split_once(" bytes were left out here …").unwrap();
+            let (number, rest) = rest.split_once(" bytes left out …").unwrap();
             let (_, tail) = rest.split_once('\n').unwrap();
             assert_eq!(head.as_bytes(), &self.said[..head.len()]);
             assert_eq!(head.len() as u64, LIMIT / 2);
@@ -231,7 +231,7 @@ mod tests {
         drop(log);
         let text = std::str::from_utf8(&left).unwrap();
         let (newest, before) = text.split_once(std::str::from_utf8(SEAM).unwrap()).unwrap();
-        let (head, newest) = newest.split_once(" bytes were left out here …").unwrap();
+        let (head, newest) = newest.split_once(" bytes left out …").unwrap();
         assert!(head.contains("\n… "), "{head}");
         let newest = newest.split_once('\n').unwrap().1;
         assert!(sample.said.ends_with(newest.as_bytes()));

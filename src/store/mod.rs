@@ -91,7 +91,7 @@ impl Store {
         self.database()?.open_runs(&self.place.work_tree)
     }
 
-    /// One run per work tree. `about` is shown to another one that wants the lease.
+    /// One run per work tree. `about` describes the holder to others that want the lease.
     pub fn lease(&self, about: &str) -> Result<Lease, StoreError> {
         private_folder(&self.place.own).map_err(Problem::Folder)?;
         let path = self.place.own.join(LOCK);
@@ -168,29 +168,29 @@ pub struct StoreError(#[from] Problem);
 
 #[derive(Debug, thiserror::Error)]
 enum Problem {
-    #[error("the journal `{path}` cannot be used: {source}")]
+    #[error("cannot open the journal `{path}`: {source}")]
     Open { path: String, source: rusqlite::Error },
     #[error(
-        "the journal `{path}` was written by a newer ralph (version {found}, this one knows \
-         {known}); use that one, nothing was changed"
+        "a newer ralph wrote the journal `{path}` (format {found}; this version supports {known}); \
+         use the newer ralph. Nothing was changed"
     )]
     Newer { path: String, found: i64, known: i64 },
     #[error(
-        "the journal is damaged ({0}): `ralph run` sets it aside and continues with a new one, \
-         rebuilt from the backlog, the refs and the commits' trailers"
+        "the journal is damaged ({0}): `ralph run` renames it and rebuilds a new one from the \
+         backlog, the refs and the commits' trailers"
     )]
     Damaged(String),
-    #[error("the journal could not be written, is the disk full? {0}")]
+    #[error("cannot write the journal (is the disk full?): {0}")]
     Write(rusqlite::Error),
-    #[error("the journal could not be brought to the disk, is it full? {0}")]
+    #[error("cannot sync the journal to disk (is the disk full?): {0}")]
     Sync(io::Error),
-    #[error("the journal could not be read: {0}")]
+    #[error("cannot read the journal: {0}")]
     Read(rusqlite::Error),
-    #[error("the journal holds an event that this ralph does not understand: {0}")]
+    #[error("the journal has an event that this version of ralph does not support: {0}")]
     Payload(serde_json::Error),
-    #[error("another `ralph run` works in this work tree ({holder}); wait for it or stop it")]
+    #[error("another `ralph run` is active in this work tree ({holder}); wait for it or stop it")]
     Held { holder: String },
-    #[error("the lock `{path}` cannot be used: {source}")]
+    #[error("cannot lock `{path}`: {source}")]
     Lock { path: String, source: io::Error },
     #[error("`{path}`: {problem}")]
     UserCosts { path: String, problem: String },
@@ -210,7 +210,7 @@ impl StoreError {
     }
 }
 
-/// Held as long as it lives; the system ends it when the process dies, however it dies.
+/// Released when dropped; the system releases it when the process dies.
 #[derive(Debug)]
 pub struct Lease {
     _file: File,
@@ -222,7 +222,7 @@ pub struct StoreCheck(Option<JoinHandle<Result<(), StoreError>>>);
 
 impl StoreCheck {
     pub fn finish(self) -> Result<(), StoreError> {
-        let stopped = |_| Err(Problem::Damaged("the check itself stopped".to_owned()).into());
+        let stopped = |_| Err(Problem::Damaged("the check failed to run".to_owned()).into());
         self.0.map_or(Ok(()), |thread| thread.join().unwrap_or_else(stopped))
     }
 }
@@ -234,7 +234,7 @@ impl StorePlace {
     }
 }
 
-/// Another command that only looks who holds the lock has it for a moment, shared.
+/// A command that only looks for the holder takes the lock for a moment, shared.
 fn try_lock(file: &File) -> Result<(), TryLockError> {
     loop {
         match file.try_lock() {

@@ -31,7 +31,7 @@ pub struct RalphDir {
 
 #[derive(Debug, thiserror::Error)]
 pub enum RalphDirError {
-    #[error("`.ralph` is not a folder of its own (a link or a file stands there); move it away")]
+    #[error("`.ralph` is a link or a file instead of a folder; move it away")]
     NotAFolder,
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -39,11 +39,9 @@ pub enum RalphDirError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ScratchpadError {
-    #[error(
-        "`.ralph/scratchpad.md` is not a file of its own (a link, folder or pipe stands there); it is left alone"
-    )]
+    #[error("ignoring `.ralph/scratchpad.md`: it is a link, a folder or a pipe instead of a file")]
     NotAFile,
-    #[error("`.ralph/scratchpad.md` cannot be used: {0}")]
+    #[error("cannot use `.ralph/scratchpad.md`: {0}")]
     Io(#[from] io::Error),
     #[error(transparent)]
     RalphDir(#[from] RalphDirError),

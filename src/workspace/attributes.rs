@@ -11,8 +11,8 @@ use super::error::{GitContext, GitError};
 use super::tree::path_of;
 
 impl WorkTree {
-    /// libgit2 runs no filter programs and knows no file encodings: it would
-    /// store a large file instead of its LFS pointer, or a secret in clear.
+    /// libgit2 runs no filter programs and does not convert encodings: it would store a large file
+    /// instead of its LFS pointer, or a secret in plain text.
     pub(super) fn require_plain(&self, path: &Path) -> Result<(), GitError> {
         let filter = self.attribute(path, "filter")?.filter(|name| self.is_configured(name));
         let encoding = self.attribute(path, "working-tree-encoding")?;
@@ -32,8 +32,8 @@ impl WorkTree {
         })
     }
 
-    /// Git too passes a file as it is if nobody said what the filter does. But what belongs into
-    /// a large file store or under encryption is wrong as it is, set up here or not.
+    /// Like git, ignores a filter that is not configured, except LFS and git-crypt: their files
+    /// would be wrong without it.
     fn is_configured(&self, filter: &str) -> bool {
         if filter == "lfs" || filter.starts_with("git-crypt") {
             return true;
@@ -46,7 +46,7 @@ impl WorkTree {
             .any(|step| config.get_entry(&format!("filter.{filter}.{step}")).is_ok())
     }
 
-    /// Those that change a file on its way into a commit, wherever they are set.
+    /// Attributes that change a file when it is committed.
     pub(super) fn attributes(&self, index: &Index) -> BTreeSet<String> {
         let tracked = index.iter().map(|entry| path_of(&entry.path));
         let tracked = tracked.filter(|path| path.ends_with(".gitattributes"));

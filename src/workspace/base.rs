@@ -29,7 +29,7 @@ impl Difference {
 }
 
 impl WorkTree {
-    /// Where the repository stands now.
+    /// The current commit and work tree.
     pub fn base(&self) -> Result<Base, GitError> {
         let scan = self.scan()?;
         Ok(Base { commit: scan.head.map(|id| id.to_string()), tree: scan.tree.to_string() })
@@ -56,7 +56,7 @@ impl WorkTree {
         Ok(Difference { committed, paths })
     }
 
-    /// Protects the base from a `git gc --prune=now` of an agent, until the next is held.
+    /// Protects the base from an agent's `git gc --prune=now`, until the next base is held.
     pub fn hold(&self, base: &Base) -> Result<(), GitError> {
         if self.is_committed(base)? {
             return Ok(());
@@ -64,17 +64,17 @@ impl WorkTree {
         let commit = self.commit_of_base(base, "ralph: the work tree before the story")?;
         self.locking(&self.ref_lock(HELD_BASE), || {
             let held = self.repo.reference(HELD_BASE, commit, true, "ralph");
-            held.map(drop).doing("hold the story's base")
+            held.map(drop).doing("store the story's base")
         })
     }
 
-    /// With nothing uncommitted, the branch itself protects it.
+    /// Without uncommitted changes, the branch protects it.
     pub(super) fn is_committed(&self, base: &Base) -> Result<bool, GitError> {
         let commit = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
         Ok(commit.is_some_and(|commit| commit.tree_id().to_string() == base.tree))
     }
 
-    /// A commit of what was in the work tree, on top of what was committed.
+    /// A commit of the base's work tree, on top of the base's commit.
     pub(super) fn commit_of_base(&self, base: &Base, message: &str) -> Result<Oid, GitError> {
         let tree = self.tree(&base.tree)?;
         let parent = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
@@ -91,7 +91,7 @@ impl WorkTree {
         commit.doing("find the base's commit")
     }
 
-    /// What was committed when the story began; None on a branch without commits.
+    /// The tree of the base's commit; None on a branch without commits.
     pub(super) fn committed_at(&self, base: &Base) -> Result<Option<Tree<'_>>, GitError> {
         self.tree_at(commit_id(base)?)
     }
@@ -110,16 +110,16 @@ impl WorkTree {
         empty.and_then(|id| self.repo.find_tree(id)).doing("write an empty tree")
     }
 
-    /// The base on top of the branch as it is now. What was committed between `from` (the branch
-    /// tip that the story's last attempt left) and now is the human's, so it becomes a part of the
-    /// base; the agent's own commits below `from` and what is uncommitted stay the story's work.
+    /// Moves the base onto the current branch tip. Commits after `from` (the branch tip that the
+    /// story's last attempt left) are the human's and become part of the base. The agent's earlier
+    /// commits and uncommitted changes stay the story's work.
     pub fn move_base(&self, base: &Base, from: Option<&str>) -> Result<Base, GitError> {
         let commit = branch::tip(&self.repo)?.commit;
         let before =
             self.tree_or_empty(from.map(Oid::from_str).transpose().doing("read the base")?)?;
         let after = self.tree_or_empty(commit)?;
         let known = self.tree(&base.tree)?;
-        // Where both changed a line, what was committed by hand is what the tree starts from.
+        // If both changed a line, the human's commit wins.
         let sides = ThreeWay { base: &before, ours: &known, theirs: &after, prefers_theirs: true };
         let tree = match sides.merge(&self.repo, &[])? {
             Err(_) => after.id(),

@@ -12,7 +12,7 @@ use super::WorkTree;
 use super::base::commit_id;
 use super::error::{GitContext, GitError, if_found};
 
-/// What HEAD names.
+/// What HEAD points to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Head {
     Branch {
@@ -27,11 +27,11 @@ pub enum Head {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whereabouts {
     Home,
-    /// On a branch of its own that has all of the run's: that can simply be moved forward.
+    /// On another branch that contains the run's, which can be fast-forwarded.
     Ahead {
         on: String,
     },
-    /// What the story began with is not in HEAD's history any more.
+    /// HEAD does not contain the run's branch, or no longer contains the story's base.
     Strayed(BranchLoss),
 }
 
@@ -109,7 +109,7 @@ impl WorkTree {
         })
     }
 
-    /// The history of a commit has another one in it; every history has "none".
+    /// Whether a commit's history contains another commit; always true for "none".
     pub(super) fn contains(&self, tip: Option<Oid>, wanted: Option<Oid>) -> Result<bool, GitError> {
         match (tip, wanted) {
             (_, None) => Ok(true),
@@ -121,8 +121,8 @@ impl WorkTree {
         }
     }
 
-    /// Makes a branch at HEAD, or switches to the one of that name if nothing
-    /// uncommitted would be overwritten.
+    /// Creates a branch at HEAD, or switches to an existing one if no uncommitted change would be
+    /// overwritten.
     pub fn switch_to(&mut self, name: &str) -> Result<Switched, GitError> {
         if !Branch::name_is_valid(name).unwrap_or(false) {
             return Err(GitError::BadBranchName(name.to_owned()));
@@ -144,7 +144,7 @@ impl WorkTree {
         Ok(switched)
     }
 
-    /// Without any commit there is nothing to make: HEAD alone names the branch.
+    /// Without commits, only HEAD names the branch.
     fn make_branch(&self, name: &str, at: Option<git2::Oid>) -> Result<Switched, GitError> {
         if let Some(id) = at {
             let commit = self.repo.find_commit(id).doing("read HEAD's commit")?;
@@ -199,7 +199,7 @@ impl WorkTree {
         others.filter_map(head).any(|text| text.trim_end() == wanted)
     }
 
-    /// Not waited for: what stays can be deleted the next time.
+    /// Does not wait for locks: a ref that stays is deleted the next time.
     pub(super) fn delete_ref(&self, mut found: Reference<'_>) -> Result<(), GitError> {
         let name = found.name().map(|name| self.ref_lock(name)).doing("read a ref's name")?;
         let packed = self.ref_lock("packed-refs");

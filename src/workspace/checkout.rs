@@ -1,4 +1,4 @@
-//! Writing files of a tree to disk.
+//! Writes files of a tree to disk.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,11 +11,11 @@ use super::error::{GitContext, GitError, file_error};
 use super::tree::{TreeChange, TreeEntry};
 use super::{OWN_GIT_FOLDER, WorkTree};
 
-/// In the work tree's own git folder: where a file is written before it gets its place.
+/// A folder in the work tree's own git folder: files are written there, then renamed.
 const HALF_DONE: &str = "half-done";
 
 impl WorkTree {
-    /// Makes the files on disk what the changes' new side says; `tree` has it.
+    /// Writes the new side of the changes, which is in `tree`, to disk.
     pub(super) fn write_files(
         &self,
         tree: &Tree<'_>,
@@ -32,8 +32,8 @@ impl WorkTree {
         self.check_out(tree, &others, &self.root)
     }
 
-    /// Ignore rules first: what the base ignored was not the agent's to make
-    /// known, and must not be deleted because of it.
+    /// Restores ignore rules first: files that the base ignored must not be deleted because the
+    /// agent changed the rules.
     pub(super) fn restore_files(
         &self,
         tree: &Tree<'_>,
@@ -64,8 +64,8 @@ impl WorkTree {
         change.old.is_none() && there()
     }
 
-    /// The same, and whoever is killed meanwhile leaves each file as it was or as it is to be, never
-    /// half of it: nobody could tell that from an edit.
+    /// Like `write_files`, but atomic for each file: after a kill, half a file would look like an
+    /// edit.
     pub(super) fn replace_files(
         &self,
         tree: &Tree<'_>,
@@ -92,7 +92,7 @@ impl WorkTree {
         prepare().map_err(file_error("write", &file))?;
         self.check_out(tree, &[path], &folder)?;
         match fs::rename(folder.join(path), &file) {
-            // The repository is on another disk than its files.
+            // The git folder is on another file system than the work tree.
             Err(error) if error.kind() == ErrorKind::CrossesDevices => {
                 self.check_out(tree, &[path], &self.root)?;
             }
@@ -101,7 +101,7 @@ impl WorkTree {
         clear(&folder).map_err(file_error("delete", &folder))
     }
 
-    /// Through libgit2's checkout, which knows line endings, links and modes.
+    /// Uses libgit2's checkout, which handles line endings, links and modes.
     fn check_out(&self, tree: &Tree<'_>, paths: &[&Path], into: &Path) -> Result<(), GitError> {
         // Without any path, libgit2 would check out all of them.
         if paths.is_empty() {
@@ -117,11 +117,11 @@ impl WorkTree {
         }
         let repo = self.without_index().doing("open the repository again")?;
         let tree = repo.find_object(tree.id(), None).doing("read a tree")?;
-        repo.checkout_tree(&tree, Some(&mut options)).doing("write files back")
+        repo.checkout_tree(&tree, Some(&mut options)).doing("write files")
     }
 
-    /// A checkout compares with HEAD and the index, and leaves out a file whose
-    /// kind HEAD has otherwise. Where there is no index, it writes every path.
+    /// With an index, a checkout skips files whose kind differs from HEAD. Without one, it writes
+    /// every path.
     fn without_index(&self) -> Result<Repository, git2::Error> {
         let repo = Repository::open(&self.root)?;
         let mut none = Index::open(&self.git_dir.join("ralph-has-no-index"))?;
@@ -140,7 +140,7 @@ impl WorkTree {
         }
     }
 
-    /// Git knows no empty folders, so neither must a restored tree.
+    /// Git has no empty folders, so a restored tree must not have any either.
     fn prune_folders(&self, path: &Path) {
         let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
         for folder in folders {
@@ -158,13 +158,13 @@ fn clear(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Files that say how git treats the others.
+/// Files that control how git treats other files.
 fn is_rules(path: &Path) -> bool {
     path.ends_with(".gitignore") || path.ends_with(".gitattributes")
 }
 
-/// A nested repository is not ours to delete. A file whose kind changes is
-/// deleted first, so that nothing is written through a link.
+/// Never deletes a nested repository. A file whose kind changes is deleted first, so that nothing
+/// is written through a link.
 fn must_go(change: &TreeChange) -> bool {
     let Some(old) = change.old.filter(|old| !old.is_nested_repository()) else {
         return false;

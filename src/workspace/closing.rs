@@ -7,18 +7,18 @@ use crate::model::StoryId;
 use super::error::{GitContext, GitError};
 use super::{WorkTree, branch};
 
-/// In a closing commit whose agent committed by itself: where the story began.
+/// The story's base, in a closing commit whose agent made commits of its own.
 pub const BASE_TRAILER: &str = "Ralph-Base";
-/// In the commit that takes a closed story back: the closing commit.
+/// The closing commit, in the commit that reverts it.
 pub const UNDONE_TRAILER: &str = "Ralph-Undone";
 
-/// A story's way into the branch.
+/// A closed story's commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedStory {
     pub commit: String,
     /// The commit that the story began at; None: it began on a branch without commits.
     pub base: Option<String>,
-    /// A later commit took it back.
+    /// A later commit reverted it.
     pub is_undone: bool,
 }
 

@@ -15,19 +15,19 @@ use super::{WorkTree, branch};
 
 pub struct CollectRequest<'a> {
     pub base: &'a Base,
-    /// An error when there is nothing to commit.
+    /// Fail if there is nothing to commit.
     pub must_change: bool,
     /// Files, relative to the root, that are not the story's to change.
     pub except: &'a [PathBuf],
     /// What may be committed; None: everything.
     pub staging: Option<Staging<'a>>,
-    /// The human saw what speaks against it, and wants it as it is.
+    /// The human saw the objections and accepted them.
     pub as_it_is: bool,
 }
 
 impl WorkTree {
-    /// Everything that changed since the base. What was uncommitted before the base and did not
-    /// change since stays out of it.
+    /// Everything that changed since the base. Earlier uncommitted changes that did not change
+    /// since are left out.
     pub fn collect(&self, request: &CollectRequest<'_>) -> Result<Contribution, GitError> {
         let index = self.settled_index()?;
         let mut all = self.changed_files(&index, request.base)?;
@@ -45,7 +45,7 @@ impl WorkTree {
         Ok(all)
     }
 
-    /// Nothing but what HEAD has: for a commit of replaced files alone.
+    /// No changes: for a commit of replaced files only.
     pub fn collect_nothing(&self) -> Result<Contribution, GitError> {
         self.settled_index()?;
         let on = branch::tip(&self.repo)?.commit;
@@ -71,8 +71,8 @@ impl WorkTree {
         })
     }
 
-    /// Paths that the agent committed and that were clean at the base: whatever they are now is
-    /// the agent's doing, even if it is what they were.
+    /// Paths that the agent committed and that were clean at the base. Their current content is the
+    /// agent's work, even if it equals the base.
     fn changed_by_commits(
         &self,
         base: &Base,
@@ -105,7 +105,7 @@ impl WorkTree {
         Ok(changes)
     }
 
-    /// All that speaks against the commit is said at once: nobody can want what was not shown.
+    /// Reports all objections at once: the human can only accept objections that were shown.
     fn require_acceptable(
         &self,
         all: &mut Contribution,

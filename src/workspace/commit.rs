@@ -1,4 +1,4 @@
-//! Writing commits and the files in them.
+//! Writes commits and their files.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,20 +14,20 @@ const PLAIN_FILE: u32 = 0o100_644;
 const WRITE_CONTENT: &str = "write a file's content";
 
 impl WorkTree {
-    /// A commit that no branch knows of yet.
+    /// A commit that is on no branch yet.
     pub(super) fn new_commit(
         &self,
         tree: &Tree<'_>,
         parents: &[Commit<'_>],
         message: &str,
     ) -> Result<Oid, GitError> {
-        let author = self.repo.author_from_env().doing("read who commits")?;
-        let committer = self.repo.committer_from_env().doing("read who commits")?;
+        let author = self.repo.author_from_env().doing("read the git identity")?;
+        let committer = self.repo.committer_from_env().doing("read the git identity")?;
         let parents: Vec<_> = parents.iter().collect();
         self.repo.commit(None, &author, &committer, message, tree, &parents).doing("write a commit")
     }
 
-    /// A commit that is going to be on the user's branch, signed if the user's are.
+    /// A commit for the user's branch, signed if the user's commits are.
     pub(super) fn commit_for_branch(
         &self,
         tree: &Tree<'_>,
@@ -37,15 +37,15 @@ impl WorkTree {
         let Some(signer) = &self.signer else {
             return self.new_commit(tree, parents, message);
         };
-        let author = self.repo.author_from_env().doing("read who commits")?;
-        let committer = self.repo.committer_from_env().doing("read who commits")?;
+        let author = self.repo.author_from_env().doing("read the git identity")?;
+        let committer = self.repo.committer_from_env().doing("read the git identity")?;
         let parents: Vec<_> = parents.iter().collect();
         let content = self
             .repo
             .commit_create_buffer(&author, &committer, message, tree, &parents)
             .doing("write a commit")?;
         let content = std::str::from_utf8(&content)
-            .map_err(|_| signer.failure("the name of who commits is not UTF-8".to_owned()))?;
+            .map_err(|_| signer.failure("the committer's name is not UTF-8".to_owned()))?;
         let signature = signer.sign(content.as_bytes(), &self.root)?;
         self.repo.commit_signed(content, &signature, None).doing("write a signed commit")
     }
@@ -76,8 +76,7 @@ impl WorkTree {
     }
 }
 
-/// Git's own filters change line endings and `$Id$`, nothing else. Going past
-/// them saves two files.
+/// Git's built-in filters only change line endings and `$Id$`. Bypassing them saves two files.
 pub(super) fn is_stored_as_it_is(bytes: &[u8]) -> bool {
     memchr::memchr(b'\r', bytes).is_none() && memchr::memmem::find(bytes, b"$Id").is_none()
 }

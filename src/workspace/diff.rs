@@ -16,7 +16,7 @@ use super::error::{GitContext, GitError};
 use super::kept::{SnapshotRef, understand};
 use super::tree::{between, entry_at, path_of};
 
-const READ_KEPT: &str = "read what is kept";
+const READ_KEPT: &str = "read a snapshot";
 
 /// How much changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +70,8 @@ impl WorkTree {
         Ok((before, tree(&closing.commit)?))
     }
 
-    /// How many files differ from what it is based on: an attempt's work from the story's base, any
-    /// other state from the commit it stood on.
+    /// How many files differ: an attempt's work from the story's base, other snapshots from their
+    /// commit.
     pub fn files_of(&self, kept: &SnapshotRef) -> Result<usize, GitError> {
         let (before, after) = self.sides(kept)?;
         Ok(between(&self.repo, before.as_ref(), Some(&after))?.len())
@@ -105,7 +105,7 @@ impl WorkTree {
         self.summary_between(Some(&self.tree(&from.tree)?), &self.tree(&to.tree)?)
     }
 
-    /// Of work that is kept at a ref.
+    /// Of shelved work.
     pub fn summary_of(&self, reference: &str) -> Result<Changes, GitError> {
         let found = self.repo.find_reference(reference).and_then(|r| r.peel_to_commit()).ok();
         let kept = found.and_then(|commit| understand(reference.to_owned(), &commit));
@@ -131,8 +131,7 @@ impl WorkTree {
         Ok(Changes { files, more: diff.deltas().len().saturating_sub(MOST_FILES) })
     }
 
-    /// Of the named files, those that were there at the base and are not as they were; of what
-    /// the patterns match, whatever differs.
+    /// Named files that existed at the base and changed, and all changes that match the patterns.
     pub fn altered(
         &self,
         base: &Base,
@@ -158,7 +157,7 @@ impl WorkTree {
         Ok(altered)
     }
 
-    /// A file as the story's base has it committed, when the branch has it otherwise now.
+    /// The file as committed at the story's base, if the branch has another version now.
     pub fn committed_before(&self, base: &Base, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
         let Some(commit) = base.commit.as_deref() else { return Ok(None) };
         let before = self.commit_named(commit)?.tree().doing("read a commit's tree")?;
@@ -229,7 +228,7 @@ pub fn hash(bytes: &[u8]) -> Option<String> {
     Some(id.to_string())
 }
 
-/// Line endings may be git's doing.
+/// Git may have changed the line endings.
 fn same(old: Option<&[u8]>, new: Option<&[u8]>) -> bool {
     let plain = |bytes: &[u8]| bytes.iter().copied().filter(|byte| *byte != b'\r').collect();
     old == new || old.map(plain) == new.map::<Vec<u8>, _>(plain)

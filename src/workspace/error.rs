@@ -1,4 +1,4 @@
-//! What can go wrong with the repository, and what to do about it.
+//! Errors of the repository, with remedies.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use crate::decide::staging::Objection;
 
-/// More of one kind would only make the message longer.
+/// The most objections of one kind in a message.
 const MOST_OF_A_KIND: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    #[error("{} is not inside a git repository: run `git init` there, or start inside one", .0.display())]
+    #[error("{} is not in a git repository: run `git init`, or change to a repository", .0.display())]
     NotARepository(PathBuf),
-    #[error("{} is a bare repository, without files to work on: use a clone or a `git worktree` of it", .0.display())]
+    #[error("{} is a bare repository: use a clone or a `git worktree` of it", .0.display())]
     Bare(PathBuf),
     #[error("{} belongs to another user: run `git config --global --add safe.directory {}` if you trust it", .0.display(), .0.display())]
     NotOwned(PathBuf),
     #[error(
-        "the repository at {} uses a format that ralph cannot read ({reason}): it supports SHA-1 \
+        "ralph does not support the format of the repository at {} ({reason}): it needs SHA-1 \
          objects, loose or packed refs and a full index (`git sparse-checkout reapply --no-sparse-index`, \
          `git update-index --no-split-index`)", .path.display()
     )]
@@ -30,7 +30,7 @@ pub enum GitError {
     InProgress { what: &'static str },
     #[error("nothing changed since the story began")]
     NothingChanged,
-    #[error("unmerged files ({}): resolve them and `git add` them, then run again", .0.join(", "))]
+    #[error("unmerged files ({}): resolve and `git add` them, then run again", .0.join(", "))]
     Unmerged(Vec<String>),
     #[error(
         "no git identity is configured: run `git config user.name \"Your Name\"` and \
@@ -38,56 +38,58 @@ pub enum GitError {
     )]
     NoIdentity,
     #[error(
-        "`{0}` is not a valid branch name: see `git help check-ref-format`, or choose letters, digits, `-` and `/`"
+        "`{0}` is not a valid branch name: use letters, digits, `-` and `/` (see `git help check-ref-format`)"
     )]
     BadBranchName(String),
-    #[error("a branch whose name is not UTF-8 cannot be used: rename it with `git branch -m NAME`")]
+    #[error("the branch's name is not UTF-8: rename it with `git branch -m NAME`")]
     BranchNotUtf8,
     #[error("switching to `{branch}` would overwrite changes in {}: commit or stash them first", .paths.join(", "))]
     WouldOverwrite { branch: String, paths: Vec<String> },
-    #[error("`{branch}` is checked out in another work tree: use another branch, or run there")]
+    #[error(
+        "`{branch}` is checked out in another work tree: run ralph there, or use another branch"
+    )]
     CheckedOutElsewhere { branch: String },
-    #[error("{} is held by another git process: wait for it, or delete the file if none is running", .0.display())]
+    #[error("another git process holds {}: wait for it, or delete the file if none is running", .0.display())]
     Locked(PathBuf),
     #[error(
-        "`{0}` moved while ralph was working, so nothing was committed: run again to build on the new commits"
+        "`{0}` moved during the commit, so nothing was committed: run again to build on the new commits"
     )]
     HeadMoved(String),
     #[error(
-        "HEAD is at `{found}` instead of `{expected}` and does not contain it: merge or `git switch` back, then run again"
+        "HEAD is at `{found}`, which does not contain `{expected}`: merge it or `git switch` back, then run again"
     )]
     BranchChanged { expected: String, found: String },
     #[error(
-        "{path} goes through the external filter `{filter}`, which cannot be applied here: commit it \
-         with git yourself, or take the attribute off it in .gitattributes"
+        "{path} needs the external filter `{filter}`, which ralph cannot apply: commit it yourself \
+         with git, or remove the attribute in .gitattributes"
     )]
     ForeignFilter { path: String, filter: String },
     #[error("{}", joined(.0))]
     Unfit(Vec<Objection>),
     #[error(
-        "`{program}` could not sign a commit (commit.gpgsign is set): {problem}; {remedy}, or turn \
-         signing off here: `git config commit.gpgsign false`"
+        "`{program}` could not sign a commit (commit.gpgsign is set): {problem}; {remedy}, or \
+         disable signing with `git config commit.gpgsign false`"
     )]
     CannotSign { program: String, problem: String, remedy: &'static str },
     #[error(
-        "`{0}` already exists and holds other work: delete it with `git update-ref -d {0}` if it is not needed"
+        "`{0}` already has other work: delete it with `git update-ref -d {0}` if you don't need it"
     )]
     AlreadyKept(String),
-    #[error("`{0}` is not shelved work: list that with `git for-each-ref refs/ralph/attempts`")]
+    #[error("`{0}` is not shelved work: `git for-each-ref refs/ralph/attempts` lists it")]
     NotSetAside(String),
-    #[error("no snapshot has the number {number}{}", did_you_mean(.nearest.map(|n| n.to_string()).as_ref()))]
+    #[error("no snapshot {number}{}", did_you_mean(.nearest.map(|n| n.to_string()).as_ref()))]
     NoSuchNumber { number: u64, nearest: Option<u64> },
     #[error(
         "`{path}` is neither in snapshot {number} nor in the work tree{}", did_you_mean(.nearest.as_ref())
     )]
     NotInKept { number: u64, path: String, nearest: Option<String> },
     #[error(
-        "this would overwrite files that git ignores ({}): move them away, then try again",
+        "this would overwrite ignored files ({}): move them away, then try again",
         .0.join(", ")
     )]
     IgnoredInTheWay(Vec<String>),
     #[error(
-        "later commits changed the same files ({}), so nothing was undone: undo those first, or revert by hand",
+        "later commits conflict ({}), so nothing was undone: undo those first, or revert with git",
         .0.join(", ")
     )]
     UndoConflicts(Vec<String>),
@@ -97,25 +99,25 @@ pub enum GitError {
     UncommittedInTheWay(Vec<String>),
     #[error("the branch has no commits, so there is nothing to undo")]
     NothingToUndo,
-    #[error("could not {doing} {}: {source}; check its permissions and the disk's space, then run again", .path.display())]
+    #[error("cannot {doing} {}: {source}; check its permissions and the free disk space, then run again", .path.display())]
     File { doing: &'static str, path: PathBuf, source: io::Error },
-    #[error("git could not {doing}: {}; look with `git status` and `git fsck`, then run again", .source.message())]
+    #[error("git cannot {doing}: {}; check with `git status` and `git fsck`, then run again", .source.message())]
     Git { doing: &'static str, source: git2::Error },
 }
 
 impl GitError {
-    /// The work tree is in a state that an agent brought about and can mend.
+    /// An agent caused this state of the work tree and can fix it.
     pub fn is_the_agents_doing(&self) -> bool {
         matches!(self, Self::InProgress { .. } | Self::Unmerged(_) | Self::BranchChanged { .. })
     }
 
-    /// It has to do with what the user left uncommitted.
+    /// It involves the user's uncommitted edits.
     pub fn is_beyond_the_agent(&self) -> bool {
         let is_over = |one: &Objection| matches!(one, Objection::OverAnEdit { .. });
         matches!(self, Self::Unfit(objections) if objections.iter().any(is_over))
     }
 
-    /// What would be committed is at fault: an agent can mend it, and a human can want it so.
+    /// It is about the content of the commit: an agent can fix it, or the human can accept it.
     pub fn is_about_content(&self) -> bool {
         matches!(self, Self::Unfit(_) | Self::ForeignFilter { .. })
     }
@@ -136,11 +138,11 @@ fn joined(objections: &[Objection]) -> String {
 
 fn did_you_mean(nearest: Option<&String>) -> String {
     let hint = |name: &String| format!("; did you mean `{name}`?");
-    let list = "; run `ralph log` to list the snapshots";
+    let list = "; `ralph log` lists the snapshots";
     nearest.map_or_else(|| list.to_owned(), |name| format!("{}{list}", hint(name)))
 }
 
-/// Says what was being done when libgit2 failed.
+/// Adds what ralph was doing to an error of libgit2.
 pub(super) trait GitContext<T> {
     fn doing(self, doing: &'static str) -> Result<T, GitError>;
 }
@@ -151,7 +153,7 @@ impl<T> GitContext<T> for Result<T, git2::Error> {
     }
 }
 
-/// Turns "there is none" into None.
+/// Turns "not found" into None.
 pub(super) fn if_found<T>(result: Result<T, git2::Error>) -> Result<Option<T>, git2::Error> {
     match result {
         Ok(value) => Ok(Some(value)),

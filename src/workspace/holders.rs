@@ -1,11 +1,10 @@
-//! Whether another process may be at work on a repository.
+//! Whether another process may be using a repository.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// A process for good: its number may be somebody else's after its end, and its start, counted
-/// from the system's, may be somebody else's after the next one.
+/// Identifies a process for good: pids are reused, and start times repeat after a reboot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Writer {
     pub pid: u32,
@@ -27,7 +26,7 @@ impl Writer {
         self.boot == system::boot() && system::started(self.pid) == Some(self.started)
     }
 
-    /// What `to_string` made.
+    /// Parses the result of `to_string`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, '-');
         let (pid, started) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -41,7 +40,7 @@ impl fmt::Display for Writer {
     }
 }
 
-/// A living git process in one of the folders, or any that has the file open.
+/// Whether a git process runs in one of the folders, or any process has the file open.
 pub(super) fn somebody_works_in(folders: &[&Path], file: &Path) -> bool {
     system::somebody_works_in(folders, file)
 }
@@ -52,11 +51,11 @@ mod system {
     use std::io::ErrorKind;
     use std::path::Path;
 
-    /// None when there is no such process, or a dead one that nobody has looked at yet.
+    /// None if there is no such process, or it is a zombie.
     pub fn started(pid: u32) -> Option<u64> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
-        // The name stands in parentheses and may itself hold any character, `)` included.
+        // The name is in parentheses and may contain any character, even `)`.
         let (_, after) = stat.rsplit_once(')')?;
         let mut fields = after.split_ascii_whitespace();
         let is_dead = matches!(fields.next()?, "Z" | "X");
@@ -78,8 +77,8 @@ mod system {
         processes.into_iter().filter(|path| is_process(path)).any(|process| {
             let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
             let is_git = name.trim_end() == "git" || name.starts_with("git-");
-            // Somebody else's process does not say where it is: it may be here. A dead one is
-            // nowhere.
+            // The folder of another user's process is unknown: it may be here. A dead process has
+            // none.
             let is_here = || match fs::read_link(process.join("cwd")) {
                 Ok(place) => folders.iter().any(|folder| place.starts_with(folder)),
                 Err(error) => error.kind() == ErrorKind::PermissionDenied,
@@ -91,8 +90,8 @@ mod system {
     }
 }
 
-/// Without `/proc` a living process of the same number counts as the same one, and there is no way
-/// to look for others without running a program: the other proofs have to do.
+/// Without `/proc`, a living process with the same pid counts as the same one, and other processes
+/// cannot be listed.
 #[cfg(not(target_os = "linux"))]
 mod system {
     use std::path::Path;

@@ -1,4 +1,4 @@
-//! Changing the index for some paths and leaving all others alone.
+//! Changes the index for some paths only.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -11,10 +11,10 @@ use super::WorkTree;
 use super::error::{GitContext, GitError, if_found};
 use super::tree::{TreeEntry, bytes_of};
 
-/// What the index is to say about one path; None: nothing.
+/// A path and its new index entry; None removes it.
 pub(super) type Staged = (PathBuf, Option<IndexEntry>);
 
-/// An index entry that makes git look at the file again before it trusts it.
+/// An index entry without stat data, so that git reads the file before it trusts the entry.
 pub(super) fn unstatted(path: &Path, entry: TreeEntry) -> IndexEntry {
     let never = IndexTime::new(0, 0);
     IndexEntry {
@@ -33,7 +33,7 @@ pub(super) fn unstatted(path: &Path, entry: TreeEntry) -> IndexEntry {
     }
 }
 
-/// The same with what the file looks like on disk, so that its content need not be read.
+/// The same with the file's stat data, so that its content need not be read.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -52,8 +52,8 @@ pub(super) fn statted(entry: IndexEntry, found: &Metadata) -> IndexEntry {
 }
 
 impl WorkTree {
-    /// The index as it is on disk. The handle is shared in the repository: what a scan changes in
-    /// memory is undone, or read again here. Without `force` libgit2 compares the checksums.
+    /// The index as it is on disk. The repository shares one handle: a scan undoes its changes in
+    /// memory, or this reads the file again. Without `force`, libgit2 compares checksums first.
     pub(super) fn fresh_index(&self) -> Result<Index, GitError> {
         let mut index = self.repo.index().doing("open the index")?;
         let is_missing = || !self.git_dir.join("index").exists();
@@ -77,7 +77,7 @@ impl WorkTree {
     }
 }
 
-/// Removals first: a file can take the place of a folder, and the reverse.
+/// Removals first: a file can replace a folder, and vice versa.
 fn stage(index: &mut Index, staged: &[Staged]) -> Result<(), git2::Error> {
     let unmerged = index.has_conflicts();
     for (path, entry) in staged {
@@ -107,8 +107,8 @@ impl WorkTree {
 }
 
 impl Entries {
-    /// All of these paths differ from the work tree. For an entry as young as the index itself only
-    /// its content shows that, and libgit2 takes what is added for checked: so its size goes.
+    /// All of these paths differ from the work tree. If an entry is as new as the index, only the
+    /// content shows that, but libgit2 would trust the entry; so its size is cleared.
     pub fn restore(mut self, index: &mut Index) -> Result<(), git2::Error> {
         for (_, entry) in &mut self.before {
             if let Some(entry) =

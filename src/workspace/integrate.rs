@@ -1,9 +1,9 @@
 //! The only code that moves the run's branch.
 //!
-//! A story's contribution becomes one commit on top of the branch, in two steps. `prepare_commit` makes
-//! the commit, which no branch has yet. `land` changes index and files, then moves the branch: if that
-//! fails, changes are staged and nothing is lost. In the work tree where the contribution was made the
-//! files are there already; anywhere else they follow.
+//! A story's contribution becomes one commit on top of the branch, in two steps. `prepare_commit`
+//! makes the commit, which is on no branch yet. `land` changes index and files, then moves the
+//! branch: if that fails, changes are staged and nothing is lost. The lane of the contribution has
+//! the files already; any other work tree gets them now.
 
 use std::fs::Metadata;
 use std::iter;
@@ -52,8 +52,8 @@ pub struct Committed {
     /// The commit's full id.
     pub commit: String,
     pub left_out: Vec<LeftOut>,
-    /// The next story's base, without another scan. It holds once the replaced
-    /// files are on disk, and as long as nobody else writes to the tree.
+    /// The next story's base, without another scan. Valid once the replaced files are on disk,
+    /// until the tree changes.
     pub next_base: Option<Base>,
 }
 
@@ -93,7 +93,7 @@ impl Landing {
 
 impl WorkTree {
     /// Makes one commit of the contribution and the replaced files on top of the branch, even if
-    /// that is nothing.
+    /// both are empty.
     pub fn prepare_commit(
         &self,
         mut all: Contribution,
@@ -244,9 +244,8 @@ impl WorkTree {
         replaced.iter().map(entry).collect()
     }
 
-    /// An agent may have made a branch of its own. As long as that contains the
-    /// run's branch, the run's branch can be moved forward to it; otherwise a
-    /// commit would lose what is on one of the two.
+    /// An agent may have made a branch of its own. If it contains the run's branch, the run's
+    /// branch is fast-forwarded; otherwise a commit would lose the commits of one of the two.
     pub(super) fn require_forward(&self, head: &Tip, from: Option<Oid>) -> Result<(), GitError> {
         if head.reference == self.home || self.contains(head.commit, from)? {
             return Ok(());

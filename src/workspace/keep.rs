@@ -1,4 +1,4 @@
-//! Keeping a state of the work tree at a ref, under a number that people can type.
+//! Takes snapshots of the work tree: commits at refs, each with a short number.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -15,10 +15,10 @@ use super::kept::{SnapshotKind, SnapshotRef, understand};
 use super::locks::is_lock;
 use super::{OWN_GIT_FOLDER, WorkTree};
 
-/// Has the newest number, so that the next is known without a look at all that is kept.
+/// The file with the highest number, so that finding the next one needs no listing.
 const NUMBERS: &str = "numbers";
 
-/// The run that a work tree serves; what is kept names it.
+/// The active run of a work tree, named in its snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServedRun {
     pub run: String,
@@ -26,17 +26,17 @@ pub(super) struct ServedRun {
     pub backlog: String,
 }
 
-/// What a kept state says about itself, beside the run.
+/// The message of a snapshot, without the run.
 pub(super) struct SnapshotNote<'a> {
     pub kind: SnapshotKind,
-    /// The first line, and more if there is more to say.
+    /// The subject, and a body if there is one.
     pub text: &'a str,
     pub story: Option<&'a StoryId>,
     pub iteration: Option<u32>,
 }
 
 impl WorkTree {
-    /// From here on, what is kept belongs to this run.
+    /// From now on, snapshots belong to this run.
     pub fn serve(&mut self, run: &str, backlog: &str) {
         self.service = Some(ServedRun { run: run.to_owned(), backlog: visible_line(backlog) });
     }
@@ -53,7 +53,7 @@ impl WorkTree {
         }
     }
 
-    /// Keeps what the tree was right before an attempt.
+    /// Takes a snapshot of the tree right before an attempt.
     pub fn keep_snapshot(
         &self,
         name: &str,
@@ -67,7 +67,7 @@ impl WorkTree {
         self.keep_base(before, &note, |_| name.to_owned())
     }
 
-    /// Keeps the work tree as it is now.
+    /// Takes a snapshot of the work tree as it is now.
     pub fn checkpoint(&self, text: &str) -> Result<SnapshotRef, GitError> {
         let note =
             SnapshotNote { kind: SnapshotKind::Checkpoint, text, story: None, iteration: None };
@@ -84,7 +84,7 @@ impl WorkTree {
         self.keep_commit(&self.tree(&base.tree)?, parent.as_slice(), note, name)
     }
 
-    /// Keeps something at the first of `<folder>/<n>`, `<folder>/<n + 1>` … that is not taken.
+    /// Takes a snapshot at the first free ref of `<folder>/<n>`, `<folder>/<n + 1>` ….
     pub(super) fn under_free_name(
         &self,
         folder: &str,
@@ -102,13 +102,13 @@ impl WorkTree {
         }
     }
 
-    /// A killed process may have left a lock that cannot be proven to be its own.
+    /// A ref with a lock is not free: a killed process may have left the lock.
     fn is_free(&self, name: &str) -> Result<bool, GitError> {
         let taken = if_found(self.repo.refname_to_id(name)).doing("look for a snapshot")?;
         Ok(taken.is_none() && !self.ref_lock(name).exists())
     }
 
-    /// The last parent is what the state is compared with.
+    /// The last parent is what the snapshot is compared with.
     pub(super) fn keep_commit(
         &self,
         tree: &Tree<'_>,
@@ -120,14 +120,14 @@ impl WorkTree {
         let reference = name(number);
         let made = self.noting(&[&self.ref_lock(&reference)], || {
             let made = self.repo.reference(&reference, commit, false, "ralph");
-            made.map(drop).doing("keep the work tree at a ref")
+            made.map(drop).doing("write the snapshot's ref")
         });
         match made {
             Err(error) if is_lock(&error) || is_taken(&error) => {
                 Err(GitError::AlreadyKept(reference))
             }
             made => made.and_then(|()| {
-                let commit = self.repo.find_commit(commit).doing("read what was kept")?;
+                let commit = self.repo.find_commit(commit).doing("read the snapshot")?;
                 let kept = understand(reference, &commit);
                 self.add_to_catalog(kept.as_slice());
                 kept.ok_or(GitError::NoSuchNumber { number, nearest: None })
@@ -135,7 +135,7 @@ impl WorkTree {
         }
     }
 
-    /// A commit with the next number, which is nobody else's from then on.
+    /// Makes a commit with the next number, and reserves the number.
     fn numbered(
         &self,
         tree: &Tree<'_>,
@@ -151,8 +151,8 @@ impl WorkTree {
         Ok((number, commit))
     }
 
-    /// As the file says. What is kept is looked at once too: a power cut may have taken the file's
-    /// last bytes and left the refs.
+    /// From the file, and once from the refs: after a power cut the file may be older than the
+    /// refs.
     fn last_number(&self, turn: &mut File) -> Result<u64, GitError> {
         let mut text = String::new();
         let read = turn.read_to_string(&mut text).ok();
@@ -192,7 +192,7 @@ fn is_taken(error: &GitError) -> bool {
     matches!(error, GitError::Git { source, .. } if source.code() == ErrorCode::Exists)
 }
 
-/// One process at a time gives numbers; the system ends the turn of one that dies.
+/// The lock for numbers; the system releases it if the process dies.
 fn turn(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;

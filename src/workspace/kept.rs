@@ -1,4 +1,4 @@
-//! What is kept: listing it, finding one by its number, comparing it with where it came from.
+//! Lists snapshots and finds them by number.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -16,25 +16,25 @@ use super::locks::write_note;
 use super::tree::path_of;
 use super::{OWN_GIT_FOLDER, WorkTree};
 
-/// In the shared git folder: what the commits of kept states say, a line of JSON each, so that a
-/// list of them reads no commits. A commit never changes, so what is known of it stays right.
+/// A cache in the shared git folder: one line of JSON per snapshot, so that a listing reads no
+/// commits. Commits never change, so it cannot go stale.
 const CATALOG: &str = "kept";
 
-/// Where kept states are.
+/// The refs of snapshots.
 pub(super) const FOLDERS: [&str; 3] =
     ["refs/ralph/snapshots", "refs/ralph/attempts", "refs/ralph/checkpoints"];
 
-/// What a kept state is.
+/// The kind of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SnapshotKind {
     /// The work tree right before an attempt.
     Snapshot,
-    /// What a failed attempt left.
+    /// The work of a failed attempt.
     Attempt,
-    /// The work of a story that was left unfinished.
+    /// Shelved work of an unfinished story.
     SetAside,
-    /// Made by hand, or before something is brought back.
+    /// Made by `ralph checkpoint`, or before `ralph restore`.
     Checkpoint,
 }
 
@@ -51,7 +51,7 @@ impl SnapshotKind {
     }
 }
 
-/// A state of the work tree that is kept at a ref.
+/// A snapshot of the work tree, at a ref.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotRef {
     pub number: u64,
@@ -60,7 +60,7 @@ pub struct SnapshotRef {
     pub kind: SnapshotKind,
     /// Seconds since the Unix epoch.
     pub at: i64,
-    /// What it says about itself, in one line.
+    /// The commit's subject.
     pub subject: String,
     pub run: Option<String>,
     pub backlog: Option<String>,
@@ -79,13 +79,13 @@ impl SnapshotRef {
 }
 
 impl WorkTree {
-    /// Oldest first. What cannot be read is not there.
+    /// All snapshots, oldest first; unreadable ones are skipped.
     pub fn kept(&self) -> Result<Vec<SnapshotRef>, GitError> {
         let mut catalog = self.catalog();
         let (mut kept, mut unknown) = (Vec::new(), Vec::new());
         for folder in FOLDERS {
             let refs = self.repo.references_glob(&format!("{folder}/*"));
-            for found in refs.doing("list what is kept")?.flatten() {
+            for found in refs.doing("list the snapshots")?.flatten() {
                 let (Ok(name), Some(id)) = (found.name(), found.target()) else { continue };
                 let reference = name.to_owned();
                 if let Some(known) = catalog.remove(&id) {
@@ -113,7 +113,7 @@ impl WorkTree {
         self.common_dir.join(OWN_GIT_FOLDER).join(CATALOG)
     }
 
-    /// Only saves time, so it never fails anything.
+    /// Errors are ignored: the catalog only saves time.
     pub(super) fn add_to_catalog(&self, kept: &[SnapshotRef]) {
         let file =
             || File::options().create(true).append(true).mode(0o600).open(self.catalog_file());
@@ -129,7 +129,7 @@ impl WorkTree {
         let _ = write_note(&new, &lines(kept)).and_then(|()| fs::rename(new, file));
     }
 
-    /// What runs of the served backlog kept in this work tree, oldest first.
+    /// Snapshots of this backlog's runs in this work tree, oldest first.
     pub fn kept_for_this_backlog(&self) -> Result<Vec<SnapshotRef>, GitError> {
         Ok(self.kept()?.into_iter().filter(|kept| self.is_of_this_backlog(kept)).collect())
     }
@@ -146,7 +146,7 @@ impl WorkTree {
         found.ok_or(GitError::NoSuchNumber { number, nearest })
     }
 
-    /// The backlogs that runs have worked on here; their marks go with the branch.
+    /// Backlogs of earlier runs in this repository. Their marks belong to the branch.
     pub fn backlogs_of_runs(&self) -> Result<Vec<PathBuf>, GitError> {
         let named = self.kept()?.into_iter().filter_map(|kept| kept.backlog);
         Ok(named.map(|name| path_of(name.as_bytes())).collect())

@@ -1,9 +1,9 @@
-//! Locks: waiting for those of other git processes, and removing our own that a killed process left.
+//! Lock files: waits for those of other git processes, and removes those that a killed ralph left.
 //!
-//! libgit2 locks with files, and a process that is killed leaves them: the next one would wait for
-//! a dead one. So before a lock is taken its name is noted, with who takes it, and the note goes
-//! when the work is done. Nobody's lock goes without these proofs: a note names it; whoever wrote
-//! the note is dead; the lock came with the note; and no git process is at work in the repository.
+//! libgit2 locks with files, and a killed process leaves them. So before ralph takes a lock, it
+//! writes a note with the lock's name and its own process, and removes the note afterwards. A lock
+//! is removed only if a note names it, the writer of the note is dead, the lock was created right
+//! after the note, and no git process runs in the repository.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
@@ -19,24 +19,24 @@ use super::holders::{Writer, somebody_works_in};
 use super::tree::{bytes_of, path_of};
 use super::{OWN_GIT_FOLDER, WorkTree};
 
-/// In the work tree's own git folder, followed by who it is of: two processes may write at the same
-/// time.
+/// Notes are in the work tree's own git folder. The writer's process follows the name, because two
+/// processes may write at the same time.
 const NOTE: &str = "writing-";
-/// From the note to the lock; what comes later is somebody else's.
+/// From the note to the lock; a later lock is of another process.
 const LONGEST_WRITE: Duration = Duration::from_mins(1);
 
-/// Gone with the write that it is about, whether that went well or not.
+/// Removed after the write, whether it succeeded or not.
 struct LockNote(PathBuf);
 
 impl Drop for LockNote {
     fn drop(&mut self) {
-        // One that stays names a lock that is not there.
+        // A note that stays is harmless: it names a lock that no longer exists.
         let _ = fs::remove_file(&self.0);
     }
 }
 
 impl WorkTree {
-    /// Does what takes the lock: waits for others that hold it, and notes that it is ours then.
+    /// Waits until the lock is free, then notes it and calls `act`, which takes it.
     pub(super) fn locking<T>(
         &self,
         lock: &Path,
@@ -45,7 +45,7 @@ impl WorkTree {
         patiently(self.lock_patience, lock, || self.noting(&[lock], &mut act))
     }
 
-    /// The same at once or not at all, and for more than one.
+    /// The same without waiting, and for several locks.
     pub(super) fn noting<T>(
         &self,
         locks: &[&Path],
@@ -66,20 +66,20 @@ impl WorkTree {
         Ok(done)
     }
 
-    /// Not synced: a kill leaves what was written, and after a power cut nobody holds a lock.
+    /// Not synced: a kill loses no writes, and after a power cut no process holds a lock.
     fn note(&self, locks: &[&Path]) -> Result<LockNote, GitError> {
         let folder = self.git_dir.join(OWN_GIT_FOLDER);
         let note = LockNote(folder.join(format!("{NOTE}{}", Writer::this_process())));
         let names: Vec<&[u8]> = locks.iter().map(|lock| bytes_of(lock)).collect();
         let written = write_note(&note.0, &names.join(&0));
-        written.map_err(file_error("note what is locked in", &note.0))?;
+        written.map_err(file_error("write", &note.0))?;
         Ok(note)
     }
 
-    /// Removes the locks that killed processes left, as far as that can be proven, and says which.
-    /// With a git process at work here nothing can be: an error, after a while.
+    /// Removes locks that are provably left by killed processes, and returns them. Fails after a
+    /// while if a git process is running in the repository.
     ///
-    /// Only for whoever holds the run's lock: an attempt that is under way then was cut short.
+    /// Only for the holder of the lease: an attempt that is noted then was cut short.
     pub fn remove_own_locks(&self) -> Result<Vec<PathBuf>, GitError> {
         let mut removed = self.end_attempt(true)?;
         for note in self.notes_of_the_dead()? {
@@ -99,7 +99,7 @@ impl WorkTree {
         let folder = self.git_dir.join(OWN_GIT_FOLDER);
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(file_error("look into", &folder))?,
+            entries => entries.map_err(file_error("list", &folder))?,
         };
         let is_of_a_dead_one = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()?.strip_prefix(NOTE));
@@ -118,7 +118,7 @@ impl WorkTree {
         if !is_a_lock || !found.is_file() || !came_with(times) {
             return Ok(false);
         }
-        // What the agent left behind is being ended at this very moment.
+        // Processes that the agent left may be ending right now.
         patiently(self.lock_patience, lock, || {
             let busy = somebody_works_in(&[&self.root, &self.git_dir, &self.common_dir], lock);
             if busy { Err(GitError::Locked(lock.to_owned())) } else { Ok(true) }
@@ -126,7 +126,7 @@ impl WorkTree {
     }
 }
 
-/// For its owner only, as everything beside it.
+/// Readable only by its owner.
 pub(super) fn write_note(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(0o600);
@@ -140,8 +140,8 @@ pub(super) fn write_note(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file?.write_all(bytes)
 }
 
-/// libgit2 gives a new file its name by a second link and does not notice when the first one, the
-/// lock, cannot be removed. Only a file with both names is such a one.
+/// libgit2 links a new file to its name and ignores it if the first name, the lock, cannot be
+/// removed. Removes the lock only if both names are the same file.
 fn remove_second_name(lock: &Path) -> io::Result<()> {
     let (Ok(left), Ok(named)) =
         (lock.symlink_metadata(), lock.with_extension("").symlink_metadata())
@@ -162,7 +162,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Repeats `act` as long as it finds a lock taken, at most for `patience`.
 ///
-/// `act` must start from what is on disk: whoever held the lock has changed it.
+/// `act` must read from disk: the previous holder of the lock may have changed it.
 pub(super) fn patiently<T>(
     patience: Duration,
     lock: &Path,

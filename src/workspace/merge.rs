@@ -12,15 +12,15 @@ pub(super) struct ThreeWay<'a> {
     pub base: &'a Tree<'a>,
     pub ours: &'a Tree<'a>,
     pub theirs: &'a Tree<'a>,
-    /// Where both changed a line, theirs counts and there is no conflict.
+    /// If both changed a line, use theirs instead of a conflict.
     pub prefers_theirs: bool,
 }
 
 impl ThreeWay<'_> {
-    /// What has to change in `ours` to have both sides' changes, or the paths in conflict. `ours`
-    /// wins for the paths in `except`.
+    /// The changes to `ours` that add the other side's, or the conflicting paths. Paths in `except`
+    /// stay as in `ours`.
     ///
-    /// Usually no path was changed on both sides, and then no file has to be read.
+    /// Reads no files unless both sides changed the same path.
     pub fn merge(
         &self,
         repo: &Repository,
@@ -65,7 +65,7 @@ impl ThreeWay<'_> {
     }
 }
 
-/// A tree with the changes made.
+/// The tree with the changes applied.
 pub(super) fn with_changes<'a>(
     repo: &'a Repository,
     tree: &Tree<'_>,

@@ -1,12 +1,10 @@
 //! The git repository the agents work in, through libgit2.
 //!
-//! Owns every write to branch, index and work tree that the driver makes: the
-//! closing commit of a story, setting unfinished work aside and bringing it
-//! back, every state of the work tree that is kept at a ref. It must never run
-//! the `git` binary (for a signature it runs what git would), never delete
-//! somebody's lock, never drop content that is not kept somewhere else, and
-//! never decide anything about a story: it is told what to do. All functions
-//! are synchronous and hold no lock between calls.
+//! Owns every write to branch, index and work tree that the driver makes: closing commits, shelving
+//! and unshelving, snapshots. It must never run the `git` binary (signing runs git's helper
+//! programs), never delete a lock of another process, never drop content that is not stored
+//! elsewhere, and never decide about a story. All functions are synchronous and hold no lock
+//! between calls.
 
 mod attributes;
 mod base;
@@ -62,13 +60,13 @@ pub use shelve::BroughtBack;
 pub use staging::{Contribution, LeftOut, Staging, WhyLeftOut};
 pub use undo::{UndoRequest, Undone};
 
-/// The folder at the root of the work tree that belongs to the driver itself.
+/// The driver's own folder at the root of the work tree.
 const OWN_FOLDER: &str = ".ralph";
 /// The driver's own folder in a git folder.
 const OWN_GIT_FOLDER: &str = "ralph";
 
-/// One work tree with its repository, kept open for the whole run: opening it
-/// anew costs more than a commit.
+/// One work tree with its repository, kept open for the whole run: opening it again costs more than
+/// a commit.
 pub struct WorkTree {
     repo: git2::Repository,
     root: PathBuf,
@@ -77,11 +75,11 @@ pub struct WorkTree {
     /// The full name of the branch that the run works on; None with a detached HEAD.
     home: Option<String>,
     signer: Option<sign::Signer>,
-    /// The run that is served, if any.
+    /// The active run, if any.
     service: Option<keep::ServedRun>,
-    /// The highest number of what is kept, once that was looked at.
+    /// The highest number of a snapshot, once it is known.
     highest: Cell<Option<u64>>,
-    /// The index in memory is not what is on disk.
+    /// The in-memory index differs from the one on disk.
     index_is_altered: Cell<bool>,
     lock_patience: Duration,
 }
@@ -92,7 +90,7 @@ impl WorkTree {
         &self.root
     }
 
-    /// This work tree's own git folder: in a linked work tree not the shared one.
+    /// This work tree's own git folder; in a linked work tree it is not the shared one.
     pub fn git_dir(&self) -> &Path {
         &self.git_dir
     }

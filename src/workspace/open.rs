@@ -1,4 +1,4 @@
-//! Finding the repository, and refusing one that cannot be worked in; making one to try things out.
+//! Opens the repository, or refuses it; creates scratch repositories.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use super::scan::{differences, stage_all};
 use super::sign::Signer;
 use super::{WorkTree, branch};
 
-/// How long somebody else may hold a lock before an operation gives up.
+/// How long to wait for a lock of another process.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 impl WorkTree {
-    /// Finds the repository from a folder upward and makes sure that it can be
-    /// worked in. A branch without commits is fine.
+    /// Finds the repository from a folder upward and checks that ralph can work in it. A branch
+    /// without commits is fine.
     pub fn open(start: &Path) -> Result<Self, GitError> {
         let tree = Self::look(start)?;
         tree.settled_index()?;
@@ -25,12 +25,12 @@ impl WorkTree {
         Ok(tree)
     }
 
-    /// As `open`, for those who commit nothing: any state of the repository will do.
+    /// Like `open`, for commands that commit nothing: accepts any state of the repository.
     pub fn look(start: &Path) -> Result<Self, GitError> {
         // Else libgit2 looks up each object that a new tree names. Ours were just written, or come
         // from the index or another tree; those that are only remembered are looked up.
         git2::opts::strict_object_creation(false);
-        // Git itself does not compute the hash of what it reads either.
+        // Git does not verify the hashes of objects that it reads either.
         git2::opts::strict_hash_verification(false);
         let repo = Repository::discover(start).map_err(|error| refusal(start, error))?;
         let folder = repo.workdir().ok_or_else(|| GitError::Bare(repo.path().to_owned()))?;
@@ -48,8 +48,8 @@ impl WorkTree {
         })
     }
 
-    /// The index, unless a merge, rebase or the like is in progress: a commit
-    /// now would record half of it, conflict markers included.
+    /// The index; fails during a merge, rebase or the like, because a commit would record half of
+    /// it.
     pub(super) fn settled_index(&self) -> Result<Index, GitError> {
         if let Some(what) = operation(self.repo.state()) {
             return Err(GitError::InProgress { what });
@@ -68,12 +68,12 @@ impl WorkTree {
         GitError::Format { path: self.root.clone(), reason: error.message().to_owned() }
     }
 
-    /// Git knows who commits.
+    /// Fails unless git has an identity.
     pub fn require_identity(&self) -> Result<(), GitError> {
         match self.repo.committer_from_env().and(self.repo.author_from_env()) {
             Ok(_) => Ok(()),
             Err(error) if error.code() == ErrorCode::NotFound => Err(GitError::NoIdentity),
-            Err(error) => Err(error).doing("read who commits"),
+            Err(error) => Err(error).doing("read the git identity"),
         }
     }
 }
@@ -87,7 +87,7 @@ fn refusal(start: &Path, error: git2::Error) -> GitError {
     }
 }
 
-/// What git calls the operation, as in `git WHAT --abort`.
+/// Git's name of the operation, as in `git WHAT --abort`.
 fn operation(state: RepositoryState) -> Option<&'static str> {
     use RepositoryState as State;
     match state {
@@ -105,12 +105,12 @@ fn canonical(path: &Path) -> Result<PathBuf, GitError> {
     path.canonicalize().map_err(file_error("find", path))
 }
 
-/// `git init` with an identity of its own and one commit of what is in the folder.
+/// `git init` with an identity of its own, and one commit of all files in the folder.
 pub fn init_scratch(folder: &Path) -> Result<WorkTree, GitError> {
     let mut options = RepositoryInitOptions::new();
     options.initial_head("main").external_template(false).no_reinit(true);
     let repo = Repository::init_opts(folder, &options).doing("make a scratch repository")?;
-    identify(&repo).doing("set who commits in the scratch repository")?;
+    identify(&repo).doing("set the identity of the scratch repository")?;
     commit_all(&repo).doing("commit the scratch files")?;
     WorkTree::open(folder)
 }

@@ -1,6 +1,6 @@
-//! Many refs in git's one file for them, instead of a file each.
+//! Packs and deletes many refs in one write of git's `packed-refs` file.
 //!
-//! libgit2 writes that file anew for every ref that it deletes, and packs branches and tags too.
+//! libgit2 would rewrite the file for every deleted ref, and pack branches and tags too.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, File};
@@ -14,15 +14,15 @@ use super::error::{GitError, file_error};
 
 const FILE: &str = "packed-refs";
 const SORTED: &[u8] = b"sorted";
-/// Fewer loose refs are not worth a new file.
+/// Fewer loose refs are not packed.
 const WORTH_IT: usize = 64;
 
 /// A ref's line, and the one that follows an annotated tag.
 type Lines = Vec<u8>;
 
 impl WorkTree {
-    /// Packs the refs below these folders and deletes some refs, if they are still what they were;
-    /// returns the deleted ones. Refs that are locked or that changed stay as they are.
+    /// Packs the refs below these folders, and deletes the refs in `gone` if they still have the
+    /// given commit; returns the deleted ones. Locked refs and refs that changed stay as they are.
     pub(super) fn pack_refs<'a>(
         &self,
         folders: &[&str],
@@ -38,7 +38,7 @@ impl WorkTree {
         let file = self.common_dir.join(FILE);
         let lock = self.ref_lock(FILE);
         let (loose, deleted) = self.noting(&[&lock], || {
-            // Whoever deletes a ref takes this lock, so none of them comes back by accident.
+            // Deleting a ref needs this lock, so no deleted ref is packed again.
             let held = File::create_new(&lock).map_err(file_error("lock", &file))?;
             let read = |name: &String| read_ref(&self.common_dir.join(name));
             let loose = loose.iter().filter_map(|name| Some((name.as_str(), read(name)?)));
@@ -65,7 +65,7 @@ impl WorkTree {
         }
     }
 
-    /// What is packed, or deleted there, needs no file of its own.
+    /// Deletes the files of refs that are now packed or deleted.
     fn delete_loose(&self, loose: &BTreeMap<&str, Oid>) -> Result<(), GitError> {
         let locks: Vec<PathBuf> = loose.keys().map(|name| self.ref_lock(name)).collect();
         let locks: Vec<&Path> = locks.iter().map(PathBuf::as_path).collect();
@@ -89,7 +89,7 @@ impl WorkTree {
     }
 }
 
-/// The new file, and what is not in it any more.
+/// The new file, and the refs that were deleted from it.
 fn repacked<'a>(
     file: &Path,
     loose: &BTreeMap<&str, Oid>,
@@ -120,7 +120,7 @@ fn read_ref(file: &Path) -> Option<Oid> {
 }
 
 fn parse(text: &[u8]) -> (Vec<u8>, BTreeMap<Vec<u8>, Lines>) {
-    // Of the refs in a file without a header nobody knows whether they are tags.
+    // In a file without a header, it is unknown which refs are annotated tags.
     let traits = if text.is_empty() { " peeled fully-peeled" } else { "" };
     let mut header = format!("# pack-refs with:{traits} sorted \n").into_bytes();
     let mut refs: BTreeMap<Vec<u8>, Lines> = BTreeMap::new();
@@ -139,7 +139,7 @@ fn parse(text: &[u8]) -> (Vec<u8>, BTreeMap<Vec<u8>, Lines>) {
     (header, refs)
 }
 
-/// What git said about the refs that are there stays true for those that come: they need no peeling.
+/// The header stays true: the added refs are commits and need no peeling.
 fn with_sorted(header: &[u8]) -> Vec<u8> {
     let header = header.trim_ascii_end();
     let is_sorted = header.split(|byte| *byte == b' ').any(|word| word == SORTED);
@@ -147,7 +147,7 @@ fn with_sorted(header: &[u8]) -> Vec<u8> {
     [words.join(&b' '), b" \n".to_vec()].concat()
 }
 
-/// On the disk before any loose ref goes, else a power cut could take both.
+/// Syncs before loose refs are deleted; otherwise a power cut could lose both.
 fn replace(file: &Path, lock: &Path, mut new: File, bytes: &[u8]) -> io::Result<()> {
     if let Ok(old) = fs::metadata(file) {
         new.set_permissions(old.permissions())?;

@@ -1,5 +1,5 @@
-//! What to know about a repository before a run: what is uncommitted, what git would do to commits,
-//! and whether a file can be committed.
+//! Facts about a repository before a run: uncommitted changes, hooks, attributes, and whether a
+//! file can be committed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,7 @@ const SUBMODULE: u32 = 0o160_000;
 pub struct Uncommitted {
     /// Tracked files with edits, staged or not.
     pub edited: Vec<PathBuf>,
-    /// Files, and folders that have nothing else in them.
+    /// Untracked files, and folders with only untracked files.
     pub untracked: Vec<PathBuf>,
 }
 
@@ -37,7 +37,7 @@ pub struct Surroundings {
     pub submodules: Vec<PathBuf>,
 }
 
-/// Where a path stands; paths are relative to the root.
+/// Where a path is; paths are relative to the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileLocation {
     /// Tracked, or could be.
@@ -48,7 +48,7 @@ pub enum FileLocation {
 }
 
 impl WorkTree {
-    /// Waits for a git process that is at work, as long as it may take.
+    /// Waits for a running git process, up to the lock timeout.
     pub fn require_unlocked(&self) -> Result<(), GitError> {
         let lock = self.git_dir.join("index.lock");
         patiently(self.lock_patience, &lock, || {
@@ -56,13 +56,12 @@ impl WorkTree {
         })
     }
 
-    /// Work in submodules is theirs, and what a sparse checkout leaves out is not missing.
+    /// Ignores changes inside submodules and files that a sparse checkout excludes.
     pub fn uncommitted(&self, except: &[PathBuf]) -> Result<Uncommitted, GitError> {
         let sparse = left_out_by_sparse_checkout(&self.fresh_index()?);
         let mut options = StatusOptions::new();
         options.include_untracked(true).exclude_submodules(true);
-        let statuses =
-            self.repo.statuses(Some(&mut options)).doing("look for uncommitted edits")?;
+        let statuses = self.repo.statuses(Some(&mut options)).doing("find uncommitted edits")?;
         let mut found = Uncommitted::default();
         for entry in statuses.iter() {
             let path = path_of(entry.path_bytes());

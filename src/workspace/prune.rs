@@ -1,4 +1,4 @@
-//! Letting go of what was kept long ago.
+//! Deletes old snapshots.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -6,13 +6,13 @@ use super::WorkTree;
 use super::error::GitError;
 use super::kept::{FOLDERS, SnapshotKind, SnapshotRef};
 
-/// What the last runs kept stays.
+/// Snapshots of this many latest runs stay.
 const RUNS: usize = 2;
-/// As long as it is not more than this.
+/// The most snapshots that stay for this reason.
 const OF_LAST_RUNS: usize = 1000;
 const DAY: i64 = 24 * 60 * 60;
 
-/// How much is kept; None: no limit.
+/// Limits for snapshots; None: no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keeping {
     pub count: Option<u32>,
@@ -20,9 +20,9 @@ pub struct Keeping {
 }
 
 impl WorkTree {
-    /// Deletes the refs of what is too old or too much, if this run's backlog and work tree made
-    /// it or nobody did, and packs the others; returns how many were deleted. `needed` names refs
-    /// that stay in any case, `now` is in seconds since the Unix epoch.
+    /// Deletes checkpoints and this backlog's snapshots that are too old or too many, packs the
+    /// other refs, and returns how many were deleted. Refs in `needed` always stay; `now` is in
+    /// seconds since the Unix epoch.
     pub fn prune(
         &self,
         keeping: Keeping,

@@ -1,4 +1,4 @@
-//! Bringing files of a kept state back into the work tree.
+//! Restores files from a snapshot.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,16 @@ use super::tree::{TreeChange, between, path_of};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recalled {
-    /// The work tree as it was right before.
+    /// The checkpoint taken right before.
     pub checkpoint: SnapshotRef,
     /// Sorted.
     pub files: Vec<PathBuf>,
 }
 
 impl WorkTree {
-    /// Makes the files what they were in a kept state, after a checkpoint of what they are; index
-    /// and HEAD stay. Only `paths` (files or folders, relative to the root) when there are any,
-    /// else all but `except`. None when they are like that already.
+    /// Takes a checkpoint, then restores `paths` (files or folders, relative to the root) from the
+    /// snapshot, or without paths everything except `except`. Index and HEAD stay as they are. None
+    /// if nothing differs.
     pub fn recall(
         &self,
         kept: &SnapshotRef,
@@ -55,7 +55,7 @@ impl WorkTree {
     }
 }
 
-/// A path with a slip in it must not look like one that is fine already.
+/// A misspelled path must not look like one without changes.
 fn require_known(kept: &SnapshotRef, path: &Path, trees: &[&Tree<'_>]) -> Result<(), GitError> {
     let everything = path.as_os_str().is_empty();
     if everything || trees.iter().any(|tree| tree.get_path(path).is_ok()) {

@@ -13,7 +13,7 @@ use super::{OWN_FOLDER, WorkTree, branch};
 const SKIP_WORKTREE: u16 = 1 << 14;
 /// Older index formats cannot hold that bit.
 const FIRST_VERSION_WITH_BITS: u32 = 3;
-/// To undo more changes than these would take longer than to read the index again.
+/// Above this many changes, reading the index again is faster than undoing them.
 const FEW: usize = 1000;
 
 impl WorkTree {
@@ -22,7 +22,7 @@ impl WorkTree {
         Ok(self.scan()?.tree.to_string())
     }
 
-    /// The work tree as it is now, at the cost of a status.
+    /// The work tree as it is now; costs about as much as `git status`.
     pub(super) fn scan(&self) -> Result<Scan, GitError> {
         let mut index = self.fresh_index()?;
         let mut cache = self.stat_cache();
@@ -52,7 +52,7 @@ impl WorkTree {
         Ok(Scan { tree, head, nested, found })
     }
 
-    /// From what differs from HEAD: libgit2's own way asks the repository for each of the objects.
+    /// Built from the differences to HEAD: libgit2's own method looks up every object.
     fn tree_of_index(
         &self,
         head: Option<Oid>,
@@ -82,7 +82,7 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// What the index would say about a path if everything was staged; to be asked once.
+    /// The index entry of a path if everything was staged. Call it once per path.
     pub fn take_entry(&mut self, index: &Index, path: &Path) -> Option<IndexEntry> {
         self.found.remove(path).unwrap_or_else(|| index.get_path(path, 0))
     }
@@ -90,8 +90,8 @@ impl Scan {
 
 const READ_FILES: &str = "read the work tree (is every file readable?)";
 
-/// Brings the index in memory to what is in the work tree, except for the files that `is_known`
-/// takes care of; returns the nested repositories that were left out.
+/// Stages the work tree in the in-memory index, except files for which `is_known` is true; returns
+/// the nested repositories that were left out.
 pub(super) fn stage_all(
     differences: &[(PathBuf, bool)],
     index: &mut Index,
@@ -116,8 +116,8 @@ pub(super) fn stage_all(
     Ok(left_out)
 }
 
-/// Paths where index and work tree differ, and whether the work tree has them. What libgit2's own
-/// `add_all` does before it adds, without a look at the attributes of each.
+/// Paths where index and work tree differ, and whether the work tree has them. Like libgit2's
+/// `add_all`, but without reading the attributes of each path.
 pub(super) fn differences(
     repo: &Repository,
     index: &Index,

@@ -1,5 +1,5 @@
-//! Leaving a story unfinished: its work is kept at a ref and the tree goes back; later the work is
-//! merged into the tree again.
+//! Shelving: stores a story's unfinished work at a ref and resets the tree to the base. Unshelving
+//! merges the work into the tree again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ use super::{WorkTree, branch};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BroughtBack {
-    /// The work is in the tree, beside what changed meanwhile.
+    /// The work is in the tree, merged with later changes.
     Clean,
-    /// Nothing was touched: these paths changed on both sides.
+    /// Nothing was changed: these paths conflict.
     Conflicts(Vec<String>),
 }
 
-/// Everything the way back needs.
+/// Everything needed to reset the tree to the base.
 struct WayBack<'a> {
     base_tree: Tree<'a>,
     /// What the base had committed; None on a branch without commits.
@@ -39,12 +39,11 @@ struct WayBack<'a> {
 }
 
 impl WorkTree {
-    /// Keeps everything since the base, the agent's own commits included, as a
-    /// commit at `refs/ralph/attempts/<story>/<n>`; then branch, index and files
-    /// go back to the base. Files in `except` stay as they are. None if nothing
-    /// changed.
+    /// Stores everything since the base, including the agent's own commits, as a commit at
+    /// `refs/ralph/attempts/<story>/<n>`, then resets branch, index and files to the base. Files in
+    /// `except` stay as they are. None if nothing changed.
     ///
-    /// An interrupted call can be repeated: what is kept is never overwritten.
+    /// An interrupted call can be repeated: refs are never overwritten.
     pub fn set_aside(
         &self,
         story: &StoryId,
@@ -65,7 +64,7 @@ impl WorkTree {
         let reference = match kept {
             Some(kept) => self.require_same(kept, base, &changes)?,
             None => {
-                let text = format!("ralph: work on {story} set aside ({n})");
+                let text = format!("ralph: shelved work on {story} ({n})");
                 let (story_named, kind) = (Some(story), SnapshotKind::SetAside);
                 let note = SnapshotNote { kind, text: &text, story: story_named, iteration: None };
                 self.keep(&note, reference_name(story, n), base, &head, now)?.reference
@@ -73,8 +72,8 @@ impl WorkTree {
         };
         self.update_index(&self.index_of_base(&way)?)?;
         self.restore_files(&way.base_tree, changes)?;
-        self.move_branch(home, commit_id(base)?, &format!("reset: ralph set {story} aside"))?;
-        self.repo.cleanup_state().doing("end what was in progress")?;
+        self.move_branch(home, commit_id(base)?, &format!("reset: ralph shelved {story}"))?;
+        self.repo.cleanup_state().doing("clear the merge or rebase in progress")?;
         Ok(Some(reference))
     }
 
@@ -96,11 +95,11 @@ impl WorkTree {
             && self.repo.state() == RepositoryState::Clean
     }
 
-    /// What an earlier call kept that was interrupted; a failed attempt's work is something else.
+    /// The ref of an earlier, interrupted call; fails if the ref has other work.
     fn kept_at(&self, story: &StoryId, n: u32) -> Result<Option<(String, Commit<'_>)>, GitError> {
         let name = reference_name(story, n);
-        let found = if_found(self.repo.find_reference(&name)).doing("look for kept work")?;
-        let commit = found.map(|r| r.peel_to_commit()).transpose().doing("read kept work")?;
+        let found = if_found(self.repo.find_reference(&name)).doing("look for shelved work")?;
+        let commit = found.map(|r| r.peel_to_commit()).transpose().doing("read shelved work")?;
         match commit {
             Some(commit) if kind_of(&commit) != Some(SnapshotKind::SetAside) => {
                 Err(GitError::AlreadyKept(name))
@@ -109,15 +108,15 @@ impl WorkTree {
         }
     }
 
-    /// The ref is there because an earlier call was interrupted: the rest of it
-    /// can be done if all that would be overwritten is in the ref.
+    /// The ref exists because an earlier call was interrupted. That call can be completed if
+    /// everything that would be overwritten is in the ref.
     fn require_same(
         &self,
         (name, commit): (String, Commit<'_>),
         base: &Base,
         changes: &[TreeChange],
     ) -> Result<String, GitError> {
-        let kept = self.repo.find_tree(commit.tree_id()).doing("read kept work")?;
+        let kept = self.repo.find_tree(commit.tree_id()).doing("read shelved work")?;
         let mut same = base_of(&commit)?.tree_id().to_string() == base.tree;
         for change in changes.iter().filter(|change| change.old.is_some()) {
             same &= entry_at(Some(&kept), &change.path)? == change.old;
@@ -125,8 +124,8 @@ impl WorkTree {
         if same { Ok(name) } else { Err(GitError::AlreadyKept(name)) }
     }
 
-    /// Keeps what a failed attempt left, its own commits included, at the first free number from
-    /// `n` on. The tree stays as it is. None if nothing changed since the base.
+    /// Stores a failed attempt's work, including its own commits, at the first free number from `n`
+    /// on. The tree stays as it is. None if nothing changed since the base.
     pub fn keep_attempt(
         &self,
         story: &StoryId,
@@ -168,8 +167,8 @@ impl WorkTree {
         self.keep_commit(&tree, &parents.doing("read HEAD's commit")?, note, |_| name.clone())
     }
 
-    /// The base's entries for what the agent changed, staged or committed.
-    /// What the user had staged and nobody staged anew stays staged.
+    /// The base's entries for paths that the agent changed, staged or committed. The user's other
+    /// staged changes stay.
     fn index_of_base(&self, way: &WayBack<'_>) -> Result<Vec<Staged>, GitError> {
         let index = self.fresh_index()?;
         let committed: BTreeSet<&PathBuf> = way.commits.iter().map(|c| &c.path).collect();
@@ -186,13 +185,13 @@ impl WorkTree {
         paths.into_iter().map(staged).collect()
     }
 
-    /// Merges kept work into the files, not into index or HEAD. Files in
-    /// `except` stay as they are. The ref stays too.
+    /// Merges shelved work into the files; index and HEAD stay as they are, and so do files in
+    /// `except` and the ref.
     pub fn bring_back(&self, reference: &str, except: &[PathBuf]) -> Result<BroughtBack, GitError> {
         let kept = self.kept_work(reference)?;
-        let base = base_of(&kept)?.tree().doing("read what kept work is based on")?;
+        let base = base_of(&kept)?.tree().doing("read the base of shelved work")?;
         let now = self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")?;
-        let theirs = kept.tree().doing("read kept work")?;
+        let theirs = kept.tree().doing("read shelved work")?;
         let sides = ThreeWay { base: &base, ours: &now, theirs: &theirs, prefers_theirs: false };
         match sides.merge(&self.repo, except)? {
             Err(paths) => Ok(BroughtBack::Conflicts(paths)),
@@ -223,10 +222,10 @@ impl WorkTree {
     }
 }
 
-/// The commit of the work tree that kept work started from.
+/// The commit of the work tree that shelved work is based on.
 pub(super) fn base_of<'a>(kept: &Commit<'a>) -> Result<Commit<'a>, GitError> {
     let last = kept.parent_count().saturating_sub(1);
-    kept.parent(last).doing("read what kept work is based on")
+    kept.parent(last).doing("read the base of shelved work")
 }
 
 pub(super) fn without(changes: &[TreeChange], except: &[PathBuf]) -> Vec<TreeChange> {

@@ -1,7 +1,7 @@
 //! Signed commits, where the user's git configuration asks for them.
 //!
-//! libgit2 cannot sign, so git's own helpers do. A helper gets no terminal to ask at, all of its
-//! input at once, and an end. Agents and gates never run this way.
+//! libgit2 cannot sign, so git's helper programs do. A helper gets no terminal, all of its input at
+//! once, and a timeout. Agents and gates never run this way.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -19,14 +19,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::WorkTree;
 use super::error::{GitContext, GitError, if_found};
 
-/// A hardware key may want to be touched.
+/// Long enough to touch a hardware key.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// No passphrase can be asked for: nobody may be there, and a prompt would never end.
+/// Disables passphrase prompts: without a human they would never end.
 const ASKS_NOBODY: [(&str, Option<&str>); 3] =
     [("SSH_ASKPASS_REQUIRE", Some("force")), ("SSH_ASKPASS", Some("false")), ("GPG_TTY", None)];
 
-/// As it is when the repository is opened: what an agent writes into the configuration later
-/// changes nothing.
+/// The configuration when the repository was opened: later changes by an agent have no effect.
 #[derive(Clone, Debug)]
 pub(super) struct Signer {
     format: Format,
@@ -95,7 +94,7 @@ impl Signer {
         GitError::CannotSign { program, problem, remedy: self.remedy() }
     }
 
-    /// The key itself stands in the configuration; its private half is the ssh agent's.
+    /// The public key is in the configuration; the ssh agent has the private key.
     fn sign_by_agent(&self, key: &str, content: &[u8], dir: &Path) -> Result<Vec<u8>, String> {
         let file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
         let key = key.strip_prefix("key::").unwrap_or(key);
@@ -116,15 +115,15 @@ impl Signer {
                  key with `ssh-add`"
             }
             Format::OpenPgp | Format::X509 => {
-                "check `user.signingkey` and unlock the key, as with `echo | gpg --clearsign`"
+                "check `user.signingkey` and unlock the key (try `echo | gpg --clearsign`)"
             }
-            Format::Unknown(_) => "known are `openpgp`, `x509` and `ssh`",
+            Format::Unknown(_) => "use `openpgp`, `x509` or `ssh`",
         }
     }
 }
 
 impl WorkTree {
-    /// Makes a test signature, if commits are to be signed: better now than after hours of work.
+    /// Makes a test signature if commits are signed, so that problems show before any work.
     pub fn try_signing(&self) -> Result<bool, GitError> {
         let Some(signer) = &self.signer else { return Ok(false) };
         signer.sign(b"ralph makes sure that it can sign\n", &self.root)?;
@@ -185,7 +184,7 @@ impl Helper<'_> {
         let end = wait(&mut child, deadline);
         // Whatever it left behind could hold the pipes open.
         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
-        let late = || format!("it did not end within {} s", self.patience.as_secs());
+        let late = || format!("it did not finish within {} s", self.patience.as_secs());
         let Some(success) = end else {
             let _ = child.wait();
             return Err(late());
@@ -206,12 +205,12 @@ impl Helper<'_> {
             };
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // In the background of any terminal: who reads from it all the same is stopped, and ended.
+        // Outside the terminal's foreground: a helper that reads from it is stopped, then killed.
         command.process_group(0).spawn()
     }
 }
 
-/// A helper that does not read to the end says so by how it ends.
+/// Write errors are ignored: the helper's exit status shows whether it failed.
 fn feed(child: &mut Child, input: Vec<u8>) {
     let Some(mut pipe) = child.stdin.take() else { return };
     thread::spawn(move || drop(pipe.write_all(&input)));
@@ -228,7 +227,7 @@ fn gather(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Whether it went well; None: it was too slow.
+/// Whether it succeeded; None if it timed out.
 fn wait(child: &mut Child, deadline: Instant) -> Option<bool> {
     loop {
         match child.try_wait() {
@@ -239,10 +238,10 @@ fn wait(child: &mut Child, deadline: Instant) -> Option<bool> {
     }
 }
 
-/// The last thing it said to people.
+/// The last line of its messages.
 fn last_words(errors: &[u8]) -> String {
     let text = String::from_utf8_lossy(errors);
     let for_people = |line: &&str| !line.trim().is_empty() && !line.starts_with("[GNUPG:]");
-    let last = text.lines().rfind(for_people).unwrap_or("it failed without a word");
+    let last = text.lines().rfind(for_people).unwrap_or("it failed without a message");
     last.trim().to_owned()
 }

@@ -1,4 +1,4 @@
-//! What stays out of a commit, and what must not be in one.
+//! Files that are left out of a commit, and objections to committing others.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,20 +18,20 @@ use super::tree::{TreeChange, TreeEntry, entry_at};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     pub path: PathBuf,
-    /// How many files that is.
+    /// The number of files, if it is a folder.
     pub files: usize,
     pub why: WhyLeftOut,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyLeftOut {
-    /// A repository of its own.
+    /// It is a nested repository.
     Repository,
-    /// Private or litter, by its name.
+    /// Its name matches `never_commit`.
     Name,
-    /// The user's, and untracked when the story began.
+    /// It is the user's and was untracked when the story began.
     Users,
-    /// Git would pass it through a program.
+    /// It needs an external git filter.
     Filter,
 }
 
@@ -41,7 +41,7 @@ pub struct Staging<'a> {
     pub secrets: &'a Arc<redact::SecretRules>,
 }
 
-/// What a story adds to a branch: collected where its agent worked, committed by `integrate`.
+/// The changes of a story: collected in its lane, committed by `integrate`.
 #[derive(Default)]
 pub struct Contribution {
     /// The work tree that it was made in.
@@ -51,12 +51,12 @@ pub struct Contribution {
     /// The commit that its changes are on top of: the agent may have committed by itself.
     pub(super) on: Option<Oid>,
     pub(super) paths: BTreeMap<PathBuf, Option<IndexEntry>>,
-    /// Where the index is to say something else than the commit.
+    /// Index entries that differ from the commit.
     pub(super) staged: BTreeMap<PathBuf, Option<IndexEntry>>,
     /// Changed files that are not the story's.
     pub(super) excluded: BTreeMap<PathBuf, Option<IndexEntry>>,
     pub(super) left_out: Vec<LeftOut>,
-    /// What speaks against committing it.
+    /// Objections to committing it.
     pub(super) objections: Vec<Objection>,
     /// The snapshot that the paths came from.
     pub(super) work_tree: Option<Oid>,
@@ -73,8 +73,8 @@ impl LeftOut {
 }
 
 impl WorkTree {
-    /// Takes out what the story can do without. A file that an agent staged and that is never
-    /// committed is not left in the index for the next commit by hand.
+    /// Removes files that are never committed, from the index too, so that the user's next commit
+    /// does not include them.
     pub(super) fn leave_out(
         &self,
         all: &mut Contribution,
@@ -137,7 +137,7 @@ impl WorkTree {
         let Some(new) = change.new.filter(|new| !new.is_nested_repository()) else {
             return Ok(None);
         };
-        let odb = self.repo.odb().doing("open the objects")?;
+        let odb = self.repo.odb().doing("open the object database")?;
         let (size, _) = odb.read_header(new.id).doing("read a file's size")?;
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         let is_new = change.old.is_none();
@@ -168,8 +168,8 @@ fn new_files(all: &Contribution) -> Vec<PathBuf> {
     new.map(|(path, _)| path.clone()).collect()
 }
 
-/// The file or folder that is never committed. What is committed already is nobody's litter:
-/// neither a file nor what is beside it in such a folder.
+/// The part of the path that is never committed. A file or folder that is already tracked does not
+/// count.
 fn never_committed(
     staging: Staging<'_>,
     committed: Option<&Tree<'_>>,
@@ -177,7 +177,7 @@ fn never_committed(
 ) -> Result<Option<PathBuf>, GitError> {
     let Some(of) = staging.rules.never(path) else { return Ok(None) };
     let Some(tree) = committed else { return Ok(Some(of)) };
-    let known = if_found(tree.get_path(&of)).doing("look into a tree")?.is_some();
+    let known = if_found(tree.get_path(&of)).doing("read a tree")?.is_some();
     let is_known = known || entry_at(committed, path)?.is_some();
     Ok((!is_known).then_some(of))
 }

@@ -1,7 +1,8 @@
-//! What files that no index knows had in them, so that they are not read again.
+//! The stat cache: times and hashes of untracked and edited files, so that scans do not read them
+//! again.
 //!
-//! Git's own index spares the tracked files. Untracked and edited ones would be read at every
-//! look at the work tree: this remembers them in a small index file of the driver's own.
+//! Git's index covers unchanged tracked files. This cache is a small index file of the driver's
+//! own.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, DirBuilder, Metadata, Permissions};
@@ -17,22 +18,22 @@ use super::index::{statted, unstatted};
 use super::tree::{TreeEntry, path_of};
 
 const FILE_NAME: &str = "seen";
-/// A file that was written a moment ago can be written again without a trace in its times.
+/// A file that was just written can change again without another time stamp.
 const A_MOMENT: Duration = Duration::from_secs(2);
-/// Reading fewer files again is cheaper than remembering them.
+/// Fewer files are read again instead of cached.
 const WORTH_IT: usize = 64;
-/// The same for few but large ones.
+/// The same for few but large files, in bytes.
 const WORTH_IT_BYTES: u64 = 1 << 20;
 
-/// One look at the work tree: what is known from before, and what this one found.
+/// The cache during one scan: the known entries, and what the scan found.
 pub(super) struct StatCache {
     root: PathBuf,
     file: PathBuf,
     known: HashMap<PathBuf, IndexEntry>,
     began: SystemTime,
-    /// Found as they were known.
+    /// Files that match their entries.
     pub unchanged: BTreeMap<PathBuf, IndexEntry>,
-    /// Had to be read, with what they looked like right before.
+    /// Files that had to be read, with their metadata from right before.
     read: Vec<(PathBuf, Metadata)>,
 }
 
@@ -53,7 +54,7 @@ impl WorkTree {
 }
 
 impl StatCache {
-    /// Whether the file is as it was known; else it is going to be read.
+    /// Whether the file matches its entry; if not, the scan reads it.
     pub fn knows(&mut self, path: &Path) -> bool {
         let Ok(found) = fs::symlink_metadata(self.root.join(path)) else {
             return false;
@@ -70,13 +71,13 @@ impl StatCache {
         }
     }
 
-    /// What the repository has lost since is read again, into the index.
+    /// Reads files again whose objects the repository has lost.
     pub fn verify(&mut self, odb: &Odb<'_>, index: &mut Index) -> Result<(), git2::Error> {
         let lost = self.unchanged.extract_if(.., |_, entry| !odb.exists(entry.id));
         lost.into_iter().try_for_each(|(path, _)| index.add_path(&path))
     }
 
-    /// Remembers what the index in memory says now. Never fails a look: it only saves time.
+    /// Writes the cache from the in-memory index. Errors are ignored: the cache only saves time.
     pub fn remember(&self, tree: &WorkTree, index: &Index) {
         let bytes: u64 = self.read.iter().map(|(_, found)| found.len()).sum();
         if self.read.len() >= WORTH_IT || bytes >= WORTH_IT_BYTES {
@@ -109,7 +110,7 @@ impl StatCache {
     }
 }
 
-/// The file looks as it did when the entry was made.
+/// The file's metadata matches the entry.
 fn is_same(entry: &IndexEntry, found: &Metadata) -> bool {
     let now = statted(unstatted(Path::new(""), TreeEntry::from(entry)), found);
     let looks = |e: &IndexEntry| (e.mtime, e.ctime, e.ino, e.file_size);

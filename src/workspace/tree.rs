@@ -74,13 +74,13 @@ fn note(changes: &mut BTreeMap<PathBuf, TreeChange>, file: &DiffFile<'_>, is_old
     *side = Some(TreeEntry { id: file.id(), mode: u32::from(file.mode()) });
 }
 
-/// What a tree has at a path, unless that is a folder.
+/// The entry of a tree at a path; None for a folder.
 pub(super) fn entry_at(
     tree: Option<&Tree<'_>>,
     path: &Path,
 ) -> Result<Option<TreeEntry>, GitError> {
     let Some(tree) = tree else { return Ok(None) };
-    let found = if_found(tree.get_path(path)).doing("look into a tree")?;
+    let found = if_found(tree.get_path(path)).doing("read a tree")?;
     Ok(found
         .filter(|e| e.kind() != Some(ObjectType::Tree))
         .map(|e| TreeEntry { id: e.id(), mode: e.filemode().unsigned_abs() }))
@@ -94,7 +94,7 @@ pub(super) fn bytes_of(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-/// A path and what is to be there; None: nothing.
+/// A path and its new entry; None removes it.
 pub(super) type Edit<'a> = (&'a [u8], Option<TreeEntry>);
 
 /// What happens to one name in a folder.
@@ -104,7 +104,7 @@ struct Edits<'a> {
     below: Vec<Edit<'a>>,
 }
 
-/// The tree with the edits made; a missing tree is an empty one.
+/// The tree with the edits applied; a missing tree is an empty one.
 pub(super) fn edited(
     repo: &Repository,
     tree: Option<&Tree<'_>>,
@@ -147,8 +147,8 @@ fn by_name<'a>(edits: &[Edit<'a>]) -> BTreeMap<&'a [u8], Edits<'a>> {
     names
 }
 
-/// What a name stands for after the edits. A new file wins over what was in a
-/// folder of its name; a removed one makes room for a folder.
+/// The entry of a name after the edits. A new file replaces a folder with its name; a removed file
+/// makes room for a folder.
 fn outcome(
     repo: &Repository,
     tree: Option<&Tree<'_>>,

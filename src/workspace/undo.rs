@@ -1,4 +1,4 @@
-//! Taking a closed story back, as one new commit.
+//! Reverts a closed story with one new commit.
 
 use std::path::PathBuf;
 
@@ -24,13 +24,13 @@ pub struct UndoRequest<'a> {
 pub struct Undone {
     /// The new commit's full id.
     pub commit: String,
-    /// Files that are as they were before the story, the backlog not counted.
+    /// The number of reverted files, without the backlog.
     pub files: usize,
 }
 
 impl WorkTree {
-    /// Reverts everything from the story's base to its closing commit on top of HEAD, in files
-    /// and index too. With conflicts, or where uncommitted work is in the way, nothing is changed.
+    /// Reverts everything from the story's base to its closing commit, on top of HEAD, in index and
+    /// files too. Changes nothing if there are conflicts or uncommitted changes in the way.
     pub fn undo(&self, request: &UndoRequest<'_>) -> Result<Undone, GitError> {
         let index = self.settled_index()?;
         let head = tip(&self.repo)?;

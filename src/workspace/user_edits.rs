@@ -1,4 +1,4 @@
-//! An agent's work in files that had uncommitted edits of the user.
+//! Separates an agent's work from the user's uncommitted edits in the same files.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -34,9 +34,9 @@ impl WorkTree {
         Ok(tracked.map(|change| change.path).collect())
     }
 
-    /// Takes the user's edits out of the commit: what the agent changed in such a file is applied
-    /// to what is committed, and a file that was untracked stays so. The files themselves keep
-    /// both. `as_it_is`: the whole of a file that was tracked, edits included.
+    /// Removes the user's edits from the commit: the agent's changes are applied to the committed
+    /// version, and untracked files stay untracked. The files on disk keep both. `as_it_is`: commit
+    /// whole tracked files, with the edits.
     pub(super) fn separate_user_edits(
         &self,
         all: &mut Contribution,
@@ -77,7 +77,7 @@ impl WorkTree {
         let on_disk = self.fresh_index()?;
         let staged =
             |file: &Shared| on_disk.get_path(&file.path, 0).map(|entry| TreeEntry::from(&entry));
-        // What the user staged stays staged, and the agent's change comes to it.
+        // The user's staged changes stay staged, with the agent's changes added.
         let index = self.merged(files, staged)?;
         let conflicts: BTreeSet<String> =
             unmerged(&commit)?.into_iter().chain(unmerged(&index)?).collect();

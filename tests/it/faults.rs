@@ -180,7 +180,7 @@ fn is_capped(world: &World, said: usize) {
     assert!(log.starts_with("{\"") || log.starts_with("xxx"));
     assert!(log.contains("Task US-001 complete"));
     let (_, number) = log.split_once("\n… ").unwrap();
-    let (number, _) = number.split_once(" bytes were left out here …").unwrap();
+    let (number, _) = number.split_once(" bytes left out …").unwrap();
     let left_out: usize = number.parse().unwrap();
     assert!(left_out + log.len() > said && left_out + log.len() < said + said / 50, "{left_out}");
 }

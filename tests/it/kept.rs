@@ -153,7 +153,11 @@ fn restoring_waits_for_no_run_and_a_checkpoint_can_be_made_during_one() {
     for words in [vec!["restore", "1"], vec!["undo", "US-001"]] {
         let said = world.ralph(&words);
         assert_eq!(said.code, 1, "{}", said.err);
-        assert!(said.err.contains("another `ralph run` works in this work tree"), "{}", said.err);
+        assert!(
+            said.err.contains("another `ralph run` is active in this work tree"),
+            "{}",
+            said.err
+        );
     }
     let said_checkpoint = world.ralph(&["checkpoint", "-m", "in between"]);
     assert_eq!(said_checkpoint.code, 0, "{}", said_checkpoint.err);
@@ -225,8 +229,7 @@ fn a_story_that_others_build_on_stays() {
     let said = world.ralph(&["undo", "US-001"]);
     assert_eq!(said.code, 1);
     assert!(
-        said.err
-            .contains("later commits changed the same files (README.md), so nothing was undone"),
+        said.err.contains("later commits conflict (README.md), so nothing was undone"),
         "{}",
         said.err
     );

@@ -53,7 +53,7 @@ fn nobody_marks_while_a_run_of_another_backlog_goes_on() {
     crate::support::world::until("the agent", || world.path("../runs").exists().then_some(()));
     let said = world.ralph(&["mark", "US-001", "pass", "other.json"]);
     assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.err.contains("another `ralph run` works in this work tree"), "{}", said.err);
+    assert!(said.err.contains("another `ralph run` is active in this work tree"), "{}", said.err);
     crate::support::world::signal(&run, rustix::process::Signal::TERM);
     run.wait().unwrap();
 }

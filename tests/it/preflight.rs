@@ -50,7 +50,7 @@ fn operations_in_progress_and_unmerged_files_are_refused() {
     }
     git_fails(&world, &["merge", "other"]);
     fs::remove_file(world.path(".git/MERGE_HEAD")).unwrap();
-    assert_refused(&world, "unmerged files (README.md): resolve them");
+    assert_refused(&world, "unmerged files (README.md): resolve and `git add`");
     world.git(&["reset", "-q", "--hard"]);
     assert_eq!(world.run(&[]).code, 0);
 }
@@ -60,14 +60,14 @@ fn a_format_that_cannot_be_read_is_refused() {
     let world = World::without_repository();
     world.git(&["init", "-q", "-b", "work", "--object-format=sha256"]);
     world.write("PRD.json", &Prd::stories(1).text());
-    assert_refused(&world, "it supports SHA-1");
+    assert_refused(&world, "it needs SHA-1");
 }
 
 #[test]
 fn an_index_that_is_locked_for_too_long_is_refused_and_the_lock_stays() {
     let world = one_story();
     world.write(".git/index.lock", "");
-    assert_refused(&world, "index.lock is held by another git process");
+    assert_refused(&world, "another git process holds");
     assert!(world.path(".git/index.lock").exists());
 }
 

@@ -241,7 +241,7 @@ fn a_branch_without_the_backlog_is_refused_before_the_work() {
     world.git(&["checkout", "-q", "work"]);
     let said = world.run(&["--branch", "bare"]);
     assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.err.contains("there is no file `PRD.json`"), "{}", said.err);
+    assert!(said.err.contains("no file `PRD.json`"), "{}", said.err);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn refuses_a_dangling_link_and_a_folder() {
     assert_eq!(replace(&dangling, b"").unwrap_err().kind(), io::ErrorKind::NotFound);
     assert!(fs::symlink_metadata(&dangling).unwrap().is_symlink());
     let error = replace(folder.path(), b"").unwrap_err();
-    assert_eq!(error.to_string(), "it is not a regular file");
+    assert_eq!(error.to_string(), "not a regular file");
     assert_eq!(names_in(folder.path()), ["PRD.json"]);
 }
 

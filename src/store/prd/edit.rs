@@ -23,13 +23,13 @@ pub enum Mark {
 
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    #[error("the backlog cannot be read: {0}; mend the file")]
+    #[error("cannot parse the backlog: {0}")]
     NotABacklog(#[from] serde_json::Error),
-    #[error("there is no story `{0}` in the backlog; was it renamed or removed?")]
+    #[error("no story `{0}` in the backlog; was it renamed or removed?")]
     NoSuchStory(StoryId),
-    #[error("the story `{0}` is in the backlog twice; give one of the two another id")]
+    #[error("story `{0}` is in the backlog twice; change the id of one of them")]
     Twice(StoryId),
-    #[error("`{field}` of story `{story}` must be there once, as `true` or `false`")]
+    #[error("story `{story}` needs one field `{field}` with `true` or `false`")]
     BadField { story: StoryId, field: &'static str },
 }
 

@@ -27,7 +27,7 @@ pub use edit::{EditError, Mark, set_mark};
 pub use error::{LoadError, WriteError};
 pub use tracked::{MarkedText, PrdLook, TextAhead, TextOnDisk, TrackedPrd, WrittenText};
 
-/// A backlog file by its path. Symlinks are followed anew at each use.
+/// A backlog file by its path. Symlinks are resolved at each use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrdFile {
     path: PathBuf,

@@ -69,25 +69,25 @@ fn an_error_says_what_is_wrong_and_what_to_do() {
     fs::write(at("large"), vec![b' '; MAX_BYTES + 1]).unwrap();
     fs::write(at("empty"), "").unwrap();
     for (name, told) in [
-        ("gone\u{1b}", "there is no file `gone\\x1b`; `ralph init` writes one to start from"),
-        ("x", "`x` is a folder; name the file, for example `x/PRD.json`"),
+        ("gone\u{1b}", "no file `gone\\x1b`; create one with `ralph init`"),
+        ("x", "`x` is a folder; did you mean `x/PRD.json`?"),
         (
             "dangling",
-            "`dangling` is a link to `gone`, which does not exist; mend or remove the link",
+            "`dangling` is a link to `gone`, which does not exist; fix or remove the link",
         ),
-        ("latin", "latin:2:9: this is not UTF-8; save the file as UTF-8"),
+        ("latin", "latin:2:9: invalid UTF-8; save the file as UTF-8"),
         ("large", "`large` is larger than 8 MB; split it into several backlogs"),
-        ("empty/PRD.json", "`empty/PRD.json` cannot be read: Not a directory (os error 20)"),
+        ("empty/PRD.json", "cannot read `empty/PRD.json`: Not a directory (os error 20)"),
         (
             "empty",
-            "`empty` cannot be used as it is: 1 error\n\nerror: empty: the file is empty\n  = help: `ralph init` writes a backlog to start from\n\n1 error\n",
+            "`empty` is invalid: 1 error\n\nerror: empty: the file is empty\n  = help: `ralph init` writes a backlog to start from\n\n1 error\n",
         ),
     ] {
         let error = PrdFile::new(at(name)).load().unwrap_err();
         assert_eq!(message(folder.path(), &error), told);
     }
     let error = PrdFile::new(at("dangling")).write("x").unwrap_err();
-    let told = "`dangling` could not be written: it, or a folder on the way to it, does not exist";
+    let told = "cannot write `dangling`: the file or its folder does not exist";
     assert_eq!(message(folder.path(), &error), told);
 }
 
@@ -98,7 +98,7 @@ fn a_pipe_is_refused_without_waiting_for_it() {
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let error = PrdFile::new(&path).load().unwrap_err();
-    let told = "`PRD.json` is a pipe, socket or device; name a regular file";
+    let told = "`PRD.json` is not a regular file";
     assert_eq!(message(folder.path(), &error), told);
     assert!(PrdFile::new(&path).check_writable().is_err());
     let socket = folder.path().join("socket");
@@ -119,12 +119,12 @@ fn an_error_says_what_cannot_be_written() {
         (
             path,
             denied(),
-            "`p/PRD.json` cannot be written: permission denied; look at its owner and mode with `ls -ld`",
+            "cannot write `p/PRD.json`: permission denied; check its owner and mode with `ls -ld`",
         ),
         (
             Path::new("p"),
             read_only(),
-            "`p/PRD.json` cannot be written because of `p`: the file system is read-only; mount it writable, or copy the project elsewhere",
+            "cannot write `p/PRD.json` because of `p`: the file system is read-only",
         ),
     ] {
         let (path, what) = (path.to_owned(), what.to_owned());

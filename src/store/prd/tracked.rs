@@ -1,4 +1,4 @@
-//! PRD.json during a run: a look at the file costs one `stat`, a mark one edit of the text.
+//! PRD.json during a run: checking for changes costs one `stat`, a mark costs one edit of the text.
 
 use std::fs::{self, Metadata};
 use std::sync::Arc;
@@ -70,8 +70,8 @@ impl MarkedText {
         &self.text
     }
 
-    /// Replaces the file's text: a reader sees the old or the new one, whole. What is in the file
-    /// now must be the known text: nothing that somebody else wrote since is lost.
+    /// Replaces the file's text: a reader sees the old or the new one, whole. The file must
+    /// still have the known text, so that no other process's edit is lost.
     pub fn write(self) -> Result<WrittenText, WriteError> {
         let path = self.file.path();
         if !self.old.is_in(&self.file) {
@@ -107,7 +107,7 @@ pub struct WrittenText {
 }
 
 impl WrittenText {
-    /// Writes the text from before, unless somebody else changed the file since.
+    /// Writes the text from before, unless the file was edited since.
     pub fn revert(self) -> Result<(), WriteError> {
         let stamp = self.metadata.as_ref().map(Stamp::of);
         if !(KnownText { text: self.text, stamp }).is_in(&self.file) {

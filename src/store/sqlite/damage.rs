@@ -1,4 +1,4 @@
-//! A journal whose bytes are not what was written.
+//! Detects a damaged journal and renames it.
 //!
 //! SQLite notices some damage by itself, and most if it checks every page. It cannot notice a
 //! changed byte inside a value, which would be a false fact: so each event has a checksum.

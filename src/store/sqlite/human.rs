@@ -1,4 +1,4 @@
-//! What a human tells ralph: answers that are kept, and requests to a running run.
+//! The human's stored answers, and requests to a run.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use super::damage::writing;
 
 /// Answers that are not asked for again in this repository.
 ///
-/// They are outside the work tree: an agent that edits a command cannot make it trusted.
+/// They are outside the work tree, so that an agent cannot approve a command.
 pub struct Answers(pub(in crate::store) Rc<Database>);
 
 impl Answers {

@@ -53,7 +53,7 @@ impl Database {
         // SQLite would take a file that is cut off for a new one. An empty file is new: its maker
         // was killed.
         if (1..SMALLEST_PAGE).contains(&size) {
-            return Err(Problem::Damaged("it is cut off".to_owned()).into());
+            return Err(Problem::Damaged("the file is truncated".to_owned()).into());
         }
         if size == 0 {
             create(path).map_err(failed)?;

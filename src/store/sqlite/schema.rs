@@ -194,7 +194,7 @@ mod tests {
         drop(newer);
         let before = fs::read(&path).unwrap();
         let error = Database::open(&path).err().unwrap().to_string();
-        assert!(error.contains("a newer ralph (version 1000, this one knows"), "{error}");
+        assert!(error.contains("(format 1000; this version supports"), "{error}");
         assert_eq!(fs::read(&path).unwrap(), before);
     }
 

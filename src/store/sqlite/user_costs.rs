@@ -56,7 +56,7 @@ type CopyJob = Box<dyn FnOnce(Result<&mut CostCopy, StoreError>) + Send>;
 impl UserCosts {
     /// The environment names no folder for it.
     pub fn no_folder() -> StoreError {
-        failure(Path::new("XDG_STATE_HOME"), "neither it nor HOME names a folder").into()
+        failure(Path::new("XDG_STATE_HOME"), "neither this nor HOME is set to a folder").into()
     }
 
     /// `repository`: the name of the journal's repository in the file.
@@ -112,7 +112,7 @@ impl UserCosts {
     ) -> Result<T, StoreError> {
         let (reply, answer) = channel();
         self.send(move |copy| drop(reply.send(copy.and_then(question))));
-        let gone = |_| Err(failure(Path::new(FILE), "its thread has ended").into());
+        let gone = |_| Err(failure(Path::new(FILE), "the thread that writes it has ended").into());
         answer.recv().unwrap_or_else(gone)
     }
 

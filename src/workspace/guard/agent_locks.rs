@@ -1,9 +1,8 @@
-//! Locks of an agent's git that was ended in the middle of its work.
+//! Lock files of an agent's git that was killed with its attempt.
 //!
-//! An attempt that is cut short, by a time-out, a signal or the end of its driver, takes its git
-//! along, and that leaves its locks. A lock is such a one when it came after the attempt began and
-//! no git is at work in the repository any more. An agent that ended by itself left none that way:
-//! what is locked then is left alone.
+//! If an attempt is cut short by a timeout, a signal or its driver's death, its git may leave lock
+//! files. A lock is the agent's if it appeared after the attempt began and no git process runs in
+//! the repository. After an agent that ended by itself, locks are left alone.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,17 +15,17 @@ use crate::workspace::holders::somebody_works_in;
 use crate::workspace::locks::write_note;
 use crate::workspace::{OWN_GIT_FOLDER, WorkTree};
 
-/// In the work tree's own git folder, as long as an attempt is under way.
+/// A file in the work tree's own git folder, present during an attempt.
 const NOTE: &str = "attempt";
 
 impl WorkTree {
-    /// From here on a lock may be the agent's.
+    /// From now on a lock may be the agent's.
     pub fn begin_attempt(&self) -> Result<(), GitError> {
         let note = self.attempt_note();
         write_note(&note, &[]).map_err(file_error("write", &note))
     }
 
-    /// Once nothing of the attempt is alive; returns the locks that were removed.
+    /// Call after all processes of the attempt have ended; returns the removed locks.
     pub fn end_attempt(&self, cut_short: bool) -> Result<Vec<PathBuf>, GitError> {
         let removed = if cut_short { self.locks_of_attempt()? } else { Vec::new() };
         remove(&removed)?;

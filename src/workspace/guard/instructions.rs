@@ -1,4 +1,4 @@
-//! The human's instructions, a file that agents can write.
+//! The human's instructions (PROMPT.md), which agents can write.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -10,21 +10,21 @@ use rustix::fs::OFlags;
 use super::super::WorkTree;
 use super::super::error::{GitError, file_error};
 
-/// A longer file is no text that anybody reads.
+/// The most bytes to hold.
 const LONGEST: u64 = 16 * 1024 * 1024;
 
 /// The file as it was before an attempt.
 #[derive(Clone, Debug)]
 pub struct Instructions {
     path: PathBuf,
-    /// Where the file itself is: PROMPT.md may be a link of the human's.
+    /// The file itself: PROMPT.md may be a link.
     real: PathBuf,
     bytes: Vec<u8>,
     mode: u32,
 }
 
 impl Instructions {
-    /// None when it cannot be told what they are.
+    /// None if they cannot be read.
     pub fn hold(path: &Path) -> Option<Self> {
         let real = fs::canonicalize(path).ok()?;
         let bytes = read(&real).ok()?;
@@ -40,7 +40,7 @@ impl Instructions {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// What is there now, when it is something else; empty when nothing can be read there.
+    /// The current content if it differs; empty if it cannot be read.
     pub fn changed(&self) -> Option<Vec<u8>> {
         let is_same_file = fs::canonicalize(&self.path).is_ok_and(|real| real == self.real);
         match read(&self.real) {
@@ -50,7 +50,7 @@ impl Instructions {
         }
     }
 
-    /// Nothing is written through a link that was not there before.
+    /// Never writes through a new link.
     pub fn restore(&self, tree: &WorkTree) -> Result<(), GitError> {
         self.put_back(tree).map_err(file_error("restore", &self.path))
     }
@@ -61,22 +61,22 @@ impl Instructions {
         }
         let folder = self.real.parent().unwrap_or(&self.real);
         if fs::canonicalize(folder)? != folder {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "its folder is a link now"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "its folder is now a link"));
         }
         tree.write_whole(&self.real, &self.bytes, self.mode)?;
         if self.changed().is_none() {
             return Ok(());
         }
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "the link that led to it is another one"))
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "the link to it changed"))
     }
 }
 
-/// A file can have become a pipe since it was looked at, and opening one waits for a writer.
+/// Opens without blocking: the file may have become a pipe.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
     let mut bytes = Vec::new();
     file.take(LONGEST).read_to_end(&mut bytes)?;

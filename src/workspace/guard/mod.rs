@@ -1,9 +1,9 @@
-//! What an attempt must not change: held before it, compared after it, repaired.
+//! The guard: holds what an attempt must not change, checks it afterwards and repairs it.
 //!
-//! The parts are checked in a fixed order, and each only after the ones before it were repaired:
-//! the repository's configuration decides how everything else is read, and what an agent did
-//! elsewhere than on the branch says nothing about the user's files. Whoever repairs records the
-//! violation first, so that a repair that was cut off is made again.
+//! Parts are checked in a fixed order, each after the earlier ones are repaired: git's
+//! configuration affects how everything else is read, and on another branch the user's files cannot
+//! be compared. The caller records a violation before it repairs it, so that an interrupted repair
+//! is repeated.
 
 mod agent_locks;
 mod instructions;
@@ -37,9 +37,9 @@ pub struct GuardedAttempt {
     /// The work tree right before the attempt, and the ref that it is kept at.
     pub before: Base,
     pub snapshot: Option<String>,
-    /// From here on a number for `refs/ralph/attempts/<story>/` may be free.
+    /// The first number to try for `refs/ralph/attempts/<story>/`.
     pub number: u32,
-    /// Gets the attempt's version of the instructions if git does not know that file.
+    /// The file for the attempt's version of the instructions, if git does not track them.
     pub spare: PathBuf,
 }
 
@@ -55,8 +55,8 @@ pub enum GuardPart {
 }
 
 impl GuardPart {
-    /// In the order in which they are to be checked. An agent that ended by itself left no locks
-    /// in the middle of its work: what is locked then is somebody else's.
+    /// In the order of the checks. An agent that ended by itself left no locks: locks are then of
+    /// other processes.
     pub fn after_attempt(was_cut_short: bool) -> &'static [Self] {
         const ALL: [GuardPart; 6] = [
             GuardPart::Locks,
@@ -69,8 +69,7 @@ impl GuardPart {
         if was_cut_short { &ALL } else { ALL.get(1..).unwrap_or_default() }
     }
 
-    /// When the driver died with the attempt, nobody can tell whether the agent or the human
-    /// changed the rest since.
+    /// After a crash, other changes may be the human's.
     pub fn after_crash() -> &'static [Self] {
         &[Self::Setup, Self::UserFiles]
     }
@@ -79,14 +78,14 @@ impl GuardPart {
 #[derive(Debug)]
 pub struct Guard {
     attempt: GuardedAttempt,
-    /// None: nobody can tell how it was.
+    /// None if the earlier setup is unknown.
     setup: Option<GitSetup>,
     stashes: Vec<Stash>,
     instructions: Option<Instructions>,
 }
 
 impl Guard {
-    /// Before the agent starts. What a driver needs that comes after a crash is on disk.
+    /// Call before the agent starts. Stores on disk what a driver needs after a crash.
     pub fn arm(
         tree: &WorkTree,
         attempt: GuardedAttempt,
@@ -104,7 +103,7 @@ impl Guard {
         Self { attempt, setup: tree.held_setup(), stashes: Vec::new(), instructions: None }
     }
 
-    /// What the attempt did to one part. What it made of the instructions is kept by this.
+    /// The violation of one part, if any. Stores the attempt's version of the instructions.
     pub fn check(&self, tree: &WorkTree, held: GuardPart) -> Result<Option<Violation>, GitError> {
         Ok(match held {
             GuardPart::Locks => {
@@ -134,8 +133,7 @@ impl Guard {
         })
     }
 
-    /// Makes what was violated what it was before the attempt. A lost branch and marks are not
-    /// repaired here.
+    /// Restores the violated part. A lost branch and marks are not repaired here.
     pub fn repair(&self, tree: &WorkTree, violation: &Violation) -> Result<(), GitError> {
         match violation {
             Violation::Locks { .. } => tree.remove_locks_of_attempt(),
@@ -156,7 +154,7 @@ impl Guard {
         }
     }
 
-    /// Once everything is checked, or nothing of it is this attempt's any more.
+    /// Call after all checks.
     pub fn disarm(&self, tree: &WorkTree) -> Result<(), GitError> {
         tree.end_attempt(false).map(drop)
     }

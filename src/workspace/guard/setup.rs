@@ -1,4 +1,4 @@
-//! What tells git how to behave in this repository: its configuration, hooks and rules.
+//! The git setup of the repository: configuration, hooks, attributes and excludes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
@@ -18,11 +18,11 @@ const OWN: &str = "config.worktree";
 const HOOKS: &str = "hooks";
 /// Git's examples; it runs none of them.
 const EXAMPLE: &str = ".sample";
-/// What is larger is compared by its size.
+/// Larger files are compared by size.
 const LARGEST: u64 = 16 << 20;
-/// How it was before the last attempt, for a driver that comes after a crash.
+/// The setup before the last attempt, for recovery after a crash.
 const HELD: &str = "setup.json";
-/// What attempts made of it.
+/// The folder for attempts' versions.
 const CHANGED: &str = "changed";
 
 /// Files of the git folder by their names in it.
@@ -37,7 +37,7 @@ enum Part {
 }
 
 impl GitSetup {
-    /// What is not the same in the other, by name.
+    /// Names of the parts that differ.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let names = self.0.keys().chain(other.0.keys());
         let mut other_parts: Vec<String> =
@@ -59,7 +59,7 @@ impl WorkTree {
         Ok(setup)
     }
 
-    /// As it is now, remembered for whoever comes after a crash.
+    /// The current setup, stored for recovery after a crash.
     pub fn hold_setup(&self) -> Result<GitSetup, GitError> {
         let setup = self.setup()?;
         let path = self.git_dir.join(OWN_GIT_FOLDER).join(HELD);
@@ -70,18 +70,18 @@ impl WorkTree {
         Ok(setup)
     }
 
-    /// As it was right before the last attempt; None when nobody can tell.
+    /// The setup right before the last attempt; None if it is unknown.
     pub fn held_setup(&self) -> Option<GitSetup> {
         let text = fs::read(self.git_dir.join(OWN_GIT_FOLDER).join(HELD)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
-    /// The folder that gets what an attempt made of it.
+    /// The folder for an attempt's version.
     pub fn changed_setup(&self, attempt: &str) -> PathBuf {
         self.git_dir.join(OWN_GIT_FOLDER).join(CHANGED).join(attempt)
     }
 
-    /// Makes these parts what they were. What stands there now is kept.
+    /// Restores these parts. The current versions are kept.
     pub fn put_back_setup(
         &self,
         before: &GitSetup,
@@ -89,14 +89,14 @@ impl WorkTree {
         attempt: &str,
     ) -> Result<(), GitError> {
         let folder = self.changed_setup(attempt);
-        // First what must go: something else may have to stand in its place.
+        // Removals first: another part may need the place.
         let (gone, others): (Vec<&String>, Vec<&String>) =
             names.iter().partition(|name| !before.0.contains_key(*name));
         for name in gone.into_iter().chain(others) {
             let path = self.part(name);
             let done = Self::keep_part(&path, &folder.join(name))
                 .and_then(|()| self.restore_part(&path, before.0.get(name)));
-            done.map_err(file_error("put back", &path))?;
+            done.map_err(file_error("restore", &path))?;
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ impl WorkTree {
         }
         for entry in fs::read_dir(&path).map_err(file_error("list", &path))? {
             let entry = entry.map_err(file_error("list", &path))?;
-            // Git knows no hook by another kind of name.
+            // Git has no hooks with names that are not UTF-8.
             let Some(name) = entry.file_name().to_str().map(|name| format!("{folder}/{name}"))
             else {
                 continue;
@@ -138,7 +138,7 @@ impl WorkTree {
         Ok(())
     }
 
-    /// A file that is going to be replaced has a second name then, so that it is never missing.
+    /// Links a file instead of moving it, so that it is never missing.
     fn keep_part(path: &Path, kept: &Path) -> io::Result<()> {
         let found = match fs::symlink_metadata(path) {
             Ok(found) => found,
@@ -162,13 +162,13 @@ impl WorkTree {
                 remove_if_there(path)?;
                 symlink(target, path)
             }
-            // Its content was not looked at: it stays as it is.
+            // Its content is unknown: it stays as it is.
             Some(Part::Large { .. }) => Ok(()),
             None => remove_if_there(path),
         }
     }
 
-    /// Whole or not at all, also when the power goes.
+    /// Atomic, even in a power cut.
     pub(super) fn write_whole(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
         let new = self.git_dir.join(OWN_GIT_FOLDER).join("new");
         private_parent(&new)?;
@@ -208,7 +208,7 @@ fn mode(found: &Metadata) -> u32 {
     found.permissions().mode() & 0o777
 }
 
-/// A process that was killed may have kept something under the first name.
+/// A killed process may have used the first name.
 fn free(path: &Path) -> PathBuf {
     let numbered = (1..).map(|number| path.with_added_extension(number.to_string()));
     let mut names = std::iter::once(path.to_owned()).chain(numbered);

@@ -1,4 +1,4 @@
-//! The user's stashes: they hang on a log that `git stash drop` shortens.
+//! The user's stashes, which exist only in a reflog that `git stash drop` shortens.
 
 use git2::Oid;
 
@@ -11,19 +11,19 @@ const HELD: &str = "refs/ralph/stashes";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stash {
     id: Oid,
-    /// What `git stash list` says of it.
+    /// Its message in `git stash list`.
     pub message: String,
 }
 
 impl WorkTree {
-    /// All there are, newest first, protected from `git gc` from here on.
+    /// All stashes, newest first; protects them from `git gc`.
     pub fn hold_stashes(&self) -> Result<Vec<Stash>, GitError> {
         let stashes = self.stashes()?;
         for stash in &stashes {
             let name = format!("{HELD}/{}", stash.id);
             self.locking(&self.ref_lock(&name), || {
                 let held = self.repo.reference(&name, stash.id, true, "ralph");
-                held.map(drop).doing("hold the stashes")
+                held.map(drop).doing("protect the stashes")
             })?;
         }
         Ok(stashes)
@@ -37,7 +37,7 @@ impl WorkTree {
         Ok(before.iter().filter(|stash| !now.contains(stash)).cloned().collect())
     }
 
-    /// Those that are gone become the newest again; returns them.
+    /// Restores dropped stashes as the newest, and returns them.
     pub fn put_back_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>, GitError> {
         let gone = self.dropped_stashes(before)?;
         for stash in gone.iter().rev() {
@@ -50,13 +50,13 @@ impl WorkTree {
         Ok(gone)
     }
 
-    /// What a human dropped need not be held any more.
+    /// Releases stashes that the human dropped.
     pub(in crate::workspace) fn let_stashes_go(&self) -> Result<(), GitError> {
         let held = self.repo.references_glob(&format!("{HELD}/*")).doing("list the stashes")?;
         let known = self.stashes()?;
         for held in held.flatten() {
             if !known.iter().any(|stash| Some(stash.id) == held.target()) {
-                // What stays is looked at again at the next run.
+                // The next run tries again.
                 let _ = self.delete_ref(held);
             }
         }

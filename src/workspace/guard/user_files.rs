@@ -1,4 +1,4 @@
-//! The user's own files: what was uncommitted before a story began.
+//! User files: files with uncommitted changes before a story began.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,15 +14,15 @@ use crate::workspace::tree::{TreeChange, TreeEntry, between, entry_at};
 /// What an attempt did to files that were uncommitted before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Deleted or reset to what is committed: can be put back.
+    /// Deleted, or reset to the committed version; can be restored.
     pub lost: Vec<PathBuf>,
-    /// Lost too, and something that is not a file stands in their place.
+    /// Lost, and something else is in their place.
     pub blocked: Vec<PathBuf>,
 }
 
 impl WorkTree {
-    /// Files that were uncommitted at the story's base and are gone since right before the
-    /// attempt. Edited ones are not: they are what the agent was meant to work on.
+    /// Files that were uncommitted at the story's base and that the attempt deleted or reset. Files
+    /// that it edited do not count: that is the agent's work.
     pub fn losses(&self, base: &Base, before: &Base) -> Result<Losses, GitError> {
         let mut losses = Losses::default();
         if self.is_committed(base)? {
@@ -45,7 +45,7 @@ impl WorkTree {
         Ok(losses)
     }
 
-    /// Makes these files what they were right before the attempt.
+    /// Restores these files as they were right before the attempt.
     pub fn put_back(&self, before: &Base, paths: &[PathBuf]) -> Result<(), GitError> {
         let tree = self.tree(&before.tree)?;
         let mut changes = Vec::new();
@@ -75,12 +75,12 @@ impl WorkTree {
         }
         let mut index = self.fresh_index()?;
         self.index_is_altered.set(true);
-        index.add_path(path).doing("read a file of yours")?;
+        index.add_path(path).doing("read one of your files")?;
         let entry = index.get_path(path, 0);
         Ok(OnDisk::Entry(entry.map(|entry| TreeEntry::from(&entry))))
     }
 
-    /// Every folder on the way is a folder or not there: nothing is written through a link.
+    /// Whether no parent folder is a link, so that nothing is written through one.
     fn can_hold(&self, path: &Path) -> bool {
         let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
         folders.into_iter().all(|folder| match fs::symlink_metadata(self.root.join(folder)) {
@@ -90,7 +90,7 @@ impl WorkTree {
     }
 }
 
-/// What stands at a path.
+/// What is at a path.
 enum OnDisk {
     /// A file, a link, or nothing.
     Entry(Option<TreeEntry>),

@@ -115,7 +115,7 @@ fn an_unknown_number_names_the_nearest() {
     let repo = Sandbox::new();
     let tree = repo.open();
     let error = tree.kept_as(7).unwrap_err().to_string();
-    assert!(error.contains("number 7") && !error.contains("did you mean"), "{error}");
+    assert!(error.contains("snapshot 7") && !error.contains("did you mean"), "{error}");
     tree.checkpoint("one").unwrap();
     tree.checkpoint("two").unwrap();
     let error = tree.kept_as(7).unwrap_err().to_string();

@@ -89,7 +89,7 @@ fn a_helper_that_does_not_answer_has_its_time() {
     let mut tree = repo.open();
     tree.signer.as_mut().unwrap().patience = Duration::from_millis(500);
     let text = tree.try_signing().unwrap_err().to_string();
-    assert!(text.contains("did not end"), "{text}");
+    assert!(text.contains("did not finish"), "{text}");
     if let Ok(pid) = std::fs::read_to_string(&pid) {
         assert!(!std::path::Path::new("/proc").join(pid.trim()).exists(), "{pid} is alive");
     }

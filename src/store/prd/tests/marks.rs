@@ -85,45 +85,36 @@ fn a_mark_that_cannot_be_set_says_why() {
     for (text, told) in [
         (
             file_of(r#"{"id":"B","passes":true}"#),
-            "there is no story `A` in the backlog; was it renamed or removed?",
+            "no story `A` in the backlog; was it renamed or removed?",
         ),
         (
             file_of(r#"{"id":"a","passes":true}"#),
-            "there is no story `A` in the backlog; was it renamed or removed?",
+            "no story `A` in the backlog; was it renamed or removed?",
         ),
-        (file_of(twice), "the story `A` is in the backlog twice; give one of the two another id"),
-        (
-            file_of(r#"{"id":"A"}"#),
-            "`passes` of story `A` must be there once, as `true` or `false`",
-        ),
+        (file_of(twice), "story `A` is in the backlog twice; change the id of one of them"),
+        (file_of(r#"{"id":"A"}"#), "story `A` needs one field `passes` with `true` or `false`"),
         (
             file_of(r#"{"id":"A","passes":null}"#),
-            "`passes` of story `A` must be there once, as `true` or `false`",
+            "story `A` needs one field `passes` with `true` or `false`",
         ),
         (
             file_of(r#"{"id":"A","passes":true,"passes":true}"#),
-            "`passes` of story `A` must be there once, as `true` or `false`",
+            "story `A` needs one field `passes` with `true` or `false`",
         ),
         (
             file_of(r#"{"id":"A","passes":true,"skipped":1}"#),
-            "`skipped` of story `A` must be there once, as `true` or `false`",
+            "story `A` needs one field `skipped` with `true` or `false`",
         ),
         (
             file_of("1"),
-            "the backlog cannot be read: invalid type: integer `1`, expected an object at line 1 column 18; mend the file",
+            "cannot parse the backlog: invalid type: integer `1`, expected an object at line 1 column 18",
         ),
         (
             "{}".to_owned(),
-            "the backlog cannot be read: missing field `userStories` at line 1 column 2; mend the file",
+            "cannot parse the backlog: missing field `userStories` at line 1 column 2",
         ),
-        (
-            file_of("{}") + "x",
-            "the backlog cannot be read: trailing characters at line 1 column 22; mend the file",
-        ),
-        (
-            String::new(),
-            "the backlog cannot be read: EOF while parsing a value at line 1 column 0; mend the file",
-        ),
+        (file_of("{}") + "x", "cannot parse the backlog: trailing characters at line 1 column 22"),
+        (String::new(), "cannot parse the backlog: EOF while parsing a value at line 1 column 0"),
     ] {
         let error = set_mark(&text, &id("A"), Mark::Skipped(true)).unwrap_err();
         assert_eq!(error.to_string(), told, "{text}");
