@@ -214,7 +214,7 @@ fn a_result_that_answers_the_order_to_end_is_not_a_result() {
             Event::AttemptEnded(ended) => Some(ended.outcome.class()),
             _ => None,
         });
-        assert_eq!(class, Some(outcome), "{err}");
+        assert_eq!(class.as_deref(), Some(outcome), "{err}");
         assert_eq!(world.passing(), [""; 0], "{err}");
         assert_eq!(world.subjects(), ["agent", "backlog", "first"]);
         no_process_is_left(&world);
