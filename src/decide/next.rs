@@ -311,11 +311,15 @@ impl Situation<'_> {
 
     /// After a fault of the service or an open breaker, one attempt tests whether it is over.
     fn probe(&self) -> Option<Action> {
-        let has_breaker = self.policy.limits.cool_down.is_some();
-        let half_open =
-            matches!(self.state.breaker.phase, BreakerPhase::HalfOpen { .. }) && has_breaker;
-        let unsure = half_open || self.state.service.streak(&self.policy.agent).is_some();
-        (unsure && !self.state.attempts.is_idle()).then_some(Action::Wait(None))
+        let faults = self.state.service.streak(&self.policy.agent).is_some();
+        let probe = match &self.state.breaker.phase {
+            BreakerPhase::HalfOpen { probe, .. } => self.policy.limits.cool_down.map(|_| probe),
+            _ => None,
+        };
+        let is_busy = (faults || probe.is_some()) && !self.state.attempts.is_idle();
+        let is_open = |id: &StoryId| self.backlog.story(id).is_some_and(|one| !one.is_settled());
+        let is_undecided = |id: &StoryId| self.is_claimed(id) && is_open(id);
+        (is_busy || probe.is_some_and(is_undecided)).then_some(Action::Wait(None))
     }
 
     /// Work in a lane continues before another story starts.

@@ -76,9 +76,9 @@ impl Breaker {
         }
     }
 
-    /// The first attempt after the pause is the probe.
+    /// The first attempt after the pause is the probe; if it decided nothing, the next one is.
     fn let_through(&mut self, story: &StoryId) {
-        if let BreakerPhase::Open { why, .. } = &self.phase {
+        if let BreakerPhase::Open { why, .. } | BreakerPhase::HalfOpen { why, .. } = &self.phase {
             self.phase = BreakerPhase::HalfOpen { why: why.clone(), probe: story.clone() };
         }
     }

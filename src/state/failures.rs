@@ -26,15 +26,18 @@ pub struct FailureStreak {
     last_at: i64,
     /// The human skipped the wait after the last one.
     cut_short: bool,
+    /// Attempts that the run had started at the last failed one. Those fail for the same reason, so
+    /// that only the first of them counts as an agent that failed.
+    wave: u32,
 }
 
 impl FailureStreak {
     pub fn apply(&mut self, recorded: &Recorded) {
         match &recorded.event {
-            Event::AttemptEnded(end) => self.ended(end, recorded.at),
             Event::ClaimRejected { story, error, .. }
             | Event::CloseRefused { story, error, .. } => {
-                self.fail(story, error, recorded.at);
+                self.note_failure(error, recorded.at, true);
+                self.note_error(story);
             }
             Event::StoryClosed(_) => *self = Self::default(),
             Event::WaitCutShort => self.cut_short = true,
@@ -43,8 +46,8 @@ impl FailureStreak {
         }
     }
 
-    /// A claim counts when it is decided.
-    fn ended(&mut self, end: &AttemptEnded, at: i64) {
+    /// A claim counts when it is decided. `number`: the attempt's among the `started` of the run.
+    pub fn ended(&mut self, end: &AttemptEnded, number: u32, started: u32, at: i64) {
         match &end.verdict {
             Verdict::Progress | Verdict::Escalated { .. } => *self = Self::default(),
             Verdict::Done => {
@@ -52,42 +55,41 @@ impl FailureStreak {
                 self.at_once = None;
             }
             Verdict::Failed { error, fingerprint } => {
-                self.note_breakdown(end, fingerprint);
-                if end.did_nothing() {
-                    self.note_failure(error, at);
-                } else {
-                    self.fail(&end.story, error, at);
+                let is_first = number > self.wave;
+                self.wave = started;
+                self.note_breakdown(end, fingerprint, is_first);
+                self.note_failure(error, at, is_first);
+                if !end.did_nothing() {
+                    self.note_error(&end.story);
                 }
             }
             Verdict::NotTheStory { .. } | Verdict::PromptTooLong { .. } | Verdict::Interrupted => {}
         }
     }
 
-    /// An iteration failed.
-    fn fail(&mut self, story: &StoryId, error: &str, at: i64) {
-        self.note_failure(error, at);
+    fn note_error(&mut self, story: &StoryId) {
         let before = self.errors.iter().position(|(known, _)| known == story);
         let count = before.map_or(0, |place| self.errors.remove(place).1);
         self.errors.push((story.clone(), count + 1));
     }
 
-    fn note_failure(&mut self, error: &str, at: i64) {
-        self.failures += 1;
+    fn note_failure(&mut self, error: &str, at: i64, is_first: bool) {
+        self.failures += u32::from(is_first);
         self.last_at = at;
         self.cut_short = false;
         error.clone_into(&mut self.last_error);
     }
 
-    fn note_breakdown(&mut self, end: &AttemptEnded, fingerprint: &str) {
+    fn note_breakdown(&mut self, end: &AttemptEnded, fingerprint: &str, is_first: bool) {
         if !is_breakdown(end) {
             self.breakdowns = 0;
             self.at_once = None;
             return;
         }
-        self.breakdowns += 1;
+        self.breakdowns += u32::from(is_first);
         let before = self.at_once.take().filter(|(error, _)| error == fingerprint);
         if end.elapsed_ms < AT_ONCE_MS {
-            let count = before.map_or(1, |(_, count)| count + 1);
+            let count = before.map_or(1, |(_, count)| count + u32::from(is_first));
             self.at_once = Some((fingerprint.to_owned(), count));
         }
     }

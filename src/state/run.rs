@@ -140,8 +140,11 @@ impl RunState {
     fn end_attempt(&mut self, end: &AttemptEnded, at: i64) {
         self.agent_version = end.agent_version.clone().or(self.agent_version.take());
         self.model = end.model.clone().or(self.model.take());
-        let Some(flight) = self.attempts.get(&end.attempt).cloned() else { return };
         let started = self.attempts.started;
+        let flight = self.attempts.get(&end.attempt).cloned();
+        let number = flight.as_ref().map_or(u32::MAX, |flight| flight.number);
+        self.failures.ended(end, number, started, at);
+        let Some(flight) = flight else { return };
         if !self.service.ended(&flight, started, &end.verdict, at) {
             self.attempts.refund(&flight.start);
         }

@@ -2,7 +2,7 @@ use std::num::NonZeroU32;
 
 use crate::decide::next::decide;
 use crate::decide::samples::{History, Told, backlog, failed, id, policy, story};
-use crate::decide::situation::{Action, EndCause, Observed};
+use crate::decide::situation::{Action, EndCause, Observed, Tasks};
 use crate::model::{
     Answer, AttemptEnded, Backlog, Because, Blocked, Cause, Event, EvidenceItem, GateEnd,
     GateReport, LaneId, Limits, NudgedBy, Policy, ServiceFault, Verdict,
@@ -452,10 +452,35 @@ fn the_iteration_after_the_pause_decides() {
     ] {
         assert_eq!(phase(&history), expected, "{case}");
     }
+    let asked = rut(ends(Verdict::Done), "C").started("A");
+    let fails = |history: History| history.ended(failed("x"), crate::model::Usage::default());
+    assert_eq!(phase(&fails(asked)), "failed", "after a probe that decided nothing, the next one");
     let reason = stop(&ends(failed("x")), &three(), &with_breaker());
     assert!(matches!(reason, Some(StopReason::BreakerOpen { .. })), "{reason:?}");
     let again = ends(failed("x")).returning("C", Cause::FreshStart);
     assert!(matches!(next(&again, &three(), &with_breaker()), Action::RollBack { .. }));
+}
+
+#[test]
+fn nothing_else_starts_until_the_probe_is_decided() {
+    let (open, until) = opened();
+    let four = |c: Story| backlog([story("A"), story("B"), c, story("D")]);
+    let done = |history: History| history.ended(Verdict::Done, crate::model::Usage::default());
+    let claimed = done(open.started_in("C", LaneId(1)));
+    let shelved = Event::WorkSetAside { story: id("C"), reference: None, claimed: true };
+    let lane = LaneId::HOME;
+    let base = crate::decide::samples::base("tip");
+    let landed = claimed.then(shelved).then(Event::BaseSet { story: id("C"), base, lane });
+    let policy = Policy { lanes: NonZeroU32::new(2).unwrap(), ..with_breaker() };
+    let tasks = Tasks { checking: [id("C")].into(), ..Tasks::default() };
+    let moment = Observed { now: until, tasks, ..Observed::default() };
+    let next = |history: &History, c| decide(&history.state, &four(c), &policy, &moment);
+    assert_eq!(next(&landed, story("C")), Action::Wait(None));
+    let closed = landed.planned("C").closed("C");
+    assert_eq!(
+        next(&closed, story("C").passing()),
+        Action::Attempt { story: id("D"), lane: LaneId(1) }
+    );
 }
 
 #[test]

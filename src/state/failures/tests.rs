@@ -1,7 +1,7 @@
 use crate::decide::next::decide;
 use crate::decide::samples::{History, backlog, failed, policy, story};
 use crate::decide::situation::{Action, Observed};
-use crate::model::{Event, Footprint, Limits, Policy, StopReason, Usage, WaitFor};
+use crate::model::{Event, Footprint, LaneId, Limits, Policy, StopReason, Usage, WaitFor};
 
 use super::*;
 
@@ -42,6 +42,30 @@ fn agents_that_break_down_at_once_and_alike_stop_the_run() {
     ] {
         assert_eq!(stops(&history), expected, "{case}");
     }
+}
+
+#[test]
+fn agents_that_ran_at_the_same_time_break_down_once() {
+    let ends = |history: History, error: &str| {
+        history.ended_as(|end| AttemptEnded {
+            outcome: Outcome::NoResult { detail: error.into() },
+            verdict: failed(error),
+            elapsed_ms: 900,
+            ..end
+        })
+    };
+    let wave = |history: History| {
+        let lanes = [("A", 1), ("B", 2), ("C", 3), ("D", 4)];
+        let started = |history: History, (story, lane)| history.started_in(story, LaneId(lane));
+        let history = lanes.into_iter().fold(history, started);
+        (0..4).fold(history, |history, _| ends(history, "cannot start"))
+    };
+    let first = wave(History::new());
+    assert_eq!(stops(&first), None);
+    assert_eq!(first.state.failures.breakdowns, 1);
+    assert_eq!(first.state.failures.errors(u32::MAX), 4, "of four stories");
+    let third = wave(wave(first));
+    assert!(matches!(stops(&third), Some(StopReason::FailsAtOnce { times: 3, .. })));
 }
 
 #[test]
