@@ -83,8 +83,8 @@ pub struct Efficiency {
 impl Efficiency {
     pub fn of(figures: &Figures) -> Self {
         let usage = &figures.usage;
-        let read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-        let used = read + usage.output_tokens;
+        let read = usage.tokens_read();
+        let used = read.saturating_add(usage.output_tokens);
         let cost = figures.cost.as_f64();
         let per_story = ratio(cost, f64::from(figures.closed));
         Self {

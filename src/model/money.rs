@@ -144,6 +144,12 @@ impl Usage {
         self.turns = self.turns.saturating_add(other.turns);
         self.tool_calls = self.tool_calls.saturating_add(other.tool_calls);
     }
+
+    /// Tokens that were sent to the model; an agent may report any number.
+    pub fn tokens_read(&self) -> u64 {
+        let cached = self.cache_read_tokens.saturating_add(self.cache_write_tokens);
+        self.input_tokens.saturating_add(cached)
+    }
 }
 
 /// What an attempt costs, as far as budgets are concerned.

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::model::{Backlog, Event, LaneId, Request, StoryId, visible_line};
 use crate::runner::RunnerError;
 use crate::state::RunState;
-use crate::store::prd::{Mark, PrdFile, set_mark};
+use crate::store::prd::{Loaded, Mark, PrdFile, set_mark};
 use crate::store::{Journal, SqliteJournal};
 use crate::ui;
 use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Undone, WorkTree};
@@ -27,14 +27,16 @@ pub enum StoryMark {
 pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<()> {
     refuse_agents("`ralph mark`")?;
     let file = PrdFile::new(prd);
-    let loaded = file.load()?;
-    let is_skipped = find_story(&loaded.backlog, story)?.skipped;
-    let (passes, skipped, is) = match mark {
-        StoryMark::Pass => (true, false, "passes"),
-        StoryMark::Fail => (false, is_skipped, "does not pass"),
-        StoryMark::Skip => (false, true, "is skipped"),
-        StoryMark::Reopen => (false, false, "is open"),
+    let marks = |loaded: &Loaded| {
+        let is_skipped = find_story(&loaded.backlog, story)?.skipped;
+        Ok::<_, CommandError>(match mark {
+            StoryMark::Pass => (true, false, "passes"),
+            StoryMark::Fail => (false, is_skipped, "does not pass"),
+            StoryMark::Skip => (false, true, "is skipped"),
+            StoryMark::Reopen => (false, false, "is open"),
+        })
     };
+    let (passes, skipped, _) = marks(&file.load()?)?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
     // Only one process at a time writes marks. A run of this backlog is asked to.
@@ -48,6 +50,9 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<()> {
         }
         taken => taken?,
     };
+    // A run that ended just now may have changed it.
+    let loaded = file.load()?;
+    let (passes, skipped, is) = marks(&loaded)?;
     let text = set_mark(&loaded.text, story, Mark::Passes(passes))?;
     let text = set_mark(&text, story, Mark::Skipped(skipped))?;
     let shown = prd.display();

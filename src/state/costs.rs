@@ -70,7 +70,7 @@ impl RunCosts {
             (CostCertainty::Whole, Some(stated)) => stated,
             (CostCertainty::Nothing, stated) => stated.unwrap_or_default(),
             (_, stated) => {
-                let seen = stated.unwrap_or_default().max(self.price_of(read_tokens(usage)));
+                let seen = stated.unwrap_or_default().max(self.price_of(usage.tokens_read()));
                 seen.max(self.median().unwrap_or_default())
             }
         }
@@ -91,7 +91,7 @@ impl RunCosts {
             let place = self.stated.partition_point(|cost| *cost <= stated);
             self.stated.insert(place, stated);
             self.paid += stated;
-            self.tokens += read_tokens(usage);
+            self.tokens = self.tokens.saturating_add(usage.tokens_read());
         }
     }
 
@@ -111,11 +111,6 @@ impl RunCosts {
         }
         Usd::of(self.paid.as_f64() * tokens as f64 / self.tokens as f64)
     }
-}
-
-/// Tokens sent are known before the answer arrives.
-fn read_tokens(usage: &Usage) -> u64 {
-    usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    Answer, AttemptEnded, AttemptReason, Event, OnLimit, Recorded, RunStarted, StopReason, StoryId,
-    Wait,
+    Answer, AttemptEnded, AttemptReason, Event, LaneId, OnLimit, Recorded, RunStarted, StopReason,
+    StoryId, Wait,
 };
 use crate::state::{
     Attempts, Breaker, BreakerPhase, FailureStreak, Lanes, Marks, Memory, Question, RecentOutcomes,
@@ -189,9 +189,12 @@ impl RunState {
             .or_else(|| self.costs.wait(now))
     }
 
-    /// A lane's branch and tree are about to be rolled back.
+    /// The human's branch and tree are about to be rolled back.
     pub fn is_rolling_back(&self) -> bool {
-        self.stories.values().any(|story| story.work.roll_back().is_some())
+        self.stories.iter().any(|(id, story)| {
+            story.work.roll_back().is_some()
+                && self.lanes.of(id).is_none_or(|lane| lane == LaneId::HOME)
+        })
     }
 
     /// Refs of work that may still be needed.

@@ -151,7 +151,7 @@ impl StoryState {
         self.triggers.clone_from(&end.triggers);
         self.context = end.context;
         self.head.clone_from(&end.head);
-        self.totals.elapsed_ms += end.elapsed_ms;
+        self.totals.elapsed_ms = self.totals.elapsed_ms.saturating_add(end.elapsed_ms);
         self.totals.usage.add(&end.usage);
         self.why = self.why.after(&end.verdict);
         if !end.verdict.is_about_the_work() {

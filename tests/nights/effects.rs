@@ -133,11 +133,12 @@ impl World {
     }
 
     fn settle_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
-        let busy = !log.state.attempts.is_idle() || log.state.is_rolling_back();
+        let attempts = &log.state.attempts;
+        let busy = !attempts.is_free(LaneId::HOME) || log.state.is_rolling_back();
         if busy || self.is_landing() || self.problem.is_some() {
             return Ok(());
         }
-        let suspect = std::mem::take(&mut self.marks_are_suspect);
+        let suspect = std::mem::take(&mut self.marks_are_suspect) || !attempts.is_idle();
         let marks = self.marks_in_file();
         if same(&marks, &log.state.marks, &self.file) {
             return Ok(());

@@ -270,6 +270,25 @@ fn the_allowance_is_the_smallest_rest_and_never_nothing() {
 }
 
 #[test]
+fn money_that_runs_is_not_given_out_twice() {
+    let policy =
+        |lanes| Policy { lanes: std::num::NonZeroU32::new(lanes).unwrap(), ..with(&per_run(10.0)) };
+    let next = |history: &History, lanes| {
+        let stories = backlog([story("A"), story("B")]);
+        decide(&history.state, &stories, &policy(lanes), &today(0.0, 0.0))
+    };
+    let started = |allowance: f64| {
+        let mut start = History::new().started_in("A", LaneId(1)).events.pop().unwrap();
+        let Event::AttemptStarted(start) = &mut start.event else { panic!("no start") };
+        start.allowance = Some(usd(allowance));
+        History::new().then(Event::AttemptStarted(start.clone()))
+    };
+    assert_eq!(next(&started(10.0), 2), Action::Wait(None));
+    let second = Action::Attempt { story: id("B"), lane: LaneId(2) };
+    assert_eq!(next(&started(5.0), 2), second);
+}
+
+#[test]
 fn a_default_that_only_alerts_allows_anything() {
     let mut spending = RunCosts::default();
     spending.spent = usd(9.0);

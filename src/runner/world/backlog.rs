@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Backlog, Event, StoryId};
+use crate::model::{Backlog, Event, LaneId, StoryId};
 use crate::ports::{BacklogNotice, Notice};
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
@@ -169,13 +169,15 @@ impl World {
         }
     }
 
-    /// Records the human's marks; reverts and reports an agent's.
+    /// Records the human's marks; reverts and reports an agent's. While agents run anywhere, a mark
+    /// in the file may be theirs; `ralph mark` is the human's.
     pub(super) fn settle_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
-        let busy = !log.state.attempts.is_idle() || log.state.is_rolling_back();
+        let attempts = &log.state.attempts;
+        let busy = !attempts.is_free(LaneId::HOME) || log.state.is_rolling_back();
         if busy || self.is_landing || self.env.backlog.problem().is_some() {
             return Ok(());
         }
-        let suspect = std::mem::take(&mut self.marks_are_suspect);
+        let suspect = std::mem::take(&mut self.marks_are_suspect) || !attempts.is_idle();
         if !self.env.backlog.has_other_marks() {
             return Ok(());
         }
