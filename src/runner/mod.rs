@@ -4,6 +4,7 @@
 //! what takes time. Decisions depend on the fold of the journal's events and on the backlog on
 //! disk; every fact is in the journal before it is acted on.
 
+mod claims;
 mod conclude;
 mod config;
 pub mod dispatcher;

@@ -1,9 +1,8 @@
 //! One attempt: the last preparations, the agent process, the inspection of what it left.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -20,6 +19,7 @@ use crate::runner::effects::{AtStart, EndedAttempt, Happened, Inspection};
 use crate::runner::error::RunnerError;
 use crate::runner::lane::Lane;
 use crate::runner::task::inspect::Inspect;
+use crate::runner::task::progress::AgentProgress;
 use crate::runner::task::transcript::Transcript;
 use crate::runner::task::{Mailbox, Message};
 use crate::store::SyncPoint;
@@ -85,25 +85,6 @@ impl Begin {
     }
 }
 
-/// What a running agent changed.
-struct AgentProgress {
-    /// The tree at the last scan.
-    seen: Mutex<Base>,
-    backlog: Option<PathBuf>,
-}
-
-impl AgentProgress {
-    /// Since the last scan. A mark in the backlog may be the human's or the run's.
-    fn look(&self, tree: &WorkTree) -> Result<bool, RunnerError> {
-        let now = tree.base()?;
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::replace(&mut *seen, now);
-        let difference = tree.difference(&before, &seen)?;
-        let is_work = |path: &PathBuf| Some(path) != self.backlog.as_ref();
-        Ok(difference.committed || difference.paths.iter().any(is_work))
-    }
-}
-
 /// An agent that runs.
 struct RunningAgent {
     attempt: String,
@@ -147,16 +128,15 @@ enum Input {
 impl AttemptTask {
     pub async fn run(self) -> Result<Happened, RunnerError> {
         let transcript = self.transcript();
-        let seen = Mutex::new(self.begin.before.clone());
-        let backlog = self.config.backlog_in_tree.clone();
-        let progress = Arc::new(AgentProgress { seen, backlog });
+        let progress =
+            AgentProgress::new(self.begin.before.clone(), self.config.backlog_in_tree.clone());
         let begin = self.begin;
         self.lane.with(move |tree| begin.run(tree)).await??;
         let began = (self.clock)().steady;
         let redactor = || Redactor::new(Arc::clone(&self.secrets));
         let agent = RunningAgent {
             attempt: self.attempt,
-            progress,
+            progress: Arc::new(progress),
             lane: self.lane.clone(),
             pump: Pump::new(self.supervisor.spawn(&self.spec)?, self.stop),
             instructions: self.instructions,
@@ -397,33 +377,5 @@ impl AttemptTimes {
         } else {
             (Deadline { at: silent, silence: true }, why)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn a_mark_is_no_progress_and_any_other_change_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let repo = git2::Repository::init(folder.path()).unwrap();
-        let tree = WorkTree::open(folder.path()).unwrap();
-        let seen = Mutex::new(tree.base().unwrap());
-        let progress = AgentProgress { seen, backlog: Some("PRD.json".into()) };
-        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        assert!(!progress.look(&tree).unwrap());
-        write("PRD.json", "marked");
-        assert!(!progress.look(&tree).unwrap());
-        write("a.rs", "work");
-        assert!(progress.look(&tree).unwrap());
-        assert!(!progress.look(&tree).unwrap(), "nothing since then");
-        let who = git2::Signature::now("T", "t@example.org").unwrap();
-        let empty = repo.treebuilder(None).unwrap().write().unwrap();
-        let empty = repo.find_tree(empty).unwrap();
-        repo.commit(Some("HEAD"), &who, &who, "its own", &empty, &[]).unwrap();
-        assert!(progress.look(&tree).unwrap());
     }
 }

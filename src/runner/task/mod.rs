@@ -6,6 +6,7 @@ pub mod human;
 pub mod inspect;
 pub mod integrate;
 pub mod prepare;
+mod progress;
 pub mod shelve;
 pub mod transcript;
 

@@ -14,7 +14,7 @@ use crate::decide::concerns::scripts;
 use crate::decide::prompt::joined;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
-use crate::model::{AttemptStarted, EndedBy, Event, LaneId, Role, StoryId};
+use crate::model::{AttemptStarted, EndedBy, Event, LaneId, Role, Story, StoryId, Usd};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Spec};
 use crate::runner::effects::AtStart;
@@ -25,6 +25,7 @@ use crate::runner::task;
 use crate::runner::task::Message;
 use crate::runner::task::attempt::{AttemptTask, Begin, Instruction};
 use crate::runner::task::inspect::Inspect;
+use crate::runner::task::prepare::Prepared;
 use crate::store::prd::Mark;
 use crate::store::ralph_dir::IterationFiles;
 
@@ -135,24 +136,7 @@ impl World {
         let launch = self.env.agent.command(&request)?;
         let at_start = AtStart { stories: self.env.backlog.ids(), story };
         let prompt = joined(&self.layers(log, &at_start.story, &ready.changes, root));
-        let known = log.state.story(id);
-        let start = AttemptStarted {
-            attempt: ready.attempt.clone(),
-            iteration: ready.iteration,
-            role: Role::Implement,
-            story: id.clone(),
-            title: at_start.story.title.clone(),
-            agent: self.env.agent.label(),
-            lane,
-            base: ready.base.clone(),
-            criteria: Some(at_start.story.criteria.clone()),
-            before: Some(ready.before.clone()),
-            snapshot: Some(ready.snapshot.clone()),
-            guided: known.is_some_and(|known| !known.guidance.is_empty()),
-            why: known.map(|known| known.why).unwrap_or_default(),
-            allowance,
-            stable: self.stable_hash(),
-        };
+        let start = self.started(log, &ready, &at_start.story, (lane, allowance));
         self.record(log, Event::AttemptStarted(Box::new(start.clone())))?;
         let files = self.env.ralph_dir.iteration(&log.run, start.iteration, id)?;
         let spec = self.spec(log, &start, launch, (self.lane(lane)?.root(), &files));
@@ -176,6 +160,33 @@ impl World {
         self.spawn(log, StartOf { lane, begin, spec, inspect, at_start });
         self.prepare_close(id);
         Ok(())
+    }
+
+    fn started(
+        &self,
+        log: &RunLog,
+        ready: &Prepared,
+        story: &Story,
+        (lane, allowance): (LaneId, Option<Usd>),
+    ) -> AttemptStarted {
+        let known = log.state.story(&story.id);
+        AttemptStarted {
+            attempt: ready.attempt.clone(),
+            iteration: ready.iteration,
+            role: Role::Implement,
+            story: story.id.clone(),
+            title: story.title.clone(),
+            agent: self.env.agent.label(),
+            lane,
+            base: ready.base.clone(),
+            criteria: Some(story.criteria.clone()),
+            before: Some(ready.before.clone()),
+            snapshot: Some(ready.snapshot.clone()),
+            guided: known.is_some_and(|known| !known.guidance.is_empty()),
+            why: known.map(|known| known.why).unwrap_or_default(),
+            allowance,
+            stable: self.stable_hash(),
+        }
     }
 
     /// While the agent works, so that closing the story has less to do. It may never be needed, so

@@ -1,0 +1,133 @@
+//! What becomes of claims: the gates, and what follows from them.
+
+use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_content};
+use crate::model::{Event, EvidenceItem, GateReport, StoryId};
+use crate::runner::dispatcher::Dispatcher;
+use crate::runner::effects::{Effects, GatesOf};
+use crate::runner::error::RunnerError;
+use crate::state::Stage;
+
+impl<E: Effects> Dispatcher<E> {
+    pub(super) fn start_gates(&mut self, of: GatesOf) -> Result<(), RunnerError> {
+        match &of {
+            GatesOf::Baseline => self.tasks.baseline = true,
+            GatesOf::Claim { story, .. } => {
+                self.tasks.checking.insert(story.clone());
+            }
+        }
+        self.effects.run_gates(&mut self.log, of)
+    }
+
+    /// None: they were ordered to stop.
+    pub(super) fn gates_ended(
+        &mut self,
+        of: GatesOf,
+        items: Option<Vec<EvidenceItem>>,
+        changed: bool,
+    ) -> Result<(), RunnerError> {
+        match of {
+            GatesOf::Baseline => {
+                self.tasks.baseline = false;
+                self.end_is_over();
+                let Some(items) = items else { return Ok(()) };
+                let reports: Vec<GateReport> =
+                    items.into_iter().map(|EvidenceItem::Gate(report)| report).collect();
+                self.record(vec![Event::BaselineTaken { reports }])
+            }
+            GatesOf::Claim { story, attempt } => {
+                self.tasks.checking.remove(&story);
+                self.end_is_over();
+                match items.filter(|_| self.is_claimed_by(&story, &attempt)) {
+                    Some(items) => self.checked(story, attempt, items, changed),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The human may have decided otherwise during the gates.
+    fn is_claimed_by(&self, story: &StoryId, attempt: &str) -> bool {
+        let stage = self.log.state.story(story).map(|known| &known.stage);
+        let is_its = matches!(stage, Some(Stage::Claimed(claim)) if claim.attempt == attempt);
+        is_its && self.is_claimed(story)
+    }
+
+    /// Its claim is not decided yet.
+    pub(super) fn is_claimed(&self, story: &StoryId) -> bool {
+        let is_open = self.backlog().story(story).is_some_and(|story| !story.is_settled());
+        let stage = self.log.state.story(story).map(|known| &known.stage);
+        is_open && matches!(stage, Some(Stage::Claimed(_) | Stage::Accepted { .. }))
+    }
+
+    fn checked(
+        &mut self,
+        story: StoryId,
+        attempt: String,
+        items: Vec<EvidenceItem>,
+        changed: bool,
+    ) -> Result<(), RunnerError> {
+        let follows = self.weigh(&story, &attempt, &items, changed);
+        let rejected = matches!(follows, Event::ClaimRejected { .. });
+        let checked = Event::ClaimChecked { attempt, story: story.clone(), items };
+        self.record(vec![checked, follows])?;
+        if rejected { self.keep(&story) } else { Ok(()) }
+    }
+
+    pub(super) fn weigh(
+        &self,
+        id: &StoryId,
+        attempt: &str,
+        items: &[EvidenceItem],
+        changed: bool,
+    ) -> Event {
+        let known = self.log.state.story(id);
+        let claim = known.and_then(|known| known.stage.claim());
+        let findings = Findings {
+            story: id,
+            items,
+            changed,
+            unfounded: known.map_or(0, |known| known.unfounded),
+            concerns: claim.map_or(&[], |claim| &claim.concerns),
+            first_of_two: self.is_first_of_two(id),
+        };
+        let story = id.clone();
+        match weigh(&findings) {
+            Weighed::Accepted => Event::ClosePlanned { attempt: attempt.to_owned(), story },
+            Weighed::Rejected { error, fingerprint, unfounded } => {
+                Event::ClaimRejected { story, error, fingerprint, unfounded }
+            }
+            Weighed::LookAgain => Event::SecondLookWanted { story },
+            Weighed::Doubtful { question } => Event::QuestionRaised { story, question },
+        }
+    }
+
+    fn is_first_of_two(&self, id: &StoryId) -> bool {
+        self.config.is_first_of_two(id, self.backlog(), &self.log.state)
+    }
+
+    /// The next attempt gets the error, or the human is asked.
+    pub(super) fn unfit(
+        &mut self,
+        id: &StoryId,
+        error: &str,
+        beyond_agent: bool,
+    ) -> Result<(), RunnerError> {
+        let refusals = self.log.state.story(id).map_or(0, |known| known.unfit);
+        match weigh_content(id, error, refusals, beyond_agent) {
+            Unfit::Told { error } => self.refuse_close(id.clone(), error, true),
+            Unfit::Asked { question } => {
+                self.record(vec![Event::QuestionRaised { story: id.clone(), question }])
+            }
+        }
+    }
+
+    pub(super) fn refuse_close(
+        &mut self,
+        story: StoryId,
+        error: String,
+        unfit: bool,
+    ) -> Result<(), RunnerError> {
+        self.record(vec![Event::CloseRefused { story: story.clone(), error, unfit }])?;
+        self.keep(&story)
+    }
+}
