@@ -3,6 +3,7 @@
 //! A terminal that accepts nothing (Ctrl-S, a stopped reader) blocks only that thread, so time-outs
 //! and signals still work.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,9 +11,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::model::{Event, NudgedBy, Recorded, StuckEvent, WaitFor};
+use crate::model::{Event, NudgedBy, Recorded, StoryId, StuckEvent, WaitFor};
 use crate::ports::{Activity, Asked, Clock, Doing, Notice, Reporter, View, Wait};
-use crate::state::Health;
+use crate::state::{Health, Stage};
 
 use super::look::{Line, TextLine, Tone};
 use super::printer::LAST_WORDS;
@@ -35,8 +36,10 @@ pub struct Display {
     left_out: bool,
     /// The end of the wait that was reported last.
     reported_wait: Option<i64>,
-    /// The moving line counts down.
+    /// A moving line counts down.
     counting: bool,
+    /// Attempts that may have a moving line.
+    attempts: BTreeMap<String, StoryId>,
     /// Closed when the thread has ended.
     over: Receiver<Infallible>,
 }
@@ -59,6 +62,7 @@ impl Display {
             left_out: false,
             reported_wait: None,
             counting: false,
+            attempts: BTreeMap::new(),
             over,
         }
     }
@@ -68,10 +72,23 @@ impl Display {
         self.queue.clone()
     }
 
-    /// Ends the moving line, also without lines.
-    fn fact(&mut self, lines: Vec<Line>) {
-        self.counting = false;
-        self.queue.send(move |screen| screen.fact(lines));
+    /// The attempts whose agent or gates still run after an event.
+    fn running(&mut self, event: &Event, view: View<'_>) -> BTreeSet<String> {
+        match event {
+            Event::AttemptStarted(start) => {
+                self.attempts.insert(start.attempt.clone(), start.story.clone());
+            }
+            Event::RunInterrupted { .. } | Event::RunEnded { .. } => self.attempts.clear(),
+            _ => {}
+        }
+        self.attempts.retain(|attempt, story| is_undecided(attempt, story, view));
+        let is_over = |attempt: &String| match event {
+            Event::AttemptEnded(end) => end.attempt == *attempt,
+            _ => false,
+        };
+        let baseline = (!view.state.has_baseline).then(String::new);
+        let running = self.attempts.keys().filter(|attempt| !is_over(attempt)).cloned();
+        running.chain(baseline).collect()
     }
 
     fn said(&mut self, text: &str) {
@@ -105,28 +122,33 @@ impl Reporter for Display {
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>) {
         let is_shown = !self.quiet || events::is_essential(&recorded.event);
         let lines = if is_shown { events::lines(recorded, view) } else { vec![] };
-        match agent_health(&recorded.event) {
-            // The agent is still running, so the moving line stays.
-            Some(health) => self.queue.send(move |screen| {
+        if let Some((story, health)) = agent_health(&recorded.event) {
+            let attempt = view.state.attempts.at(story).map(|flight| flight.start.attempt.clone());
+            self.queue.send(move |screen| {
                 screen.print(&lines);
-                screen.health(health);
-            }),
-            None => self.fact(lines),
+                screen.health(&attempt.unwrap_or_default(), health);
+            });
+            return;
         }
+        self.counting = false;
+        let running = self.running(&recorded.event, view);
+        self.queue.send(move |screen| screen.fact(lines, &running));
     }
 
     fn on_activity(&mut self, activity: &Activity) {
+        let attempt = activity.attempt.clone();
         match &activity.doing {
             Doing::Step { what, .. } => {
                 let (size, what) = (what.len(), what.clone());
-                self.activity(size, move |screen| screen.doing(&what));
+                self.activity(size, move |screen| screen.doing(&attempt, &what));
             }
             Doing::Said(text) => self.said(text),
-            Doing::Checking { at, gate } => {
+            Doing::Checking { at, gate } if !self.quiet => {
                 let (at, agent) = (*at, gate.clone());
-                let running = Line::Running { at, agent, to_go: None, health: None };
-                self.fact(if self.quiet { vec![] } else { vec![running] });
+                let running = Line::Running { at, attempt, agent, to_go: None, health: None };
+                self.queue.send(move |screen| screen.start(vec![running]));
             }
+            Doing::Checking { .. } => {}
         }
     }
 
@@ -158,14 +180,23 @@ impl Drop for Display {
     }
 }
 
-/// The new health of a running agent, if the event is about that.
-fn agent_health(event: &Event) -> Option<Option<&'static str>> {
+/// Its agent runs, or the gates decide about its claim.
+fn is_undecided(attempt: &str, story: &StoryId, view: View<'_>) -> bool {
+    let is_open = || view.backlog.story(story).is_some_and(|story| !story.is_settled());
+    let stage = view.state.story(story).map(|known| &known.stage);
+    let is_claimed = matches!(stage, Some(Stage::Claimed(claim)) if claim.attempt == attempt);
+    view.state.attempts.get(attempt).is_some() || (is_claimed && is_open())
+}
+
+/// The new health of a story's agent, if the event is about that.
+fn agent_health(event: &Event) -> Option<(&StoryId, Option<&'static str>)> {
+    let stuck = Some(Health::Stuck.word());
     match event {
-        Event::Nudged { by: NudgedBy::Driver, .. }
-        | Event::Stuck { step: StuckEvent::Asked { .. } | StuckEvent::Ended { .. }, .. } => {
-            Some(Some(Health::Stuck.word()))
+        Event::Nudged { story, by: NudgedBy::Driver, .. }
+        | Event::Stuck { story, step: StuckEvent::Asked { .. } | StuckEvent::Ended { .. } } => {
+            Some((story, stuck))
         }
-        Event::Nudged { .. } | Event::Stuck { .. } => Some(None),
+        Event::Nudged { story, .. } | Event::Stuck { story, .. } => Some((story, None)),
         _ => None,
     }
 }
@@ -202,7 +233,7 @@ impl DisplayQueue {
         let _ = self.jobs.send(Some(Box::new(job)));
     }
 
-    /// Above an open menu, without ending the moving line.
+    /// Above an open menu, without ending a moving line.
     pub fn print(&self, lines: Vec<Line>) {
         self.send(move |screen| screen.print(&lines));
     }

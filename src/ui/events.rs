@@ -118,7 +118,8 @@ fn attempt_started(at: i64, start: &AttemptStarted, view: View<'_>) -> Vec<Line>
     let to_go = forecast(view.state, view.backlog.remaining()).as_ref().map(to_go_in_short);
     let health = view.state.recent.health();
     let health = (health != Health::Healthy).then(|| health.word());
-    let running = Line::Running { at, agent: start.agent.clone(), to_go, health };
+    let (attempt, agent) = (start.attempt.clone(), start.agent.clone());
+    let running = Line::Running { at, attempt, agent, to_go, health };
     vec![Line::Blank, Line::Rule(heading), running]
 }
 

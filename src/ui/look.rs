@@ -34,7 +34,13 @@ pub enum Line {
     Text(TextLine),
     /// An agent or a gate starts. An animated screen shows a moving line instead, with the forecast,
     /// and the run's health unless it is good.
-    Running { at: i64, agent: String, to_go: Option<String>, health: Option<&'static str> },
+    Running {
+        at: i64,
+        attempt: String,
+        agent: String,
+        to_go: Option<String>,
+        health: Option<&'static str>,
+    },
     /// The run waits. An animated screen counts down as well.
     Waiting(Wait),
     /// A box with its heading in the frame.

@@ -1,7 +1,7 @@
 //! The terminal as the display sees it: lines that scroll by, and one block below them that is drawn
-//! in place: the menu of an open question, or the line that moves while an agent works or the run
-//! waits.
+//! in place: the menu of an open question, or the lines that move while agents work or the run waits.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::mpsc::{Receiver, Sender};
@@ -20,7 +20,7 @@ use super::look::{Line, Look, Tone};
 use super::menu::{Menu, MenuBody};
 use super::printer::Printer;
 
-/// How often the moving line is drawn.
+/// How often the moving lines are drawn.
 const TICK: Duration = Duration::from_millis(100);
 /// The last one is for a spinner that has stopped, which this one never does.
 const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ";
@@ -32,8 +32,10 @@ pub struct Screen {
     clock: Clock,
     /// Lines can be replaced in place. In a log they cannot.
     animated: bool,
-    live: Option<LiveLine>,
-    /// When the moving line is drawn again, on the steady clock.
+    /// By attempt: its agent or its gates.
+    live: BTreeMap<String, LiveLine>,
+    wait: Option<LiveLine>,
+    /// When the moving lines are drawn again, on the steady clock.
     due: Duration,
     menu: Option<Menu>,
     open_questions: usize,
@@ -60,7 +62,8 @@ impl Screen {
             printer,
             clock,
             animated,
-            live: None,
+            live: BTreeMap::new(),
+            wait: None,
             due: Duration::ZERO,
             menu: None,
             open_questions: 0,
@@ -69,27 +72,32 @@ impl Screen {
         }
     }
 
-    /// The moving line lasts from the start of an attempt or a wait to the next fact.
-    pub fn fact(&mut self, mut lines: Vec<Line>) {
-        self.live = None;
+    /// Ends a wait, and the moving lines of all attempts but those that still run.
+    pub fn fact(&mut self, lines: Vec<Line>, running: &BTreeSet<String>) {
+        self.wait = None;
+        self.live.retain(|attempt, _| running.contains(attempt));
+        self.start(lines);
+    }
+
+    /// A line about something that runs moves from here on, in place of its attempt's last one.
+    pub fn start(&mut self, mut lines: Vec<Line>) {
         let is_moving = |line: &mut Line| self.animated && matches!(line, Line::Running { .. });
-        let running = lines.extract_if(.., is_moving).next();
-        if let Some(Line::Running { agent, to_go, health, .. }) = running {
+        for moving in lines.extract_if(.., is_moving) {
+            let Line::Running { attempt, agent, to_go, health, .. } = moving else { continue };
             let (name, doing) = (visible_line(&agent), String::new());
-            self.move_line(LiveSubject::Agent { name, to_go, health, doing });
+            let subject = LiveSubject::Agent { name, to_go, health, doing };
+            let line = LiveLine { subject, since: (self.clock)().steady };
+            self.live.insert(attempt, line);
         }
         self.print(&lines);
     }
 
     pub fn wait(&mut self, wait: Wait) {
         if self.animated {
-            self.move_line(LiveSubject::Wait(wait));
+            let subject = LiveSubject::Wait(wait);
+            self.wait = Some(LiveLine { subject, since: (self.clock)().steady });
             self.print(&[]);
         }
-    }
-
-    fn move_line(&mut self, subject: LiveSubject) {
-        self.live = Some(LiveLine { subject, since: (self.clock)().steady });
     }
 
     /// Above an open menu.
@@ -99,14 +107,16 @@ impl Screen {
         self.draw(out);
     }
 
-    pub fn doing(&mut self, what: &str) {
-        if let Some(LiveLine { subject: LiveSubject::Agent { doing, .. }, .. }) = &mut self.live {
+    pub fn doing(&mut self, attempt: &str, what: &str) {
+        let line = self.live.get_mut(attempt).map(|line| &mut line.subject);
+        if let Some(LiveSubject::Agent { doing, .. }) = line {
             *doing = visible_line(what);
         }
     }
 
-    pub fn health(&mut self, now: Option<&'static str>) {
-        if let Some(LiveLine { subject: LiveSubject::Agent { health, .. }, .. }) = &mut self.live {
+    pub fn health(&mut self, attempt: &str, now: Option<&'static str>) {
+        let line = self.live.get_mut(attempt).map(|line| &mut line.subject);
+        if let Some(LiveSubject::Agent { health, .. }) = line {
             *health = now;
         }
     }
@@ -115,9 +125,9 @@ impl Screen {
         self.keys = are_read;
     }
 
-    /// Draws the moving line again when it is due. Says how long to wait until the next time.
+    /// Draws the moving lines again when they are due. Says how long to wait until the next time.
     pub fn tick(&mut self) -> Option<Duration> {
-        if self.live.is_none() || self.menu.is_some() {
+        if (self.live.is_empty() && self.wait.is_none()) || self.menu.is_some() {
             return None;
         }
         let now = (self.clock)().steady;
@@ -211,12 +221,27 @@ impl Screen {
             out.push_str(&lines.join("\n"));
             self.drawn = Drawn::Menu(lines);
             self.menu = Some(menu);
-        } else if let Some(live) = &self.live {
-            let text = live.text(self.printer.look(), (self.clock)(), self.keys, columns);
-            let _ = write!(out, "{text}\r");
-            self.drawn = Drawn::Live;
+        } else {
+            out.push_str(&self.moving(rows, columns));
         }
         self.printer.write(&out);
+    }
+
+    /// At most a third of the window, so that what scrolls by can be read.
+    fn moving(&mut self, rows: usize, columns: usize) -> String {
+        let now = (self.clock)();
+        let lines = self.live.values().chain(&self.wait).take((rows / 3).max(1));
+        let lines = lines.map(|line| line.text(self.printer.look(), now, self.keys, columns));
+        let lines: Vec<String> = lines.collect();
+        if lines.is_empty() {
+            return String::new();
+        }
+        self.drawn = Drawn::Live;
+        let up = match lines.len() {
+            1 => String::new(),
+            count => format!("\x1b[{}A", count - 1),
+        };
+        format!("{}{up}\r", lines.join("\n"))
     }
 }
 

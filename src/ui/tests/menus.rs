@@ -1,5 +1,6 @@
 //! Open questions on a terminal, as people see them.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -82,7 +83,7 @@ impl Terminal {
     }
 
     fn tell(&mut self, text: &str) {
-        self.screen.fact(vec![TextLine::at(0).plain(text).into()]);
+        self.screen.fact(vec![TextLine::at(0).plain(text).into()], &BTreeSet::new());
     }
 
     fn resize(&mut self, rows: usize, columns: usize) {
@@ -216,9 +217,8 @@ fn other_stories_scroll_by_above_an_open_menu() {
 fn an_agent_that_starts_does_not_change_the_menu() {
     let mut terminal = Terminal::asking(24, 80);
     let before = terminal.text();
-    let running = Line::Running { at: 0, agent: "claude".into(), to_go: None, health: None };
-    terminal.screen.fact(vec![running]);
-    terminal.screen.doing("Bash cargo test");
+    terminal.screen.start(vec![running("A1", "claude")]);
+    terminal.screen.doing("A1", "Bash cargo test");
     assert_eq!(terminal.screen.tick(), None);
     terminal.screen.tick();
     assert_eq!(terminal.text(), before);
@@ -341,18 +341,18 @@ fn an_answered_question_stays_in_the_scrollback() {
 #[test]
 fn the_moving_line_follows_the_injected_clock() {
     let mut terminal = Terminal::new(24, 80);
-    let running = Line::Running { at: 0, agent: "claude".into(), to_go: None, health: None };
-    terminal.screen.fact(vec![running]);
+    terminal.screen.start(vec![running("A1", "claude")]);
     let mut seen = vec![terminal.text()];
     for (seconds, doing) in [(62, "Bash cargo test"), (3_600, "Edit a.rs")] {
-        terminal.screen.doing(doing);
+        terminal.screen.doing("A1", doing);
         terminal.time.store(seconds, Ordering::Relaxed);
         assert!(terminal.screen.tick().is_some());
         seen.push(terminal.text());
     }
-    terminal.screen.doing("not drawn before its time");
+    terminal.screen.doing("A1", "not drawn before its time");
     assert_eq!(terminal.screen.tick(), Some(Duration::from_millis(100)));
     seen.push(terminal.text());
+    terminal.screen.fact(vec![], &BTreeSet::new());
     terminal.screen.wait(Wait { until: 8 * 3_600_000 + 3_661_000, ..wait("overloaded") });
     seen.push(terminal.text());
     insta::assert_snapshot!(seen.join("\n"), @r"
@@ -377,4 +377,77 @@ fn many_options_fit_into_a_low_window() {
     ❯ [ ] option 12\…
       [ ] option 13\…
     ");
+}
+
+fn running(attempt: &str, agent: &str) -> Line {
+    let (attempt, agent) = (attempt.to_owned(), agent.to_owned());
+    Line::Running { at: 0, attempt, agent, to_go: None, health: None }
+}
+
+#[test]
+fn every_attempt_has_a_moving_line_of_its_own() {
+    let mut terminal = Terminal::new(12, 80);
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let mut seen = vec![];
+    terminal.screen.start(vec![running("A1", "claude on A"), running("B2", "claude on B")]);
+    terminal.screen.doing("B2", "Bash cargo test");
+    let told: Vec<Line> = vec![TextLine::at(0).plain("C is skipped").into()];
+    terminal.screen.fact(told, &names(&["A1", "B2"]));
+    seen.push(terminal.text());
+    terminal.screen.start(vec![running("A1", "cargo test"), running("C3", "claude on C")]);
+    seen.push(terminal.text());
+    let told: Vec<Line> = vec![TextLine::at(0).plain("✓ A complete").into()];
+    terminal.screen.fact(told, &names(&["B2", "C3"]));
+    seen.push(terminal.text());
+    terminal.screen.fact(vec![], &names(&[]));
+    seen.push(terminal.text());
+    insta::assert_snapshot!(seen.join("\n---\n"), @r"
+    [00:00:00] C is skipped
+    ⠋ Running claude on A · 0s
+    ⠋ Running claude on B · 0s · Bash cargo test
+    ---
+    [00:00:00] C is skipped
+    ⠋ Running cargo test · 0s
+    ⠋ Running claude on B · 0s · Bash cargo test
+    ⠋ Running claude on C · 0s
+    ---
+    [00:00:00] C is skipped
+    [00:00:00] ✓ A complete
+    ⠋ Running claude on B · 0s · Bash cargo test
+    ⠋ Running claude on C · 0s
+    ---
+    [00:00:00] C is skipped
+    [00:00:00] ✓ A complete
+    ");
+    let many = (0..9).map(|number| running(&format!("D{number}"), "claude"));
+    terminal.screen.start(many.collect());
+    assert_eq!(terminal.text().matches("Running").count(), 4, "a third of the window");
+}
+
+#[test]
+fn what_happens_to_another_story_does_not_end_a_moving_line() {
+    let asked = || {
+        vec![
+            attempt(1, "US-001", false),
+            ended("US-001", Verdict::Escalated { escalation: escalation("which?") }, 1000, None),
+            Event::QuestionRaised { story: id("US-001"), question: escalation("which?") },
+            Event::WorkSetAside { story: id("US-001"), reference: None, claimed: false },
+            attempt(2, "US-002", false),
+        ]
+    };
+    let answered = Event::QuestionAnswered { story: id("US-001"), answer: Answer::Retry };
+    let done = ended("US-002", Verdict::Done, 1000, None);
+    for (case, more, moves) in [
+        ("it runs", vec![], true),
+        ("another story's answer", vec![answered.clone()], true),
+        ("it ended", vec![done], false),
+        ("the run ends", vec![answered, Event::RunInterrupted { signal: 2 }], false),
+    ] {
+        let terminal = Terminal::new(60, 80);
+        let mut display = Display::start(terminal.screen, &options(false, false));
+        play(&mut display, backlog("Short title"), &[asked(), more].concat());
+        drop(display);
+        let text = terminal.emulator.0.lock().unwrap().screen().contents();
+        assert_eq!(text.contains("⠋ Running"), moves, "{case}: {text}");
+    }
 }
