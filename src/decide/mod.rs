@@ -1,5 +1,7 @@
 //! Pure rules: from the state to the next action.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 pub mod budget;
 pub mod concerns;
 pub mod figures;

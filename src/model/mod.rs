@@ -2,6 +2,8 @@
 //!
 //! A leaf: it uses no other room, and no clock, file, environment or process.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod attempt;
 mod backlog;
 mod budget;

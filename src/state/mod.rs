@@ -1,5 +1,7 @@
 //! Projections of the journal; each folds by itself.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod attempts;
 mod breaker;
 mod costs;
