@@ -1,4 +1,4 @@
-//! Pure rules: from the state to the next action.
+//! Pure functions from the state to the next action.
 
 pub mod budget;
 pub mod concerns;

@@ -1,6 +1,6 @@
-//! The loop's end of the display. The loop makes the words, and a thread draws them.
+//! The loop's side of the display: the loop words the lines, a thread draws them.
 //!
-//! A terminal that accepts nothing (Ctrl-S, a stopped reader) blocks only that thread, so time-outs
+//! A terminal that accepts nothing (Ctrl-S, a stopped reader) blocks only that thread, so timeouts
 //! and signals still work.
 
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use super::printer::LAST_WORDS;
 use super::screen::Screen;
 use super::{GLANCE, UiOptions, events, notices};
 
-/// The most bytes of an agent's activity that wait to be drawn. Events and notices always may.
+/// The most bytes of activity that may be queued. Events and notices are always queued.
 const ROOM: usize = 4 << 20;
 
 /// Something to draw; None ends the thread.
@@ -68,7 +68,7 @@ impl Display {
         self.queue.clone()
     }
 
-    /// Ends the moving line, also without lines.
+    /// Ends the live line, even if there are no lines to print.
     fn fact(&mut self, lines: Vec<Line>) {
         self.counting = false;
         self.queue.send(move |screen| screen.fact(lines));
@@ -78,7 +78,7 @@ impl Display {
         if self.quiet || !self.verbose || text.trim().is_empty() {
             return;
         }
-        let gap = "  (text left out here: it came faster than it could be shown)".to_owned();
+        let gap = "  (some text left out: it came faster than it could be shown)".to_owned();
         let indented = text.trim().lines().map(|line| format!("  {line}").trim_end().to_owned());
         let all = self.left_out.then_some(gap).into_iter().chain(indented);
         let lines: Vec<Line> =
@@ -207,7 +207,7 @@ impl DisplayQueue {
         self.send(move |screen| screen.print(&lines));
     }
 
-    /// On the steady clock. None: too far to be counted, so there is no limit.
+    /// On the steady clock. None if it overflows: then there is no limit.
     pub fn deadline(&self, patience: Duration) -> Option<Duration> {
         (self.clock)().steady.checked_add(patience)
     }
@@ -229,7 +229,7 @@ impl DisplayQueue {
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => {
                     return Ok(TerminalHold { _release: release });
                 }
-                // At a terminal that accepts nothing, no human can answer.
+                // If the terminal accepts no output, the human cannot answer.
                 Err(RecvTimeoutError::Timeout) if self.is_over(deadline) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }

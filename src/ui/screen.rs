@@ -1,6 +1,5 @@
-//! The terminal as the display sees it: lines that scroll by, and one block below them that is drawn
-//! in place: the menu of an open question, or the line that moves while an agent works or the run
-//! waits.
+//! The terminal: lines that scroll, and one block below them that is drawn in place: the menu of an
+//! open question, or the live line, which is shown while an agent runs or the run waits.
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -20,7 +19,7 @@ use super::look::{Line, Look, Tone};
 use super::menu::{Menu, MenuBody};
 use super::printer::Printer;
 
-/// How often the moving line is drawn.
+/// How often the live line is drawn.
 const TICK: Duration = Duration::from_millis(100);
 /// The last one is for a spinner that has stopped, which this one never does.
 const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ";
@@ -33,7 +32,7 @@ pub struct Screen {
     /// Lines can be replaced in place. In a log they cannot.
     animated: bool,
     live: Option<LiveLine>,
-    /// When the moving line is drawn again, on the steady clock.
+    /// When the live line is drawn again, on the steady clock.
     due: Duration,
     menu: Option<Menu>,
     open_questions: usize,
@@ -47,8 +46,8 @@ pub struct Screen {
 enum Drawn {
     #[default]
     Nothing,
-    /// The cursor stays at its start. Otherwise an echo (a key, `^C`) or a narrower window would
-    /// leave a copy behind.
+    /// The cursor stays at the start of the line. Otherwise an echo (a key, `^C`) or a narrower
+    /// window would leave a copy behind.
     Live,
     /// The cursor stays at the end of the last line.
     Menu(Vec<String>),
@@ -69,7 +68,7 @@ impl Screen {
         }
     }
 
-    /// The moving line lasts from the start of an attempt or a wait to the next fact.
+    /// The live line lasts from the start of an attempt or a wait to the next fact.
     pub fn fact(&mut self, mut lines: Vec<Line>) {
         self.live = None;
         let is_moving = |line: &mut Line| self.animated && matches!(line, Line::Running { .. });
@@ -115,7 +114,7 @@ impl Screen {
         self.keys = are_read;
     }
 
-    /// Draws the moving line again when it is due. Says how long to wait until the next time.
+    /// Draws the live line again when it is due. Says how long to wait until the next time.
     pub fn tick(&mut self) -> Option<Duration> {
         if self.live.is_none() || self.menu.is_some() {
             return None;
@@ -178,7 +177,7 @@ impl Screen {
         }
     }
 
-    /// A narrower window has broken the lines again, so rows are counted by its present width.
+    /// A resized window wraps lines differently, so rows are counted with its current width.
     fn wipe(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             Drawn::Nothing => String::new(),
@@ -235,7 +234,7 @@ enum LiveSubject {
 }
 
 impl LiveLine {
-    /// Never as wide as the terminal: a line that wraps could not be replaced. `keys`: Enter ends a
+    /// Always narrower than the terminal: a line that wraps cannot be replaced. `keys`: Enter ends a
     /// wait.
     fn text(&self, look: &Look, now: Moment, keys: bool, columns: usize) -> String {
         let elapsed = now.steady.saturating_sub(self.since);
@@ -256,19 +255,19 @@ impl LiveLine {
     }
 }
 
-/// `Usage limit: 4h12m left, until Tue 03:10 · press Enter to retry now`.
+/// `Usage limit: 4h12m left, until Tue 03:10 · press Enter to skip the wait`.
 fn countdown(wait: &Wait, keys: bool, now: i64, zone: &TimeZone) -> String {
     let what = match wait.what {
         WaitFor::Limit => "Usage limit",
         WaitFor::Service => "Waiting for the service",
-        WaitFor::Retry => "Retrying",
+        WaitFor::Retry => "Waiting to retry",
         WaitFor::CoolDown => "Cooling down",
-        WaitFor::Budget => "Waiting for budget",
+        WaitFor::Budget => "Saving budget",
     };
     let ms = u64::try_from(wait.until.saturating_sub(now)).unwrap_or_default();
     let left = whole_seconds(ms.div_ceil(1000));
     let until = clock(wait.until, zone, "%a %H:%M");
-    let hint = if keys { " · press Enter to retry now" } else { "" };
+    let hint = if keys { " · press Enter to skip the wait" } else { "" };
     format!("{what}: {left} left, until {until}{hint}")
 }
 
@@ -341,14 +340,14 @@ mod tests {
             wait(WaitFor::Budget, 3_600_000, true, 80),
         ];
         insta::assert_snapshot!(lines.join("\n"), @r"
-        ⠋ Usage limit: 4h12m left, until Thu 03:10 · press Enter to retry now
-        ⠋ Usage limit: 192h00m left, until Thu 03:10 · press Enter to retry now
+        ⠋ Usage limit: 4h12m left, until Thu 03:10 · press Enter to skip the wait
+        ⠋ Usage limit: 192h00m left, until Thu 03:10 · press Enter to skip the wait
         ⠋ Usage limit: 1m02s left, until Thu 03:10
         ⠋ Usage limit: 1m02s left, until Thu 0…
         ⠋ Waiting for the service: 1s left, until Thu 03:10
-        ⠋ Retrying: 0s left, until Thu 03:10 · press Enter to retry now
+        ⠋ Waiting to retry: 0s left, until Thu 03:10 · press Enter to skip the wait
         ⠋ Cooling down: 0s left, until Thu 03:10
-        ⠋ Waiting for budget: 1h00m left, until Thu 03:10 · press Enter to retry now
+        ⠋ Saving budget: 1h00m left, until Thu 03:10 · press Enter to skip the wait
         ");
     }
 
