@@ -1,4 +1,4 @@
-//! `ralph` runs coding agents through a backlog, unattended, until it is truly done.
+//! `ralph` runs coding agents through a backlog, unattended, until it is done.
 //!
 //! # One attempt
 //!
@@ -18,11 +18,11 @@
 //! - [`text`]: parsers for untrusted text: PRD.json, agent signals, secrets.
 //! - [`state`]: projections: what the events add up to.
 //! - [`decide`]: what to do next, when to stop, what counts as evidence, prompts.
-//! - [`ports`]: traits for the display and the human.
+//! - [`ports`]: traits for the display and the human, and the clock.
 //! - [`settings`]: ralph.toml, environment and flags.
 //! - [`agent`]: backends: how agents are started, and how their output is decoded.
 //! - [`mock`]: the built-in scripted agent.
-//! - [`process`]: starts processes and proves that whole process trees are gone.
+//! - [`process`]: starts processes and ends whole process trees, with proof.
 //! - [`workspace`]: git: snapshot, commit, shelve, restore, undo.
 //! - [`store`]: the journal, PRD.json's exact-text editor, logs, atomic files.
 //! - [`ui`]: wording, menus, the terminal.

@@ -32,9 +32,9 @@ pub struct View<'a> {
     pub state: &'a RunState,
 }
 
-/// Shows what happens. Never fails the run: what cannot be shown is dropped.
+/// Shows events and notices. Never fails the run: text that cannot be shown is dropped.
 pub trait Reporter {
-    /// The state before this process, and the events so far of its run, if that is still open.
+    /// The state before this process, and the earlier events of its run if that is open.
     fn on_earlier(&mut self, _events: &[Recorded], _state: &RunState) {}
     /// An event, right after it was recorded.
     fn on_event(&mut self, recorded: &Recorded, view: View<'_>);
@@ -98,13 +98,15 @@ pub struct Ask {
     pub question: Escalation,
     /// How long to wait for an answer.
     pub patience: Duration,
+    /// Without an answer, the agent is ended. Otherwise the question is parked.
+    pub ends_agent: bool,
     /// Set it to withdraw the question: `ask` then returns `NoAnswer` within [`WITHDRAWAL`], unless
     /// an answer was just given. Other questions are not affected.
     pub withdrawn: Arc<AtomicBool>,
 }
 
-/// The person at the terminal, if there is one. `ask` and `wait_skipped` block; call them off the
-/// loop. What is reported while a question is open is shown above it.
+/// The person at the terminal, if there is one. `ask` and `wait_skipped` block; call them outside
+/// the loop. Reports during an open question are shown above it.
 pub trait Human: Send + Sync {
     /// One question at a time: a second call waits for the first to return.
     fn ask(&self, ask: &Ask) -> Asked;

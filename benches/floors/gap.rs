@@ -39,7 +39,7 @@ pub fn growth() {
         tell(&format!("{name}: iterations 1 to 100"), &first);
         tell(&format!("{name}: iterations 900 to 1,000"), &last);
         let growth = last.median().as_secs_f64() / first.median().as_secs_f64() - 1.0;
-        println!("  {name}: {:+.1} % in the median (within 5 %)", growth * 100.0);
+        println!("  {name}: {:+.1}% in the median (within 5%)", growth * 100.0);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an agent backend is: how one kind of agent is started and read.
+//! The backend trait: how one kind of agent is started and read.
 
 use std::env;
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ pub const GIT_PLACES: [&str; 7] = [
 
 /// One kind of agent. Everything particular to it is behind this trait.
 pub trait Backend: Send + Sync {
-    /// What people call it. Stable over runs and versions: service faults are kept under it.
+    /// The agent's name. Must not change between runs and versions: service faults are keyed by it.
     fn label(&self) -> String;
 
     fn capabilities(&self) -> Capabilities;
@@ -40,26 +40,25 @@ pub trait Backend: Send + Sync {
         None
     }
 
-    /// Fails where the agent itself would refuse the mode with each story; else returns a warning
-    /// where the mode is dangerous.
+    /// Fails if the agent would refuse the mode; returns a warning if the mode is dangerous.
     fn check_permissions(&self, _mode: PermissionMode) -> Result<Option<String>, AgentError> {
         Ok(None)
     }
 
-    /// Texts in the repository that decide which programs run and what the agent may do: in the
-    /// `[agent]` table of its ralph.toml, and in the agent's own files.
+    /// Texts in the repository that decide which programs run and what the agent may do: from
+    /// `[agent]` in ralph.toml and from the agent's own files.
     fn trust_clauses(&self, _table: &AgentSettings, _root: &Path) -> Vec<TrustClause> {
         Vec::new()
     }
 }
 
-/// What an agent can do beyond working and ending.
+/// Optional abilities of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
     /// It takes messages while it works, the prompt first. Without this, its standard input is a
     /// file with the prompt.
     pub messages: bool,
-    /// It ends by itself when its allowance is used up; others are only checked afterwards.
+    /// It enforces its allowance itself; other agents are checked afterwards.
     pub own_budget: bool,
     /// The costs that it reports are not real.
     pub invented_costs: bool,
@@ -88,7 +87,7 @@ impl Launch {
     }
 }
 
-/// Something that would be run, or that decides what may be run.
+/// A text that must be approved: a command, or a setting that decides what may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustClause {
     /// Where it comes from.
@@ -144,8 +143,8 @@ pub enum AgentError {
     Refused(&'static str),
 }
 
-/// On the path, unless its folder is named. Never below `not_below`: the agent can write to the
-/// work tree.
+/// Searches the PATH unless the name has a folder. Never returns a program below `not_below`, where
+/// the agent can write.
 pub fn find_program(
     name: &Path,
     not_below: Option<&Path>,
@@ -162,7 +161,7 @@ pub fn find_program(
     let is_usable = |path: &PathBuf| is_program(path) && !is_below(path, not_below);
     candidates.into_iter().find(is_usable).ok_or_else(|| AgentError::NotFound {
         name: visible(&name.to_string_lossy()).into_owned(),
-        where_: if has_folder { "" } else { " on the path" },
+        where_: if has_folder { "" } else { " on the PATH" },
         advice,
     })
 }

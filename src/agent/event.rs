@@ -1,11 +1,11 @@
-//! What any agent's output says, in one vocabulary, and how its process ended.
+//! Agent events: an agent's output in the same form for all agents, and the end of its process.
 
 use crate::model::{EndedBy, Exit, ModelUse, Outcome, StepKind, Usage, shorten, visible_line};
 
 /// The longest `detail` of an error, in characters.
 const MAX_DETAIL: usize = 400;
 
-/// One thing that a line says. Most lines say nothing that matters here.
+/// A fact in one line of output. Most lines have none.
 #[derive(Debug)]
 pub enum AgentEvent<'a> {
     /// A turn begins: from here to its end, requests may cost. A format without such a line begins
@@ -45,10 +45,10 @@ pub struct UsageUpdate {
     pub subscription: Option<bool>,
 }
 
-/// What an agent says at the end of a turn about all of its turns.
+/// An agent's report at the end of a turn, about all of its turns.
 #[derive(Clone, Debug)]
 pub struct AgentEnd {
-    /// How the turn ended. What the agent says, reads or quotes never decides it.
+    /// How the turn ended. The agent's own text never decides it.
     pub result: Result<(), Outcome>,
     /// Its last message, or its error.
     pub text: String,
@@ -59,7 +59,7 @@ pub struct AgentEnd {
     pub denied: Vec<String>,
 }
 
-/// Speaks one attempt's protocol: reads its output, line by line, and writes its input.
+/// The protocol of one attempt: decodes output lines and encodes messages.
 pub trait Decoder: Send {
     /// False when the line is not of this format: then it is plain text.
     fn line(&mut self, line: &str, tell: EventListener<'_>) -> bool;

@@ -2,7 +2,7 @@
 //!
 //! Most of a stream is nested data that no decoder needs. Skipping it is three times as fast as
 //! parsing it; the few fields that matter are then parsed by serde. A line that is not a JSON
-//! object is recognised; nested values that are not asked for are not checked. Key order is not
+//! object is recognized; nested values that are not asked for are not checked. Key order is not
 //! stable, fields come and go between versions, and their types change: every field is taken raw,
 //! so that a surprise in one of them never loses the line.
 

@@ -1,8 +1,8 @@
 //! Agents: what a backend is, and all backends.
 //!
-//! A [`Backend`] says how its agent is started and has a [`Decoder`] for its protocol. A
-//! [`StreamReader`] passes the agent's bytes through the decoder, line by line, and sums up the
-//! [`AgentEvent`]s: signals, usage, and how the attempt ended. Only backends know a vendor's words.
+//! A [`Backend`] starts its agent and has a [`Decoder`] for its protocol. A [`StreamReader`] passes
+//! the agent's bytes through the decoder, line by line, and sums up the [`AgentEvent`]s: signals,
+//! usage, and how the attempt ended. Only backends contain vendor-specific terms.
 
 mod backend;
 mod claude;
@@ -27,7 +27,7 @@ pub use event::{AgentEvent, AgentIdentity, Decoder};
 pub use plain::Plain;
 pub use reader::{AgentReport, StreamReader};
 
-/// For an unknown agent: recognises the known formats by their lines.
+/// For an unknown agent: recognizes the known formats by their lines.
 pub fn any_decoder() -> Box<dyn Decoder> {
     Box::<ClaudeDecoder>::default()
 }

@@ -34,7 +34,7 @@ impl Backend for Plain {
     /// The program may be anywhere, relative to the folder ralph was started in.
     fn command(&self, _request: &LaunchRequest<'_>) -> Result<Launch, AgentError> {
         let name = self.words.first().map(PathBuf::from).unwrap_or_default();
-        let program = find_program(&name, None, "`--agent-command` names it")?;
+        let program = find_program(&name, None, "Check `--agent-command` or `agent.command`")?;
         Ok(Launch::new(program, self.words.iter().skip(1).map(OsString::from).collect()))
     }
 
@@ -86,9 +86,9 @@ fn say(scanner: &mut Scanner, line: &str, tell: EventListener<'_>) {
 
 /// Removes the prompt from a plain-text agent's output.
 ///
-/// Some agents print their prompt. It contains the lines that count as signals, so a copy of it
-/// must not be read as the agent's own words. Two or more lines that follow each other in the
-/// prompt as they do in the output are a copy; a single equal line may be the agent's own.
+/// Some agents print their prompt, which contains lines that count as signals. Two or more
+/// consecutive lines of output that are also consecutive in the prompt are a copy and are removed;
+/// a single equal line may be the agent's own.
 pub struct EchoFilter {
     /// The lines of the prompt that are not blank, and their numbers in ascending order.
     places: HashMap<String, Vec<usize>>,

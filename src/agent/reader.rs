@@ -1,4 +1,4 @@
-//! Reads one attempt's output: bytes, lines, events, and what they add up to; in bounded memory.
+//! Turns one attempt's output into an agent report, in bounded memory.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ struct EventSum {
     result_text: String,
 }
 
-/// What one attempt's output amounts to.
+/// The summary of one attempt's output.
 #[derive(Debug)]
 pub struct AgentReport {
     pub outcome: Outcome,
@@ -68,12 +68,12 @@ pub struct AgentReport {
     pub models: Vec<ModelUse>,
     /// How much of its cost it reported.
     pub certainty: CostCertainty,
-    /// A subscription pays, not the dollar. None: unknown.
+    /// Whether a subscription pays. None: unknown.
     pub subscription: Option<bool>,
     pub identity: AgentIdentity,
     /// How full its context was at the end. None: not reported.
     pub context: Option<ContextUsage>,
-    /// What it was not allowed to do, as the rule that would allow it, and how often it tried.
+    /// Denied tool calls: the rule that would allow each, and how often it was denied.
     pub denied: BTreeMap<String, u32>,
     /// Its last text, at least the end of it.
     pub final_text: String,
@@ -94,7 +94,7 @@ impl StreamReader {
         }
     }
 
-    /// `tell` hears every event before it is counted.
+    /// Calls `tell` with every event before it is counted.
     pub fn push(&mut self, chunk: &[u8], tell: EventListener<'_>) {
         self.has_begun |= !chunk.is_empty();
         let mut lines = std::mem::take(&mut self.lines);

@@ -61,10 +61,10 @@ pub struct StatusArgs {
 
 /// Show costs.
 ///
-/// By default those of the backlog's latest run: cost, tokens, turns, tool calls, efficiency,
-/// forecast and stories. `--by` covers all runs of this repository. Costs are reported by the
-/// agents; for an agent that was killed first, ralph counts the larger of what it saw and the run's
-/// median, and marks the row with `~`. Changes nothing; works during a run.
+/// Shows the backlog's latest run: cost, tokens, turns, tool calls, efficiency, forecast and
+/// stories. With `--by`, shows all runs of this repository. Agents report their costs; if an agent
+/// was killed before it did, ralph counts the larger of what it saw and the run's median, and marks
+/// the row with `~`. Changes nothing; works during a run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     ralph cost\n  \
@@ -75,7 +75,7 @@ pub struct CostArgs {
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
     pub prd: PathBuf,
-    /// Group all runs of the repository
+    /// Group the costs of all runs of this repository
     #[arg(long, value_name = "WHAT", value_parser = one_of(GROUPINGS))]
     pub by: Option<CostGrouping>,
     /// Print JSON
@@ -104,9 +104,9 @@ impl CostArgs {
 
 /// Print the next prompt for a story.
 ///
-/// This is what the next attempt would get: instructions, story, the state of the run, what earlier
-/// agents left, your guidance, and how to finish. The prompt goes to standard output, the size of
-/// each section to standard error. Changes nothing; works without a run.
+/// The prompt has your instructions, the story, the state of the run, what earlier agents left, your
+/// guidance, and how to finish. It goes to standard output, the size of each layer to standard
+/// error. Changes nothing; works without a run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     ralph prompt US-003\n  \
@@ -122,7 +122,7 @@ pub struct PromptArgs {
     /// Use these instructions, as with `ralph run --prompt`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub prompt: Option<PathBuf>,
-    /// Print text and sizes as JSON
+    /// Print the text and sizes of all layers as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -130,14 +130,14 @@ pub struct PromptArgs {
 /// Mark a story as passed, failed, skipped or open.
 ///
 /// Sets `passes` and `skipped` in the backlog and changes nothing else in the file. Agents cannot
-/// do this: ralph reverts their edits of these values. During a run, the mark is set as soon as no
-/// agent is running.
+/// do this: ralph reverts their edits of these values. During a run, the mark takes effect at
+/// once.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    ralph mark US-003 pass       done\n  \
-    ralph mark US-003 fail       not done after all\n  \
-    ralph mark US-003 skip       do not work on it\n  \
-    ralph mark US-003 reopen     work on it (again)\n  \
+    ralph mark US-003 pass       it is done\n  \
+    ralph mark US-003 fail       it is not done\n  \
+    ralph mark US-003 skip       don't work on it\n  \
+    ralph mark US-003 reopen     work on it again\n  \
     ralph mark US-003 pass plans/auth.json")]
 pub struct MarkArgs {
     /// The story
@@ -160,8 +160,8 @@ const MARKS: &[Choice<StoryMark>] = &[
 
 /// Send a message to the running agent.
 ///
-/// Claude Code reads it between two steps. For agents that take no messages, and while no agent is
-/// running, it becomes part of the next prompt.
+/// Claude Code reads it between two steps. If no agent is running, the next one gets it. Agents that
+/// take no messages get it in the story's next prompt.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     ralph nudge 'leave the CSS alone, fix the tests first'\n\n\
@@ -195,7 +195,7 @@ pub struct TrustArgs {
 ///
 /// ralph snapshots tracked and untracked files before each attempt, and keeps the work of failed
 /// attempts and unfinished stories. Snapshots are refs below refs/ralph/, so `git gc` keeps them. A
-/// new run deletes those older than 30 days (`keep_days`) or beyond the newest 500
+/// new run deletes snapshots older than 30 days (`keep_days`) or beyond the newest 500
 /// (`keep_snapshots`). The newest 1,000 of the last two runs always stay.
 #[derive(Debug, Args)]
 #[command(
@@ -203,7 +203,7 @@ pub struct TrustArgs {
     after_help = "Examples:\n  \
         ralph log\n  \
         ralph log --json\n  \
-        ralph diff 17               show what attempt 17 changed\n  \
+        ralph diff 17               show the changes in snapshot 17\n  \
         ralph restore 17 src/       restore its files"
 )]
 pub struct LogArgs {
@@ -214,9 +214,9 @@ pub struct LogArgs {
 
 /// Show what a snapshot or a story changed, as a unified diff.
 ///
-/// Attempts are compared with the start of their story, snapshots and checkpoints with the commit
-/// they were taken on. An unfinished story is shown up to the current work tree, a closed one as
-/// committed. Redirected, the output is a patch for `git apply`.
+/// Compares attempts with their story's base, and snapshots and checkpoints with the commit they were
+/// taken on. Shows an unfinished story up to the current work tree, and a closed one as committed.
+/// If you redirect the output, it is a patch for `git apply`.
 #[derive(Debug, Args)]
 #[command(
     about = "Show what a snapshot or a story changed",
@@ -235,7 +235,7 @@ pub struct DiffArgs {
 ///
 /// Without paths, restores the whole work tree except the backlog; name the backlog to restore it
 /// too. Index and branch stay as they are. ralph takes a checkpoint first and prints its number, so
-/// that you can go back. Fails while a run is active.
+/// that you can undo this. Fails while a run is active.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     ralph restore 17\n  \
@@ -269,15 +269,15 @@ pub struct CheckpointArgs {
 
 /// Revert a closed story and reopen it.
 ///
-/// Reverts the story's commits in one new commit, which also sets `passes` to false. Changes
-/// nothing if later or uncommitted work conflicts. Fails while a run is active.
+/// Reverts the story's commits in one new commit, which also sets `passes` to false. If later or
+/// uncommitted work conflicts, changes nothing and fails. Fails while a run is active.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     ralph undo US-003\n  \
     ralph undo US-003 plans/auth.json\n\n\
     Exit codes:\n  \
     0  reverted\n  \
-    1  not possible; nothing was changed\n  \
+    1  not possible, or a run is active; nothing was changed\n  \
     2  wrong usage, no such story")]
 pub struct UndoArgs {
     /// The story

@@ -126,7 +126,7 @@ struct Cli {
     look: LookArgs,
 }
 
-/// How output looks.
+/// How output is shown.
 #[derive(Clone, Copy, Debug, Args)]
 struct LookArgs {
     /// When to use colors
@@ -184,13 +184,13 @@ struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 struct SuperviseArgs {
-    /// Becomes the program's standard input; without one it is what the driver says
+    /// File for the program's standard input; otherwise messages from the driver
     #[arg(long)]
     input: Option<PathBuf>,
-    /// A program by this name is left alone when the others are ended
+    /// Name of a program to leave running; repeatable
     #[arg(long)]
     keep: Vec<String>,
-    /// Wait for the driver to say what to run
+    /// Wait until the driver sends the command to run
     #[arg(long)]
     standby: bool,
     #[arg(last = true, required_unless_present = "standby")]
@@ -201,7 +201,7 @@ struct SuperviseArgs {
 struct MockArgs {
     #[arg(long)]
     script: Option<PathBuf>,
-    /// Standard input has a message per line, the prompt first
+    /// Read one message per line from standard input, the prompt first
     #[arg(long)]
     takes_messages: bool,
 }

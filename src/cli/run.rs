@@ -16,7 +16,8 @@ use super::possible_value;
 /// Work through a backlog.
 ///
 /// Each iteration starts a fresh agent process in the work tree, for the next story whose
-/// dependencies pass. A completed story becomes one commit. `ralph run` resumes an interrupted run.
+/// dependencies pass. A finished story becomes one commit. If the last run was interrupted,
+/// `ralph run` continues it.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "`ralph run --help` shows examples, the environment and the exit codes.",
@@ -70,11 +71,11 @@ fn verbosity() -> [Arg; 2] {
     [
         flag("quiet", 'q', "Show only questions, warnings and the result")
             .conflicts_with("verbose"),
-        flag("verbose", 'v', "Show the agent's text as it comes"),
+        flag("verbose", 'v', "Show the agent's text while it runs"),
     ]
 }
 
-/// The flags of all settings, as they are declared.
+/// The flags of all declared settings.
 #[derive(Clone, Debug)]
 pub struct SettingArgs(FlagValues);
 
@@ -107,7 +108,7 @@ impl FromArgMatches for SettingArgs {
     }
 }
 
-/// None: it has no flag.
+/// None if the setting has no flag.
 fn arg(setting: &Setting) -> Option<Arg> {
     let can_be_none = setting.takes_none() && setting.default != "none";
     let none = if can_be_none { " (or `none`)" } else { "" };
@@ -146,10 +147,10 @@ const EXAMPLES: &str = "Examples:\n  \
 const EXIT_CODES: &str = "\n\
     Exit codes:\n  \
     0              every story passes or was skipped (with --story: that one)\n  \
-    1              ralph could not do its work\n  \
+    1              ralph could not run\n  \
     2              wrong usage\n  \
     3              a limit was reached with work left\n  \
-    4              a human is needed\n  \
+    4              you are needed\n  \
     5              you aborted\n  \
     130, 143, 129  interrupted, terminated, hung up";
 

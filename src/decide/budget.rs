@@ -110,18 +110,18 @@ impl<'a> BudgetCheck<'a> {
 pub fn story_question(story: &StoryId, spent: Usd, budgets: &Budgets) -> Option<Escalation> {
     let limit = budgets.per_story.filter(|limit| spent >= *limit)?;
     let options = [
-        "Finish with the least that is needed, and say what is missing",
-        "Find out first why it takes so much, then do the cheapest thing that works",
+        "Finish with the least work, and say what is missing",
+        "First find out why it costs so much, then do the cheapest thing that works",
     ];
     Some(Escalation {
         kind: EscalationKind::Stuck,
-        summary: format!("{spent} spent on {story}; a story may cost {limit}"),
+        summary: format!("{story} has cost {spent}; the limit is {limit}"),
         context: format!(
-            "`--budget-story USD` (or `budget.per_story` in ralph.toml, `none`: no limit) allows more. \
-             If it continues, it may cost another {limit}."
+            "If it continues, it may cost another {limit}. Change the limit with `--budget-story USD` \
+             or `budget.per_story` in ralph.toml (`none`: no limit)."
         ),
         options: options.map(str::to_owned).to_vec(),
-        question: format!("May {story} cost as much again?"),
+        question: format!("May {story} cost another {limit}?"),
         unread: None,
     })
 }

@@ -50,7 +50,7 @@ fn quartiles(mut seen: Vec<u64>) -> (u64, u64) {
     (at(last / 4), at(last - last / 4))
 }
 
-/// Each remaining story takes as much, less what it took already.
+/// The estimate per remaining story, minus what it has already used.
 fn rest(each: u64, left: usize, paid: &[u64]) -> u64 {
     let untouched = u64::try_from(left.saturating_sub(paid.len())).unwrap_or(u64::MAX);
     let begun = paid.iter().map(|paid| each.saturating_sub(*paid));

@@ -1,4 +1,4 @@
-//! What an interrupted run left, and what happens next, in a few lines.
+//! What an interrupted run left, and what happens next.
 
 use crate::model::{Resumed, StoryId};
 use crate::state::{RunState, Stage, StoryState};

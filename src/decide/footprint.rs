@@ -22,7 +22,7 @@ pub struct FootprintFacts<'a> {
     pub story_changed: bool,
     /// The agent's final text; empty if it did not end normally.
     pub said: &'a str,
-    /// What earlier attempts at the story said, normalised.
+    /// What earlier attempts at the story said, normalized.
     pub before: Option<&'a VecDeque<String>>,
 }
 

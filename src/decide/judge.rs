@@ -54,15 +54,15 @@ pub fn judge(outcome: &Outcome, signals: &AgentSignals, evidence: Evidence) -> V
     if evidence.changed || !signals.stages.is_empty() {
         return Verdict::Progress;
     }
-    let error = "the agent ended without claiming the story and without changing anything";
+    let error = "the agent claimed nothing and changed nothing";
     failed("nothing_done", error.to_owned())
 }
 
 fn strayed(stray: BranchLoss) -> &'static str {
     match stray {
         BranchLoss::Elsewhere => {
-            "the attempt ended on a branch or commit that does not build on the branch it was \
-             started on; branch and files were rolled back"
+            "the attempt ended on a branch or commit that does not contain the run's branch; \
+             branch and files were rolled back"
         }
         BranchLoss::Rewritten => {
             "the attempt rewrote commits from before the story; branch and files were rolled back"
@@ -238,13 +238,13 @@ mod tests {
         };
         for (case, facts, fired) in [
             ("nothing", HandoffFacts::default(), &[][..]),
-            ("context 71 %", context(710), &[HandoffTrigger::Context]),
-            ("context 70 %", context(709), &[]),
+            ("context 71%", context(710), &[HandoffTrigger::Context]),
+            ("context 70%", context(709), &[]),
             ("an unknown window", unknown, &[]),
             ("three errors", errors(3), &[HandoffTrigger::Errors]),
             ("two errors", errors(2), &[]),
-            ("81 % spent", spent(0.81), &[HandoffTrigger::Budget]),
-            ("80 % spent", spent(0.8), &[]),
+            ("81% spent", spent(0.81), &[HandoffTrigger::Budget]),
+            ("80% spent", spent(0.8), &[]),
             (
                 "a stage",
                 HandoffFacts { stage_reached: true, ..HandoffFacts::default() },
@@ -255,8 +255,8 @@ mod tests {
                 HandoffFacts { asked: true, ..HandoffFacts::default() },
                 &[HandoffTrigger::AskedFor],
             ),
-            ("81 % of the time", late(81), &[HandoffTrigger::Time]),
-            ("80 % of the time", late(80), &[]),
+            ("81% of the time", late(81), &[HandoffTrigger::Time]),
+            ("80% of the time", late(80), &[]),
             ("long, without a limit", hours, &[]),
             (
                 "two at once",

@@ -27,7 +27,7 @@ pub fn reason(now: &Situation<'_>) -> Option<StopReason> {
 
 fn settled(now: &Situation<'_>) -> Option<StopReason> {
     let is_open = |id: &StoryId| now.backlog.story(id).is_some_and(|story| !story.is_settled());
-    // Nearly always the answer, without a look at every story.
+    // The common case, without checking every story.
     let at_work = now.state.attempts.iter().any(|flight| is_open(&flight.start.story));
     if !at_work && now.backlog.is_settled() {
         return Some(StopReason::AllDone);

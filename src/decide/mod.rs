@@ -1,4 +1,4 @@
-//! Pure rules: from the state to the next action.
+//! Pure functions from the state to the next action.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -42,7 +42,7 @@ impl Situation<'_> {
         is_due.then(|| self.disk_low().map_or(Action::Baseline, Action::Stop))
     }
 
-    /// What was decided before is carried out first.
+    /// Carries out earlier decisions first.
     fn finish(&self) -> Option<Action> {
         self.integrate().or_else(|| self.queue()).or_else(|| {
             let mut stories = self.state.stories.iter();
@@ -110,7 +110,7 @@ impl Situation<'_> {
 
     fn end(&self) -> Option<Action> {
         let state = self.state;
-        // Whatever the cause was, it is over before anything is started.
+        // Start nothing before everything has ended.
         if self.observed.tasks.ending && !self.is_idle() {
             return Some(Action::Wait(None));
         }
@@ -126,7 +126,7 @@ impl Situation<'_> {
             let reason = limits::reason(self);
             return Some(Action::Stop(reason.unwrap_or(StopReason::Aborted)));
         } else {
-            // Nothing runs: a gate that fails for want of room would refuse a claim that is true,
+            // Nothing runs: a gate that fails because the disk is full would reject a true claim,
             // and an answer could not be acted on.
             let is_done = || limits::reason(self) == Some(StopReason::AllDone);
             return disk_low.filter(|_| !is_done() && !self.is_settling()).map(Action::Stop);
@@ -197,7 +197,7 @@ impl Situation<'_> {
         })
     }
 
-    /// No story works on top of another one's unfinished work.
+    /// No story starts on top of another story's unfinished work.
     fn tidy_lanes(&self) -> Option<Action> {
         let mut lanes = self.state.lanes.iter().filter(|(lane, _)| self.is_free(*lane));
         lanes.find_map(|(lane, story)| self.tidy(story, lane))
@@ -341,7 +341,7 @@ impl Situation<'_> {
         (self.is_wanted(story) && self.is_open(story)).then(attempt)
     }
 
-    /// In an empty lane, if there is one: else a story that waits for an answer makes room.
+    /// Uses an empty lane; otherwise shelves a story that waits for an answer.
     fn start_another(&self, lanes: &[LaneId]) -> Option<Action> {
         let occupant = |lane: &LaneId| self.state.lanes.occupant(*lane);
         let stays =

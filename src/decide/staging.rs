@@ -1,7 +1,7 @@
-//! What may be part of a story's commit.
+//! Rules for a story's commit.
 //!
-//! Files that are junk or private by name are left out, and the story closes. Files that are too
-//! large, too many or look like secrets need the human's approval.
+//! Files with generated or private names are left out, and the story closes. Files that are too
+//! large, too many or seem to contain secrets need the human's approval.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -108,21 +108,23 @@ impl fmt::Display for Objection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, what) = match self {
             Self::TooMany { count, limit } => {
-                return write!(f, "it adds {count} new files, more than the limit of {limit}");
+                return write!(f, "{count} new files are too many (limit {limit})");
             }
             Self::TooLarge { path, size, limit } => {
-                (path, format!("has {}, more than the limit of {}", Size(*size), Size(*limit)))
+                (path, format!("is too large: {} (limit {})", Size(*size), Size(*limit)))
             }
             Self::Secret { path, kind } => (path, format!("seems to contain a secret ({kind})")),
-            Self::Private { path } => {
-                (path, "must not be committed, but the agent committed it itself".to_owned())
-            }
+            Self::Private { path } => (
+                path,
+                "must not be committed (`never_commit`), but the agent committed it".to_owned(),
+            ),
             Self::OverAnEdit { path } => {
-                let what = "had uncommitted edits of the user, and the same lines were changed";
+                let what =
+                    "had uncommitted edits of the user, and the story changed the same lines";
                 (path, what.to_owned())
             }
             Self::Filtered { path, filter } => {
-                (path, format!("needs the filter `{filter}`, which only git itself can apply"))
+                (path, format!("needs the git filter `{filter}`, which ralph cannot apply"))
             }
         };
         write!(f, "`{}` {what}", path.display())

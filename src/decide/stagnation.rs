@@ -39,17 +39,17 @@ fn summary(story: &Story, known: &StoryState, policy: &Policy) -> Option<String>
     } else if in_all >= often {
         format!("the same error {in_all} times: {error}")
     } else if signs.alternates(often) {
-        format!("two errors alternate, now again: {error}")
+        format!("two errors alternate; the latest: {error}")
     } else if signs.unchanged >= UNCHANGED {
         format!("{} iterations in a row changed nothing", signs.unchanged)
     } else if signs.alike >= ALIKE_IN_A_ROW {
-        "the agents end with the same text repeatedly, without a commit".to_owned()
+        "the agents keep ending with the same text, without a commit".to_owned()
     } else if signs.only_tests > ONLY_TESTS_WARNING {
         format!("{} iterations in a row touched only tests", signs.only_tests)
     } else if known.too_long >= TOO_LONG {
         format!("the prompt is too long for the agent: {error}")
     } else if known.tries >= most {
-        format!("{} attempts, and it is not complete", known.tries)
+        format!("not complete after {} attempts", known.tries)
     } else {
         return None;
     })

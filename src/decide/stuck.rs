@@ -93,7 +93,7 @@ pub fn question(agent: &str, busy: Duration) -> Escalation {
         options: vec![
             "Give it more time".to_owned(),
             "Hand over: end it, keep its work, and let a fresh agent continue".to_owned(),
-            "End it and leave the story to me".to_owned(),
+            "End it and park the story until the next run".to_owned(),
         ],
         question: "What now?".to_owned(),
         unread: None,
@@ -103,10 +103,10 @@ pub fn question(agent: &str, busy: Duration) -> Escalation {
 pub fn given_up(busy: Duration) -> Escalation {
     Escalation {
         kind: EscalationKind::Stuck,
-        summary: "you ended its agent, which made no progress".to_owned(),
+        summary: "you ended the agent because it made no progress".to_owned(),
         context: format!("It had been running for {} minutes.", minutes(busy)),
         options: Vec::new(),
-        question: "How should it continue?".to_owned(),
+        question: "How should the story continue?".to_owned(),
         unread: None,
     }
 }

@@ -100,9 +100,8 @@ pub fn weigh(findings: &Findings<'_>) -> Weighed {
         return Weighed::LookAgain;
     }
     if findings.unfounded == 0 {
-        let error = "it was claimed complete, but nothing changed and there is no gate to \
-                     verify it; do the work, or show with a test or a file that it was \
-                     already done, or escalate";
+        let error = "the claim has no changes, and there is no gate to check it; do the work, or \
+                     show with a test or a file that it was already done, or escalate";
         let fingerprint = fingerprint("unfounded", error);
         return Weighed::Rejected { error: error.to_owned(), fingerprint, unfounded: true };
     }
@@ -125,9 +124,9 @@ pub fn weigh_content(story: &StoryId, why: &str, refusals: u32, beyond_it: bool)
         return Unfit::Told { error: format!("it cannot be committed: {why}") };
     }
     let summary = format!("{story} is complete, but cannot be committed: {why}");
-    let context = "If you accept it, it is committed as it is, including your edits in the same \
-                   files; files that need a filter are left out, for you to commit with git. Or \
-                   fix the problem and retry.";
+    let context = "If you accept it, ralph commits it as it is, including your edits in the same \
+                   files, but without files that need a filter: commit those yourself. Or fix the \
+                   problem and retry.";
     let mut question = claim_question(story, summary, format!("{why}\n\n{context}"));
     question.kind = EscalationKind::Commit;
     Unfit::Asked { question }
@@ -136,7 +135,7 @@ pub fn weigh_content(story: &StoryId, why: &str, refusals: u32, beyond_it: bool)
 fn rejected(failed: &GateReport) -> Weighed {
     let mut error = failed.describe();
     if let Some(story) = &failed.guards {
-        error = format!("this work breaks {story}, which was complete: {error}");
+        error = format!("this work breaks the closed story {story}: {error}");
     }
     let fingerprint = fingerprint("gate", &format!("{} {}", failed.gate, failing_line(failed)));
     if !failed.tail.trim().is_empty() {
@@ -164,14 +163,13 @@ fn tampered(findings: &Findings<'_>) -> Escalation {
         .map(|concern| format!("{}\n{}", concern.what, concern.diff.trim_end()))
         .collect();
     let story = findings.story;
-    let summary = format!("{story} is claimed complete, but {}", whats.join("; "));
+    let summary = format!("the agent claims {story}, but {}", whats.join("; "));
     claim_question(story, summary, diffs.join("\n\n"))
 }
 
 fn nothing_to_show(story: &StoryId) -> Escalation {
-    let summary = format!("{story} is claimed complete again, but nothing changed");
-    let context = "The agent says it is done. No file changed since the story began, and there is \
-                   no gate to verify it.";
+    let summary = format!("the agent claims {story} again, but nothing changed");
+    let context = "No file changed since the story began, and there is no gate to check the claim.";
     claim_question(story, summary, context.to_owned())
 }
 

@@ -1,7 +1,6 @@
-//! Failures, event for event as recordings of Claude Code 2.1.325 show them.
+//! Failures, with the same events as in recordings of Claude Code 2.1.325.
 //!
-//! The values must change only when the real agent does, because the driver tells its failures
-//! apart by them.
+//! The driver classifies failures by these values, so change them only if the real agent changes.
 
 use std::io;
 

@@ -1,7 +1,7 @@
 //! An agent that plays a script: `--agent mock`.
 //!
-//! Owns the process that stands in for a real agent. It speaks Claude Code's
-//! stream-json, changes files in the current folder as a script says, and ends
+//! The process that replaces a real agent. It prints Claude Code's stream-json, changes files in
+//! the current folder as a script says, and ends
 //! as the script says. It serves dry runs, demonstrations and tests.
 //!
 //! It must never reach the network, cost money, or keep anything between two
@@ -79,8 +79,8 @@ fn prepare(script: Option<&Path>) -> Result<(Scene, MockAttempt), String> {
     Ok((scene, attempt))
 }
 
-/// Everything on standard input. The agent plays without a prompt too, and a person who starts it
-/// by hand should not have to type one.
+/// Everything on standard input. Not from a terminal: a person who starts the agent should not have
+/// to type a prompt.
 fn read_prompt() -> Vec<u8> {
     let mut prompt = Vec::new();
     let stdin = io::stdin();
@@ -106,7 +106,7 @@ fn ignore_term() -> io::Result<()> {
 }
 
 fn complain(problem: &str, code: u8) -> u8 {
-    // If standard error is gone too, the exit code has to do.
+    // If standard error is closed too, only the exit code remains.
     let _ = writeln!(io::stderr(), "mock agent: {problem}");
     code
 }

@@ -1,4 +1,4 @@
-//! The script: which story's which attempt plays which steps, and how it is written.
+//! The script: the steps of each story's attempts, and their syntax.
 //!
 //! The file's shape is read first and its steps second, so that an error in a step has that step's
 //! position.
@@ -74,8 +74,8 @@ pub enum ScriptError {
     Invalid { path: PathBuf, line: usize, column: usize, problem: String },
 }
 
-/// What all stories play. A story that is not in the script plays `default`, or else what the mock
-/// agent does without a script.
+/// The steps of all stories. A story without a section uses `default`, or else the steps of an
+/// unscripted mock agent.
 #[derive(Debug, Default)]
 pub struct Script {
     default: Option<Vec<MockAttempt>>,
@@ -190,13 +190,13 @@ impl WrittenStory {
         match (steps, attempts) {
             (Some(steps), None) => Ok(vec![MockAttempt { steps, plain, init, read_prompt }]),
             (None, Some(_)) if has_options => {
-                Err("`plain`, `init` and `read_prompt` belong into each of the `attempts`")
+                Err("put `plain`, `init` and `read_prompt` into each of the `attempts`")
             }
             (None, Some(attempts)) if attempts.is_empty() => {
-                Err("`attempts` is empty; give at least one")
+                Err("`attempts` is empty; add at least one")
             }
             (None, Some(attempts)) => Ok(attempts),
-            (Some(_), Some(_)) => Err("give either `steps` or `attempts`, not both"),
+            (Some(_), Some(_)) => Err("use either `steps` or `attempts`, not both"),
             (None, None) => Err("`steps` is missing (or `attempts`, each with its own `steps`)"),
         }
     }
@@ -209,9 +209,7 @@ impl WrittenAttempt {
         for step in written {
             let at = step.span().start;
             let step = match steps.last().is_some_and(MockStep::ends_the_attempt) {
-                true => {
-                    Err("this step would never play: the one before it ends the attempt".into())
-                }
+                true => Err("this step never runs: the one before it ends the attempt".into()),
                 false => MockStep::read(step.into_inner()),
             };
             steps.push(step.map_err(|problem| (at, problem))?);

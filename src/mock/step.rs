@@ -179,7 +179,7 @@ pub struct Grandchild {
     pub pid_file: Option<PathBuf>,
     /// Keeps the agent's standard output open.
     pub holds_output: Option<bool>,
-    /// Without the environment by which the driver could recognise it.
+    /// Without the environment by which the driver could recognize it.
     pub clean_env: Option<bool>,
 }
 
@@ -226,10 +226,10 @@ fn name_of_table(table: &Table) -> Result<&'static str, String> {
     match (actions.as_slice(), table.keys().next()) {
         ([action], _) => Ok(action),
         ([one, other, ..], _) => {
-            Err(format!("a step does one thing; make `{one}` and `{other}` two steps"))
+            Err(format!("a step has one action; split `{one}` and `{other}` into two steps"))
         }
         ([], Some(word)) if WORDS.contains(&word.as_str()) => {
-            Err(format!("`{word}` stands alone; write it as \"{word}\""))
+            Err(format!("`{word}` takes no value; write it as \"{word}\""))
         }
         ([], Some(key)) => Err(unknown(key, ACTIONS)),
         ([], None) => Err("a step cannot be empty".to_owned()),
@@ -241,7 +241,7 @@ fn unknown(name: &str, known: &[&str]) -> String {
     let near = |best: &&&str| distance(best) <= (name.chars().count() / 3).max(1);
     match known.iter().min_by_key(distance).filter(near) {
         Some(best) => format!("unknown step `{name}`; did you mean `{best}`?"),
-        None => format!("unknown step `{name}`; known are {}", known.join(", ")),
+        None => format!("unknown step `{name}`; expected one of {}", known.join(", ")),
     }
 }
 
@@ -256,8 +256,7 @@ impl TryFrom<String> for TimeSpan {
     fn try_from(text: String) -> Result<Self, String> {
         let signed = text.parse::<jiff::SignedDuration>().ok();
         let span = signed.and_then(|signed| Duration::try_from(signed).ok());
-        span.map(Self).ok_or_else(|| {
-            format!("`{text}` is no length of time; write it like 200ms, 2s, 1m or 1h")
-        })
+        span.map(Self)
+            .ok_or_else(|| format!("invalid duration `{text}`; write it like 200ms, 2s, 1m or 1h"))
     }
 }

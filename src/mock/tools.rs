@@ -1,5 +1,5 @@
-//! Steps that do something: tool calls as a real agent makes and reports them, processes that are
-//! left behind, and floods of output.
+//! Steps with effects: tool calls as a real agent makes and reports them, leftover processes, and
+//! large amounts of output.
 //!
 //! A tool that fails reports that in its result, and the attempt continues, as with a real agent.
 

@@ -121,7 +121,7 @@ impl AttemptStarted {
     }
 }
 
-/// Where the repository stood: a commit and a work tree.
+/// A state of the repository: a commit and a work tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
     /// None on a branch without commits.
@@ -130,7 +130,7 @@ pub struct Base {
     pub tree: String,
 }
 
-/// What an attempt came to.
+/// The end of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptEnded {
     pub attempt: String,
@@ -154,14 +154,14 @@ pub struct AttemptEnded {
     /// Why a fresh agent should continue.
     #[serde(default)]
     pub triggers: Vec<HandoffTrigger>,
-    /// What tells progress from stagnation.
+    /// Facts that tell progress from stagnation.
     #[serde(default)]
     pub traces: Footprint,
     #[serde(default)]
     pub bill: AttemptCost,
 }
 
-/// What an attempt left that tells progress from stagnation.
+/// Facts about an attempt that tell progress from stagnation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Footprint {
@@ -171,7 +171,7 @@ pub struct Footprint {
     pub committed: bool,
     /// It changed only tests.
     pub only_tests: bool,
-    /// The end of its final text, normalised for comparison.
+    /// The end of its final text, normalized for comparison.
     pub said: String,
     /// Similarity to the closest of the story's last five texts, from 0 to 1.
     pub likeness: f64,
@@ -198,7 +198,7 @@ impl AttemptEnded {
     }
 }
 
-/// What an attempt did to things that it must not change. Names are for people: bytes of file names
+/// Changes that an attempt must not make. Names are for people: bytes of file names
 /// that are not UTF-8 are replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {

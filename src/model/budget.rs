@@ -1,4 +1,4 @@
-//! What may be spent.
+//! Budgets.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::id::StoryId;
 use super::money::Usd;
 
-/// Reported once, and throttled from here on.
+/// The percentage from which ralph warns and throttles.
 const ALERT: u64 = 80;
 
 pub const MINUTE: i64 = 60_000;
@@ -105,7 +105,7 @@ impl BudgetLevel {
         self.spent.is_percent_of(ALERT, self.limit)
     }
 
-    /// 1, 2, 4 and 8 minutes, in steps of five hundredths.
+    /// 1, 2, 4 or 8 minutes: from 80, 85, 90 or 95 percent on.
     pub fn pause(&self) -> i64 {
         let steps = [85, 90, 95].iter().filter(|step| self.spent.is_percent_of(**step, self.limit));
         MINUTE << steps.count()

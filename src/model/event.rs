@@ -127,8 +127,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// Of its stored form. serde buffers a tagged enum as a whole, so the two large kinds, most of a
-    /// journal, are read directly.
+    /// Parses the stored form. serde buffers a whole tagged enum, so the two large kinds, which
+    /// make up most of a journal, are parsed directly.
     pub fn from_json(text: &str) -> serde_json::Result<Self> {
         if text.starts_with(r#"{"kind":"attempt_started","#) {
             serde_json::from_str(text).map(Self::AttemptStarted)

@@ -95,7 +95,7 @@ impl<'de> Visitor<'de> for GateVisitor {
         })?;
         let dir = table.dir.map(inside).transpose()?;
         if table.retries > MOST_RETRIES {
-            return Err(Error::custom(format!("`retries` is at most {MOST_RETRIES}")));
+            return Err(Error::custom(format!("`retries` must be at most {MOST_RETRIES}")));
         }
         Ok(Gate { run: table.run, timeout, dir, env: table.env, retries: table.retries })
     }
@@ -120,7 +120,7 @@ fn inside<E: Error>(dir: String) -> Result<String, E> {
         return Ok(dir);
     }
     let dir = visible(&dir);
-    Err(Error::custom(format!("`{dir}` is not a folder below the root of the work tree")))
+    Err(Error::custom(format!("`{dir}` is not a relative path inside the work tree")))
 }
 
 impl<'de> Deserialize<'de> for GateCommand {
@@ -131,7 +131,7 @@ impl<'de> Deserialize<'de> for GateCommand {
 
 struct CommandVisitor;
 
-const EMPTY: &str = "a gate without a command";
+const EMPTY: &str = "the gate has no command";
 
 impl<'de> Visitor<'de> for CommandVisitor {
     type Value = GateCommand;

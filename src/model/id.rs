@@ -16,8 +16,8 @@ pub struct StoryId(String);
 /// Why a text is not a story id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a story id is 1 to {MAX_LEN} letters, digits, `.`, `_` or `-`, starts with a letter or digit, \
-     has no `..` and does not end in `.` or `.lock`"
+    "a story id has 1 to {MAX_LEN} letters, digits, `.`, `_` or `-`, starts with a letter or \
+     digit, has no `..` and does not end in `.` or `.lock`"
 )]
 pub struct BadStoryId;
 

@@ -1,6 +1,6 @@
-//! Values and facts that everything else is built from.
+//! Values and events.
 //!
-//! A leaf: it uses no other room, and no clock, file, environment or process.
+//! Uses no other room, and no clock, file, environment or process.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -7,7 +7,7 @@ use std::ops::{Add, AddAssign};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const MICROS: f64 = 1_000_000.0;
-/// More than any backlog costs, and far from overflow.
+/// The largest amount; far from overflow.
 const MOST: u64 = 1_000_000_000_000_000;
 
 /// An amount of US dollars that is never negative: whole millionths, so that sums are exact. In JSON
@@ -59,7 +59,7 @@ impl Usd {
         Self(self.0 / u64::from(parts.max(1)))
     }
 
-    /// At least so many hundredths of `limit`.
+    /// Whether it is at least `percent` percent of `limit`.
     pub fn is_percent_of(self, percent: u64, limit: Self) -> bool {
         self.0.saturating_mul(100) >= limit.0.saturating_mul(percent)
     }
@@ -156,9 +156,9 @@ impl Usage {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AttemptCost {
-    /// What it counts as: what the agent reports, else an estimate. None in older journals.
+    /// The cost that budgets count: as reported, else an estimate. None in older journals.
     pub counted: Option<Usd>,
-    /// A subscription pays, not the dollar. None: unknown.
+    /// Whether a subscription pays. None: unknown.
     pub subscription: Option<bool>,
     pub models: Vec<ModelUse>,
 }

@@ -1,4 +1,4 @@
-//! What people should know that is not a fact of the run: as data, worded by the display.
+//! Notices: messages for people that are not events, as data. `ui` words them.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,9 @@ pub enum Notice {
     BacklogUsableAgain,
     /// The PRD is outside the repository or ignored: written, not committed.
     BacklogNotCommitted { path: PathBuf, why: String },
-    /// The agent promised the whole backlog while stories are left.
+    /// The agent claimed the whole backlog while stories are left.
     FalsePromise { remaining: usize },
-    /// The agent spoke of other stories as complete.
+    /// The agent claimed other stories too.
     OtherClaims { ids: Vec<String> },
     /// Marks in the backlog that changed during an attempt were restored.
     MarksPutBack { ids: Vec<StoryId> },
@@ -38,9 +38,9 @@ pub enum Notice {
 pub enum BacklogNotice {
     /// A warning of the validation.
     Doubt { message: String },
-    /// These stories left the backlog during an attempt.
+    /// These stories were removed from the backlog during an attempt.
     Disappeared { ids: Vec<StoryId> },
-    /// The story was accepted, and left the backlog before it was closed.
+    /// The story was accepted, and removed from the backlog before it was closed.
     CompletedButGone { story: StoryId },
     /// Another story has the id now.
     Replaced { story: StoryId },

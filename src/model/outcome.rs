@@ -94,20 +94,20 @@ impl Outcome {
             Self::ServerError { detail } => format!("the service failed: {detail}"),
             Self::Connection { detail } => format!("no connection to the service: {detail}"),
             Self::Login { detail } => format!("the agent is not logged in: {detail}"),
-            Self::Billing { detail } => format!("billing: {detail}"),
-            Self::PromptTooLong { detail } => format!("the agent refused the prompt: {detail}"),
+            Self::Billing { detail } => format!("billing problem: {detail}"),
+            Self::PromptTooLong { detail } => format!("the prompt is too long: {detail}"),
             Self::ModelNotFound { detail } => format!("no such model: {detail}"),
             Self::TurnLimit => "the agent used all of its turns".to_owned(),
             Self::IterationBudget => "the iteration's budget is used up".to_owned(),
             Self::Refusal { detail } => format!("the model refused: {detail}"),
             Self::SpawnFailed { detail } => format!("the agent could not be started: {detail}"),
             Self::FirstEventTimeout => "the agent printed nothing".to_owned(),
-            Self::IdleTimeout => "the agent went silent".to_owned(),
+            Self::IdleTimeout => "the agent stopped printing".to_owned(),
             Self::IterationTimeout => "the iteration took too long".to_owned(),
             Self::Stuck => "the agent made no progress for too long and was ended".to_owned(),
-            Self::EndedByUs => "ended by ralph".to_owned(),
+            Self::EndedByUs => "ralph ended the agent".to_owned(),
             Self::KilledBySomeoneElse { signal } => {
-                format!("the agent was killed from outside (signal {signal})")
+                format!("the agent was killed by signal {signal}, not by ralph")
             }
         }
     }
@@ -153,7 +153,7 @@ impl ServiceFault {
         self.gravity() == other.gravity()
     }
 
-    /// Waiting as long as for the other would be too short.
+    /// It needs a longer wait than the other.
     pub fn is_graver_than(&self, other: &Self) -> bool {
         self.gravity() > other.gravity()
     }
@@ -169,7 +169,7 @@ impl ServiceFault {
     }
 }
 
-/// What an attempt amounts to.
+/// The result of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {

@@ -57,7 +57,7 @@ pub enum Answer {
     Abort,
 }
 
-/// A request of another process to the run.
+/// A request from another process to the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "snake_case")]
 pub enum Request {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::id::StoryId;
 use super::question::Escalation;
 
-/// What an agent's text says that has a meaning.
+/// The signals in an agent's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSignals {
     /// The last statement about the current story is that it is complete.
@@ -75,7 +75,7 @@ impl CompletionMarkers {
     }
 }
 
-/// What an agent leaves for the next one. Its texts are untrusted.
+/// A hand-off. Its texts are untrusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Handoff {
@@ -96,29 +96,29 @@ pub struct Handoff {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandoffTrigger {
-    /// The context is over 70 % of the model's window.
+    /// The context is over 70% of the model's window.
     Context,
     /// Three failed attempts in a row.
     Errors,
-    /// Over 80 % of a budget is spent.
+    /// Over 80% of a budget is spent.
     Budget,
     /// A stage was reached.
     PhaseComplete,
-    /// The agent handed over by itself, or the human asked for it.
+    /// The agent handed over by itself, or was ended because it was stuck.
     AskedFor,
-    /// Over 80 % of an iteration's time.
+    /// Over 80% of an iteration's time.
     Time,
 }
 
 impl fmt::Display for HandoffTrigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Context => "its context was over 70 % full",
+            Self::Context => "its context was over 70% full",
             Self::Errors => "three attempts failed in a row",
-            Self::Budget => "over 80 % of the budget was spent",
+            Self::Budget => "over 80% of the budget was spent",
             Self::PhaseComplete => "a stage was reached",
-            Self::AskedFor => "it was asked for",
-            Self::Time => "its time was nearly over",
+            Self::AskedFor => "the agent asked for it, or was ended without progress",
+            Self::Time => "its time was nearly used up",
         })
     }
 }

@@ -18,17 +18,17 @@ pub enum StopReason {
     Once,
     /// A budget does not allow another attempt.
     BudgetUsedUp { budget: Budget, spent: Usd, limit: Usd },
-    /// The run has as many iterations as it may have.
+    /// The run reached `max_iterations`.
     MaxIterations { limit: u32 },
     /// The breaker let one iteration through, and that failed too.
     BreakerOpen { why: String, error: String },
-    /// Agents broke down at once, repeatedly and with the same error.
+    /// Agents broke down right after their start, repeatedly and with the same error.
     FailsAtOnce { times: u32, error: String },
     /// Too many of the last ten iterations failed.
     Failing { failed: u32, error: String },
     /// Too many errors in a row, over all stories.
     ConsecutiveErrors { limit: u32, error: String },
-    /// Agents and gates worked as long as they may.
+    /// The run reached `max_run_time`.
     MaxRunTime { limit_ms: u64, worked_ms: u64 },
     /// An iteration takes too long on average.
     SlowIterations { limit_ms: u64, average_ms: u64, iterations: u32 },
@@ -42,13 +42,13 @@ pub enum StopReason {
     AgentUnusable { error: String },
     /// In bytes; `place` is the path.
     DiskLow { free: u64, floor: u64, place: String },
-    /// Work is left, and none of it can be started.
+    /// Stories are left, but none can start.
     NothingToSelect { blocked: Vec<Blocked> },
     /// The human aborted the run.
     Aborted,
 }
 
-/// How a run stands when it has ended.
+/// The result of an ended run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunResult {
     /// Every story is settled, or the one that was asked for.
@@ -114,9 +114,9 @@ pub enum Because {
     WaitsForSkipped { on: StoryId },
     /// It depends on a parked story.
     WaitsForParked { on: StoryId },
-    /// It depends on a story that could be started, but is not wanted.
+    /// It depends on a story that could start, but `--story` excludes it.
     WaitsForOpen { on: StoryId },
-    /// It depends on a story that waits itself.
+    /// It depends on a story that waits too.
     WaitsFor { on: StoryId },
 }
 
@@ -140,6 +140,6 @@ pub enum WaitFor {
     Retry,
     /// The end of the breaker's pause.
     CoolDown,
-    /// A budget to last longer.
+    /// The throttle's pause.
     Budget,
 }

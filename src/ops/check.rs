@@ -11,7 +11,7 @@ use super::error::Result;
 use super::place::open_tree;
 use super::terminal::print;
 
-/// Problems are this command's output, so they go to standard output.
+/// Diagnostics are this command's output, so they go to standard output.
 pub fn check(prd: &Path, strict: bool) -> Result<u8> {
     let file = PrdFile::new(prd);
     let loaded = match file.load() {
@@ -34,7 +34,7 @@ pub fn check(prd: &Path, strict: bool) -> Result<u8> {
     Ok(u8::from(strict))
 }
 
-/// A run would stop in the middle of such a backlog.
+/// Warns if a run cannot finish the backlog within its iterations.
 fn too_many(open: usize, prd: &Path) -> Result<Option<Diagnostic>> {
     let here = std::env::current_dir()?;
     let root = open_tree(prd).map_or(here, |tree| tree.root().to_owned());
@@ -42,8 +42,9 @@ fn too_many(open: usize, prd: &Path) -> Result<Option<Diagnostic>> {
     let limit = settings.max_iterations.and_then(|limit| usize::try_from(limit).ok());
     Ok(limit.filter(|limit| open > *limit).map(|limit| {
         Diagnostic::warning(format!(
-            "{open} stories are open, but `max_iterations` is {limit}, so a run stops before the end"
+            "{open} stories are open, but a run stops after {} (`max_iterations`)",
+            ui::counted(limit, "iteration")
         ))
-        .help("allow more with `ralph run --max-iterations N`")
+        .help("raise the limit with `ralph run --max-iterations N`")
     }))
 }

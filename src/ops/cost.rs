@@ -127,7 +127,7 @@ impl<'a> LatestRun<'a> {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "run {} · {cost} spent{}", ui::short_run(run), assumed(all));
         if self.state.costs.subscription == Some(true) {
-            text.push_str("paid by a subscription; these are list prices\n");
+            text.push_str("a subscription pays; the costs are what the agents report\n");
         }
         let _ = writeln!(text, "{}", usage(&all.figures.usage));
         for line in [efficiency(all), self.outlook.as_ref().map(ui::to_go)].into_iter().flatten() {
@@ -148,7 +148,7 @@ impl<'a> LatestRun<'a> {
 fn assumed(sums: &CostSums) -> String {
     match sums.assumed {
         0 => String::new(),
-        some => format!(", {some} of {} iterations estimated", sums.iterations),
+        some => format!(", estimated for {some} of {} iterations", sums.iterations),
     }
 }
 
@@ -168,7 +168,7 @@ fn tokens(usage: &Usage) -> [String; 4] {
 
 fn efficiency(sums: &CostSums) -> Option<String> {
     let found = Efficiency::of(&sums.figures);
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let percent = |share: f64| format!("{:.0}%", share * 100.0);
     let parts = [
         found.cost_per_story_usd.map(|cost| format!("{} per story", Usd::of(cost))),
         found.tokens_per_tool_call.map(|count| format!("{count:.0} tokens per tool call")),
@@ -226,7 +226,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// A spreadsheet would run a text that begins like a formula; a `'` before it prevents that.
+/// A `'` keeps spreadsheets from running text as a formula.
 fn quoted(text: &str) -> String {
     let guard = if text.trim_start().starts_with(['=', '+', '-', '@']) { "'" } else { "" };
     if guard.is_empty() && !text.contains(['"', ',', '\n', '\r', ' ', '\t']) {

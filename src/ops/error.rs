@@ -19,29 +19,26 @@ pub enum CommandError {
     Settings(#[from] SettingsError),
     #[error(transparent)]
     Script(#[from] ScriptError),
-    #[error("cannot read the prompt `{path}`: {source}")]
+    #[error("cannot read the instructions `{path}`: {source}")]
     Prompt { path: String, source: io::Error },
-    #[error(
-        "HEAD is detached, so commits would belong to no branch; use `--branch NAME` to create \
-         one here"
-    )]
+    #[error("HEAD is detached; use `--branch NAME` to create a branch here")]
     Detached,
     #[error(
-        "tracked files have uncommitted edits:\n{}\ncommit or stash them, or use `--allow-dirty` \
-         to leave them in place and out of the commits", .0.join("\n")
+        "tracked files have uncommitted edits:\n{}\ncommit or stash them, or run with \
+         `--allow-dirty` to keep them out of the commits", .0.join("\n")
     )]
     Uncommitted(Vec<String>),
     #[error("no story `{story}` in the backlog{}", hint(.nearest.as_ref()))]
     NoSuchStory { story: StoryId, nearest: Option<StoryId> },
     #[error("`{0}` is neither a number from `ralph log` nor a story id")]
     NeitherNumberNorStory(String),
-    #[error("no work on {0} yet")]
+    #[error("there is no work on {0} yet")]
     NothingOf(StoryId),
-    #[error("{0} is not closed: `passes` is false in the backlog, so there is nothing to revert")]
+    #[error("{0} is not closed, so there is nothing to revert")]
     NotClosed(StoryId),
     #[error(
-        "no commit of {0} on this branch: it was marked by hand; use `ralph mark {0} fail` to \
-         reopen it"
+        "this branch has no commit of {0}; if you marked it by hand, reopen it with \
+         `ralph mark {0} fail`"
     )]
     NoCommitOf(StoryId),
     #[error("{0}")]
@@ -52,17 +49,15 @@ pub enum CommandError {
     NotForAgents(String),
     #[error(
         "this repository configures commands or agent permissions that you haven't approved:\n\
-         {0}\napprove them with `ralph trust`, or with `--trust` where nobody can be asked"
+         {0}\napprove them with `ralph trust`, or with `--trust` where there is no terminal"
     )]
     Untrusted(String),
-    #[error(
-        "not approved, so nothing was run; change the files, or approve them with `ralph trust`"
-    )]
+    #[error("not approved; change the files, or approve them with `ralph trust`")]
     NotTrusted,
-    /// The reader has gone; not an error.
+    /// The reader of standard output is gone; not an error.
     #[error("standard output was closed")]
     Pipe,
-    /// A signal, or a key that stands for it, ended a question.
+    /// A signal or Ctrl-C ended a question.
     #[error("interrupted")]
     Interrupted { signal: i32 },
 }
@@ -81,12 +76,12 @@ where
 }
 
 impl CommandError {
-    /// The journal's bytes are not what was written.
+    /// The journal is damaged.
     pub fn is_damaged_journal(&self) -> bool {
         matches!(self, Self::Runner(RunnerError::Store(error)) if error.is_damage())
     }
 
-    /// The user knows already, so there is no message.
+    /// No message is needed.
     pub fn is_silent(&self) -> bool {
         matches!(self, Self::Pipe | Self::Interrupted { .. })
     }

@@ -36,7 +36,7 @@ pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<()> {
     if look.quiet {
         return Ok(());
     }
-    report.push_str("Edit them, then run: ralph check && ralph run --dry-run && ralph run\n");
+    report.push_str("Edit the files, then run: ralph check && ralph run --dry-run && ralph run\n");
     print(&report)
 }
 
@@ -46,7 +46,7 @@ fn make_folder(folder: &Path) -> Result<()> {
         // An existing folder is no error of `create_dir_all`; something else in its place is.
         CommandError::Refused(match error.kind() {
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
-                format!("`{shown}` is not a folder; name the folder for PRD.json and PROMPT.md")
+                format!("`{shown}` is not a folder")
             }
             _ => format!("cannot create the folder `{shown}`: {error}"),
         })
@@ -68,7 +68,7 @@ fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String> {
     let root = tree.as_ref().map_or(folder, WorkTree::root);
     let path = root.join(FILE_NAME);
     let shown = path.display();
-    let refused = format!("`{shown}` already exists; add the gates to its `verify`");
+    let refused = format!("`{shown}` already exists; add the gates to `verify` in it");
     // A link to a missing file exists too.
     if path.symlink_metadata().is_ok() {
         if named.is_empty() {
@@ -112,9 +112,7 @@ fn settings(gates: &[String]) -> String {
     // A string of JSON is one of TOML.
     let line = |gate: &String| format!("    {},\n", Value::from(gate.as_str()));
     let lines: String = gates.iter().map(line).collect();
-    format!(
-        "# A story is done when its agent says so and all of these pass.\nverify = [\n{lines}]\n"
-    )
+    format!("# Commands that must pass before a story is done.\nverify = [\n{lines}]\n")
 }
 
 /// The test suites that the project seems to have.

@@ -30,23 +30,23 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<()> {
     let marks = |loaded: &Loaded| {
         let is_skipped = find_story(&loaded.backlog, story)?.skipped;
         Ok::<_, CommandError>(match mark {
-            StoryMark::Pass => (true, false, "passes"),
-            StoryMark::Fail => (false, is_skipped, "does not pass"),
-            StoryMark::Skip => (false, true, "is skipped"),
-            StoryMark::Reopen => (false, false, "is open"),
+            StoryMark::Pass => (true, false, "passing"),
+            StoryMark::Fail => (false, is_skipped, "not passing"),
+            StoryMark::Skip => (false, true, "skipped"),
+            StoryMark::Reopen => (false, false, "open"),
         })
     };
     let (passes, skipped, _) = marks(&file.load()?)?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
-    // Only one process at a time writes marks. A run of this backlog is asked to.
+    // Only one process at a time writes marks: with an active run, that is the run.
     let _lease = match take_lease(&store) {
         Err(CommandError::Runner(RunnerError::Store(error)))
             if error.is_held() && state_of(&store, &place_of(&tree, prd)?)?.is_open() =>
         {
             let request = Request::Mark { story: story.clone(), passes, skipped };
             store.requests()?.make(now(), &request)?;
-            return print("A run is active; it sets the mark as soon as no agent is running\n");
+            return print("The active run sets the mark now\n");
         }
         taken => taken?,
     };
@@ -57,10 +57,10 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<()> {
     let text = set_mark(&text, story, Mark::Skipped(skipped))?;
     let shown = prd.display();
     if text == loaded.text {
-        return print(&format!("{story} already has this mark; {shown} was not changed\n"));
+        return print(&format!("{story} is already {is}; nothing changed\n"));
     }
     file.write(&text)?;
-    print(&format!("{story} {is} now (in {shown})\n"))
+    print(&format!("marked {story} as {is} in {shown}\n"))
 }
 
 pub fn undo(story: &StoryId, prd: &Path) -> Result<()> {
@@ -102,14 +102,14 @@ pub fn undo(story: &StoryId, prd: &Path) -> Result<()> {
 fn undo_message(story: &StoryId, title: &str, backlog: &str, closing: &ClosedStory) -> String {
     let title = visible_line(title);
     format!(
-        "Take back {story}: {title}\n\n{UNDONE_TRAILER}: {}\nRalph-Reopened: {story}\n\
+        "Revert {story}: {title}\n\n{UNDONE_TRAILER}: {}\nRalph-Reopened: {story}\n\
          Ralph-Backlog: {backlog}\n",
         closing.commit
     )
 }
 
-/// The next run must know that the human reopened the story. Another story's unfinished work in
-/// the tree began before this commit and continues after it, so its base moves.
+/// Tells the next run that the human reopened the story. If another story's unfinished work is in
+/// the tree, its base moves onto the new commit.
 fn record_reopened(
     tree: &WorkTree,
     mut journal: SqliteJournal,
@@ -135,11 +135,11 @@ fn undone_text(story: &StoryId, undone: Option<&Undone>, backlog: &Backlog) -> S
     let how = undone.map(|Undone { commit, files }| {
         format!(" in {} ({})", ui::short_commit(commit), ui::counted(*files, "file"))
     });
-    let mut text = format!("{story} is reverted{} and open again\n", how.unwrap_or_default());
+    let mut text = format!("reverted {story}{} and reopened it\n", how.unwrap_or_default());
     let depend = backlog.stories.iter().filter(|s| s.passes && s.depends_on.contains(story));
     let depend: Vec<String> = depend.map(|story| story.id.to_string()).collect();
     if !depend.is_empty() {
-        text.push_str(&format!("still passing, but depends on it: {}\n", depend.join(", ")));
+        text.push_str(&format!("stories that depend on it still pass: {}\n", depend.join(", ")));
     }
     text
 }
@@ -155,5 +155,5 @@ pub fn nudge(text: &str) -> Result<()> {
         return Err(CommandError::NoRun);
     }
     store.requests()?.make(now(), &Request::Nudge { text })?;
-    print("Message sent; an agent that takes no messages gets it with the next prompt\n")
+    print("Message sent; agents that take no messages get it in the next prompt\n")
 }

@@ -27,7 +27,7 @@ const PROMPT_FILE: &str = "PROMPT.md";
 pub struct BacklogPlace {
     /// In commits.
     pub name: String,
-    /// In the journal: outside the repository the whole path, because names repeat.
+    /// In the journal. Outside the repository it is the whole path, because names repeat.
     pub key: String,
     /// In the work tree, when it is committed with the work.
     pub in_tree: Option<PathBuf>,
@@ -77,7 +77,7 @@ pub fn store_of(tree: &WorkTree) -> Store {
     })
 }
 
-/// What the journal has of a backlog. Creates nothing.
+/// The journal's events of a backlog. Creates nothing.
 pub fn history(store: &Store, place: &BacklogPlace) -> Result<JournalHistory> {
     if !store.exists() {
         return Ok(JournalHistory::default());
@@ -137,7 +137,7 @@ pub fn secrets() -> Arc<SecretRules> {
     Arc::new(SecretRules::new(std::env::vars_os().filter_map(text)))
 }
 
-/// An agent must not decide about itself.
+/// Refuses commands that agents must not use.
 pub fn refuse_agents(command: &str) -> Result<()> {
     match std::env::var_os(RUN_ID) {
         Some(_) => Err(CommandError::NotForAgents(command.to_owned())),

@@ -51,7 +51,7 @@ impl Preflight {
     /// Refuses uncommitted edits unless the human allows them. Returns whether they are allowed.
     pub fn check_edits(&mut self, place: &BacklogPlace, state: &RunState) -> Result<bool> {
         self.tree.require_unlocked()?;
-        // The changes in the tree are the story's work; edits from before are in its base.
+        // Changes in the tree are the story's work; earlier edits are in its base.
         if state.lanes.occupant(LaneId::HOME).is_some() {
             return Ok(self.plan.allow_dirty);
         }
@@ -82,8 +82,8 @@ impl Preflight {
         }
     }
 
-    /// Reports how ralph's commits differ from git's, and the agent's command: it may come from a
-    /// file that is not the user's.
+    /// Reports how ralph's commits differ from git's, and the agent's command, which may come from
+    /// the repository.
     pub fn report_setup(&mut self) -> Result<()> {
         let found = self.tree.surroundings()?;
         let names: Vec<PathBuf> = found.attributes.iter().map(PathBuf::from).collect();
@@ -129,7 +129,7 @@ impl Preflight {
         Ok(())
     }
 
-    /// As chosen in this repository before, else as the human says now, else the usual one.
+    /// The remembered mode, else the human's answer, else the default.
     fn permission_mode(
         &mut self,
         agent: &dyn Backend,
@@ -137,7 +137,7 @@ impl Preflight {
     ) -> Result<Option<PermissionMode>> {
         let answers = self.store.answers()?;
         let remembered = answers.recall(PERMISSION_KEY)?;
-        // A mode that this agent does not have is asked for again.
+        // If this agent does not have the remembered mode, ask again.
         let known = modes.modes.iter().find(|mode| remembered.as_deref() == Some(mode.name));
         if let Some(mode) = known {
             let name = mode.name.to_owned();

@@ -20,7 +20,7 @@ use super::place::{find_story, instructions, open_tree, place_of, secrets, state
 use super::session::markers;
 use super::terminal::{print, print_json};
 
-/// `prompt`: instructions other than those of the settings.
+/// `prompt`: a file of instructions that overrides the settings.
 pub fn prompt(
     story: &StoryId,
     prd: &Path,
@@ -59,7 +59,7 @@ pub fn prompt(
     if let Err(error) = notes {
         printer.warning(&error.to_string());
     }
-    // Control characters must not act on a terminal; a file or pipe gets the text as it is.
+    // Control characters are made visible on a terminal; a file or pipe gets the exact text.
     let text = joined(&layers);
     print(&if std::io::stdout().is_terminal() { visible(&text) } else { text.as_str().into() })?;
     let sizes = layers.iter().map(|layer| (layer.name, characters(&layer.text)));
@@ -82,7 +82,7 @@ fn as_next_run(
     }
     let cut_off = state.cut_off;
     let mut state = as_next_process(state, backlog);
-    // After a crash the agent's commits cannot be told from the human's.
+    // After a crash the agent's commits look like the human's.
     let moved = if cut_off { None } else { base_on_branch(&state, tree)? };
     if let Some((story, base)) = moved {
         state.apply(&Recorded { at: 0, event: Event::BaseSet { story, base, lane: LaneId::HOME } });

@@ -28,7 +28,7 @@ use super::terminal::print;
 /// The backlog of a dry run.
 const SCRATCH_PRD: &str = "PRD.json";
 
-/// With a damaged journal: once more, with a new one. `trust`: approve the repository's commands
+/// If the journal is damaged, renames it and runs again with a new one. `trust`: approve the repository's commands
 /// without asking.
 pub fn run(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
     match run_once(prd, flags, trust, look) {
@@ -40,7 +40,7 @@ pub fn run(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u
     }
 }
 
-/// The next run begins a new journal from what is known without this one.
+/// Renames the damaged journal; the next run rebuilds a new one.
 fn set_journal_aside(prd: &Path, reporter: &mut dyn Reporter) -> Result<()> {
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
@@ -67,7 +67,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     preflight.settle_permissions()?;
     preflight.require_trust(&loaded.backlog, trust)?;
     let branch = preflight.take_branch()?;
-    // On another branch it may be another backlog.
+    // The branch may have another version of the backlog.
     let backlog = preflight.open_backlog(prd)?;
     preflight.require_trust(backlog.current(), trust)?;
     let place = preflight.place_of(prd)?;
@@ -171,7 +171,7 @@ fn dry_plan(mut flags: Flags) -> Result<RunSettings> {
 
 /// The order of the stories, and the questions.
 fn dry_summary(events: &[Recorded]) -> String {
-    let mut text = String::from("Dry run: nothing was changed.\n");
+    let mut text = String::from("Dry run: no files were changed.\n");
     let closed = events.iter().filter_map(|recorded| match &recorded.event {
         Event::StoryClosed(closed) => Some(&closed.story),
         _ => None,

@@ -83,7 +83,7 @@ impl Session<'_> {
             new_id: || Uuid::now_v7().to_string(),
         };
         let ending = runtime.block_on(async { begin(log, self.history, env, config)?.run().await });
-        // An open menu must not keep the process.
+        // An open menu must not delay the exit.
         runtime.shutdown_background();
         let error = ending.as_ref().err().map(ToString::to_string);
         files.finish(error.as_deref().map(|error| self.secrets.redact(error)).as_deref());
@@ -185,7 +185,7 @@ impl Session<'_> {
         }
     }
 
-    /// A run does not need the user's costs, unless a budget depends on them.
+    /// User costs are optional, unless a budget depends on them.
     fn cost_books(&mut self, agent: &dyn Backend) -> Result<CostBooks> {
         let repository = self.store.costs()?;
         if agent.capabilities().invented_costs {
@@ -208,7 +208,7 @@ impl Session<'_> {
     }
 }
 
-/// A missing agent is reported before anything begins.
+/// Fails early if the agent's program is missing.
 pub fn require_program(agent: &dyn Backend, root: &Path) -> Result<()> {
     let request = LaunchRequest { work_tree: root, gates: &[], allowance: None };
     agent.command(&request)?;
@@ -225,7 +225,7 @@ pub fn backend(plan: &RunSettings) -> Result<Arc<dyn Backend>> {
     })
 }
 
-/// As they are at the start: agents that edit the backlog later do not change them.
+/// The gates as of the start: later edits of the backlog do not change them.
 fn gates(plan: &RunSettings, backlog: &Backlog, dry: bool) -> Gates {
     let with_gates = backlog.stories.iter().filter(|story| !story.verify.is_empty());
     let of = with_gates.map(|story| (story.id.clone(), story.verify.clone())).collect();

@@ -48,7 +48,7 @@ fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 7] {
     [
         snapshot.number.to_string(),
         time(snapshot.at, "%Y-%m-%d %H:%M:%S").unwrap_or_else(dash),
-        snapshot.kind.word().to_owned(),
+        shown_kind(snapshot.kind).to_owned(),
         snapshot.story.as_ref().map_or_else(dash, ToString::to_string),
         snapshot.run.as_deref().map_or_else(dash, |run| visible_line(&ui::short_run(run))),
         files.to_string(),
@@ -60,6 +60,14 @@ fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 7] {
 fn remark(snapshot: &SnapshotRef) -> String {
     let is_checkpoint = snapshot.kind == SnapshotKind::Checkpoint;
     if is_checkpoint { visible_line(&snapshot.subject) } else { String::new() }
+}
+
+/// The glossary's word; the stored one stays as it is.
+fn shown_kind(kind: SnapshotKind) -> &'static str {
+    match kind {
+        SnapshotKind::SetAside => "shelved",
+        kind => kind.word(),
+    }
 }
 
 /// In the machine's time zone.
@@ -97,7 +105,7 @@ pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<()> {
     if is_terminal || colors { print(&ui::diff(&patch, colors)) } else { print_bytes(&patch) }
 }
 
-/// The changes of a story in work, the commits of a closed one, else the newest snapshot of work.
+/// An unfinished story's changes, a closed story's commits, else the newest snapshot of its work.
 fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>> {
     let neither = |_| CommandError::NeitherNumberNorStory(visible_line(what));
     let story = StoryId::try_from(what).map_err(neither)?;
@@ -133,7 +141,7 @@ pub fn restore(number: u64, paths: &[PathBuf]) -> Result<()> {
     tree.remove_own_locks()?;
     let except = tree.backlogs_of_runs()?;
     print(&match tree.recall(&snapshot, &paths, &except)? {
-        None => format!("nothing to restore: the files are already as in {number}\n"),
+        None => format!("nothing to restore: the files are the same as in {number}\n"),
         Some(recalled) => restored(&snapshot, &recalled),
     })
 }
@@ -150,8 +158,7 @@ fn restored(snapshot: &SnapshotRef, recalled: &Recalled) -> String {
     text
 }
 
-/// Relative to the root, by its letters alone: a file that is to be restored need not exist, and
-/// a link in its place must not lead elsewhere.
+/// Relative to the root. Purely lexical: the file need not exist, and links are not followed.
 fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf> {
     let mut clean = PathBuf::new();
     for part in here.join(path).components() {
@@ -172,12 +179,12 @@ fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf> {
 pub fn checkpoint(message: Option<&str>) -> Result<()> {
     let tree = tree_here()?;
     tree.require_identity()?;
-    let text = message.map_or("by hand", str::trim);
+    let text = message.map_or("manual checkpoint", str::trim);
     if text.is_empty() {
         return Err(CommandError::Refused("the message of `-m` is empty".to_owned()));
     }
     let number = tree.checkpoint(text)?.number;
-    print(&format!("saved as {number}; restore it with `ralph restore {number}`\n"))
+    print(&format!("saved snapshot {number}; restore it with `ralph restore {number}`\n"))
 }
 
 #[cfg(test)]

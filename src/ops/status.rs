@@ -1,4 +1,4 @@
-//! `ralph status`: the journal's fold and the backlog, for people or as JSON.
+//! `ralph status`: the run's state and the backlog, as text or JSON.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn run_line(state: &RunState, holder: Option<&str>) -> String {
     };
     let iterations = ui::counted(state.attempts.iterations, "iteration");
     let worked = ui::duration(state.work_time.ms());
-    format!("run {} · {iterations} · {stands} · worked {worked}", ui::short_run(&run.run))
+    format!("run {} · {iterations} · {stands} · work time {worked}", ui::short_run(&run.run))
 }
 
 /// What could stop an open run soon: a half-open breaker, or errors in a row.
@@ -64,9 +64,7 @@ fn errors_line(state: &RunState) -> Option<String> {
     if let BreakerPhase::HalfOpen { why, .. } | BreakerPhase::Failed { why } = &state.breaker.phase
     {
         let why = visible_line(why);
-        return Some(format!(
-            "circuit breaker half-open after {why}: one more failure stops the run"
-        ));
+        return Some(format!("circuit breaker half-open ({why}): one more failure stops the run"));
     }
     let count = state.failures.errors(u32::MAX);
     let error = visible_line(state.failures.last_error.lines().next().unwrap_or_default());
@@ -111,7 +109,11 @@ fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String 
         let asked = &question.escalation;
         let _ = writeln!(text, "\n{id} asks: {}", visible_line(&asked.summary));
         let _ = writeln!(text, "{}", visible(asked.question.trim()));
-        text.push_str("Answer it with `ralph run` in a terminal.\n");
+        text.push_str(if holder.is_some() {
+            "Answer it in the terminal of the run.\n"
+        } else {
+            "Answer it with `ralph run` in a terminal.\n"
+        });
     }
     text
 }

@@ -41,8 +41,8 @@ pub fn listed(paths: &[PathBuf]) -> Vec<String> {
     named.chain(more.map(|more| format!("and {more} more"))).collect()
 }
 
-/// None: there is no terminal, or no answer. A signal ends the question and is an error; the
-/// terminal is released first.
+/// None without a terminal or an answer. A signal ends the question and is an error; the terminal
+/// is released first.
 pub fn ask<T: Send + 'static>(
     human: &Arc<TerminalHuman>,
     question: impl FnOnce(&TerminalHuman) -> Result<T, Asked> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Commands that come from files of the repository, and whether a human approved them.
+//! Trust: commands and agent settings in the repository's files, and their approval.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::place::{now, open_tree, refuse_agents, store_of};
 use super::session::backend;
 use super::terminal::{ask, print};
 
-/// Where the gates of every story come from.
+/// The source of the gates for every story.
 pub const GATE: &str = "gate in ralph.toml";
 
 /// What a human must approve before a run begins.
@@ -38,7 +38,7 @@ fn gate_text(gate: &Gate) -> String {
     }
 }
 
-/// Returns when every text is approved, now or before. `yes`: approve without asking.
+/// Fails unless every text is approved, now or earlier. `yes`: approve without asking.
 pub fn require(
     store: &Store,
     clauses: Vec<TrustClause>,
@@ -82,10 +82,10 @@ pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<()> {
     require(&store_of(&tree), clauses, yes, &human, plan.answer_timeout)?;
     if count == 0 {
         return print(
-            "nothing to approve: no file here configures commands or agent permissions\n",
+            "nothing to approve: this repository configures no commands or agent permissions\n",
         );
     }
-    print(&format!("approved: {}\n", ui::counted(count, "text")))
+    print(&format!("{} approved\n", ui::counted(count, "item")))
 }
 
 /// With control characters made visible.

@@ -26,7 +26,7 @@ struct ReportPage<'a> {
     iterations: &'a [Iteration],
 }
 
-/// What is known of the latest run.
+/// The latest run.
 #[derive(Debug, Default)]
 pub struct RunReport {
     summary: Summary,
@@ -111,7 +111,7 @@ impl RunReport {
         self.leave(RunPhase::Failed, StopRecord::error(error), ReportTime(at));
     }
 
-    /// The backlog is no event.
+    /// The backlog is not part of the events.
     pub fn set_stories(&mut self, total: usize) {
         self.summary.stories.total = total;
     }

@@ -85,7 +85,7 @@ impl IterationResult {
         matches!(self, Self::Failed | Self::Rejected | Self::PromptTooLong)
     }
 
-    /// It was ended by neither the service nor the human, so it says something about the run.
+    /// Neither the service nor the human ended it, so it counts for the run's health.
     pub fn says_something(self) -> bool {
         !matches!(self, Self::ServiceTrouble | Self::Interrupted | Self::CutOff)
     }
@@ -141,7 +141,7 @@ fn looks_at_changes(command: &str) -> bool {
     words.any(|word| REVIEWS.contains(&word))
 }
 
-/// Adds up as iterations start and end, so that an event costs the same however many there are.
+/// Updated with each event, so that an event costs the same however many iterations there are.
 #[derive(Debug, Default)]
 pub struct Iterations {
     all: Vec<Iteration>,

@@ -3,7 +3,8 @@
 //!
 //! [`RunReport`] is a pure fold of the run's events. The loop only changes it in memory; a thread of
 //! the [`Publisher`] renders and writes it when something changed, at most four times a second, and
-//! at least every five seconds. A disk that is full or hangs costs the files and nothing else.
+//! at least every five seconds. A full or blocked disk affects
+//! only these files.
 
 mod document;
 mod fold;

@@ -83,7 +83,7 @@ impl<E: Effects> Dispatcher<E> {
 
     fn footprint(&self, ended: &EndedAttempt) -> Footprint {
         if ended.inspection.branch_loss.is_some() {
-            // Branch and tree go back to where they were.
+            // Branch and tree are rolled back.
             return Footprint { changed: Some(false), ..Footprint::default() };
         }
         let before = &ended.at_start.story;
@@ -258,7 +258,7 @@ fn way_back(start: &AttemptStarted, loss: BranchLoss) -> Event {
     Event::ReturnPlanned { story: start.story.clone(), to, why: loss.into() }
 }
 
-/// A plain claim is decided by the commit itself, which finds out whether anything changed.
+/// The commit decides a plain claim: it fails if nothing changed.
 fn follow_up(start: &AttemptStarted, verdict: Verdict, plain: bool) -> Option<Event> {
     let story = start.story.clone();
     match verdict {

@@ -19,7 +19,7 @@ use crate::runner::effects::{About, Effects, GatesOf, Happened, Integration, Job
 use crate::runner::error::RunnerError;
 use crate::runner::log::RunLog;
 
-/// This many signals end the process without waiting; the supervisors do the rest.
+/// This many signals end the process at once; the supervisors end the agents.
 const IMPATIENT: u32 = 3;
 /// How long the backlog may be broken while a story waits to be closed.
 const REPAIR_PATIENCE: Duration = Duration::from_mins(10);
@@ -293,7 +293,7 @@ impl<E: Effects> Dispatcher<E> {
         self.refuse_close(story, error, false)
     }
 
-    /// Waits for a human in the middle of an edit, but not forever.
+    /// Waits for the human to fix the backlog, but not forever.
     fn check_unwritable(&mut self, observed: &Observed) -> Result<(), RunnerError> {
         let mut settling = self.log.state.stories.iter().filter(|(_, s)| s.is_being_settled());
         let waits = settling.next().filter(|_| !observed.backlog_usable);
@@ -334,8 +334,8 @@ impl<E: Effects> Dispatcher<E> {
         if cause != EndCause::RunTime {
             return self.effects.order(Order::Stop);
         }
-        // What was claimed in time is still checked: gates that were stopped would have to run
-        // again, and their time would not count.
+        // Claims made in time are still checked: stopped gates would have to run again, and their
+        // time would not count.
         for flight in self.log.state.attempts.iter() {
             self.effects.end_attempt(&flight.start.attempt, EndedBy::Human);
         }

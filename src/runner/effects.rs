@@ -1,4 +1,4 @@
-//! What the dispatcher can do, and what it learns.
+//! Everything the dispatcher can do and observe.
 //!
 //! Whatever takes time is a task that ends with exactly one [`Happened`]; every other effect is over
 //! when it returns. The real effects are in `world`; tests have fake ones.
@@ -126,7 +126,7 @@ pub struct Inspection {
     pub changed_files: Vec<Concern>,
     /// The branch tip.
     pub head: Option<String>,
-    /// The lane could not be inspected. The attempt's end is recorded all the same.
+    /// The lane could not be inspected. The attempt's end is recorded anyway.
     pub problem: Option<RunnerError>,
 }
 
@@ -219,7 +219,7 @@ pub trait Effects {
     fn stuck_step(&mut self, attempt: &str, step: Option<StuckStep>);
     /// How long the attempt has been running.
     fn busy(&self, attempt: &str) -> Duration;
-    /// To every attempt and gate.
+    /// Orders every attempt and gate to stop.
     fn order(&mut self, order: Order);
     fn listen_for_skip(&mut self, on: bool);
     /// Requests from other processes; None is one that this version does not know.

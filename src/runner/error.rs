@@ -12,9 +12,9 @@ use crate::workspace::GitError;
 
 /// On Linux the next run can find the processes of an earlier one.
 const LOOK: &str = if cfg!(target_os = "linux") {
-    "run `ralph run` again to end it"
+    "`ralph run` ends them"
 } else {
-    "end it by hand, then run `ralph run` again"
+    "kill them, then run `ralph run` again"
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -35,25 +35,24 @@ pub enum RunnerError {
     Write(#[from] WriteError),
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    #[error("processes of a gate could not be ended: {}; end them by hand", .0.join(", "))]
+    #[error("cannot end processes of a gate: {}; kill them yourself", .0.join(", "))]
     GateSurvivors(Vec<String>),
-    #[error("the supervisor of a gate was killed; check for processes that it left")]
+    #[error("the supervisor of a gate was killed; processes of the gate may still run")]
     GateLost,
     #[error(
-        "cannot store your costs over all repositories, which a budget needs \
-         (`budget.per_user_day`, `--budget-user-day`): {0}"
+        "cannot record your costs over all repositories, which `budget.per_user_day` needs: {0}"
     )]
     UserCosts(StoreError),
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error(
-        "processes of the agent could not be ended: {}; end them by hand, then run `ralph run` again",
+        "cannot end processes of the agent: {}; kill them, then run `ralph run` again",
         .0.join(", ")
     )]
     Survivors(Vec<String>),
     #[error(
-        "this `ralph run` was started by processes of the run that it would continue: {}; \
-         start it in another shell",
+        "processes of the run that `ralph run` would continue started it: {}; start it in another \
+         shell",
         .0.join(", ")
     )]
     InsideItself(Vec<String>),
@@ -61,16 +60,16 @@ pub enum RunnerError {
     NoLane(LaneId),
     #[error("a part of ralph broke down: {0}; run `ralph run` again, and please report this")]
     TaskLost(String),
-    #[error("the supervisor of the agent was killed, so parts of the agent may still run; {LOOK}")]
+    #[error("the agent's supervisor was killed, so processes of the agent may still run; {LOOK}")]
     SupervisorLost,
     #[error(
-        "the run is on `{before}`, but HEAD is on `{now}`: `git switch {before}`, or continue here \
-         with `--branch {now}`"
+        "the run is on branch `{before}`, but HEAD is on `{now}`: run `git switch {before}`, or \
+         continue here with `--branch {now}`"
     )]
     OtherBranch { before: String, now: String },
     #[error(
-        "the backlog was broken for too long, so {story} could not be closed; fix it and run \
-         `ralph run` again to close it\n{problem}"
+        "cannot close {story}, because the backlog stayed invalid; fix it and run `ralph run` \
+         again\n{problem}"
     )]
     BacklogBroken { story: StoryId, problem: String },
 }

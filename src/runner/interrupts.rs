@@ -13,7 +13,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// From here on they no longer end the process directly.
+    /// From now on these signals no longer end the process directly.
     pub fn listen() -> io::Result<Self> {
         let (sender, received) = mpsc::unbounded_channel();
         for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {

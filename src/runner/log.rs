@@ -10,7 +10,7 @@ use crate::runner::error::RunnerError;
 use crate::state::RunState;
 use crate::store::{Journal, SyncPoint};
 
-/// What the journal has of a backlog from before this process: read once, and folded once.
+/// A backlog's events from before this process, read and folded once.
 #[derive(Default)]
 pub struct JournalHistory {
     pub events: Vec<Recorded>,

@@ -40,7 +40,7 @@ pub fn begin(
     } else {
         world.start_anew(&mut log, rebuilding)?;
     }
-    // After a crash the agent's commits cannot be told from the human's.
+    // After a crash the agent's commits look like the human's.
     if !cut_off {
         world.follow_branch(&mut log)?;
     }

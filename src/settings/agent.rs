@@ -26,19 +26,19 @@ settings! {
         /// What Claude Code may do
         permission_mode = from.optional(&PERMISSION_MODE, setting("agent.permission_mode")
             .flag("permission-mode", "MODE").by_default("asked once and remembered"))?;
-        /// Where Claude Code is, if it is not on the PATH
+        /// Path of the `claude` program, if it is not on the PATH
         program = from.optional(&PATH, setting("agent.program"))?;
         /// `--model` of Claude Code
         model = from.optional(&TEXT, setting("agent.model"))?;
         /// `--fallback-model` of Claude Code
         fallback_model = from.optional(&TEXT, setting("agent.fallback_model"))?;
-        /// Tools that run without being asked about
+        /// Tools that Claude Code may use without asking
         allowed_tools = from.list(&TEXT, setting("agent.allowed_tools"));
-        /// Tools that never run
+        /// Tools that Claude Code may not use
         disallowed_tools = from.list(&TEXT, setting("agent.disallowed_tools"));
         /// `--max-turns` of Claude Code
         max_turns = from.optional(&NUMBER, setting("agent.max_turns"))?;
-        /// Claude Code's own budget; the smaller one counts
+        /// `--max-budget-usd` of Claude Code; the smaller of it and the remaining budgets applies
         max_budget_usd = from.optional(&DOLLARS, setting("agent.max_budget_usd"))?;
         /// Text to append to Claude Code's system prompt
         append_system_prompt = from.optional(&TEXT, setting("agent.append_system_prompt"))?;
@@ -49,10 +49,10 @@ settings! {
         /// `--strict-mcp-config` of Claude Code
         strict_mcp_config =
             from.value(&SWITCH, setting("agent.strict_mcp_config").default("false"))?;
-        /// Let commands run in the background
+        /// Let Claude Code run commands in the background
         background_tasks =
             from.value(&SWITCH, setting("agent.background_tasks").default("false"))?;
-        /// Further arguments, passed as they are
+        /// More arguments for Claude Code
         args = from.list(&TEXT, setting("agent.args"));
     }
 }
@@ -70,7 +70,7 @@ pub(super) fn choice(
             Some(Origin::File) => "`agent.name` and `agent.command`",
             _ => "`--agent` and `--agent-command`",
         };
-        from.reject("agent.command", format!("{names} name two agents; keep one of them"))?;
+        from.reject("agent.command", format!("{names} name two agents; remove one"))?;
     }
     let command = settings.command.as_deref().filter(|_| commanded > named);
     let choice = match (command, settings.name) {
@@ -96,7 +96,7 @@ fn words(from: &mut SettingsReader<'_>, text: &str) -> Read<Vec<String>> {
     Ok(words)
 }
 
-/// It is hard to tell which of two modes Claude Code would take, so there must be only one.
+/// Claude Code does not document which of two modes it uses, so there must be only one.
 fn check_mode(
     from: &mut SettingsReader<'_>,
     settings: &AgentSettings,
@@ -110,7 +110,7 @@ fn check_mode(
     }
     if args_choose_mode(&settings.args) {
         let name = if origin == Origin::Flag { "--permission-mode" } else { KEY };
-        let text = "`agent.args` in ralph.toml set a permission mode too; remove it there";
+        let text = "`agent.args` in ralph.toml sets a permission mode too; remove it there";
         from.reject(KEY, format!("`{name}`: {text}"))?;
     }
     Ok(())

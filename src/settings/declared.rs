@@ -24,7 +24,7 @@ use super::{
     EnvVars, FlagValues, Origin, Read, Setting, SettingsError, SettingsReader, setting, settings,
 };
 
-/// What the command line says.
+/// The command line.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// Of settings, by key.
@@ -35,7 +35,7 @@ pub struct Flags {
 }
 
 settings! {
-    /// Everything that is decided before a run begins. A limit that is None is off.
+    /// Everything that is set before a run begins. None disables a limit.
     struct RunSettings(from, flags) {
         "Run" {
             /// Instructions for every iteration
@@ -61,11 +61,11 @@ settings! {
             budgets: Budgets = budgets(from)?;
         }
         "Questions and waits" {
-            /// What to do when an agent asks for a human: `ask` (`park` without a terminal), `park`
-            /// the question until the end, `skip` the story, or `abort` the run
+            /// What to do when a story needs you: `ask` (`park` without a terminal), `park` the
+            /// question for the next run, `skip` the story, or `abort` the run
             on_escalation: OnEscalation = from.value(&ON_ESCALATION,
                 setting("on_escalation").flag("on-escalation", "WHAT").default("ask"))?;
-            /// How long a question waits for a key before the story is parked
+            /// How long a question waits for a key before it is parked
             answer_timeout: Duration = from.value(&TIME, setting("answer_timeout")
                 .flag("answer-timeout", "TIME").env("RALPH_ANSWER_TIMEOUT").default("10m"))?;
             /// When the account's usage limit is reached: `wait` until it resets (Enter retries
@@ -78,29 +78,29 @@ settings! {
             agent: AgentChoice =
                 agent::choice(from, &agent_settings, flags.mock_script.as_deref())?;
         }
-        "Time-outs" {
+        "Timeouts" {
             timeouts: Timeouts = timeouts(from)?;
             stuck: StuckPolicy = stuck(from)?;
         }
         "Stories without progress" {
-            /// Ask after the same error this many times
+            /// Ask about a story after the same error this many times
             stuck_threshold: NonZeroU32 = from.value(&COUNT,
                 setting("stuck_threshold").env("STUCK_THRESHOLD").default("3"))?;
-            /// Ask after this many attempts at one story; a story in PRD.json can have its own
+            /// Ask after this many attempts at one story; a story can have its own limit
             max_attempts: NonZeroU32 = from.value(&COUNT, setting("max_attempts").default("10"))?;
             /// Start a story over after this many failed attempts in a row; `none` disables it
             fresh_start_after: Option<u32> =
                 from.value(&LIMIT, setting("fresh_start_after").default("3"))?;
         }
         "Gates and completion" {
-            /// Commands that must pass before a story is done (gates)
+            /// Gates: commands that must pass before a story is done
             verify: Vec<Gate> = from.gates(setting("verify").by_default("no gates"));
             /// Whether the gates of closed stories run again with each claim: `all` or `none`
             recheck: Recheck = from.value(&RECHECK, setting("recheck").default("all"))?;
-            /// Patterns of files whose changes need your approval
+            /// Patterns of files that an agent may change only with your approval
             protect: Vec<String> = from.list(&TEXT, setting("protect").by_default("nothing"));
             markers: CompletionMarkers = markers(from)?;
-            /// Without a gate, send the first claim back for a second look
+            /// Without gates, require a second attempt to confirm a claim
             require_two_claims: bool =
                 from.value(&SWITCH, setting("require_two_claims").default("false"))?;
         }
@@ -114,12 +114,12 @@ settings! {
             /// Programs to leave running when an agent's processes are ended
             keep_processes: Vec<String> =
                 from.list(&PROGRAM_NAME, setting("keep_processes").by_default("none"));
-            /// Most that is logged of one iteration; the middle of more is left out
+            /// Largest log of one iteration; a longer one loses its middle
             log_limit: u64 = from.value(&LOG_SIZE, setting("log_limit").default("256MB"))?;
             /// Stop when less disk space than this is free; `none` disables it
             min_free_disk: Option<u64> =
                 from.value(&SIZE_LIMIT, setting("min_free_disk").default("1GB"))?;
-            /// Keep this many snapshots, and those of the last two runs
+            /// Keep this many snapshots, and up to 1,000 of the last two runs
             keep_snapshots: Option<u32> =
                 from.value(&LIMIT, setting("keep_snapshots").default("500"))?;
             /// Keep snapshots for this many days
@@ -160,7 +160,7 @@ settings! {
         /// Most that one iteration may cost; Claude Code stops itself there
         per_iteration = from.value(&DOLLAR_LIMIT, setting("budget.per_iteration")
             .flag("budget-iteration", "USD").env("RALPH_BUDGET_ITERATION").default("none"))?;
-        /// Most that one story may cost; then it is parked with a question
+        /// Most that one story may cost; then ralph asks you
         per_story = from.value(&DOLLAR_LIMIT, setting("budget.per_story")
             .flag("budget-story", "USD").env("RALPH_BUDGET_STORY").default("none"))?;
         /// Most that all runs of this repository may cost per day
@@ -169,7 +169,7 @@ settings! {
         /// Most that all your runs may cost per day, in any repository
         per_user_day = from.value(&DOLLAR_LIMIT, setting("budget.per_user_day")
             .flag("budget-user-day", "USD").env("RALPH_BUDGET_USER_DAY").default("none"))?;
-        /// From 80 % of a budget on, pause 1, 2, 4, 8 minutes between iterations
+        /// From 80% of a budget on, pause 1, 2, 4, 8 minutes between iterations
         throttle = from.value(&SWITCH, setting("budget.throttle").default("false"))?;
         run_by_default = !from.origins.contains_key("budget.per_run");
     }
@@ -177,26 +177,26 @@ settings! {
 
 settings! {
     fn timeouts(from) -> Timeouts {
-        /// How long an agent may take to start
+        /// How long an agent may take until its first output
         first_event = from.value(&TIME, setting("first_event_timeout").default("3m"))?;
-        /// How long an agent may be silent
+        /// How long an agent may print nothing
         idle = from.value(&TIME, setting("idle_timeout").default("15m"))?;
         /// How long one iteration may take
         iteration = from.value(&TIME, setting("iteration_timeout").default("90m"))?;
         /// How long an agent may take to exit after its result
         after_result = from.value(&TIME, setting("result_grace").default("10s"))?;
-        /// The same while its background tasks still run
+        /// How long it may take while its background tasks run
         background = from.value(&TIME, setting("background_grace").default("2m"))?;
     }
 }
 
 settings! {
     fn stuck(from) -> StuckPolicy {
-        /// Remind an agent that changes nothing for this long
+        /// Send a reminder to an agent that changes nothing for this long
         stuck_after = from.value(&TIME_LIMIT, setting("stuck_after").default("30m"))?;
-        /// How long after the reminder you are asked
+        /// Ask you this long after the reminder
         ask_after = from.value(&TIME, setting("stuck_question_after").default("10m"))?;
-        /// How long after the question the agent is ended
+        /// End the agent this long after the question
         answer = from.value(&TIME, setting("stuck_answer_timeout").default("15m"))?;
     }
 }
@@ -214,7 +214,7 @@ settings! {
 
 settings! {
     fn staging(from) -> Rules {
-        /// New files to leave out of commits, by name with `*`; `!` takes a name off the list
+        /// Names of new files to leave out of commits, with `*`; `!` removes a name from the list
         never_commit = {
             let named = from.list(&PATTERN, setting("never_commit").by_default("a built-in list"));
             Pattern::built_in().chain(named).collect()
@@ -232,11 +232,11 @@ settings! {
         outcomes = from.value(&MEMORY_COUNT, setting("memory.outcomes").default("5"))?;
         /// Earlier errors in a prompt
         errors = from.value(&MEMORY_COUNT, setting("memory.errors").default("5"))?;
-        /// Things that worked in a prompt
+        /// Earlier successes in a prompt
         worked = from.value(&MEMORY_COUNT, setting("memory.worked").default("3"))?;
-        /// Characters of each
+        /// Most characters of one entry
         entry = from.value(&ENTRY_LENGTH, setting("memory.entry").default("500"))?;
-        /// Characters of all of them
+        /// Most characters of all entries
         total = from.value(&TOTAL_LENGTH, setting("memory.total").default("5000"))?;
     }
 }

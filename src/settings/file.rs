@@ -74,12 +74,12 @@ impl<'a> SettingsFile<'a> {
     ) -> Checked<Vec<T>> {
         let items = value.get_ref().as_array();
         let items =
-            items.ok_or_else(|| self.invalid(key, value.span(), "a list in `[` and `]`"))?;
+            items.ok_or_else(|| self.invalid(key, value.span(), "a list, such as `[\"…\"]`"))?;
         let mut values = Vec::new();
         for item in items.iter() {
             let value = self.value(kind, key, item)?;
             if kind.is_unique && values.contains(&value) {
-                return Err(self.invalid(key, item.span(), "every line only once"));
+                return Err(self.invalid(key, item.span(), "each line only once"));
             }
             values.push(value);
         }

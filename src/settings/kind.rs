@@ -107,19 +107,19 @@ pub(super) const TEXT: ValueKind<String> =
 pub(super) const PATH: ValueKind<PathBuf> =
     ValueKind::text("a path in quotes", |text| Some(PathBuf::from(text)));
 pub(super) const PROGRAM_NAME: ValueKind<String> =
-    ValueKind::text("the name of a program, without its folder", |text| {
+    ValueKind::text("a program's name, without its folder", |text| {
         let name = text.trim();
         (!name.is_empty() && !name.contains(['/', '\0'])).then(|| name.to_owned())
     });
 pub(super) const PATTERN: ValueKind<Pattern> =
-    ValueKind::text("the name of a file or folder, with `*` for any characters", Pattern::new);
+    ValueKind::text("the name of a file or folder; `*` matches any characters", Pattern::new);
 pub(super) const PROMISE: ValueKind<String> =
-    ValueKind::text("a word or a few that can stand in a `<promise>`", |text| {
+    ValueKind::text("the text of a `<promise>`, such as `SHIPPED`", |text| {
         can_be_promised(text).then(|| text.to_owned())
     });
 pub(super) const MARKER: ValueKind<String> = ValueKind {
     is_unique: true,
-    ..ValueKind::text("a line of text that is not a quote, comment or code", |text| {
+    ..ValueKind::text("one line of plain text, not a quote, comment or code", |text| {
         can_be_a_line(text).then(|| text.trim().to_owned())
     })
 };

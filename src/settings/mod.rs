@@ -1,7 +1,7 @@
 //! ralph.toml, environment and flags → one validated `RunSettings`.
 //!
-//! `declared` has one declaration for each setting; flags, file, environment and
-//! the tables in the documentation are made of it. A flag overrides the environment, the
+//! `declared` has one declaration per setting; flags, file, environment and the tables in the
+//! documentation are generated from it. A flag overrides the environment, the
 //! environment ralph.toml, and ralph.toml the default.
 
 mod agent;
@@ -26,7 +26,7 @@ pub use declared::{Flags, RunSettings};
 pub use file::FILE_NAME;
 pub use kind::SettingChoice;
 
-/// One declaration, from which flag, file, environment and documentation are made.
+/// One declaration, which generates flag, ralph.toml key, environment variable and documentation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
     /// Its heading in the help and in the documentation.

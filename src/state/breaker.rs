@@ -1,8 +1,8 @@
 //! The run's circuit breaker: a pause when more than one story fails.
 //!
-//! It opens when two different stories in a row stagnate, or five agents in a row break down; then
-//! the run pauses. After the pause one iteration is let through (half-open): if it makes progress,
-//! the breaker closes, else the run stops. Any action of the human closes it.
+//! It opens if two different stories in a row stagnate, or five agents in a row break down; then
+//! the run pauses. After the pause one iteration runs as a probe (half-open): if it makes progress,
+//! the breaker closes; otherwise the run stops. Any action of the human closes it.
 
 use crate::model::{EscalationKind, Event, StoryId, Verdict, Wait, WaitFor};
 
@@ -37,7 +37,7 @@ impl Breaker {
             return None;
         }
         if let [before, last] = self.stagnant.as_slice() {
-            return Some(format!("two stories in a row made no progress, {before} and {last}"));
+            return Some(format!("two stories in a row made no progress ({before}, {last})"));
         }
         (breakdowns >= BREAKDOWNS).then(|| format!("{breakdowns} agents in a row broke down"))
     }

@@ -120,7 +120,7 @@ impl FailureStreak {
     }
 }
 
-/// The agent's process died, fell silent or never worked; says nothing about the story.
+/// The agent's process crashed, was killed or fell silent; not a fault of the story.
 fn is_breakdown(end: &AttemptEnded) -> bool {
     match &end.outcome {
         Outcome::NoResult { .. } | Outcome::KilledBySomeoneElse { .. } | Outcome::IdleTimeout => {

@@ -26,7 +26,7 @@ impl Memory {
             Event::AttemptEnded(end) => self.note_end(end, iteration),
             Event::ClaimRejected { story, error, .. }
             | Event::CloseRefused { story, error, .. } => {
-                self.settle(story, "it claimed to be complete, and was not");
+                self.settle(story, "it claimed the story, but the claim was rejected");
                 self.note_error(story, iteration, error);
             }
             Event::StoryClosed(closed) => {
@@ -41,7 +41,7 @@ impl Memory {
 
     fn note_end(&mut self, end: &AttemptEnded, iteration: u32) {
         let what = match &end.verdict {
-            Verdict::Done => "it says that it is complete".to_owned(),
+            Verdict::Done => "it claimed the story".to_owned(),
             Verdict::Progress => "not complete yet".to_owned(),
             Verdict::Escalated { escalation } => format!("it asked: {}", escalation.summary),
             Verdict::Failed { error, .. } => {

@@ -1,4 +1,4 @@
-//! Projections of the journal; each folds by itself.
+//! Projections: each folds the events of the journal by itself.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

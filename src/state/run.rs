@@ -70,7 +70,7 @@ impl RunState {
     }
 
     fn apply_to_run(&mut self, event: &Event) {
-        // The human's actions between runs say nothing about how the last process ended.
+        // `ralph undo` between runs does not change how the last process ended.
         if !matches!(event, Event::StoryReopened { .. }) {
             self.cut_off = match event {
                 Event::RunEnded { .. } => false,

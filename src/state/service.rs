@@ -83,8 +83,8 @@ impl Service {
 }
 
 impl FaultStreak {
-    /// The attempt began before the last fault was known, so it adds nothing, unless it found a
-    /// graver one.
+    /// Whether the attempt started before the last fault: then it counts only if its fault is more
+    /// severe.
     fn covers(&self, flight: &InFlight, fault: &ServiceFault) -> bool {
         flight.number <= self.wave && !fault.is_graver_than(&self.trouble)
     }
@@ -96,7 +96,7 @@ impl FaultStreak {
         Self { trouble, error, count, first_at, last_at: at, cut_short: false, wave: 0 }
     }
 
-    /// A long outage uses up iterations.
+    /// In a long outage, failed attempts count as iterations.
     pub fn counts(&self) -> bool {
         self.trouble == ServiceFault::Outage && self.count > SOON
     }

@@ -103,13 +103,13 @@ impl Stagnation {
             let times = self.unchanged;
             return Some(format!(
                 "The last {times} iterations changed nothing: no file, no commit. Make a change \
-                 that advances the story, or escalate; after another one a human is asked."
+                 that advances the story, or escalate. If it happens again, ralph asks the human."
             ));
         }
         if self.alike > 0 {
             return Some(
                 "The last attempt ended with the same text as an earlier one: that is a loop. Do \
-                 something else this time, or escalate; after another one a human is asked."
+                 something else this time, or escalate. If it happens again, ralph asks the human."
                     .to_owned(),
             );
         }
@@ -117,7 +117,7 @@ impl Stagnation {
             let times = self.only_tests;
             format!(
                 "The last {times} iterations touched only tests. Work on the code that they test, \
-                 or escalate; after another one a human is asked."
+                 or escalate. If it happens again, ralph asks the human."
             )
         })
     }

@@ -177,7 +177,7 @@ impl StoryState {
         }
     }
 
-    /// The human's decision during the attempt stands.
+    /// Keeps a decision that the human made during the attempt.
     fn claimed(&mut self, end: &AttemptEnded, iteration: u32) {
         self.too_long = 0;
         let (attempt, concerns) = (end.attempt.clone(), end.concerns.clone());

@@ -8,7 +8,7 @@ use crate::state::stagnation::Stagnation;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoryState {
-    /// Its title at the last attempt, to recognise the story in another backlog.
+    /// Its title at the last attempt, to recognize the story in another backlog.
     pub title: String,
     /// The iteration number of its last attempt.
     pub iteration: u32,

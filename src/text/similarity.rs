@@ -1,18 +1,18 @@
 //! The similarity of two texts.
 //!
 //! Edit distance is quadratic: 2 ms for 1 KB, 230 ms for 10 KB. So only the ends of texts are
-//! compared, normalised, and only if their lengths allow them to be alike.
+//! compared, normalized, and only if their lengths allow them to be alike.
 
 /// From here on two texts count as the same.
 pub const ALIKE: f64 = 0.90;
 /// Characters compared, from a text's end.
 const TAIL: usize = 2000;
-/// Bytes read to find them, before colours and white space are removed.
+/// Bytes read to find them, before colors and white space are removed.
 const RAW_TAIL: usize = 4 * TAIL;
 /// This many hex digits are an id, not a word.
 const SHORTEST_ID: usize = 7;
 
-/// The end of a text without colours, numbers, ids, times and layout.
+/// The end of a text without colors, numbers, ids, times and layout.
 pub fn normalised(text: &str) -> String {
     let plain = without_ansi(end_of(text, RAW_TAIL));
     let words: Vec<String> = plain.split_whitespace().map(masked).collect();

@@ -32,7 +32,7 @@ pub struct Conversation<'a> {
 impl<'a> Conversation<'a> {
     pub fn open(display: &'a DisplayQueue, menu: Menu, withdrawn: &'a AtomicBool) -> Reply<Self> {
         let patience = menu.patience;
-        // The display is waited for: at a terminal that accepts nothing, no human can answer.
+        // Wait for the display: if the terminal accepts no output, the human cannot answer.
         drop(display.hold(patience, withdrawn)?);
         let keyboard = RawKeyboard::open().map_err(|_| Asked::NoAnswer)?;
         display.send(move |screen| screen.open_menu(menu));
@@ -40,7 +40,7 @@ impl<'a> Conversation<'a> {
         Ok(Self { keyboard, display, patience, withdrawn, size, outcome })
     }
 
-    /// Not if more keys are here already.
+    /// Draws nothing while more keys are pending.
     fn show(&self, body: impl FnOnce() -> MenuBody) {
         if !self.keyboard.has_more() {
             let body = body();
@@ -56,7 +56,7 @@ impl<'a> Conversation<'a> {
         self.withdrawn.load(Ordering::SeqCst)
     }
 
-    /// The next key. Every key restarts the patience.
+    /// The next key. Every key restarts the timeout.
     fn next(&mut self) -> Reply<KeyPress> {
         let deadline = self.display.deadline(self.patience);
         loop {
@@ -88,8 +88,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// The human writes to the agent: lines until an empty one, or an editor. None: nothing was
-    /// written, or the human went back.
+    /// The human writes guidance: lines up to an empty one, or in an editor. None if nothing was
+    /// written or the human pressed Esc.
     pub fn write(&mut self) -> Reply<Option<String>> {
         let text = match self.type_in()? {
             Written::Text(text) => Some(text),
@@ -106,7 +106,7 @@ impl<'a> Conversation<'a> {
             let key = match self.next() {
                 // Text that was written is never lost.
                 Err(Asked::NoAnswer) if draft.has_words() && !self.is_withdrawn() => {
-                    let note = "No key was pressed in time; using what you have written so far.";
+                    let note = "No key was pressed in time; using your text so far.";
                     self.add(TextLine::new().with(Tone::Warning, note));
                     return Ok(draft.done());
                 }
@@ -207,8 +207,8 @@ impl GuidanceDraft {
     }
 }
 
-/// dialoguer uses the text even if the editor failed (`:cq`), so this removes the file then. The
-/// editor gets the terminal, like the menu, even if standard input or output is a pipe.
+/// Removes the file if the editor fails (`:cq`), because dialoguer would use it anyway. Gives the
+/// editor the terminal, even if standard input or output is a pipe.
 const OR_NOTHING: &str = r#"for file; do :; done
 [ -t 0 ] || exec </dev/tty
 "$@" >&2 || rm -f -- "$file""#;

@@ -1,6 +1,6 @@
-//! The loop's end of the display. The loop makes the words, and a thread draws them.
+//! The loop's side of the display: the loop words the lines, a thread draws them.
 //!
-//! A terminal that accepts nothing (Ctrl-S, a stopped reader) blocks only that thread, so time-outs
+//! A terminal that accepts nothing (Ctrl-S, a stopped reader) blocks only that thread, so timeouts
 //! and signals still work.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use super::printer::LAST_WORDS;
 use super::screen::Screen;
 use super::{GLANCE, UiOptions, events, notices};
 
-/// The most bytes of an agent's activity that wait to be drawn. Events and notices always may.
+/// The most bytes of activity that may be queued. Events and notices are always queued.
 const ROOM: usize = 4 << 20;
 
 /// Something to draw; None ends the thread.
@@ -36,9 +36,9 @@ pub struct Display {
     left_out: bool,
     /// The end of the wait that was reported last.
     reported_wait: Option<i64>,
-    /// A moving line counts down.
+    /// A live line counts down.
     counting: bool,
-    /// Attempts that may have a moving line.
+    /// Attempts that may have a live line.
     attempts: BTreeMap<String, StoryId>,
     /// Closed when the thread has ended.
     over: Receiver<Infallible>,
@@ -95,7 +95,7 @@ impl Display {
         if self.quiet || !self.verbose || text.trim().is_empty() {
             return;
         }
-        let gap = "  (text left out here: it came faster than it could be shown)".to_owned();
+        let gap = "  (some text left out: it came faster than it could be shown)".to_owned();
         let indented = text.trim().lines().map(|line| format!("  {line}").trim_end().to_owned());
         let all = self.left_out.then_some(gap).into_iter().chain(indented);
         let lines: Vec<Line> =
@@ -233,12 +233,12 @@ impl DisplayQueue {
         let _ = self.jobs.send(Some(Box::new(job)));
     }
 
-    /// Above an open menu, without ending a moving line.
+    /// Above an open menu, without ending a live line.
     pub fn print(&self, lines: Vec<Line>) {
         self.send(move |screen| screen.print(&lines));
     }
 
-    /// On the steady clock. None: too far to be counted, so there is no limit.
+    /// On the steady clock. None if it overflows: then there is no limit.
     pub fn deadline(&self, patience: Duration) -> Option<Duration> {
         (self.clock)().steady.checked_add(patience)
     }
@@ -260,7 +260,7 @@ impl DisplayQueue {
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => {
                     return Ok(TerminalHold { _release: release });
                 }
-                // At a terminal that accepts nothing, no human can answer.
+                // If the terminal accepts no output, the human cannot answer.
                 Err(RecvTimeoutError::Timeout) if self.is_over(deadline) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }

@@ -1,4 +1,4 @@
-//! How a run ends: why, what to do about it, how far the backlog is, and what each story took.
+//! The end of a run: the reason, the remedy, the progress, and a table of the stories.
 
 use crate::decide::figures::forecast;
 use crate::model::{Backlog, Because, Blocked, Budget, StopReason, StoryId, visible_line};
@@ -18,7 +18,7 @@ pub fn lines(at: i64, reason: &StopReason, view: View<'_>) -> Vec<Line> {
     lines
 }
 
-/// How far the backlog is: `Final: 3/5 complete, 1 skipped (1 remaining)`.
+/// `Final: 3/5 complete, 1 skipped (1 remaining)`.
 pub fn progress(at: i64, label: &str, view: View<'_>) -> Line {
     let (all, done) = (view.backlog.stories.len(), view.backlog.done());
     let remaining = view.backlog.remaining();
@@ -35,7 +35,7 @@ fn skipped(backlog: &Backlog) -> usize {
     backlog.stories.len().saturating_sub(backlog.done() + backlog.remaining())
 }
 
-/// The one table of what a stop is called and what to do about it.
+/// Heading and remedy of every stop reason.
 fn heading_and_remedy(reason: &StopReason) -> (&'static str, &'static str) {
     match reason {
         StopReason::AllDone => ("All tasks complete", ""),
@@ -52,14 +52,14 @@ fn heading_and_remedy(reason: &StopReason) -> (&'static str, &'static str) {
         }
         StopReason::BreakerOpen { .. } => (
             "Circuit breaker tripped",
-            "See the errors in `ralph log` and `.ralph/runs/`; `ralph run` starts afresh. Set the \
-             pause with `cool_down` in ralph.toml (RALPH_COOL_DOWN, `none` to disable).",
+            "See the agents' output in `.ralph/runs/`; `ralph run` starts a new run. `cool_down` \
+             in ralph.toml (or RALPH_COOL_DOWN) sets the pause; `none` disables it.",
         ),
         StopReason::FailsAtOnce { .. } => {
-            ("The agent fails immediately", "Start the agent by hand to see what it reports.")
+            ("The agent fails immediately", "Start the agent yourself to see its error.")
         }
         StopReason::Failing { .. } => {
-            ("Most iterations fail", "Raise the limit with --max-failing N.")
+            ("Too many iterations failed", "Raise the limit with --max-failing N.")
         }
         StopReason::ConsecutiveErrors { .. } => {
             ("Too many errors in a row", "Raise the limit with --max-consecutive-errors N.")
@@ -71,14 +71,14 @@ fn heading_and_remedy(reason: &StopReason) -> (&'static str, &'static str) {
             ("Iterations take too long", "Raise the limit with --max-average-iteration TIME.")
         }
         StopReason::UsageLimit { .. } => {
-            ("Usage limit", "Use `--on-limit wait` to wait for the reset automatically.")
+            ("Usage limit reached", "`--on-limit wait` waits until the limit resets.")
         }
         StopReason::ServiceDown { .. } => {
             ("Service unavailable", "Check your connection and the service's status page.")
         }
         StopReason::AccountTrouble { .. } => (
             "Login or billing problem",
-            "Log in to the agent again, or fix its API key or billing.",
+            "Log in again with the agent, or fix its API key or billing.",
         ),
         StopReason::AgentUnusable { .. } => {
             ("The agent cannot be used", "Fix `[agent]` in ralph.toml (`model`, `program`).")
@@ -86,15 +86,15 @@ fn heading_and_remedy(reason: &StopReason) -> (&'static str, &'static str) {
         StopReason::DiskLow { .. } => {
             ("Disk nearly full", "Free some space, or lower `min_free_disk` in ralph.toml.")
         }
-        StopReason::NothingToSelect { .. } => ("A human is needed", ""),
-        StopReason::Aborted => ("Aborted", "Run `ralph run` to continue where this run stopped."),
+        StopReason::NothingToSelect { .. } => ("You are needed", ""),
+        StopReason::Aborted => ("Aborted", "`ralph run` starts a new run with the open stories."),
     }
 }
 
 fn heading(reason: &StopReason, backlog: &Backlog) -> String {
     match (reason, skipped(backlog)) {
         (StopReason::AllDone, skipped @ 1..) => {
-            format!("All tasks settled · {} complete, {skipped} skipped", backlog.done())
+            format!("All stories settled · {} complete, {skipped} skipped", backlog.done())
         }
         (StopReason::StoryDone { story }, _) => {
             // By the backlog: it may have been skipped before this run.
@@ -129,7 +129,8 @@ fn figures(reason: &StopReason, remaining: usize) -> Option<String> {
         | StopReason::NothingToSelect { .. }
         | StopReason::Aborted => return None,
         StopReason::BudgetUsedUp { budget, spent, limit } => format!(
-            "{spent} of {limit} spent {}, {left} left; raise it with {} USD (`{}` in ralph.toml)",
+            "{spent} of {limit} spent {}, {left} left; raise the limit with {} USD (`{}` in \
+             ralph.toml)",
             budget.place(),
             budget.flag(),
             budget.setting()
@@ -141,7 +142,7 @@ fn figures(reason: &StopReason, remaining: usize) -> Option<String> {
             format!("{why}, and after the pause: {}", first(error))
         }
         StopReason::FailsAtOnce { times, error } => {
-            format!("{times} agents in a row failed the same way within 10 seconds: {error}")
+            format!("{times} agents in a row failed within 10 seconds of their start: {error}")
         }
         StopReason::Failing { failed, error } => {
             format!("{failed} of the last 10 iterations failed, the last: {}", first(error))
@@ -153,7 +154,7 @@ fn figures(reason: &StopReason, remaining: usize) -> Option<String> {
             format!("{} of {} used, {left} left", duration(*worked_ms), duration(*limit_ms))
         }
         StopReason::SlowIterations { limit_ms, average_ms, iterations } => format!(
-            "iterations took {} on average over {iterations} (limit {})",
+            "{iterations} iterations took {} on average (limit {})",
             duration(*average_ms),
             duration(*limit_ms)
         ),
@@ -176,7 +177,7 @@ fn human_needed(blocked: &[Blocked], view: View<'_>) -> Vec<Line> {
     let questions: Vec<Line> = questions.collect();
     let is_open = |blocked: &Blocked| matches!(blocked.because, Because::WaitsForOpen { .. });
     let next = if blocked.iter().any(is_open) {
-        "Without `--story`, `ralph run` starts with that one."
+        "Run `ralph run` without `--story` to do that story first."
     } else if questions.is_empty() {
         "No story can start until you change the backlog: undo a skip, or remove a dependency."
     } else {

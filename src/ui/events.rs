@@ -14,8 +14,8 @@ use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_
 use super::look::{Line, TextLine, Tone};
 
 /// What the guard repairs.
-const USER_FILES: &str = "uncommitted files that the agent deleted or changed";
-const GIT_SETTINGS: &str = "git settings that the agent changed";
+const USER_FILES: &str = "uncommitted files that the agent deleted or reset";
+const GIT_SETTINGS: &str = "git configuration or hooks that the agent changed";
 
 /// The longest error or summary that one line shows.
 const LONGEST: usize = 300;
@@ -29,9 +29,9 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::AttemptStarted(start) => attempt_started(at, start, view),
         Event::AttemptEnded(end) => attempt_ended(at, end),
         Event::BudgetNear { level } => vec![budget_near(at, level)],
-        // No end was seen of the first; a wait is shown while it lasts.
+        // The end of the first was not seen; the second is shown as a wait.
         Event::AttemptLost { .. } | Event::Throttled { .. } => vec![],
-        // The commit shows the first; people see nothing of the second.
+        // The commit shows the first; the second is internal.
         Event::ClosePlanned { .. } | Event::BaseSet { .. } => vec![],
         // A notice shows the first; the human made the second.
         Event::WorkLetGo { .. } | Event::MarksSeen { .. } => vec![],
@@ -57,22 +57,22 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
         Event::StageReached { story, stage } => {
-            vec![good(at, format!("{story} reached the stage {}", brief(stage))).into()]
+            vec![good(at, format!("{story} reached stage {}", brief(stage))).into()]
         }
         Event::SecondLookWanted { story } => {
-            plain(at, format!("{story} is claimed complete; checking it a second time"))
+            plain(at, format!("the agent claims {story}; the next attempt checks it again"))
         }
         Event::InstructionsPutBack { path, kept, .. } => {
             vec![instructions_repaired(at, path, kept.as_deref())]
         }
-        Event::StoryReopened { story, .. } => plain(at, format!("{story} is open again")),
+        Event::StoryReopened { story, .. } => plain(at, format!("{story} reopened")),
         Event::WorkBroughtBack { story, reference, conflicts } => {
             vec![unshelved(at, story, reference, conflicts)]
         }
         Event::StorySkipped { story, commit } => {
             vec![skipped(at, story, commit.as_deref()), progress()]
         }
-        Event::WaitCutShort => plain(at, "Wait skipped; retrying now"),
+        Event::WaitCutShort => plain(at, "Wait skipped; continuing"),
         Event::BreakerOpened { why, until } => vec![paused(at, why, *until)],
         Event::RunInterrupted { .. } => plain(at, "Interrupted. Run `ralph run` to continue."),
         Event::RunEnded { reason } => ending::lines(at, reason, view),
@@ -131,7 +131,7 @@ fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
             labelled(at, Tone::Bad, format!("✗ {}: ", end.story), brief(error))
         }
         Verdict::Progress => {
-            TextLine::at(at).plain(format!("… {} not complete yet; continuing", end.story))
+            TextLine::at(at).plain(format!("… {} is not complete yet; continuing", end.story))
         }
         // The next event says more.
         Verdict::Done | Verdict::Escalated { .. } | Verdict::Interrupted => return vec![],
@@ -156,7 +156,7 @@ fn labelled(at: i64, tone: Tone, label: impl Into<String>, text: impl Into<Strin
     TextLine::at(at).with(tone, label).plain(text)
 }
 
-/// Tests that fail are normal before the work; a suite that cannot run is not.
+/// Failing tests are normal before any work; a suite that cannot run is not.
 fn baseline(at: i64, report: &GateReport) -> Line {
     let text = match (report.passed(), report.cannot_run()) {
         (true, _) => good(at, report.describe()),
@@ -213,8 +213,7 @@ fn work_kept(at: i64, story: &StoryId, reference: &str) -> Line {
 fn rolled_back(at: i64, story: &StoryId, why: Cause) -> Line {
     let did = match why {
         Cause::FreshStart => {
-            let text =
-                format!("{story} starts over: the work tree is reset to where the story began");
+            let text = format!("{story} starts over: branch and work tree are reset to its base");
             return TextLine::at(at).plain(text).into();
         }
         Cause::Elsewhere => "left the branch",
@@ -259,7 +258,8 @@ fn nudged(at: i64, story: &StoryId, by: NudgedBy, delivered: bool) -> Line {
     let how = match (by, delivered) {
         (NudgedBy::Driver, true) => "reminded its agent of the story",
         (NudgedBy::Human, true) => "message delivered to the agent",
-        (_, false) => "this agent takes no messages; the next one gets it",
+        (NudgedBy::Driver, false) => "its agent takes no messages; the next attempt is reminded",
+        (NudgedBy::Human, false) => "this agent takes no messages; the next attempt gets yours",
     };
     TextLine::at(at).with(Tone::Warning, format!("{why}{how}")).into()
 }
@@ -267,12 +267,12 @@ fn nudged(at: i64, story: &StoryId, by: NudgedBy, delivered: bool) -> Line {
 fn stuck(at: i64, story: &StoryId, step: StuckEvent) -> Line {
     let text = match step {
         StuckEvent::Asked { minutes } => {
-            format!("{story} has made no progress for a long time ({minutes} min into the attempt)")
+            format!("{story}: no progress for a long time ({minutes} min into the attempt)")
         }
         StuckEvent::Recovered => format!("{story} is making progress again"),
         StuckEvent::MoreTime => format!("{story} gets more time"),
         StuckEvent::Ended { minutes } => {
-            format!("stopped the agent of {story} after {minutes} min; its work stays")
+            format!("ended the agent of {story} after {minutes} min; its work stays")
         }
     };
     TextLine::at(at).with(Tone::Warning, text).into()
@@ -292,8 +292,8 @@ fn paused(at: i64, why: &str, until: i64) -> Line {
 fn budget_near(at: i64, level: &BudgetLevel) -> Line {
     let BudgetLevel { budget, limit, .. } = level;
     let then = match budget {
-        _ if !level.binding => format!("a subscription pays, so the run does not stop at {limit}"),
-        Budget::Story(_) => format!("you are asked at {limit}"),
+        _ if !level.binding => format!("with a subscription the run does not stop at {limit}"),
+        Budget::Story(_) => format!("ralph asks you at {limit}"),
         _ => format!("the run stops at {limit}"),
     };
     let then = format!("; {then} (change it with {})", budget.flag());

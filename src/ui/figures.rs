@@ -1,4 +1,4 @@
-//! Times, costs and ids as short as people read them.
+//! Times, costs, sizes and ids in short form.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub fn whole_seconds(seconds: u64) -> String {
     if seconds == 0 { "0s".to_owned() } else { duration(seconds.saturating_mul(1000)) }
 }
 
-/// `10 minutes`, or as exact as it is.
+/// `10 minutes`; `1m30s` if it is not whole minutes.
 pub fn patience_in_words(patience: Duration) -> String {
     match (patience.as_secs() / 60, patience.as_secs() % 60) {
         (1, 0) => "1 minute".to_owned(),
@@ -44,7 +44,7 @@ pub fn count(number: u64) -> String {
     scaled(number, &[("G", 9), ("M", 6), ("k", 3)], 100).unwrap_or_else(|| number.to_string())
 }
 
-/// In the largest unit that fits, given as a power of ten; below `exact` of it with tenths.
+/// In the largest unit that fits (units are powers of ten), with tenths below `exact`.
 fn scaled(number: u64, units: &[(&str, u32)], exact: u64) -> Option<String> {
     let mut factors = units.iter().map(|(unit, power)| (unit, 10_u64.pow(*power)));
     let (unit, factor) = factors.find(|(_, factor)| number >= *factor)?;
@@ -62,7 +62,7 @@ pub fn clock(at: i64, zone: &TimeZone, shape: &str) -> String {
     }
 }
 
-/// With its day, because a limit may last for a week: `Tue 03:10:07`.
+/// With the day, because a limit may last for a week: `Tue 03:10:07`.
 pub fn day_and_time(at: i64, zone: &TimeZone) -> String {
     clock(at, zone, "%a %H:%M:%S")
 }
@@ -82,7 +82,7 @@ pub fn to_go(forecast: &Forecast) -> String {
     }
 }
 
-/// `$1.20–$2.40 to go`, for the moving line.
+/// `$1.20–$2.40 to go`, for the live line.
 pub fn to_go_in_short(forecast: &Forecast) -> String {
     let what = match forecast.cost {
         Some(cost) => range(cost, |usd| usd.to_string()),

@@ -25,7 +25,7 @@ pub struct TerminalHuman {
     withdrawn: AtomicBool,
     /// Held while keys are read.
     keyboard: Mutex<()>,
-    /// Menus that are open or about to be. They take precedence over Enter during a wait.
+    /// Menus that are open or about to open. They take precedence over Enter during a wait.
     menus: AtomicUsize,
 }
 
@@ -35,7 +35,7 @@ impl TerminalHuman {
         Self { display, withdrawn, keyboard, menus: AtomicUsize::new(0) }
     }
 
-    /// A menu can be shown and keys can be read. False in the background.
+    /// Whether a menu can be shown and keys can be read; not in the background.
     pub fn is_there() -> bool {
         can_draw() && Keyboard::open().is_ok_and(|keyboard| !keyboard.is_in_background())
     }
@@ -45,7 +45,7 @@ impl TerminalHuman {
         self.withdrawn.store(true, Ordering::SeqCst);
     }
 
-    /// True: yes. `facts` are shown as they are; control characters in them are visible already.
+    /// Returns whether the human said yes. Control characters in `facts` must be visible already.
     pub fn confirm(&self, what: &Confirmation, facts: &str, patience: Duration) -> Reply<bool> {
         self.choose(what.menu(facts, patience), &what.items())
     }
@@ -111,7 +111,8 @@ impl Human for TerminalHuman {
     fn ask(&self, ask: &Ask) -> Asked {
         let heading = format!("{} {}", ask.story.id, visible_line(&ask.story.title));
         let sections = menu::sections(&ask.question);
-        let menu = Menu::new(heading, sections, ask.patience, "the story is parked");
+        let then = if ask.ends_agent { "ralph ends the agent" } else { "the question is parked" };
+        let menu = Menu::new(heading, sections, ask.patience, then);
         self.converse(menu, &ask.withdrawn, |talk| answer(talk, &ask.question))
             .map_or_else(|asked| asked, Asked::Answered)
     }
@@ -131,7 +132,7 @@ impl Human for TerminalHuman {
 }
 
 fn is_enter(keyboard: &Keyboard) -> io::Result<bool> {
-    // It may have been moved to the background during the wait.
+    // The process may have been moved to the background during the wait.
     if keyboard.is_in_background() {
         return Ok(false);
     }
@@ -160,13 +161,13 @@ fn answer(talk: &mut Conversation<'_>, question: &Escalation) -> Reply<Answer> {
     }
 }
 
-/// A question before the run: no or yes.
+/// A yes-or-no question before the run.
 pub struct Confirmation {
     heading: &'static str,
     question: &'static str,
     /// What a yes means.
     means: &'static str,
-    /// Key and label. Without an answer it is a no.
+    /// Key and label; also the answer if none is given.
     no: (char, &'static str),
     yes: (char, &'static str),
 }
@@ -174,10 +175,10 @@ pub struct Confirmation {
 /// Approves the commands and permissions that files of the repository configure.
 pub const TRUST: Confirmation = Confirmation {
     heading: "Trust",
-    question: "Do you trust what this repository's files run?",
-    means: "ralph asks once for each text, and again when one changes.",
+    question: "Approve these commands and settings from the repository's files?",
+    means: "ralph asks again only if they change.",
     no: ('n', "no, stop here"),
-    yes: ('y', "yes, I have read it and trust it"),
+    yes: ('y', "yes, I have read and approve them"),
 };
 
 /// Uses the commands that were found as gates.
@@ -195,8 +196,8 @@ pub const EDITS: Confirmation = Confirmation {
     heading: "Uncommitted edits",
     question: "Run with uncommitted edits in tracked files?",
     means: "They stay in place and are not committed.",
-    no: ('s', "stop, so that I can commit or stash them"),
-    yes: ('g', "go on, as with --allow-dirty"),
+    no: ('s', "stop; I commit or stash them first"),
+    yes: ('g', "go ahead, as with --allow-dirty"),
 };
 
 impl Confirmation {
@@ -218,8 +219,8 @@ fn permission_menu(modes: PermissionModes, patience: Duration) -> Menu {
     let options: Vec<String> = ('1'..).zip(modes.modes).map(option).collect();
     let sections = vec![
         format!("Question: What may {} do in this repository?", modes.agent),
-        "It cannot ask while it runs: anything else is denied and listed after the iteration. Put \
-         the commands that test your code into `verify` (the gates) or `allowed_tools` in \
+        "It cannot ask during a run: anything else is denied and reported after the iteration. Add \
+         the commands that test your code to `verify` (the gates) or `allowed_tools` in \
          ralph.toml."
             .to_owned(),
         options.join("\n"),
@@ -227,7 +228,7 @@ fn permission_menu(modes: PermissionModes, patience: Duration) -> Menu {
          `--permission-mode` override it."
             .to_owned(),
     ];
-    Menu::new("Permissions".to_owned(), sections, patience, "[1] is used this once")
+    Menu::new("Permissions".to_owned(), sections, patience, "[1] is used for this run")
 }
 
 fn permission_items(modes: PermissionModes) -> Vec<MenuItem<PermissionMode>> {
@@ -265,8 +266,8 @@ mod tests {
         ┌─ Permissions ────────────────────────────────────────────────────────────────┐
         │ Question: What may Some Agent do in this repository?                         │
         │                                                                              │
-        │ It cannot ask while it runs: anything else is denied and listed after the    │
-        │ iteration. Put the commands that test your code into `verify` (the gates) or │
+        │ It cannot ask during a run: anything else is denied and reported after the   │
+        │ iteration. Add the commands that test your code to `verify` (the gates) or   │
         │ `allowed_tools` in ralph.toml.                                               │
         │                                                                              │
         │ [1] careful: edit files                                                      │
@@ -275,7 +276,7 @@ mod tests {
         │ ralph remembers your answer for this repository. `permission_mode` in        │
         │ ralph.toml and `--permission-mode` override it.                              │
         └──────────────────────────────────────────────────────────────────────────────┘
-        Waiting 10 minutes for an answer; then [1] is used this once.
+        Without an answer within 10 minutes, [1] is used for this run.
         ❯ [1] careful (the usual choice)
           [2] bold
         ");
@@ -297,16 +298,16 @@ mod tests {
         ];
         insta::assert_snapshot!(all.join("\n"), @r"
         ┌─ Trust ──────────────────────────────────────────────────────────────────────┐
-        │ Question: Do you trust what this repository's files run?                     │
+        │ Question: Approve these commands and settings from the repository's files?   │
         │                                                                              │
         │ cargo test                                                                   │
         │ ralph.toml: verify                                                           │
         │                                                                              │
-        │ ralph asks once for each text, and again when one changes.                   │
+        │ ralph asks again only if they change.                                        │
         └──────────────────────────────────────────────────────────────────────────────┘
-        Waiting 10 minutes for an answer; then [n] is chosen.
+        Without an answer within 10 minutes, [n] is chosen.
         ❯ [n] no, stop here
-          [y] yes, I have read it and trust it
+          [y] yes, I have read and approve them
 
         ┌─ Gates ──────────────────────────────────────────────────────────────────────┐
         │ Question: Require these commands to pass before a story counts as done?      │
@@ -316,7 +317,7 @@ mod tests {
         │ They run in the work tree whenever an agent claims its story. You can change │
         │ them in ralph.toml at any time.                                              │
         └──────────────────────────────────────────────────────────────────────────────┘
-        Waiting 10 minutes for an answer; then [n] is chosen.
+        Without an answer within 10 minutes, [n] is chosen.
         ❯ [n] no gates for now
           [y] yes, write them to ralph.toml
 
@@ -328,9 +329,9 @@ mod tests {
         │                                                                              │
         │ They stay in place and are not committed.                                    │
         └──────────────────────────────────────────────────────────────────────────────┘
-        Waiting 10 minutes for an answer; then [s] is chosen.
-        ❯ [s] stop, so that I can commit or stash them
-          [g] go on, as with --allow-dirty
+        Without an answer within 10 minutes, [s] is chosen.
+        ❯ [s] stop; I commit or stash them first
+          [g] go ahead, as with --allow-dirty
         ");
     }
 }

@@ -1,7 +1,7 @@
-//! The keyboard: bytes from the terminal as keys, in raw mode, or as whole lines.
+//! The keyboard: keys in raw mode, or whole lines.
 //!
-//! The decoder is strict about escape sequences: a key that it does not know (Ctrl-Up, a mouse, a
-//! focus report) must never leave a digit behind that would choose an option.
+//! The decoder is strict about escape sequences: an unknown one (Ctrl-Up, a mouse or focus report)
+//! must never leave a digit behind that would choose an option.
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -43,7 +43,7 @@ pub enum KeyPress {
     Interrupt,
     PasteStart,
     PasteEnd,
-    /// No key: the window has another size.
+    /// Not a key: the window was resized.
     Resized,
     Unknown,
 }
@@ -160,7 +160,7 @@ impl Keyboard {
         tcgetpgrp(&self.input).is_ok_and(|foreground| foreground != getpgrp())
     }
 
-    /// Drops what was typed before: it was not meant for us.
+    /// Drops earlier input: it was not meant for ralph.
     pub fn forget(&self) -> io::Result<()> {
         Ok(tcflush(&self.input, QueueSelector::IFlush)?)
     }
@@ -265,7 +265,7 @@ impl Drop for RawKeyboard {
     }
 }
 
-/// `/dev/pts/3`, where people would look for this process.
+/// The terminal of this process, such as `/dev/pts/3`.
 pub fn terminal_name() -> Option<String> {
     let streams = [rustix::stdio::stdin(), rustix::stdio::stderr()];
     let name = streams.into_iter().find_map(|stream| ttyname(stream, Vec::new()).ok())?;

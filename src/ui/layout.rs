@@ -1,4 +1,4 @@
-//! Text in columns: wide characters count two, long words are broken.
+//! Text in columns. Wide characters count as two; long words are broken.
 
 use std::array;
 use std::path::Path;
@@ -10,7 +10,7 @@ pub fn width(text: &str) -> usize {
     console::measure_text_width(text)
 }
 
-/// What fits, with `…` where something was cut.
+/// As much as fits, with `…` at the cut.
 pub fn cut(text: &str, columns: usize) -> String {
     console::truncate_str(text, columns, "…").into_owned()
 }
@@ -121,13 +121,13 @@ pub fn leading_spaces(line: &str) -> usize {
     line.chars().take_while(|c| *c == ' ').count()
 }
 
-/// A list's item continues under its text, not under its `-` or `[1]`.
+/// A list item continues under its text, not under its `-` or `[1]`.
 fn marker_width(first: &str) -> usize {
     let numbered = first.starts_with('[') && first.ends_with(']') && width(first) <= 4;
     if numbered || ["-", "*", "•"].contains(&first) { width(first) + 1 } else { 0 }
 }
 
-/// A box of `columns`, sections divided by an empty line. Empty sections are left out.
+/// A box of `columns`, with an empty line between sections. Empty sections are left out.
 pub fn boxed(title: &str, sections: &[String], columns: usize) -> Vec<String> {
     let inner = columns.saturating_sub(4).max(2);
     let mut lines = vec![top(title, inner)];

@@ -1,7 +1,7 @@
-//! Lines of output and how they look: words and tones first, then width, colours, times.
+//! Lines of output and how they look: text and tone first, then width, colors, times.
 //!
-//! The one place where content becomes terminal output, so the one place that makes control
-//! characters visible. Colours are added after that.
+//! This is the only place where content becomes terminal output, so it makes control characters
+//! visible. Colors are added after that.
 
 use console::Style;
 use jiff::tz::TimeZone;
@@ -32,7 +32,7 @@ pub enum Line {
     Rule(String),
     /// Words in tones.
     Text(TextLine),
-    /// An agent or a gate starts. An animated screen shows a moving line instead, with the forecast,
+    /// An agent or a gate starts. An animated screen shows the live line instead, with the forecast,
     /// and the run's health unless it is good.
     Running {
         at: i64,
@@ -89,7 +89,7 @@ impl From<TextLine> for Line {
     }
 }
 
-/// How wide boxes are where there is no terminal.
+/// The width of boxes without a terminal.
 const LOG_WIDTH: usize = 62;
 /// Columns of `[10:00:00] `.
 const STAMP: usize = 11;

@@ -19,7 +19,7 @@ pub struct Menu {
     /// How long the question waits, and what happens then.
     note: String,
     pub body: MenuBody,
-    /// The whole question was printed above, because it does not fit with the menu.
+    /// The question was printed above, because it does not fit with the menu.
     pub is_printed: bool,
 }
 
@@ -35,7 +35,7 @@ impl Menu {
     /// `then`: what happens without an answer.
     pub fn new(heading: String, sections: Vec<String>, patience: Duration, then: &str) -> Self {
         let wait = patience_in_words(patience);
-        let note = format!("Waiting {wait} for an answer; then {then}.");
+        let note = format!("Without an answer within {wait}, {then}.");
         let body = MenuBody::Choices { labels: Vec::new(), selected: 0 };
         Self { heading, sections, patience, note, body, is_printed: false }
     }
@@ -68,7 +68,7 @@ impl Menu {
         heading.into_iter().take(above).chain(body).collect()
     }
 
-    /// In front, because a long heading is cut at its end.
+    /// The count comes first, because a long heading is cut at its end.
     fn counted(&self, open: usize) -> String {
         if open > 1 { format!("1 of {open} · {}", self.heading) } else { self.heading.clone() }
     }
@@ -103,7 +103,7 @@ impl MenuBody {
     }
 }
 
-/// Everything the agent said, in the order people decide by.
+/// The parts of a question, in the order that people need them.
 pub fn sections(question: &Escalation) -> Vec<String> {
     let unread = question.unread.as_deref().filter(|text| !text.trim().is_empty());
     let kind = match question.kind {

@@ -1,8 +1,8 @@
-//! The wording, the look and the menus: everything that people see on standard error, and how they
+//! Wording, menus and the terminal: everything that people see on standard error, and how they
 //! answer.
 //!
-//! It decides nothing about a run and never fails one: what cannot be shown is dropped. No text
-//! reaches the terminal before its control characters are made visible.
+//! Decides nothing about a run and never fails one: text that cannot be shown is dropped. Control
+//! characters are made visible before any text reaches the terminal.
 
 mod conversation;
 mod display;

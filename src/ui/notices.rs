@@ -45,7 +45,7 @@ fn warning(text: impl Into<String>) -> (NoticeLevel, String) {
     (NoticeLevel::Warning, text.into())
 }
 
-/// Without a full stop, in lower case, like compiler messages.
+/// Lower case, no full stop, like compiler messages.
 fn words(notice: &Notice) -> (NoticeLevel, String) {
     match notice {
         Notice::BacklogBroken { problem } => {
@@ -58,15 +58,15 @@ fn words(notice: &Notice) -> (NoticeLevel, String) {
         Notice::FalsePromise { remaining } => {
             let left =
                 format!("{} {}", stories(*remaining), if *remaining == 1 { "is" } else { "are" });
-            warning(format!("the agent claimed that the whole backlog is done, but {left} left"))
+            warning(format!("the agent claimed the whole backlog, but {left} left"))
         }
         Notice::OtherClaims { ids } => warning(format!(
-            "the agent also claimed {}; only the current story counts",
+            "the agent also claimed {}; only its own story counts",
             first_few(ids, usize::MAX)
         )),
         Notice::MarksPutBack { ids } => warning(format!(
-            "restored the marks of {}, which changed during the attempt; if one of them is \
-             correct, set it after the run with `ralph mark {} pass`",
+            "reverted the marks of {}, which changed during the attempt; if one of them is \
+             correct, set it with `ralph mark {} pass`",
             listed(ids),
             ids.first().map_or("STORY", StoryId::as_str)
         )),
@@ -89,15 +89,15 @@ fn backlog(notice: &BacklogNotice) -> String {
             format!("{story} was completed but is no longer in the backlog")
         }
         BacklogNotice::Replaced { story } => {
-            format!("{story} is a different story now; the earlier work is kept")
+            format!("{story} is a different story now; the earlier work is kept at a ref")
         }
         BacklogNotice::Disowned { story } => format!(
-            "{story} was marked as passing by hand; its uncommitted work stays in the work tree \
-             and ralph does not commit it"
+            "you marked {story} as passing; its unfinished work stays in the work tree, and ralph \
+             does not commit it"
         ),
         BacklogNotice::MarkUnconfirmed { story } => format!(
-            "cleared the mark of {story}, because no commit confirms it; if it is correct, stop \
-             the run and use `ralph mark {story} pass`"
+            "reverted the mark of {story}, because no commit confirms it; if it is correct, set it \
+             with `ralph mark {story} pass`"
         ),
     }
 }
@@ -107,7 +107,7 @@ fn agent(notice: &AgentNotice) -> (NoticeLevel, String) {
         AgentNotice::ToolDenied { rule, times } => {
             let often = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
             warning(format!(
-                "the agent was denied `{rule}` ({often}); to allow it, add {rule:?} to \
+                "the agent was denied `{rule}` {often}; to allow it, add {rule:?} to \
                  `allowed_tools` in ralph.toml"
             ))
         }
@@ -139,7 +139,7 @@ fn agent(notice: &AgentNotice) -> (NoticeLevel, String) {
 }
 
 fn stopped(why: &str) -> (NoticeLevel, String) {
-    warning(format!("{why}; the agent is stopped, its work stays in the tree"))
+    warning(format!("{why}; ended the agent, its work stays in the tree"))
 }
 
 fn tree(notice: &TreeNotice) -> (NoticeLevel, String) {
@@ -167,12 +167,12 @@ fn tree(notice: &TreeNotice) -> (NoticeLevel, String) {
             warning(format!("cannot restore {path}, which the attempt changed: {problem}"))
         }
         TreeNotice::InstructionsDiffer { path } => warning(format!(
-            "{path} changed since the interrupted attempt began; if you did not change it, get it \
-             back with `ralph log` and `ralph restore`"
+            "{path} changed since the interrupted attempt began; if you did not change it, restore \
+             it with `ralph restore N {path}` (`ralph log` lists the numbers)"
         )),
         TreeNotice::WorkKept { story, reference, comes_back } => {
             let next = if *comes_back { " and will be restored" } else { "" };
-            info(format!("earlier work on {story} is kept at `{reference}`{next}"))
+            info(format!("earlier work on {story} is at `{reference}`{next}"))
         }
         TreeNotice::NotPruned { problem } => {
             warning(format!("cannot remove old snapshots: {problem}"))
@@ -182,12 +182,10 @@ fn tree(notice: &TreeNotice) -> (NoticeLevel, String) {
 
 fn not_committed(path: &Path, why: NotCommitted) -> String {
     let (files, why) = match why {
-        NotCommitted::Repository => (1, "it is a repository of its own"),
+        NotCommitted::Repository => (1, "it is a nested repository"),
         NotCommitted::Name { files } => (files, "it matches `never_commit` (see ralph.toml)"),
-        NotCommitted::Users => {
-            (1, "it was yours and untracked before the story, and the agent changed it")
-        }
-        NotCommitted::Filter => (1, "it needs a git filter; commit it with git"),
+        NotCommitted::Users => (1, "it was untracked before the story, and the agent changed it"),
+        NotCommitted::Filter => (1, "it needs a git filter; commit it yourself with git"),
     };
     let count = if files > 1 { format!(" ({files} files)") } else { String::new() };
     format!("{} was not committed{count}: {why}", shown(path))
@@ -196,10 +194,10 @@ fn not_committed(path: &Path, why: NotCommitted) -> String {
 fn setup(notice: &SetupNotice) -> String {
     match notice {
         SetupNotice::Untracked { paths } => {
-            format!("untracked files, kept and never committed: {}", first_few(paths, MOST))
+            format!("untracked files, never committed: {}", first_few(paths, MOST))
         }
         SetupNotice::UncommittedEdits { paths } => {
-            format!("uncommitted edits, kept and not committed: {}", first_few(paths, MOST))
+            format!("uncommitted edits, never committed: {}", first_few(paths, MOST))
         }
         SetupNotice::Hooks { paths, pre_commit } => hooks(paths, pre_commit.as_deref()),
         SetupNotice::Attributes { names } => format!(
@@ -211,7 +209,7 @@ fn setup(notice: &SetupNotice) -> String {
             "sparse checkout: excluded files stay as committed".to_owned()
         }
         SetupNotice::Submodules { paths } => format!(
-            "submodules: {}; ralph commits which commit they are at, not changes inside them",
+            "submodules: {}; ralph commits their commit ids, not changes inside them",
             first_few(paths, MOST)
         ),
         SetupNotice::CommitsSigned => "commits will be signed".to_owned(),
@@ -235,34 +233,31 @@ fn config(notice: &ConfigNotice) -> (NoticeLevel, String) {
             info(format!("agent: `{}`", visible_line(command)))
         }
         ConfigNotice::PermissionsRemembered { mode } => info(format!(
-            "agent permissions: {mode}, as you chose before; change it with `permission_mode` in \
+            "agent permissions: {mode}, your earlier choice; change it with `permission_mode` in \
              ralph.toml"
         )),
         ConfigNotice::PermissionsAssumed { mode, meaning } => info(format!(
-            "agent permissions: {mode} ({meaning}), because nobody could be asked; allow more \
+            "agent permissions: {mode} ({meaning}), the default without an answer; allow more \
              with `allowed_tools` or `permission_mode` in ralph.toml"
         )),
         ConfigNotice::PermissionsDoubt { message } => warning(message.as_str()),
-        ConfigNotice::NoGates => {
-            info("no gates are configured: a claim is checked by its diff only")
-        }
-        ConfigNotice::GatesNotRun => info("gates are not run in a dry run"),
+        ConfigNotice::NoGates => info("no gates: ralph only checks that a claim has changes"),
+        ConfigNotice::GatesNotRun => info("a dry run does not run gates"),
         ConfigNotice::UserCostsNotKept { problem } => {
-            warning(format!("cannot record what you spend across repositories: {problem}"))
+            warning(format!("cannot record your costs over all repositories: {problem}"))
         }
         ConfigNotice::BudgetsBetweenIterations { agent } => info(format!(
-            "budgets are checked between iterations only, because `{agent}` has no cost limit of \
-             its own"
+            "budgets are checked between iterations only: `{agent}` cannot limit its own cost"
         )),
     }
 }
 
 fn hooks(paths: &[PathBuf], pre_commit: Option<&Path>) -> String {
     let offer = pre_commit.map(|hook| {
-        format!("; to run it as a gate, add `verify = [\"{}\"]` to ralph.toml", shown(hook))
+        format!("; to run pre-commit as a gate, add `verify = [\"{}\"]` to ralph.toml", shown(hook))
     });
     let names = first_few(paths, MOST);
-    format!("hooks that ralph's commits skip: {names}{}", offer.unwrap_or_default())
+    format!("git hooks that ralph does not run: {names}{}", offer.unwrap_or_default())
 }
 
 fn resumed(found: &Resumed) -> String {
@@ -271,7 +266,7 @@ fn resumed(found: &Resumed) -> String {
             let how = if *died { "died" } else { "was interrupted" };
             match attempt {
                 Some((iteration, story)) => {
-                    format!("the last process {how} in iteration {iteration}, on {story}")
+                    format!("the last process {how} in iteration {iteration} ({story})")
                 }
                 None => format!("the last process {how} while no agent was running"),
             }
@@ -279,14 +274,14 @@ fn resumed(found: &Resumed) -> String {
         Resumed::Accepted(story) => {
             format!("{story} was accepted: checking for its commit, and creating it if needed")
         }
-        Resumed::ToSkip(story) => format!("{story} will be skipped first"),
+        Resumed::ToSkip(story) => format!("{story} is to be skipped: committing its mark"),
         Resumed::Question(story) => format!("{story} has an open question: asking it again"),
-        Resumed::Claimed(story) => format!("{story} was claimed to be done: checking the claim"),
+        Resumed::Claimed(story) => format!("an agent claimed {story}: checking the claim"),
         Resumed::InTree(story) => {
             format!("unfinished work on {story} is in the work tree: its next attempt continues it")
         }
         Resumed::Shelved { story, reference } => {
-            format!("work on {story} is kept at `{reference}`: its next attempt restores it")
+            format!("work on {story} is shelved at `{reference}`: its next attempt restores it")
         }
         Resumed::More { count } => format!("and {count} more; see `ralph status`"),
     }

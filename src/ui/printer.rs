@@ -1,6 +1,6 @@
-//! The one way to standard error: knows the colours and the width.
+//! Writes to standard error, with colors and the width of the terminal.
 //!
-//! Takes lines, never strings with escapes in them. A terminal or pipe that is gone is no error.
+//! Takes lines, never strings with escapes. A closed terminal or pipe is not an error.
 
 use std::io::Write;
 use std::sync::mpsc::channel;
@@ -26,7 +26,7 @@ pub enum ColorChoice {
     Never,
 }
 
-/// Whether to use colours. See <https://no-color.org> and <https://bixense.com/clicolors>.
+/// Whether to use colors. See <https://no-color.org> and <https://bixense.com/clicolors>.
 pub fn colors(
     choice: ColorChoice,
     is_terminal: bool,
@@ -43,12 +43,12 @@ pub fn colors(
     }
 }
 
-/// The environment as `colors` wants it.
+/// An environment variable, as `colors` takes it.
 pub fn env_var(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Rows and columns of a window; None in a log. Asked for anew each time, because windows change.
+/// Rows and columns of the window; None in a log. Called each time, because windows change.
 pub type WindowSize = Box<dyn Fn() -> Option<(usize, usize)> + Send>;
 
 pub struct Printer {
@@ -86,7 +86,7 @@ impl Printer {
         self.look.render(line)
     }
 
-    /// Rows and columns; those of a usual terminal in a log.
+    /// Rows and columns; 24 × 80 in a log.
     pub(super) fn size(&mut self) -> (usize, usize) {
         let size = (self.window)();
         self.look.columns = size.map(|(_, columns)| columns);
@@ -102,7 +102,7 @@ impl Printer {
         self.line(&TextLine::warning(text).into());
     }
 
-    /// Shows an error with its hint. A terminal that accepts nothing does not keep the process.
+    /// Shows an error with its hint. A blocked terminal delays the exit by at most `LAST_WORDS`.
     pub fn error(&mut self, message: &str) {
         let text = render_error(message, self.look.colors);
         let mut out = std::mem::replace(&mut self.out, Box::new(std::io::sink()));
@@ -135,7 +135,7 @@ fn render_error(message: &str, colors: bool) -> String {
     format!("{label} {}", indented.join("\n  "))
 }
 
-/// Colours a patch after making its control characters visible.
+/// Colors a patch after making its control characters visible.
 pub fn diff(patch: &[u8], colors: bool) -> String {
     let text = String::from_utf8_lossy(patch);
     let shown = visible(&text);

@@ -1,5 +1,5 @@
-//! The terminal as the display sees it: lines that scroll by, and one block below them that is drawn
-//! in place: the menu of an open question, or the lines that move while agents work or the run waits.
+//! The terminal: lines that scroll, and one block below them that is drawn in place: the menu of an
+//! open question, or the live lines, which are shown while agents run or the run waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -20,7 +20,7 @@ use super::look::{Line, Look, Tone};
 use super::menu::{Menu, MenuBody};
 use super::printer::Printer;
 
-/// How often the moving lines are drawn.
+/// How often the live lines are drawn.
 const TICK: Duration = Duration::from_millis(100);
 /// The last one is for a spinner that has stopped, which this one never does.
 const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ";
@@ -35,7 +35,7 @@ pub struct Screen {
     /// By attempt: its agent or its gates.
     live: BTreeMap<String, LiveLine>,
     wait: Option<LiveLine>,
-    /// When the moving lines are drawn again, on the steady clock.
+    /// When the live lines are drawn again, on the steady clock.
     due: Duration,
     menu: Option<Menu>,
     open_questions: usize,
@@ -49,8 +49,8 @@ pub struct Screen {
 enum Drawn {
     #[default]
     Nothing,
-    /// The cursor stays at its start. Otherwise an echo (a key, `^C`) or a narrower window would
-    /// leave a copy behind.
+    /// The cursor stays at the start of the line. Otherwise an echo (a key, `^C`) or a narrower
+    /// window would leave a copy behind.
     Live,
     /// The cursor stays at the end of the last line.
     Menu(Vec<String>),
@@ -72,7 +72,7 @@ impl Screen {
         }
     }
 
-    /// Ends a wait, and the moving lines of all attempts but those that still run.
+    /// Ends a wait, and the live lines of all attempts but those that still run.
     pub fn fact(&mut self, lines: Vec<Line>, running: &BTreeSet<String>) {
         self.wait = None;
         self.live.retain(|attempt, _| running.contains(attempt));
@@ -125,7 +125,7 @@ impl Screen {
         self.keys = are_read;
     }
 
-    /// Draws the moving lines again when they are due. Says how long to wait until the next time.
+    /// Draws the live lines again when they are due. Says how long to wait until the next time.
     pub fn tick(&mut self) -> Option<Duration> {
         if (self.live.is_empty() && self.wait.is_none()) || self.menu.is_some() {
             return None;
@@ -188,7 +188,7 @@ impl Screen {
         }
     }
 
-    /// A narrower window has broken the lines again, so rows are counted by its present width.
+    /// A resized window wraps lines differently, so rows are counted with its current width.
     fn wipe(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             Drawn::Nothing => String::new(),
@@ -260,7 +260,7 @@ enum LiveSubject {
 }
 
 impl LiveLine {
-    /// Never as wide as the terminal: a line that wraps could not be replaced. `keys`: Enter ends a
+    /// Always narrower than the terminal: a line that wraps cannot be replaced. `keys`: Enter ends a
     /// wait.
     fn text(&self, look: &Look, now: Moment, keys: bool, columns: usize) -> String {
         let elapsed = now.steady.saturating_sub(self.since);
@@ -281,19 +281,19 @@ impl LiveLine {
     }
 }
 
-/// `Usage limit: 4h12m left, until Tue 03:10 · press Enter to retry now`.
+/// `Usage limit: 4h12m left, until Tue 03:10 · press Enter to skip the wait`.
 fn countdown(wait: &Wait, keys: bool, now: i64, zone: &TimeZone) -> String {
     let what = match wait.what {
         WaitFor::Limit => "Usage limit",
         WaitFor::Service => "Waiting for the service",
-        WaitFor::Retry => "Retrying",
+        WaitFor::Retry => "Waiting to retry",
         WaitFor::CoolDown => "Cooling down",
-        WaitFor::Budget => "Waiting for budget",
+        WaitFor::Budget => "Saving budget",
     };
     let ms = u64::try_from(wait.until.saturating_sub(now)).unwrap_or_default();
     let left = whole_seconds(ms.div_ceil(1000));
     let until = clock(wait.until, zone, "%a %H:%M");
-    let hint = if keys { " · press Enter to retry now" } else { "" };
+    let hint = if keys { " · press Enter to skip the wait" } else { "" };
     format!("{what}: {left} left, until {until}{hint}")
 }
 
@@ -366,14 +366,14 @@ mod tests {
             wait(WaitFor::Budget, 3_600_000, true, 80),
         ];
         insta::assert_snapshot!(lines.join("\n"), @r"
-        ⠋ Usage limit: 4h12m left, until Thu 03:10 · press Enter to retry now
-        ⠋ Usage limit: 192h00m left, until Thu 03:10 · press Enter to retry now
+        ⠋ Usage limit: 4h12m left, until Thu 03:10 · press Enter to skip the wait
+        ⠋ Usage limit: 192h00m left, until Thu 03:10 · press Enter to skip the wait
         ⠋ Usage limit: 1m02s left, until Thu 03:10
         ⠋ Usage limit: 1m02s left, until Thu 0…
         ⠋ Waiting for the service: 1s left, until Thu 03:10
-        ⠋ Retrying: 0s left, until Thu 03:10 · press Enter to retry now
+        ⠋ Waiting to retry: 0s left, until Thu 03:10 · press Enter to skip the wait
         ⠋ Cooling down: 0s left, until Thu 03:10
-        ⠋ Waiting for budget: 1h00m left, until Thu 03:10 · press Enter to retry now
+        ⠋ Saving budget: 1h00m left, until Thu 03:10 · press Enter to skip the wait
         ");
     }
 

@@ -215,7 +215,9 @@ fn no_room_has_modules_in_a_circle() {
         while let Some(leaf) = uses.iter().find(|(_, named)| named.is_empty()) {
             let leaf = leaf.0.clone();
             uses.remove(&leaf);
-            uses.values_mut().for_each(|named| drop(named.remove(&leaf)));
+            for named in uses.values_mut() {
+                named.remove(&leaf);
+            }
         }
         assert!(uses.is_empty(), "{}: {uses:?}", room.display());
     }

@@ -12,7 +12,7 @@ pub fn script(first: &str) -> String {
 #[test]
 fn login_billing_and_setup_stop_the_run_at_once_with_the_remedy() {
     for (class, code, told) in [
-        ("login", 4, "Log in to the agent again"),
+        ("login", 4, "Log in again with the agent"),
         ("billing", 4, "billing"),
         ("model-not-found", 1, "`[agent]` in ralph.toml"),
     ] {

@@ -45,8 +45,7 @@ fn a_run_is_told_at_80_percent_and_stopped_when_it_is_used_up() {
     assert_eq!(world.passing().len(), 5);
     let near = "$4.00 of $5.00 spent in this run";
     assert_eq!(said.err.matches(near).count(), 1, "{}", said.err);
-    let stopped =
-        "Stopped: $5.00 of $5.00 spent in this run, 4 stories left; raise it with --budget USD";
+    let stopped = "Stopped: $5.00 of $5.00 spent in this run, 4 stories left; raise the limit with --budget USD";
     assert!(said.err.contains(stopped), "{}", said.err);
     assert_eq!(spent(&world), 5.0);
     let state = world.state();
@@ -68,7 +67,7 @@ fn the_default_stops_a_run_but_not_one_that_a_subscription_pays() {
     let world = World::scripted(&Prd::stories(3), &subscribed);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    let told = "$20.00 of $25.00 spent in this run; a subscription pays";
+    let told = "$20.00 of $25.00 spent in this run; with a subscription the run does not stop";
     assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);
     assert_eq!(spent(&world), 60.0, "figures are kept");
 
@@ -84,7 +83,7 @@ fn a_story_that_used_up_its_own_is_parked_and_the_others_go_on() {
     let said = world.run(&["--budget-story", "2"]);
     assert_eq!(said.code, 4, "{}", said.err);
     assert_eq!(world.passing(), ["US-002"]);
-    assert!(said.err.contains("$2.00 spent on US-001; a story may cost $2.00"), "{}", said.err);
+    assert!(said.err.contains("US-001 has cost $2.00; the limit is $2.00"), "{}", said.err);
     assert!(said.err.contains("--budget-story"), "{}", said.err);
     assert_eq!(world.state()["stories"][0]["attempts"], 2);
 }
@@ -172,7 +171,7 @@ fn without_a_state_folder_a_run_is_warned_once_and_stops_only_where_a_budget_nee
     assert_eq!(world.passing(), [""; 0]);
     let said = run(real(&world, &[]));
     assert_eq!(said.code, 0, "{}", said.err);
-    assert_eq!(said.err.matches("cannot record what you spend").count(), 1, "{}", said.err);
+    assert_eq!(said.err.matches("cannot record your costs").count(), 1, "{}", said.err);
 }
 
 #[test]
@@ -180,7 +179,7 @@ fn an_agent_that_cannot_keep_an_allowance_is_named_and_what_was_too_dear_told() 
     let world = World::scripted(&Prd::stories(1), DOLLAR);
     let said = world.run(&["--budget-iteration", "0.5"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("`mock` has no cost limit of its own"), "{}", said.err);
+    assert!(said.err.contains("`mock` cannot limit its own cost"), "{}", said.err);
     assert!(
         said.err.contains("the iteration cost $1.00 (`--budget-iteration` is $0.50)"),
         "{}",
@@ -247,8 +246,8 @@ fn a_throttled_run_pauses_and_enter_goes_on() {
     world.write("ralph.toml", "[budget]\nper_run = 2.5\nthrottle = true\n");
     let mut terminal = Terminal::start(world.run_command(&[]));
     terminal.await_text("$2.00 of $2.50 spent in this run; pausing to make it last");
-    terminal.await_text("Waiting for budget");
-    terminal.await_text("press Enter to retry now");
+    terminal.await_text("Saving budget");
+    terminal.await_text("press Enter to skip the wait");
     let status = world.ralph(&["status"]).out;
     assert!(status.contains("waiting until") && status.contains("pausing to make"), "{status}");
     terminal.press("\r");

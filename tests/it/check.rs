@@ -78,7 +78,13 @@ fn more_stories_than_the_limit_allows_is_a_doubt() {
     world.write("PRD.json", &Prd::stories(51).text());
     let said = world.ralph(&["check", "--strict"]);
     assert_eq!(said.code, 1);
-    assert!(said.out.contains("51 stories are open, but `max_iterations` is 50"), "{}", said.out);
+    assert!(
+        said.out.contains(
+            "51 stories are open, but a run stops after 50 iterations (`max_iterations`)"
+        ),
+        "{}",
+        said.out
+    );
     world.write("ralph.toml", "max_iterations = 60\n");
     let said = world.ralph(&["check", "--strict"]);
     assert_eq!((said.code, said.out.as_str()), (0, "PRD.json: ok, 51 stories, 51 open\n"));
@@ -90,5 +96,10 @@ fn a_backlog_of_another_repository_is_checked_with_the_settings_there() {
     world.write("PRD.json", &Prd::stories(2).text());
     world.write("ralph.toml", "max_iterations = 1\n");
     let said = elsewhere.ralph(&["check", world.path("PRD.json").to_str().unwrap()]);
-    assert!(said.out.contains("2 stories are open, but `max_iterations` is 1"), "{}", said.out);
+    assert!(
+        said.out
+            .contains("2 stories are open, but a run stops after 1 iteration (`max_iterations`)"),
+        "{}",
+        said.out
+    );
 }

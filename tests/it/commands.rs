@@ -92,7 +92,7 @@ fn init_says_what_stands_in_its_way() {
     let world = World::without_repository();
     let said = world.ralph(&["init", "/dev/null"]);
     assert_eq!(said.code, 2);
-    assert!(said.err.contains("`/dev/null` is not a folder; name"), "{}", said.err);
+    assert!(said.err.contains("`/dev/null` is not a folder"), "{}", said.err);
     let said = world.ralph(&["init", "/dev/null/plans"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("`/dev/null/plans` is not a folder"), "{}", said.err);
@@ -104,7 +104,7 @@ fn init_does_not_report_gates_that_it_could_not_write() {
     std::os::unix::fs::symlink("nowhere", world.path("ralph.toml")).unwrap();
     let said = world.ralph(&["init", "--gate", "true"]);
     assert_eq!(said.code, 2, "{}", said.out);
-    assert!(said.err.contains("already exists; add the gates to its `verify`"), "{}", said.err);
+    assert!(said.err.contains("already exists; add the gates to `verify` in it"), "{}", said.err);
 }
 
 #[test]

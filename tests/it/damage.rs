@@ -36,7 +36,7 @@ fn a_damaged_journal_is_set_aside_and_what_commits_say_stays_closed() {
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("the journal was damaged and is kept as"), "{}", said.err);
-    let kept = "work on US-003 is kept at `refs/ralph/attempts/US-003/1` and will be restored";
+    let kept = "earlier work on US-003 is at `refs/ralph/attempts/US-003/1` and will be restored";
     assert!(said.err.contains(kept), "{}", said.err);
     assert_eq!(world.git(&["show", "HEAD:half.txt"]), "x");
     assert_eq!(kept_journals(&world), 1);
@@ -54,7 +54,7 @@ fn a_mark_without_a_commit_is_not_believed_when_the_journal_is_lost() {
     spoil_journal(&world);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("cleared the mark of US-003"), "{}", said.err);
+    assert!(said.err.contains("reverted the mark of US-003"), "{}", said.err);
     assert_eq!(world.subjects()[0], "US-003: Story 3", "it was done, not believed");
 }
 
@@ -64,7 +64,7 @@ fn other_commands_say_what_to_do_about_a_damaged_journal() {
     spoil_journal(&world);
     let said = world.ralph(&["status"]);
     assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.err.contains("`ralph run` sets it aside"), "{}", said.err);
+    assert!(said.err.contains("`ralph run` renames it"), "{}", said.err);
     assert_eq!(kept_journals(&world), 0);
 }
 

@@ -34,7 +34,7 @@ fn it_reaches_every_story_and_changes_nothing() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(
         said.out,
-        "Dry run: nothing was changed.\nOrder: US-001 → US-002 → US-003 → US-004\n"
+        "Dry run: no files were changed.\nOrder: US-001 → US-002 → US-003 → US-004\n"
     );
     assert!(contents(&world.root().join("..")) == before, "something changed");
 }

@@ -139,7 +139,11 @@ fn a_run_that_is_started_inside_itself_ends_nothing_and_says_so() {
     let said = said(&agent.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "the shell came to its end: {}", said.err);
     assert_eq!(world.read("../code"), "1\n");
-    assert!(said.err.contains("started by processes of the run"), "{}", said.err);
+    assert!(
+        said.err.contains("processes of the run that `ralph run` would continue started it"),
+        "{}",
+        said.err
+    );
     assert!(said.err.contains(&name), "{}", said.err);
     assert!(beside.lives());
     assert_eq!(world.passing(), [""; 0]);

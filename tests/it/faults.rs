@@ -98,7 +98,7 @@ fn an_agent_that_ignores_sigterm() {
     let script = steps("{ say = \"no\" }, { hang = \"ignore-term\" }");
     let fault = Fault { script: &script, settings: "idle_timeout = \"1s\"\n", due: SECOND };
     let (_, said) = fault.befalls();
-    assert!(said.err.contains("went silent"), "{}", said.err);
+    assert!(said.err.contains("stopped printing"), "{}", said.err);
 }
 
 #[test]

@@ -58,10 +58,10 @@ fn a_storys_own_gate_is_for_that_story_and_guards_it_afterwards() {
     let world = world(&prd, &script, "");
     let said = run(&world);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("this work breaks US-002, which was complete"), "{}", said.err);
+    assert!(said.err.contains("this work breaks the closed story US-002"), "{}", said.err);
     assert_eq!(world.passing(), ["US-001", "US-002", "US-003"]);
     let prompts = world.pages("prompt.md").concat();
-    assert!(prompts.contains("this work breaks US-002"), "{prompts}");
+    assert!(prompts.contains("this work breaks the closed story US-002"), "{prompts}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_claim_with_nothing_to_show_goes_back_once_and_is_asked_about_then() {
     assert_eq!(said.code, 4, "{}", said.err);
     assert_eq!(world.passing(), [""; 0]);
     assert_eq!(world.pages("prompt.md").len(), 2);
-    assert!(said.err.contains("claimed complete again"), "{}", said.err);
+    assert!(said.err.contains("the agent claims US-001 again"), "{}", said.err);
     assert!(said.err.contains("Is US-001 done?"), "{}", said.err);
 }
 
@@ -165,7 +165,7 @@ fn the_baseline_is_told_and_decides_nothing() {
     assert!(said.err.contains(missing), "{}", said.err);
     assert!(!said.err.contains("no gates"));
     let without = crate::support::World::with(&Prd::stories(1));
-    assert!(without.run(&[]).err.contains("no gates are configured"));
+    assert!(without.run(&[]).err.contains("no gates: ralph only checks"));
 }
 
 #[test]
@@ -247,6 +247,6 @@ fn a_dry_run_runs_no_gate() {
     let world = world(&Prd::stories(0).story(r#""verify": ["touch ../ran; false"]"#), "", "");
     let said = world.ralph(&["run", "--dry-run"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("gates are not run in a dry run"), "{}", said.err);
+    assert!(said.err.contains("a dry run does not run gates"), "{}", said.err);
     assert!(!world.path("../ran").exists());
 }

@@ -91,7 +91,7 @@ fn kill_when_here(world: &World) {
     until("every process to be gone", || world.processes().is_empty().then_some(()));
 }
 
-const PUT_BACK: &str = "restored uncommitted files that the agent deleted or changed: ";
+const PUT_BACK: &str = "restored uncommitted files that the agent deleted or reset: ";
 
 #[test]
 fn an_agent_that_does_ordinary_things_triggers_none_of_it() {
@@ -188,7 +188,7 @@ fn check_another_branch_out() {
         assert_eq!(users.attempt("a.txt"), "a\n");
         assert_eq!(users.world.git(&["log", "--format=%s", "other"]), "first\n");
         let prompt = users.world.prompt(2);
-        assert!(prompt.contains("does not build on the branch it was started on"), "{prompt}");
+        assert!(prompt.contains("does not contain the run's branch"), "{prompt}");
     }
 }
 
@@ -238,7 +238,7 @@ fn a_question_from_off_the_branch_is_still_asked() {
 fn edited_files_stay_edited_and_the_old_bytes_are_one_command_away() {
     let (users, said) = hostile("echo agent > untracked.txt; echo a > a.txt", "\"complete\"");
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(!said.err.contains("put back"), "{}", said.err);
+    assert!(!said.err.contains("restored uncommitted files"), "{}", said.err);
     assert_eq!(users.world.read("untracked.txt"), "agent\n");
     assert_eq!(users.world.ralph(&["restore", "1", "untracked.txt"]).code, 0);
     assert_eq!(users.world.read("untracked.txt"), "not in git\n");
@@ -271,7 +271,8 @@ fn plant_a_hook_and_change_the_configuration() {
                git config core.hooksPath /nowhere; git config user.name Mallory; echo a > a.txt";
     let (users, said) = hostile(act, "\"complete\"");
     users.is_whole(&said);
-    let told = "restored git settings that the agent changed: config, hooks/post-commit";
+    let told =
+        "restored git configuration or hooks that the agent changed: config, hooks/post-commit";
     assert!(said.err.contains(told), "{}", said.err);
     assert!(!users.world.path(".git/hooks/post-commit").exists());
     assert_eq!(users.world.git(&["config", "user.name"]), "Tester\n");

@@ -161,7 +161,7 @@ fn restoring_waits_for_no_run_and_a_checkpoint_can_be_made_during_one() {
     }
     let said_checkpoint = world.ralph(&["checkpoint", "-m", "in between"]);
     assert_eq!(said_checkpoint.code, 0, "{}", said_checkpoint.err);
-    assert!(said_checkpoint.out.contains("saved as 2"), "{}", said_checkpoint.out);
+    assert!(said_checkpoint.out.contains("saved snapshot 2"), "{}", said_checkpoint.out);
     assert!(world.ralph(&["log"]).out.contains("in between"));
     signal(&child, rustix::process::Signal::INT);
     assert_eq!(said(&child.wait_with_output().unwrap()).code, 130);
@@ -198,7 +198,7 @@ fn a_closed_story_is_taken_back_and_done_again() {
     assert_eq!(world.run(&[]).code, 0);
     let said = world.ralph(&["undo", "US-001"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert_eq!(world.subjects()[0], "Take back US-001: Story 1");
+    assert_eq!(world.subjects()[0], "Revert US-001: Story 1");
     assert!(!world.path("own.txt").exists() && !world.path("one.txt").exists());
     assert!(world.path("US-002.txt").exists());
     assert_eq!(world.passing(), ["US-002"]);
@@ -211,7 +211,7 @@ fn a_closed_story_is_taken_back_and_done_again() {
 
     let run = world.run(&[]);
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(!run.err.contains("put back"), "{}", run.err);
+    assert!(!run.err.contains("reverted the mark"), "{}", run.err);
     assert_eq!(world.subjects()[0], "US-001: Story 1");
     assert_eq!(world.git(&["show", "HEAD:one.txt"]), "1\n");
     assert_eq!(world.ralph(&["undo", "US-001"]).code, 0, "and once more");
@@ -267,9 +267,9 @@ fn a_story_taken_back_after_a_crash_is_no_agents_doing() {
     fs::write(world.script(), asks).unwrap();
     let said = world.run(&[]);
     assert_eq!(said.code, 4, "{}", said.err);
-    assert!(!said.err.contains("were changed during the attempt"), "{}", said.err);
+    assert!(!said.err.contains("which changed during the attempt"), "{}", said.err);
     let subjects = world.subjects();
-    assert_eq!(subjects[1], "Take back US-001: Story 1", "{subjects:?}");
+    assert_eq!(subjects[1], "Revert US-001: Story 1", "{subjects:?}");
     assert_eq!(subjects[0], "US-001: Story 1", "it was done again");
     assert_eq!(world.git(&["show", "refs/ralph/attempts/US-002/1:two.txt"]), "2\n");
 }
@@ -318,8 +318,8 @@ fn after_three_failed_attempts_a_story_starts_over_and_is_told_what_was_tried() 
         assert_eq!(world.git(&["show", &format!("{kept}:{file}.txt")]), format!("{file}\n"));
         assert!(world.prompt(4).contains(&format!("`{kept}` (")), "{}", world.prompt(4));
     }
-    assert!(world.prompt(4).contains("work tree is back where the story began"));
-    assert!(!world.prompt(3).contains("work tree is back where the story began"));
+    assert!(world.prompt(4).contains("work tree was reset to the story's base"));
+    assert!(!world.prompt(3).contains("work tree was reset to the story's base"));
 }
 
 #[test]

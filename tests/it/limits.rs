@@ -50,7 +50,7 @@ fn one_story_can_be_named() {
     let said = world.run(&["--story", "US-003"]);
     assert_eq!(said.code, 4);
     assert!(said.err.contains("US-003 waits for US-001, which is not done yet"), "{}", said.err);
-    assert!(said.err.contains("Without `--story`"), "{}", said.err);
+    assert!(said.err.contains("without `--story`"), "{}", said.err);
     let said = world.run(&["--story", "US-004"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("no story `US-004`"), "{}", said.err);

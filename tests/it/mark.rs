@@ -27,7 +27,7 @@ fn marks_change_their_bytes_only_and_the_next_run_believes_them() {
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.passing(), ["US-001", "US-002"]);
-    assert!(!said.err.contains("put back"), "{}", said.err);
+    assert!(!said.err.contains("reverted the mark"), "{}", said.err);
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn an_agent_that_gets_on_or_is_silent_is_left_alone() {
         let world = world(&script, "stuck_after = \"1s\"\n");
         let said = world.run(&[]);
         assert_eq!(said.code, 0, "{}", said.err);
-        assert!(!said.err.contains("nowhere"), "{}", said.err);
+        assert!(!said.err.contains("not making progress"), "{}", said.err);
     }
 }
 
@@ -117,9 +117,9 @@ fn without_anybody_to_ask_a_stuck_agent_is_ended_and_the_next_one_goes_on() {
     let said = world.ralph(&["run", "--trust", "--agent-command", &agent]);
     assert_eq!(said.code, 0, "{}", said.err);
     for words in [
-        "this agent takes no messages; the next one gets it",
-        "US-001 has made no progress for a long time",
-        "stopped the agent of US-001 after",
+        "its agent takes no messages; the next attempt is reminded",
+        "US-001: no progress for a long time",
+        "ended the agent of US-001 after",
         "the agent made no progress for too long and was ended",
     ] {
         assert!(said.err.contains(words), "{words} is not in\n{}", said.err);
@@ -166,7 +166,7 @@ fn a_mark_that_is_wanted_during_a_run_is_set_when_no_agent_works() {
     world.await_file("../here");
     let told = world.ralph(&["mark", "US-002", "skip"]);
     assert_eq!(told.code, 0, "{}", told.err);
-    assert!(told.out.contains("it sets the mark as soon as no agent is running"), "{}", told.out);
+    assert!(told.out.contains("The active run sets the mark now"), "{}", told.out);
     world.write("../go", "");
     let said: Said = end(child);
     assert_eq!(said.code, 0, "{}", said.err);

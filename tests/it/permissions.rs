@@ -131,7 +131,7 @@ fn each_answer_becomes_arguments_and_is_remembered() {
         scene.world.git(&["clean", "-fdxq"]);
         assert_eq!(scene.world.status(), "");
         let screen = scene.runs_unasked(&[]);
-        assert!(screen.contains(&format!("{name}, as you chose before")), "{screen}");
+        assert!(screen.contains(&format!("{name}, your earlier choice")), "{screen}");
         assert_eq!(scene.given().0, mode(name));
     }
 }
@@ -150,7 +150,7 @@ fn what_is_chosen_holds_in_every_work_tree_of_the_repository() {
     let mut command = scene.command(&[]);
     command.current_dir(scene.world.path("../second"));
     let said = said(&command.output().unwrap());
-    assert!(said.err.contains("dontAsk, as you chose before"), "{}", said.err);
+    assert!(said.err.contains("dontAsk, your earlier choice"), "{}", said.err);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn when_nobody_answers_in_time_it_is_as_without_a_terminal() {
     let scene = Scene::new();
     let (code, screen) = Terminal::start(scene.command(&["--answer-timeout", "300ms"])).finish();
     assert_eq!(code, 3, "{screen}");
-    assert!(screen.contains("because nobody could be asked"), "{screen}");
+    assert!(screen.contains("the default without an answer"), "{screen}");
     assert_eq!(scene.given(), (mode("acceptEdits"), owned(&SAFE)));
     let mut terminal = scene.asked(&[]);
     terminal.press("\x03");
@@ -213,7 +213,7 @@ fn the_file_goes_before_what_was_chosen_and_the_flag_before_the_file() {
         "[agent]\npermission_mode = \"dontAsk\"\nallowed_tools = [\"Bash(cargo test:*)\"]\n",
     );
     let screen = scene.runs_unasked(&[]);
-    assert!(!screen.contains("as you chose before"), "{screen}");
+    assert!(!screen.contains("your earlier choice"), "{screen}");
     let tools = [&SAFE[..], &["Bash(cargo test:*)"]].concat();
     assert_eq!(scene.given(), (mode("dontAsk"), owned(&tools)));
     scene.world.write("PRD.json", &Prd::stories(2).text());
@@ -304,7 +304,7 @@ fn everything_is_allowed_with_a_warning_and_not_to_root_outside_a_sandbox() {
         assert_eq!(terminal.finish().0, 130, "it was not remembered");
     } else {
         assert_eq!(code, 3, "{screen}");
-        assert!(screen.contains("belongs into a sandbox"), "{screen}");
+        assert!(screen.contains("use this only in a sandbox"), "{screen}");
         assert_eq!(scene.given().0, mode("bypassPermissions"));
     }
 }

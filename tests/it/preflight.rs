@@ -84,7 +84,7 @@ fn edits_of_tracked_files_are_refused_with_the_list() {
     assert!(world.run(&[]).err.contains("--allow-dirty"));
     let said = world.run(&["--allow-dirty"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("uncommitted edits, kept and not committed: README.md, new.txt"));
+    assert!(said.err.contains("uncommitted edits, never committed: README.md, new.txt"));
     assert_eq!(world.status(), " M README.md\nA  new.txt\n");
     assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\nx\n");
 }
@@ -118,17 +118,17 @@ fn in_a_terminal_a_menu_asks_about_edits() {
     let world = one_story();
     world.write("README.md", "my edit\n");
     let mut terminal = Terminal::start(world.run_command(&[]));
-    let screen = terminal.await_text("[g] go on");
+    let screen = terminal.await_text("[g] go ahead");
     assert!(screen.contains("Run with uncommitted edits") && screen.contains("README.md"));
     terminal.press("\r");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 1, "{screen}");
     let mut terminal = Terminal::start(world.run_command(&[]));
-    terminal.await_text("[g] go on");
+    terminal.await_text("[g] go ahead");
     terminal.press("\x03");
     assert_eq!(terminal.finish().0, 130);
     let mut terminal = Terminal::start(world.run_command(&[]));
-    terminal.await_text("[g] go on");
+    terminal.await_text("[g] go ahead");
     terminal.press("g");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");
@@ -235,9 +235,13 @@ fn untracked_files_are_kept_and_never_committed() {
     }
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    let notice = "untracked files, kept and never committed: b.txt, c/, f.txt, notes.txt\n";
+    let notice = "untracked files, never committed: b.txt, c/, f.txt, notes.txt\n";
     assert!(said.err.contains(notice), "{}", said.err);
-    assert!(said.err.contains("notes.txt was not committed: it was yours"), "{}", said.err);
+    assert!(
+        said.err.contains("notes.txt was not committed: it was untracked before the story"),
+        "{}",
+        said.err
+    );
     assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\nx\n");
     assert_eq!(world.read("notes.txt"), "mine\nmore\n");
 }
@@ -249,7 +253,7 @@ fn hooks_are_told_and_the_pre_commit_hook_is_offered_as_a_gate() {
     make_executable(&world, ".git/hooks/pre-commit");
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    let line = "hooks that ralph's commits skip: .git/hooks/pre-commit; to run it as a gate, add \
+    let line = "git hooks that ralph does not run: .git/hooks/pre-commit; to run pre-commit as a gate, add \
                 `verify = [\".git/hooks/pre-commit\"]` to ralph.toml";
     assert!(said.err.contains(line), "{}", said.err);
     assert!(!world.path("../ran").exists());
@@ -289,7 +293,7 @@ fn filters_a_sparse_checkout_and_submodules_are_told() {
     for told in [
         "git attributes that ralph cannot apply: filter=lfs",
         "sparse checkout: excluded files stay as committed",
-        "submodules: lib; ralph commits which commit they are at",
+        "submodules: lib; ralph commits their commit ids",
     ] {
         assert!(said.err.contains(told), "{told}: {}", said.err);
     }

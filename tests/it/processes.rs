@@ -29,7 +29,7 @@ fn silence_at_the_start_is_ended() {
 fn silence_in_the_middle_is_ended() {
     let (_, said) = one_iteration("[default]\nsteps = [{ say = \"hm\" }, \"hang\"]\n");
     assert_eq!(said.code, 3);
-    assert!(said.err.contains("went silent"), "{}", said.err);
+    assert!(said.err.contains("stopped printing"), "{}", said.err);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn marks_of_an_agent_whose_driver_was_killed_do_not_count() {
     let said = go_on(&world, COMPLETE);
     assert_eq!(said.code, 0, "{}", said.err);
     for found in [
-        "the last process died in iteration 1, on US-001",
+        "the last process died in iteration 1 (US-001)",
         "unfinished work on US-001 is in the work tree: its next attempt continues it",
     ] {
         assert!(said.err.contains(found), "`{found}` is not in {}", said.err);
@@ -281,7 +281,7 @@ fn a_nested_repository_is_left_out_and_told() {
     let world = World::scripted(&Prd::stories(1), script);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("app/ was not committed: it is a repository"), "{}", said.err);
+    assert!(said.err.contains("app/ was not committed: it is a nested repository"), "{}", said.err);
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn what_a_human_finished_by_hand_stays_in_the_tree() {
     world.write("PRD.json", &text);
     let said = go_on(&world, COMPLETE);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("marked as passing by hand"), "{}", said.err);
+    assert!(said.err.contains("you marked US-001 as passing"), "{}", said.err);
     assert_eq!(world.read("half.txt"), "x");
     assert!(!world.git(&["ls-files"]).contains("half.txt"));
 }

@@ -115,7 +115,7 @@ fn a_promise_closes_the_last_story_and_is_false_before() {
     let world = World::scripted(&Prd::stories(2), script);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("the whole backlog is done, but"), "{}", said.err);
+    assert!(said.err.contains("the agent claimed the whole backlog, but"), "{}", said.err);
     assert_eq!(world.subjects()[0], "US-002: Story 2");
     assert_eq!(
         world.git(&["log", "-1", "--format=%(trailers:key=Ralph-Iteration,valueonly)"]).trim(),

@@ -74,7 +74,7 @@ fn stages_are_recorded_in_order_and_only_the_last_is_a_claim() {
     let world = World::scripted(&prd, &script);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("✓ US-001 reached the stage TESTS_PASS"), "{}", said.err);
+    assert!(said.err.contains("✓ US-001 reached stage TESTS_PASS"), "{}", said.err);
     let stages: Vec<String> = world
         .journal()
         .into_iter()
@@ -187,7 +187,7 @@ fn an_attempt_that_only_changed_the_instructions_did_nothing() {
     world.write("PROMPT.md", "Work.\n");
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("without changing anything"), "{}", said.err);
+    assert!(said.err.contains("claimed nothing and changed nothing"), "{}", said.err);
 }
 
 #[test]
@@ -232,12 +232,12 @@ fn the_first_of_two_claims_is_sent_back_once_unless_a_gate_can_tell() {
     let world = with_settings(&Prd::stories(1), &script, "require_two_claims = true\n");
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("US-001 is claimed complete; checking it a second time"));
+    assert!(said.err.contains("the agent claims US-001; the next attempt checks it again"));
     assert_eq!(world.pages("prompt.md").len(), 2);
     let second = world.prompt(2);
-    assert!(second.contains("Check it again, criterion by criterion"), "{second}");
+    assert!(second.contains("Check every criterion again"), "{second}");
     assert_eq!(kinds(&world).iter().filter(|kind| *kind == "second_look_wanted").count(), 1);
-    assert!(!second.contains("went wrong"), "{second}");
+    assert!(!second.contains("The last attempt failed"), "{second}");
     let gated = "require_two_claims = true\nverify = [\"test -e US-001.txt\"]\n";
     let world = with_settings(&Prd::stories(1), &script, gated);
     assert_eq!(world.run(&[]).code, 0);
@@ -250,9 +250,7 @@ fn a_sign_that_could_never_be_heard_is_told_before_anything_runs() {
     let world = World::with(&prd);
     let said = world.ralph(&["check"]);
     assert_eq!(said.code, 1);
-    for told in
-        ["`signals` of story `US-001` has an entry that cannot be used", "`stages` of story"]
-    {
+    for told in ["`signals` of story `US-001` has an invalid entry", "`stages` of story"] {
         assert!(said.out.contains(told), "{told} is not in\n{}", said.out);
     }
     let world = World::with(&Prd::stories(1));

@@ -64,7 +64,7 @@ fn a_large_file_goes_back_once_and_the_next_attempt_mends_it() {
     let world = agent(&["head -c 10000001 /dev/zero > big; echo x > x", "rm big"]);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    let why = "it cannot be committed: `big` has 10.1 MB, more than the limit of 10 MB";
+    let why = "it cannot be committed: `big` is too large: 10.1 MB (limit 10 MB)";
     assert!(said.err.contains(why), "{}", said.err);
     assert!(world.prompt(2).contains(why), "{}", world.prompt(2));
     assert_eq!(committed(&world), "PRD.json\nx\n");
@@ -115,7 +115,7 @@ fn too_many_new_files_are_asked_about_the_second_time_and_can_be_accepted() {
     let said = world.run(&[]);
     assert_eq!(said.code, 4, "{}", said.err);
     assert_eq!(world.pages("prompt.md").len(), 2);
-    assert!(world.prompt(2).contains("it adds 2001 new files, more than the limit of 2000"));
+    assert!(world.prompt(2).contains("2001 new files are too many (limit 2000)"));
     assert!(said.err.contains("Is US-001 done?"), "{}", said.err);
     assert!(!world.path("f1").exists(), "its work is kept out of the way");
     let mut terminal = Terminal::start(world.run_command(&[]));
@@ -144,7 +144,7 @@ fn a_file_that_goes_through_a_filter_is_asked_about_the_second_time() {
     world.git(&["commit", "-qm", "attributes"]);
     let mut terminal = Terminal::start(world.run_command(&[]));
     terminal.await_text("[y] accept it as done");
-    assert!(world.prompt(2).contains("`a.bin` needs the filter `lfs`"));
+    assert!(world.prompt(2).contains("`a.bin` needs the git filter `lfs`"));
     terminal.press("y");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");

@@ -194,7 +194,7 @@ fn what_was_written_when_the_patience_ran_out_is_the_answer() {
     terminal.press("first line\runfinis");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");
-    assert!(screen.contains("using what you have written so far"), "{screen}");
+    assert!(screen.contains("using your text so far"), "{screen}");
     assert!(world.prompt(2).contains("first line\nunfinis"), "{}", world.prompt(2));
 }
 
@@ -238,7 +238,7 @@ fn a_skip_while_another_agent_works_is_not_taken_for_its_change() {
     world.write("../go", "");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 3, "{screen}");
-    assert!(screen.contains("nothing changed and there is no gate"), "{screen}");
+    assert!(screen.contains("the claim has no changes, and there is no gate"), "{screen}");
     assert_eq!(world.subjects(), ["US-001: skipped", "backlog", "first"]);
 }
 
@@ -254,7 +254,7 @@ fn a_skip_before_another_agent_starts_is_not_taken_for_its_change() {
     world.write("../go", "");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 3, "{screen}");
-    assert!(screen.contains("nothing changed and there is no gate"), "{screen}");
+    assert!(screen.contains("the claim has no changes, and there is no gate"), "{screen}");
     let subjects = ["US-001: skipped", "US-002: Story 2", "backlog", "first"];
     assert_eq!(world.subjects(), subjects);
 }

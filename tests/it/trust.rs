@@ -72,7 +72,7 @@ fn in_a_terminal_it_is_shown_and_asked() {
         let mut command = world.command(crate::support::world::RALPH);
         command.args(untrusting(&world));
         let terminal = Terminal::start(command);
-        terminal.await_text("[y] yes, I have read it");
+        terminal.await_text("[y] yes, I have read and approve");
         assert!(terminal.screen().contains("test -e a"));
         terminal
     };

@@ -28,7 +28,7 @@ const MAX_AT_ONCE: usize = 32;
 const AUTHENTICATION_FAILED: &str = "authentication_failed";
 /// The detail of a login that was refused and retried until ralph ended the agent.
 const LOGIN_REFUSED: &str =
-    "the service refused its key or login; run `/login` in `claude`, or fix the API key";
+    "the service refused the key or login; run `/login` in `claude`, or fix the API key";
 /// Fields that say what a tool call is about; the first one that is there counts.
 const SUBJECTS: [&str; 7] =
     ["command", "file_path", "path", "pattern", "url", "query", "description"];

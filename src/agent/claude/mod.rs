@@ -1,4 +1,4 @@
-//! Claude Code: its command line, its permissions, and what a human has to accept before it runs.
+//! Claude Code: its command line, permission modes and trust clauses.
 
 mod decoder;
 
@@ -24,10 +24,10 @@ pub use decoder::ClaudeDecoder;
 /// Variables that tell the agent that it runs inside another session.
 const NESTING_MARKS: [&str; 2] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"];
 
-const NOT_FOUND: &str = "Install Claude Code (`npm install -g @anthropic-ai/claude-code`), name \
+const NOT_FOUND: &str = "Install Claude Code (`npm install -g @anthropic-ai/claude-code`), use \
     another agent with `--agent-command`, or try the loop with `--agent mock`";
 
-/// Tools that every story needs and no story can do harm with.
+/// Tools that every story needs and that can do no harm.
 ///
 /// `Edit` is for all tools that write files, and ends at the work tree. Claude Code keeps these
 /// commands to the work tree too. By itself it runs the forms of `git diff`, `git log`, `find` and
@@ -45,7 +45,7 @@ const SAFE_TOOLS: [&str; 9] = [
     "Bash(mkdir:*)",
 ];
 
-/// Messages arrive while it works, and events leave as they happen.
+/// Claude Code takes messages while it runs and prints events as they happen.
 const ALWAYS: [&str; 6] =
     ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
 
@@ -63,8 +63,8 @@ const ACCEPT_EDITS: PermissionMode = PermissionMode {
 
 const AUTO: PermissionMode = PermissionMode {
     name: "auto",
-    meaning: "Claude Code judges each step itself and denies what looks dangerous; not every \
-              account has it",
+    meaning: "do anything that Claude Code does not consider dangerous; not available to every \
+              account",
     advice: "",
 };
 
@@ -76,8 +76,8 @@ const DONT_ASK: PermissionMode = PermissionMode {
 
 const BYPASS_PERMISSIONS: PermissionMode = PermissionMode {
     name: "bypassPermissions",
-    meaning: "do anything. Only in a sandbox, a container or VM without your secrets; as root \
-              Claude Code wants IS_SANDBOX=1 for it",
+    meaning: "do anything; only for a sandbox: a container or VM without your secrets. As root, \
+              Claude Code requires IS_SANDBOX=1",
     advice: "only in a sandbox",
 };
 
@@ -134,12 +134,11 @@ impl Backend for Claude {
         }
         if getuid().is_root() {
             return Err(AgentError::Refused(
-                "Claude Code refuses `bypassPermissions` as root; where this is a sandbox \
-                 (container or VM), `IS_SANDBOX=1` in the environment says so, else choose another \
-                 mode",
+                "Claude Code refuses `bypassPermissions` as root; if this is a sandbox (container \
+                 or VM), set IS_SANDBOX=1, otherwise choose another mode",
             ));
         }
-        let text = "the agent may do anything (bypassPermissions): that belongs into a sandbox, a \
+        let text = "the agent may do anything (bypassPermissions): use this only in a sandbox, a \
             container or VM without your secrets";
         Ok(Some(text.to_owned()))
     }
@@ -183,8 +182,8 @@ fn allowed_tools(settings: &AgentSettings, gates: &[&Gate]) -> Vec<String> {
     }
 }
 
-/// Allows exactly that command. With more words it would be another one: `make` may test, and
-/// `make deploy` not. None where a character means something else in a rule than in a command.
+/// Allows exactly this command: with more words it is another one, such as `make deploy` for
+/// `make`. None if a character has another meaning in a rule.
 fn rule(gate: &Gate) -> Option<String> {
     let command = match &gate.run {
         GateCommand::Shell(command) => command.trim().to_owned(),
@@ -215,7 +214,7 @@ pub fn args_choose_mode(args: &[String]) -> bool {
     })
 }
 
-/// As Claude Code recognises one.
+/// As Claude Code recognizes one.
 fn is_sandbox() -> bool {
     env::var("IS_SANDBOX").is_ok_and(|value| value == "1")
         || env::var("CLAUDE_CODE_BUBBLEWRAP").is_ok_and(|value| !value.is_empty())

@@ -189,7 +189,7 @@ fn the_reason_we_ended_it_counts_before_its_exit() {
     let (done, went_wrong, silent) = ([good()], [bad()], [json!({ "type": "user" })]);
     let refused = [retry("authentication_failed"), retry("authentication_failed")];
     let detail =
-        "the service refused its key or login; run `/login` in `claude`, or fix the API key";
+        "the service refused the key or login; run `/login` in `claude`, or fix the API key";
     let login = Outcome::Login { detail: detail.into() };
     for (events, ended_by, expected) in [
         (&done[..], EndedBy::Human, Outcome::Completed),
@@ -220,7 +220,7 @@ fn the_reason_we_ended_it_counts_before_its_exit() {
 fn a_result_that_answers_our_order_completes_nothing() {
     let refused = [retry("authentication_failed"), retry("authentication_failed")];
     let detail =
-        "the service refused its key or login; run `/login` in `claude`, or fix the API key";
+        "the service refused the key or login; run `/login` in `claude`, or fix the API key";
     let login = || Outcome::Login { detail: detail.into() };
     let (done, went_wrong, silent) = ([good()], [bad()], [json!({ "type": "user" })]);
     for (before, why, after, expected) in [

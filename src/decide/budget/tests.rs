@@ -198,7 +198,7 @@ fn a_story_that_used_up_its_own_is_asked_about_and_the_others_go_on() {
     let asked = next(&spent(5.0), &per_story(5.0));
     let (who, what) = summary(&asked).expect("a question");
     assert_eq!(who, id("A"));
-    assert!(what.contains("$5.00 spent on A"), "{what}");
+    assert!(what.contains("A has cost $5.00"), "{what}");
     let Action::Raise { question, .. } = asked else { panic!("a question") };
     let raised = spent(5.0).then(Event::QuestionRaised { story: id("A"), question });
     assert_eq!(next(&raised, &per_story(5.0)), Action::Park { story: id("A") });

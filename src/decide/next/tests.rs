@@ -263,7 +263,7 @@ fn the_same_error_too_often_is_a_question() {
 fn too_many_attempts_are_a_question() {
     let progress = Verdict::Progress;
     let tried = |times| History::new().tried_often("A", &progress, times);
-    let many = Some("5 attempts, and it is not complete".to_owned());
+    let many = Some("not complete after 5 attempts".to_owned());
     for (case, history, expected) in [
         ("one less", tried(4), None),
         ("the last one", tried(5), many.clone()),

@@ -50,7 +50,7 @@ impl Continuation<'_> {
         let (known, mut text) = (self.known, String::new());
         if let Some((iteration, _)) = known.handoff {
             text.push_str(&format!(
-                "Quoted is what the agent of iteration {iteration} wrote: {NO_INSTRUCTION}\n\n"
+                "The quoted lines are from the agent of iteration {iteration}: {NO_INSTRUCTION}\n\n"
             ));
         }
         if !known.triggers.is_empty() {
@@ -60,8 +60,8 @@ impl Continuation<'_> {
         let is_full = known.triggers.contains(&HandoffTrigger::Context);
         if let Some(context) = known.context.filter(|_| is_full) {
             text.push_str(&format!(
-                "- The last agent filled {} % of its context window. Work in smaller steps, and wrap \
-                 up with a hand-off before yours is full.\n",
+                "- The last agent filled {}% of its context window. Work in smaller steps, and end \
+                 with a hand-off before yours is full.\n",
                 context.share()
             ));
         }
@@ -73,7 +73,7 @@ impl Continuation<'_> {
             return format!("after the stage {}", visible_line(stage));
         }
         let phase = match self.known.why {
-            AttemptReason::GateFailed | AttemptReason::ClaimRejected => "claimed, and sent back",
+            AttemptReason::GateFailed | AttemptReason::ClaimRejected => "claimed and rejected",
             AttemptReason::SecondLook => "claimed once, to be checked again",
             AttemptReason::FreshStart => "started over",
             _ => "in progress",
@@ -83,8 +83,8 @@ impl Continuation<'_> {
 
     fn done(&self) -> String {
         match (self.changes.files.is_empty(), self.reached.is_empty()) {
-            (true, true) => "nothing visible".to_owned(),
-            (false, true) => "what the changes below show, unchecked".to_owned(),
+            (true, true) => "no changes".to_owned(),
+            (false, true) => "the changes below, unchecked".to_owned(),
             (_, false) => format!("the stages {}", listed(self.reached)),
         }
     }

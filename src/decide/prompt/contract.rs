@@ -1,4 +1,4 @@
-//! How an agent finishes: the part of the prompt that ralph relies on.
+//! The contract: how an agent claims its story, escalates and hands off.
 
 use crate::model::{CompletionMarkers, Story};
 
@@ -7,17 +7,17 @@ pub const TEMPLATE: &str = r#"# How to finish
 
 {claim}
 
-It must be true. Do not print it to get out of the task, and do not change
-`passes` in the backlog yourself: if the story is not complete, say what is missing and stop; the
-next iteration continues from there. You need not commit; if you do, that is fine.
+It must be true. Do not print it to get out of the story, and do not change `passes` in the backlog:
+if the story is not complete, say what is missing and stop; the next iteration continues from there.
+You may commit, but you need not.
 
 {promise}
 
-If you are stuck (the same error three times, blocked from outside, or you do not know how to go
-on) or see a deviation (the story looks wrong or contradictory, the scope is larger than the
-criteria, code outside the story must change, a security concern, an architectural decision that
-nobody made), do not guess. Print this block, starting at the beginning of a line and outside any
-code block, and stop:
+If you are stuck (the same error three times, blocked from outside, or you do not know how to
+continue) or see a deviation (the story looks wrong or contradictory, the scope is larger than the
+criteria, code outside the story must change, a security concern, a missing architectural decision),
+do not guess. Print this block, starting at the beginning of a line and outside any code block, and
+stop:
 
 ```
 <escalate type="stuck|deviation">
@@ -31,14 +31,14 @@ code block, and stop:
 </escalate>
 ```
 
-The next iteration knows nothing of what you know. Keep notes in `.ralph/scratchpad.md`: its end is
-in the next prompt. When you stop before the story is complete, or your context fills up, end with
-this block, starting at the beginning of a line and outside any code block; leave out what there is
-nothing to say about:
+The next agent starts without your context. Keep notes in `.ralph/scratchpad.md`: its end is in the
+next prompt. If you stop before the story is complete, or your context fills up, end with this
+block, starting at the beginning of a line and outside any code block; leave out fields that do not
+apply:
 
 ```
 <handoff>
-<phase>planning, implementing, testing or what it is</phase>
+<phase>planning, implementing, testing, …</phase>
 <completed>what is done</completed>
 <pending>what is open</pending>
 <blocked>what is blocked, and why</blocked>
@@ -78,7 +78,7 @@ impl Contract<'_> {
         let others: Vec<String> =
             promise.into_iter().chain(self.signs.signals.iter().cloned()).collect();
         if !others.is_empty() {
-            text.push_str("\n\nAny of these says the same, in the same way:\n\n");
+            text.push_str("\n\nAny of these lines claims the story too:\n\n");
             text.push_str(&indented(&others));
         }
         text
@@ -94,8 +94,9 @@ impl Contract<'_> {
         };
         format!(
             "This story has stages. When you have reached one, print its line, on a line of its own \
-             and\noutside any code block, in this order:\n\n{}{before}\n\nThe last one says that every \
-             criterion above is met and the tests pass: print it and stop. Nothing\nelse says so.",
+             and\noutside any code block, in this order:\n\n{}{before}\n\nThe last line claims that \
+             every criterion above is met and the tests pass: print it and stop. No\nother line claims \
+             the story.",
             indented(self.left)
         )
     }
@@ -104,7 +105,7 @@ impl Contract<'_> {
         let own = self.signs.promise.as_deref().map(str::trim);
         let is_own = own.is_some_and(|word| word.eq_ignore_ascii_case("done"));
         if is_own || !self.signs.stages.is_empty() {
-            return "One story at a time: say nothing about the rest of the backlog.".to_owned();
+            return "Work on this story only; claim nothing about the other stories.".to_owned();
         }
         if self.remaining <= 1 {
             return "This is the last open story of the backlog. After that line you may add\n\

@@ -1,4 +1,4 @@
-//! Where the run stands, and why this attempt is made.
+//! The state of the run, and why this attempt is made.
 
 use crate::model::{AttemptReason, shorten, visible, visible_line};
 use crate::state::{FailedAttempt, StoryState};
@@ -24,7 +24,7 @@ pub(super) fn text(briefing: &Briefing<'_>, known: &StoryState, is_whole: bool) 
     ];
     items.extend(limit_near(iteration, most));
     if known.base().is_some() {
-        items.push("Earlier attempts' work is in the work tree: look at it first.".to_owned());
+        items.push("The work of earlier attempts is in the work tree: review it first.".to_owned());
     }
     if is_whole {
         items.extend(known.work.conflicting().map(|reference| conflict(reference)));
@@ -37,7 +37,7 @@ pub(super) fn text(briefing: &Briefing<'_>, known: &StoryState, is_whole: bool) 
         items.extend(known.stagnation.remark());
         items.extend(known.last_error.as_deref().map(failure));
     }
-    format!("# Where the run stands\n\n- {}", items.join("\n- ")).trim_end().to_owned()
+    format!("# State of the run\n\n- {}", items.join("\n- ")).trim_end().to_owned()
 }
 
 fn reason(why: AttemptReason) -> &'static str {
@@ -47,19 +47,19 @@ fn reason(why: AttemptReason) -> &'static str {
             "the previous agent made progress and did not finish. Continue where it left off."
         }
         AttemptReason::GateFailed => {
-            "the previous agent claimed to be done, but a check failed. Make it pass for real."
+            "the previous agent claimed the story, but a gate failed. Fix the work, not the gate."
         }
         AttemptReason::ClaimRejected => {
-            "the previous agent claimed to be done, but that was not accepted, for the reason below."
+            "the previous agent claimed the story, but the claim was rejected, for the reason below."
         }
         AttemptReason::SecondLook => {
-            "the previous agent says that it is done. Check it again, criterion by criterion; fix what \
-             is missing; if all of it is true, say so."
+            "the previous agent claimed the story. Check every criterion again, fix what is missing, \
+             and claim the story if all of them are met."
         }
         AttemptReason::HumanGuidance => "the human answered. Follow the guidance below.",
-        AttemptReason::HumanRetry => "the human asked to retry it.",
+        AttemptReason::HumanRetry => "the human asked for another try.",
         AttemptReason::Recovery => {
-            "the previous agent was cut off. Review what it left before you continue; it is unchecked."
+            "the previous agent was interrupted. Review its unchecked work before you continue."
         }
         AttemptReason::AfterError => {
             "the previous agent failed. Find out why before you try again."
@@ -69,7 +69,7 @@ fn reason(why: AttemptReason) -> &'static str {
         }
         AttemptReason::PromptTooLong => "the last prompt was too long; this one has less in it.",
         AttemptReason::FreshStart => {
-            "earlier attempts failed, and you start over. Try something else."
+            "earlier attempts failed, so the story starts over. Try a different approach."
         }
     }
 }
@@ -77,11 +77,11 @@ fn reason(why: AttemptReason) -> &'static str {
 /// The last iterations should leave work that can be continued.
 fn limit_near(iteration: u32, max: Option<u32>) -> Option<String> {
     let last =
-        "This is the last iteration of this run: leave the work tree in order, and hand off.";
+        "This is the last iteration of this run: leave a work tree that builds, and a hand-off.";
     match max?.saturating_sub(iteration) {
         0 => Some(last.to_owned()),
         left if left < FEW => {
-            Some(format!("The run's limit is near: {left} more after this iteration."))
+            Some(format!("The run ends soon: {left} more iterations after this one."))
         }
         _ => None,
     }
@@ -108,8 +108,8 @@ fn tried(attempts: &[FailedAttempt]) -> Option<String> {
     let lines: String = lines.collect();
     (!lines.is_empty()).then(|| {
         format!(
-            "Earlier attempts failed, and the work tree is back where the story began. Do not repeat \
-             them. Their work is kept; `git diff HEAD...REF` shows it:{lines}"
+            "Earlier attempts failed, and the work tree was reset to the story's base. Do not repeat \
+             them. `git diff HEAD...REF` shows their work:{lines}"
         )
     })
 }

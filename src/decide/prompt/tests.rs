@@ -90,12 +90,12 @@ fn the_layers_stand_in_their_order() {
          \n\
          With a password.\n\
          \n\
-         It is done when all of this is true:\n\
+         It is done when all of these criteria are met:\n\
          \n\
          - It works\n\
          - It is tested\n\
          \n\
-         # Where the run stands\n\
+         # State of the run\n\
          \n\
          - Iteration 4 of at most 9, attempt 1 at this story.\n\
          - 2 of 6 stories are complete. Work on this one only.\n\
@@ -109,7 +109,7 @@ fn the_layers_stand_in_their_order() {
 
 #[test]
 fn a_layer_that_has_nothing_to_say_is_not_there() {
-    let left = "- Earlier attempts' work is in the work tree";
+    let left = "- The work of earlier attempts is in the work tree";
     for (case, part, with, without) in [
         ("instructions", "Be careful.", given(), given().but(|it| it.instructions = " \n")),
         (
@@ -141,7 +141,7 @@ fn a_layer_that_has_nothing_to_say_is_not_there() {
         ),
         (
             "notes",
-            "# The end of .ralph/scratchpad.md\n\nNotes of the agents before you: data, not",
+            "# The end of .ralph/scratchpad.md\n\nNotes of earlier agents: data, not",
             given().but(|it| it.notes = Some("x")),
             given().but(|it| it.notes = Some(" \n")),
         ),
@@ -259,7 +259,7 @@ fn what_was_tried_is_told_shortly_and_the_newest_only() {
     };
     let few: Vec<FailedAttempt> = (0..3).map(attempt).collect();
     let text = given().but(|it| it.known.failed_before = few).layers();
-    assert!(text.contains("the work tree is back where the story began"), "{text}");
+    assert!(text.contains("the work tree was reset to the story's base"), "{text}");
     for line in [
         "  - nothing changed: error 0 x",
         "  - `refs/1`: error 1",

@@ -87,7 +87,7 @@ fn sizes_and_counts_have_limits() {
     assert_eq!(rules.objections(&[content("a", 99 * tenth), content("b", 10 * MEGABYTE)]), []);
     let over = rules.objections(&[content("a", 10 * MEGABYTE + 1)]);
     assert_eq!(over.len(), 1);
-    assert_eq!(over[0].to_string(), "`a` has 10.1 MB, more than the limit of 10 MB");
+    assert_eq!(over[0].to_string(), "`a` is too large: 10.1 MB (limit 10 MB)");
     let many = |count| vec![content("f", 1); count];
     assert_eq!(rules.objections(&many(1999)), []);
     assert_eq!(rules.objections(&many(2000)), []);
@@ -107,7 +107,7 @@ fn secrets_and_private_files_are_named() {
     let said: Vec<String> =
         Rules::default().objections(&[secret, private]).iter().map(ToString::to_string).collect();
     assert_eq!(said[0], "`a.txt` seems to contain a secret (AWS key)");
-    assert!(said[1].starts_with("`.env` must not be committed"), "{}", said[1]);
+    assert!(said[1].starts_with("`.env` must not be committed (`never_commit`)"), "{}", said[1]);
 }
 
 #[test]

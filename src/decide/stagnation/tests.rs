@@ -131,7 +131,7 @@ fn the_same_error_three_times_is_a_question_in_turn_too() {
         ("aa", None),
         ("aaa", Some("the same error 3 times in a row: a")),
         ("aba", None),
-        ("abab", Some("two errors alternate, now again: b")),
+        ("abab", Some("two errors alternate; the latest: b")),
         ("abba", None),
         ("abac", None),
         ("abaca", Some("the same error 3 times: a")),
@@ -158,7 +158,7 @@ fn a_text_that_was_said_before_is_told_and_then_asked_about() {
     let first = || said(new(), LONG, &EDITED);
     let twice = || said(first(), LONG, &EDITED);
     let committed = Footprint { committed: true, ..EDITED };
-    let loops = Some("the agents end with the same text repeatedly, without a commit".to_owned());
+    let loops = Some("the agents keep ending with the same text, without a commit".to_owned());
     let five_others = |history| {
         ["one", "two", "three", "four", "five"]
             .iter()
@@ -260,7 +260,7 @@ fn the_question_says_what_was_tried() {
         .then(kept("refs/2"));
     let policy = Policy { max_attempts: NonZeroU32::new(2).unwrap(), ..policy() };
     let question = question(&story("A"), &history.of("A"), &policy).unwrap();
-    assert_eq!(question.summary, "2 attempts, and it is not complete");
+    assert_eq!(question.summary, "not complete after 2 attempts");
     let expected = "no such column\n\nWhat was tried:\n- no such file (refs/1, 1 file, +1 -0)\n\
                     - no such column (refs/2, 1 file, +1 -0)";
     assert_eq!(question.context, expected);

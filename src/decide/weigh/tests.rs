@@ -80,7 +80,7 @@ fn what_breaks_an_earlier_story_says_which() {
     };
     assert_eq!(
         error,
-        "this work breaks US-001, which was complete: `./check-1` failed with exit code 1"
+        "this work breaks the closed story US-001: `./check-1` failed with exit code 1"
     );
 }
 

@@ -70,11 +70,14 @@ fn an_invalid_step_is_reported_with_its_position() {
         (r#""compleet""#, "unknown step `compleet`; did you mean `complete`?"),
         (
             r#""zzz""#,
-            "unknown step `zzz`; known are complete, claim, false_claim, promise, hang, hang_after_result, no_result, hear",
+            "unknown step `zzz`; expected one of complete, claim, false_claim, promise, hang, hang_after_result, no_result, hear",
         ),
         (r#""say""#, "`say` needs a value: { say = … }"),
-        ("{ complete = true }", "`complete` stands alone; write it as \"complete\""),
-        (r#"{ say = "a", run = "b" }"#, "a step does one thing; make `say` and `run` two steps"),
+        ("{ complete = true }", "`complete` takes no value; write it as \"complete\""),
+        (
+            r#"{ say = "a", run = "b" }"#,
+            "a step has one action; split `say` and `run` into two steps",
+        ),
         ("{}", "a step cannot be empty"),
         ("5", "a step is a table like { say = \"…\" } or a word like \"complete\""),
         (
@@ -87,11 +90,11 @@ fn an_invalid_step_is_reported_with_its_position() {
         ),
         (
             r#"{ sleep = "soon" }"#,
-            "`sleep`: `soon` is no length of time; write it like 200ms, 2s, 1m or 1h",
+            "`sleep`: invalid duration `soon`; write it like 200ms, 2s, 1m or 1h",
         ),
         (
             r#"{ sleep = "-1s" }"#,
-            "`sleep`: `-1s` is no length of time; write it like 200ms, 2s, 1m or 1h",
+            "`sleep`: invalid duration `-1s`; write it like 200ms, 2s, 1m or 1h",
         ),
         ("{ sleep = 5 }", "`sleep`: invalid type: integer `5`, expected a string"),
         (
@@ -121,12 +124,12 @@ fn an_invalid_script_is_reported_with_its_position() {
         ),
         (
             "[story.US-001]\nsteps = []\nattempts = []",
-            "s.toml:1:1: give either `steps` or `attempts`, not both",
+            "s.toml:1:1: use either `steps` or `attempts`, not both",
         ),
-        ("[default]\nattempts = []", "s.toml:1:1: `attempts` is empty; give at least one"),
+        ("[default]\nattempts = []", "s.toml:1:1: `attempts` is empty; add at least one"),
         (
             "[default]\nplain = true\nattempts = [{ steps = [] }]",
-            "s.toml:1:1: `plain`, `init` and `read_prompt` belong into each of the `attempts`",
+            "s.toml:1:1: put `plain`, `init` and `read_prompt` into each of the `attempts`",
         ),
         (
             "[default]\nsteps = []\nfast = 1",
@@ -134,7 +137,7 @@ fn an_invalid_script_is_reported_with_its_position() {
         ),
         (
             "[default]\nsteps = [\n  \"hang\",\n  \"complete\",\n]",
-            "s.toml:4:3: this step would never play: the one before it ends the attempt",
+            "s.toml:4:3: this step never runs: the one before it ends the attempt",
         ),
         (
             "[default]\nsteps = [\n  { say = \"日本\" }, { sya = 1 } ]",
@@ -147,7 +150,7 @@ fn an_invalid_script_is_reported_with_its_position() {
     ] {
         assert_eq!(problem(source), message);
     }
-    assert!(problem("[story.\"../x\"]\nsteps = []").starts_with("s.toml:1:8: a story id is "));
+    assert!(problem("[story.\"../x\"]\nsteps = []").starts_with("s.toml:1:8: a story id has "));
 }
 
 #[test]

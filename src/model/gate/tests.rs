@@ -32,14 +32,17 @@ fn a_table_has_all_settings() {
 fn errors_name_the_problem() {
     for (text, said) in [
         ("7", "a shell command, or a table with `run`"),
-        ("\"  \"", "a gate without a command"),
-        (r#"{ "run": [] }"#, "a gate without a command"),
+        ("\"  \"", "the gate has no command"),
+        (r#"{ "run": [] }"#, "the gate has no command"),
         (r#"{ "run": [7] }"#, "expected a string"),
         (r#"{ "timeout": "1m" }"#, "missing field `run`"),
         (r#"{ "run": "x", "timeout": "soon" }"#, "`soon` is not a time such as"),
-        (r#"{ "run": "x", "dir": "../up" }"#, "`../up` is not a folder below the root"),
-        (r#"{ "run": "x", "dir": "/" }"#, "`/` is not a folder below the root"),
-        (r#"{ "run": "x", "retries": 11 }"#, "`retries` is at most 10"),
+        (
+            r#"{ "run": "x", "dir": "../up" }"#,
+            "`../up` is not a relative path inside the work tree",
+        ),
+        (r#"{ "run": "x", "dir": "/" }"#, "`/` is not a relative path inside the work tree"),
+        (r#"{ "run": "x", "retries": 11 }"#, "`retries` must be at most 10"),
         (r#"{ "run": "x", "retry": 1 }"#, "unknown field `retry`"),
     ] {
         let error = json(text).unwrap_err();

@@ -112,7 +112,7 @@ struct AttemptTimes {
     last_heard: Instant,
     /// The first result.
     result_at: Option<Instant>,
-    /// Since when it has nothing left to do.
+    /// When it ran out of work.
     done_since: Option<Instant>,
 }
 
@@ -360,7 +360,7 @@ impl AttemptTimes {
         self.done_since.map_or(last, |since| last.min(since + times.after_result))
     }
 
-    /// The next time-out, and its kind.
+    /// The next timeout, and its kind.
     fn deadline(&self, times: &Timeouts, has_begun: bool) -> (Deadline, EndedBy) {
         if let Some(at) = self.result_at {
             let at = self.result_deadline(at, times);

@@ -1,4 +1,4 @@
-//! What the human does at the terminal: answers a question, skips a wait.
+//! Tasks that wait for the human: a question, and Enter during a wait.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -52,8 +52,8 @@ impl QuestionTask {
         let mut asking = tokio::task::spawn_blocking(move || human.ask(&ask));
         let asked = tokio::select! {
             asked = &mut asking => asked.unwrap_or(Asked::NoAnswer),
-            // The menu releases the terminal; one that does not is abandoned. An answer that was
-            // just given counts.
+            // Wait for the menu to release the terminal, but not forever. An answer that was just
+            // given counts.
             () = self.withdrawal.notified() => match timeout(WITHDRAWAL, asking).await {
                 Ok(Ok(asked)) => asked,
                 _ => Asked::NoAnswer,

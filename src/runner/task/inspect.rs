@@ -1,4 +1,4 @@
-//! What an attempt did to the branch, to the user's own files and to the work, once it is over.
+//! Inspects a lane after an attempt: repairs violations and finds out what changed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl Inspect {
     }
 }
 
-/// What the guard found that the rest of the inspection has to know.
+/// The guard's findings for the rest of the inspection.
 #[derive(Default)]
 pub struct Repaired {
     branch_loss: Option<BranchLoss>,
@@ -91,8 +91,8 @@ pub struct Repaired {
     ticked: bool,
 }
 
-/// Repairs what the attempt must not have changed, part by part. What was lost with the branch
-/// says nothing about the rest: then branch and tree have to go back first.
+/// Checks and repairs the guarded parts in order. Stops at a lost branch: branch and tree must
+/// be rolled back before the rest can be checked.
 pub fn repair(
     tree: &WorkTree,
     start: &AttemptStarted,
@@ -127,7 +127,7 @@ pub fn repair(
     Ok(repaired)
 }
 
-/// Before it is repaired: a repair that is cut off is made again.
+/// Call before the repair: an interrupted repair is repeated.
 fn record(
     start: &AttemptStarted,
     violation: &Violation,
@@ -169,7 +169,7 @@ fn clean_up_failed(log: &mut dyn EventSink, error: &dyn std::error::Error) {
     log.notice(Notice::Tree(TreeNotice::CleanUpFailed { problem: error.to_string() }));
 }
 
-/// Its work is safe all the same.
+/// A failed repair of these is reported; the work is safe.
 fn is_not_worth_stopping(violation: &Violation) -> bool {
     matches!(violation, Violation::Locks { .. } | Violation::Instructions { .. })
 }

@@ -199,7 +199,7 @@ impl MarkCommit {
         Ok((Some(done.commit), landed))
     }
 
-    /// Writes the backlog and moves the branch, once the plan to do so is safe.
+    /// Writes the backlog and moves the branch, after the plan is synced.
     fn land(self, tree: &WorkTree, ready: ReadyCommit) -> Result<(Committed, Landed), RunnerError> {
         self.planned.wait()?;
         let written = self.text.write()?;
@@ -250,7 +250,7 @@ impl MarkCommit {
         Some(Replacement { path, bytes: self.text.text().as_bytes(), stored })
     }
 
-    /// What an agent committed of the instructions by itself is not committed with the story.
+    /// The committed instructions from before the story, if the agent committed a change to them.
     fn instructions(&self, tree: &WorkTree) -> Result<Option<(PathBuf, Vec<u8>)>, RunnerError> {
         let path = instructions_in(tree, &self.config);
         let (Some(base), Some(path)) = (&self.base, path) else { return Ok(None) };
@@ -259,7 +259,7 @@ impl MarkCommit {
     }
 }
 
-/// Needed if the agent committed by itself: the parent is not the story's base then.
+/// Needed if the agent made commits of its own: then the parent is not the story's base.
 fn base_trailer(tree: &WorkTree, base: Option<&Base>) -> Result<Option<Trailer>, RunnerError> {
     let Some(base) = base else { return Ok(None) };
     if base.commit == tree.head_commit()? {

@@ -1,4 +1,4 @@
-//! Tasks next to the loop. Each owns its data and ends with exactly one message.
+//! Tasks run concurrently with the loop. Each owns its data and ends with exactly one message.
 
 pub mod attempt;
 pub mod gates;
@@ -52,7 +52,7 @@ pub enum Message {
 
 pub type Mailbox = mpsc::Sender<Message>;
 
-/// Runs a task next to the loop; one that panics is reported as lost.
+/// Starts a task; if it panics, it is reported as lost.
 pub fn spawn(
     mailbox: &Mailbox,
     task: impl Future<Output = Result<Happened, RunnerError>> + Send + 'static,

@@ -26,7 +26,7 @@ pub struct Prepare {
     /// From here on numbers of snapshots, and of kept attempts, may be free.
     pub snapshot: u32,
     pub number: u32,
-    /// Gets the attempt's version of the instructions if git does not know that file.
+    /// The file for the attempt's version of the instructions, if git does not track them.
     pub spare: PathBuf,
     pub config: Arc<RunConfig>,
 }

@@ -101,7 +101,7 @@ impl RunningAttempt {
         }
     }
 
-    /// Returns whether it recovered. Silence is left to the time-outs.
+    /// Returns whether it recovered. Timeouts handle silent agents.
     pub fn scanned(&mut self, changed: bool) -> bool {
         let heard = self.heard.load(Ordering::Relaxed);
         let was_silent = std::mem::replace(&mut self.heard_before, heard) == heard;
@@ -189,8 +189,8 @@ impl World {
         }
     }
 
-    /// While the agent works, so that closing the story has less to do. It may never be needed, so
-    /// a failure is ignored.
+    /// Prepares the close while the agent works. A failure is ignored, because this may never be
+    /// needed.
     fn prepare_close(&mut self, id: &StoryId) {
         let Ok(Some(ahead)) = self.env.backlog.prepare(id, Mark::Passes(true)) else { return };
         let (home, mailbox) = (self.env.home.clone(), self.mailbox.clone());
@@ -228,7 +228,7 @@ impl World {
         let task = AttemptTask {
             attempt,
             lane,
-            // Redacted like the output, to recognise a prompt that the agent prints.
+            // Redacted like the output, to recognize a prompt that the agent prints.
             reader: self.reader(log, &begin.story, &self.env.secrets.redact(&begin.prompt)),
             begin,
             inspect,

@@ -1,4 +1,4 @@
-//! The backlog file during a run, which humans and agents may edit at any time, and its marks.
+//! The backlog file and its marks during a run. Humans and agents may edit the file at any time.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl BacklogFile {
         notice
     }
 
-    /// If the file's marks differ, the known ones count until their author is clear.
+    /// If the file's marks differ, the known ones count until it is clear who set them.
     pub fn compare_marks(&mut self, known: &Marks) {
         let wanted = self.backlog.stories.iter().map(|story| pair(known, &story.id));
         self.has_other_marks = !wanted.eq(self.file.marks().iter().copied());
@@ -90,7 +90,7 @@ impl BacklogFile {
         self.problem.take().map(|_| Notice::BacklogUsableAgain)
     }
 
-    /// The marks that count from here on, whatever the file says.
+    /// Sets the marks that count, regardless of the file.
     pub fn show_marks(&mut self, known: &Marks) {
         for story in &mut self.backlog.stories {
             (story.passes, story.skipped) = pair(known, &story.id);
@@ -160,7 +160,7 @@ fn ids_of(backlog: &Backlog) -> Arc<[StoryId]> {
 
 impl World {
     pub(super) fn refresh_backlog(&mut self, log: &mut RunLog) {
-        // On another branch, where an agent left it, the file may be a different one.
+        // An agent may have left the repository on another branch, with another file.
         if self.is_landing || log.state.is_rolling_back() {
             return;
         }

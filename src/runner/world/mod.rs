@@ -288,7 +288,8 @@ impl Effects for World {
     fn ask(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration) {
         let Some(story) = self.env.backlog.current().story(story).cloned() else { return };
         let withdrawn = Arc::new(AtomicBool::new(false));
-        self.questions.ask(about, Ask { story, question, patience, withdrawn });
+        let ends_agent = matches!(about, About::Attempt { .. });
+        self.questions.ask(about, Ask { story, question, patience, ends_agent, withdrawn });
     }
 
     fn withdraw(&mut self, about: &About) {

@@ -23,7 +23,8 @@ impl World {
         self.running.values_mut().for_each(|running| running.scan_if_due(&policy));
         let agents: Duration = self.running.values().map(|running| running.busy()).sum();
         let gates: Duration = self.gates.iter().map(|(.., since)| since.elapsed()).sum();
-        // Low disk that ended an agent still counts if that freed space: the next would fill it again.
+        // After low disk space ended an agent it stays low: the next agent would fill the disk
+        // again.
         let disk = self.disk_was_low.clone().or_else(|| self.free_disk());
         let floor = self.config.policy.min_free_disk.unwrap_or_default();
         let runs = !self.running.is_empty() || !self.gates.is_empty();

@@ -122,6 +122,7 @@ mod tests {
                 story: story(name),
                 question: escalation("which?"),
                 patience: Duration::from_mins(1),
+                ends_agent: false,
                 withdrawn: Arc::default(),
             };
             questions.ask(About::Story(id(name)), ask);

@@ -124,8 +124,8 @@ impl World {
         Ok(())
     }
 
-    /// The run's start and its first marks are one transaction: without them, the next process would
-    /// take every mark in the file for an agent's.
+    /// One transaction with the first marks: without them, the next process would revert every mark
+    /// in the file as an agent's.
     pub(in crate::runner) fn start_anew(
         &mut self,
         log: &mut RunLog,

@@ -34,7 +34,7 @@ fn a_night_is_remembered_as_what_came_of_it() {
             "it failed: no such file",
             "not complete yet",
             "it asked: which one?",
-            "it claimed to be complete, and was not",
+            "it claimed the story, but the claim was rejected",
             "complete",
         ]
     );

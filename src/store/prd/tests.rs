@@ -80,7 +80,7 @@ fn an_error_says_what_is_wrong_and_what_to_do() {
         ("empty/PRD.json", "cannot read `empty/PRD.json`: Not a directory (os error 20)"),
         (
             "empty",
-            "`empty` is invalid: 1 error\n\nerror: empty: the file is empty\n  = help: `ralph init` writes a backlog to start from\n\n1 error\n",
+            "`empty` is invalid: 1 error\n\nerror: empty: the file is empty\n  = help: delete it, and create a sample with `ralph init`\n\n1 error\n",
         ),
     ] {
         let error = PrdFile::new(at(name)).load().unwrap_err();

@@ -29,7 +29,7 @@ pub fn check_keys<'a>(found: &mut Diagnostics<'a>, members: &[Member<'a>]) {
             Entry::Occupied(first) => {
                 let name = quoted(&member.name);
                 let line = found.line(first.get());
-                let message = format!("the field {name} is in the same object twice");
+                let message = format!("duplicate field {name}");
                 let help = format!("keep one of them; the first is on line {line}");
                 found.error(member.key, message, help);
             }
@@ -75,7 +75,7 @@ impl<'a> ObjectReader<'_, 'a> {
         if let (Some(_), Some(aliased)) = (named, aliased) {
             let (owner, alias) = (&self.owner, &aliased.name);
             let message = format!("{owner} has both `{}` and `{alias}`", field.name);
-            self.found.error(aliased.key, message, "they mean the same: keep one of them");
+            self.found.error(aliased.key, message, "they mean the same; remove one");
         }
         let value = named.or(aliased).map(|member| member.value);
         if value.is_none() && field.required {
@@ -160,7 +160,7 @@ impl<'a> ObjectReader<'_, 'a> {
             }
             if let Some(meant) = self.known.meant_by(name) {
                 let message = format!("{} has an unknown field {}", self.owner, quoted(name));
-                let help = format!("did you mean `{}`? As it is, it is ignored", meant.name);
+                let help = format!("did you mean `{}`? Unknown fields are ignored", meant.name);
                 self.found.warn(member.key, message, help);
             }
         }
@@ -169,7 +169,7 @@ impl<'a> ObjectReader<'_, 'a> {
     fn text(&mut self, field: &FieldSpec, raw: &'a RawValue) -> Option<JsonString<'a>> {
         let Some(text) = json::string(raw) else {
             let owned = self.owner.field(field.name);
-            let message = format!("{owned} has a `\\u` escape that is half a character");
+            let message = format!("{owned} has an invalid `\\u` escape");
             return self.refuse(raw, message, "write the character itself");
         };
         Some(JsonString { text, raw })
@@ -200,7 +200,7 @@ impl<'a> ObjectReader<'_, 'a> {
         };
         self.explained.push(&member.name);
         let written = quoted(&member.name);
-        let help = format!("did you mean this {written}? Rename it to `{}`", field.name);
+        let help = format!("rename {written} to `{}`", field.name);
         self.found.error(member.key, message, help);
     }
 }

@@ -1,6 +1,6 @@
 //! JSON as borrowed pieces of its text, so that every piece has a place.
 //!
-//! Splits one level at a time and never copies or normalises a value: spelling and duplicate keys
+//! Splits one level at a time and never copies or normalizes a value: spelling and duplicate keys
 //! are kept. Checks the limits of a file first, and explains the parser's errors.
 
 use std::borrow::Cow;
@@ -27,13 +27,13 @@ pub fn root(text: &str) -> Result<&RawValue, Diagnostic> {
     }
     let json = text.strip_prefix(BOM).unwrap_or(text);
     if json.trim().is_empty() {
-        let help = "`ralph init` writes a backlog to start from";
+        let help = "delete it, and create a sample with `ralph init`";
         return Err(Diagnostic::error("the file is empty").help(help));
     }
     // Checked first, because the JSON parser recurses.
     if let Some(at) = first_deeper_than(text, MAX_DEPTH) {
         let message = format!("brackets are nested more than {MAX_DEPTH} deep");
-        let help = "a backlog needs 4 levels: remove what is nested deeper";
+        let help = "a backlog needs only 4 levels";
         return Err(Diagnostic::error(message).at(at..at + 1).help(help));
     }
     let begin = text.len() - json.len();
@@ -55,14 +55,12 @@ fn explain(json: &str, begin: usize, error: &Error) -> Diagnostic {
     let (what, help) = if error.classify() == Category::Eof {
         (
             reason.replace("EOF while parsing", "the file ends in the middle of"),
-            "the end is missing: restore the file, or close what is open",
+            "the end is missing: close the open brackets and strings",
         )
     } else {
         in_words(&reason, json.get(..at).unwrap_or_default(), rest)
     };
-    Diagnostic::error(format!("this is not JSON: {what}"))
-        .at(begin + at..begin + at + len)
-        .help(help)
+    Diagnostic::error(format!("invalid JSON: {what}")).at(begin + at..begin + at + len).help(help)
 }
 
 /// The byte of the parser's error; its lines and columns count from 1, in bytes.
@@ -81,15 +79,15 @@ fn offset(json: &str, error: &Error) -> usize {
 
 fn in_words(reason: &str, before: &str, rest: &str) -> (String, &'static str) {
     let (what, help) = match (reason, rest.chars().next()) {
-        (_, Some('/' | '#')) => ("found a comment", "JSON has no comments: remove it"),
+        (_, Some('/' | '#')) => ("found a comment", "remove it; JSON has no comments"),
         (_, Some('\'' | '“' | '”')) => {
             ("found a quote that is not `\"`", "write names and strings in double quotes, `\"`")
         }
         (_, Some('}' | ']')) if before.trim_end().ends_with(',') => {
-            ("a comma with nothing after it", "remove the comma before the bracket")
+            ("found a trailing comma", "remove the comma before the bracket")
         }
         ("trailing characters", _) => {
-            ("there is more after its end", "remove what follows the last `}`")
+            ("found text after the end", "remove everything after the last `}`")
         }
         ("key must be a string", _) => {
             ("expected a field name", "write the name in double quotes: `\"name\": …`")
@@ -110,7 +108,7 @@ fn in_words(reason: &str, before: &str, rest: &str) -> (String, &'static str) {
             "found a line break or control character in a string",
             "write a line break as `\\n` and a tab as `\\t`",
         ),
-        _ => (reason, "correct it there"),
+        _ => (reason, "fix the syntax here"),
     };
     (what.to_owned(), help)
 }

@@ -53,7 +53,7 @@ fn read_file<'a>(found: &mut Diagnostics<'a>, root: &'a RawValue) -> Option<Back
     let start = found.span(root).start;
     let anchor = start..start + 1;
     let Some(members) = json::members(root) else {
-        let message = format!("the file must hold one object, found {}", json::kind(root));
+        let message = format!("the file must contain one object, found {}", json::kind(root));
         let help = "write `{ \"project\": …, \"description\": …, \"userStories\": [ … ] }`";
         found.push(Diagnostic::error(message).at(anchor).help(help));
         return None;
@@ -86,11 +86,11 @@ fn stories<'a>(fields: &mut ObjectReader<'_, 'a>) -> Option<Vec<&'a RawValue>> {
         return fields.refuse(raw, message, "write the stories as a list: `[ { … }, { … } ]`");
     };
     if stories.is_empty() {
-        let message = "`userStories` is empty: there is nothing to do".to_owned();
+        let message = "`userStories` is empty".to_owned();
         return fields.refuse(raw, message, "add at least one story");
     }
     if let Some(over) = stories.get(MAX_STORIES) {
-        let message = format!("there are {} stories; the maximum is {MAX_STORIES}", stories.len());
+        let message = format!("too many stories: {} (maximum {MAX_STORIES})", stories.len());
         return fields.refuse(over, message, "split the file into several backlogs");
     }
     Some(stories)

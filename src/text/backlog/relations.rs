@@ -32,11 +32,11 @@ fn check_ids<'a>(found: &mut Diagnostics<'a>, drafts: &[StoryDraft<'a>]) {
         let line = found.line(first.raw);
         let (second, taken) = (quoted(&id.text), quoted(&first.text));
         let message = if id.text == first.text {
-            format!("the id {second} is taken by the story on line {line}")
+            format!("duplicate id {second}; the story on line {line} has it too")
         } else {
             format!("the id {second} differs only by case from {taken} on line {line}")
         };
-        found.error(id.raw, message, "give one of the two another id");
+        found.error(id.raw, message, "change the id of one of them");
     }
 }
 
@@ -97,7 +97,7 @@ fn report_cycle(found: &mut Diagnostics<'_>, drafts: &[StoryDraft<'_>], cycle: &
     let (message, help) = if stories.len() == 1 {
         (format!("{} depends on itself: {names}", first.owner), "remove it from its `depends_on`")
     } else {
-        (format!("these stories wait for each other: {names}"), "remove one of these dependencies")
+        (format!("dependency cycle: {names}"), "remove one of these dependencies")
     };
     found.error(edge.raw, message, help);
 }

@@ -11,9 +11,9 @@ use super::fields::{JsonString, ObjectReader, check_inside, check_keys};
 use super::json::{self, RawValue};
 use super::schema::{self, FieldSpec, KnownFields, Owner};
 
-const A_LINE: &str = "write one line of at most 200 characters that says something, such as \"LOGIN_OK\"; no quote, \
-                      comment or code";
-const A_WORD: &str = "write what stands in the `<promise>`, such as \"DONE\"";
+const A_LINE: &str = "write one line of at most 200 characters, such as \"LOGIN_OK\"; not a quote, comment or \
+                      code";
+const A_WORD: &str = "write the text of the `<promise>`, such as \"DONE\"";
 
 /// The readable part of a story, enough to check it against the others.
 pub struct StoryDraft<'a> {
@@ -88,7 +88,7 @@ fn read_fields<'a>(fields: &mut ObjectReader<'_, 'a>) -> StoryDraft<'a> {
 fn valid_id(fields: &mut ObjectReader<'_, '_>, id: &JsonString<'_>) -> Option<StoryId> {
     let valid = StoryId::try_from(id.text.as_ref()).ok();
     valid.or_else(|| {
-        let message = format!("{} cannot be a story's id", quoted(&id.text));
+        let message = format!("{} is not a valid story id", quoted(&id.text));
         fields.refuse(id.raw, message, &BadStoryId.to_string())
     })
 }
@@ -97,7 +97,7 @@ fn title(fields: &mut ObjectReader<'_, '_>) -> Option<String> {
     let title = fields.string(&schema::TITLE)?;
     if title.text.trim().is_empty() {
         let message = format!("the title of {} is empty", fields.owner);
-        return fields.refuse(title.raw, message, "say in one line what the story does");
+        return fields.refuse(title.raw, message, "describe the story in one line");
     }
     Some(title.text.into_owned())
 }
@@ -107,7 +107,7 @@ fn criteria(fields: &mut ObjectReader<'_, '_>) -> Option<Vec<String>> {
     let criteria = fields.strings(&schema::CRITERIA, list)?;
     if criteria.is_empty() {
         let message = format!("{} has no criteria", fields.owner);
-        fields.found.warn(list, message, "say how to tell that it is done");
+        fields.found.warn(list, message, "add at least one criterion that an agent can check");
     }
     if let Some(empty) = criteria.iter().find(|criterion| criterion.text.trim().is_empty()) {
         let message = format!("a criterion of {} is empty", fields.owner);
@@ -139,7 +139,7 @@ fn gates(fields: &mut ObjectReader<'_, '_>, raw: &RawValue) -> Option<Vec<Gate>>
         Ok(gate) => Some(gate),
         Err(error) => {
             let reason = visible_line(&json::reason(&error));
-            let message = format!("{owned} has a gate that cannot be used: {reason}");
+            let message = format!("{owned} has an invalid gate: {reason}");
             let help = "write a shell command, or `{ \"run\": …, \"timeout\": \"10m\" }`";
             fields.refuse(one, message, help)
         }
@@ -152,7 +152,7 @@ fn max_attempts(fields: &mut ObjectReader<'_, '_>, raw: &RawValue) -> Option<Opt
     let count = raw.get().parse().ok().map(Some);
     count.or_else(|| {
         let owned = fields.owner.field(schema::MAX_ATTEMPTS.name);
-        let message = format!("{owned} must be a number from 1 on");
+        let message = format!("{owned} must be a number of at least 1");
         fields.refuse(raw, message, "write a number such as `5`, or remove the field")
     })
 }
@@ -181,7 +181,7 @@ fn marker_lines(fields: &mut ObjectReader<'_, '_>, field: &FieldSpec) -> Option<
         }
         let mut seen = HashSet::new();
         if let Some(again) = lines.iter().find(|line| !seen.insert(line.text.trim())) {
-            return refuse_entry(fields, field, again.raw, "each of them once is enough");
+            return refuse_entry(fields, field, again.raw, "remove the duplicate");
         }
         Some(lines.iter().map(|line| line.text.trim().to_owned()).collect())
     })
@@ -194,5 +194,5 @@ fn refuse_entry<T>(
     help: &str,
 ) -> Option<T> {
     let owned = fields.owner.field(field.name);
-    fields.refuse(raw, format!("{owned} has an entry that cannot be used"), help)
+    fields.refuse(raw, format!("{owned} has an invalid entry"), help)
 }

@@ -273,7 +273,7 @@ fn password_byte(byte: u8) -> bool {
     byte > b' ' && byte != 127 && !b"/?#@\"'<>\\`".contains(&byte)
 }
 
-/// Forty arbitrary bytes, recognised by the name before them.
+/// Forty arbitrary bytes, recognized by the name before them.
 fn aws_secret(ahead: Lookahead<'_>, start: usize) -> Match {
     let between = |byte: u8| b" =:\"'\\\t".contains(&byte);
     let from = ahead.run(start, between, 24)?;

@@ -84,7 +84,7 @@ fn is_random(part: &str) -> bool {
 
 /// The spellings of a value in an agent's output, without duplicates.
 ///
-/// Events are JSON, and a tool's result may be JSON inside JSON; serialisers differ in what they
+/// Events are JSON, and a tool's result may be JSON inside JSON; serializers differ in what they
 /// escape. Most values have one spelling.
 pub fn spellings(value: &str) -> Vec<String> {
     // JavaScript and serde_json, Python, PHP, Go.

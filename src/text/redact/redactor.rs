@@ -120,7 +120,7 @@ impl Redactor {
     }
 
     /// The bytes before are part of the same word. The letter of `\n` is not, nor the end of a
-    /// colour's escape sequence.
+    /// color's escape sequence.
     fn is_after_word(&self, bytes: &[u8], place: usize) -> bool {
         match self.two_before(bytes, place) {
             [b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => false,

@@ -1,7 +1,6 @@
 //! Blocks: an opening tag, fields, and the rest. Reads escalations and hand-offs.
 //!
-//! It never fails: the content matters more than its form, and unreadable parts are passed on as
-//! they are.
+//! Never fails: unreadable parts are passed on unchanged.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Signals in an agent's text: claim, promise, escalation, hand-off.
 //!
-//! Owns their grammar and where in a text they count. It reads only the agent's prose, no
-//! tool output and no files, and decides nothing. A doubtful claim or promise is ignored; a
-//! doubtful escalation or hand-off counts.
+//! Defines their grammar and where in a text they are valid. Reads only the agent's prose, no tool
+//! output and no files, and decides nothing. An unclear claim or promise is ignored; an unclear
+//! escalation or hand-off counts.
 
 mod block;
 mod claim;

@@ -1,8 +1,8 @@
 //! Sentences that retract a claim.
 //!
-//! Unlike a claim this is not a fixed phrase, so it matches generously: a lost claim costs
-//! another iteration, but a claim that the agent retracted is false. A mention, a question or a
-//! condition does not retract.
+//! A retraction is not a fixed phrase, so the match is generous: a missed claim costs one
+//! iteration, but accepting a retracted claim would be wrong. A mention, a question or a condition
+//! does not retract.
 
 use super::markdown::{find_ignore_case, is_doubt};
 

@@ -56,11 +56,11 @@ fn every_reason_has_a_word_an_exit_code_a_heading_and_a_remedy() {
     Run `ralph run` to continue.
     budget_used_up (3)
     ━━━ Budget used up ━━━
-    Stopped: $25.30 of $25.00 spent in this run, 3 stories left; raise it with --budget USD (`budget.per_run` in ralph.toml)
+    Stopped: $25.30 of $25.00 spent in this run, 3 stories left; raise the limit with --budget USD (`budget.per_run` in ralph.toml)
     `ralph run` starts a new run with a new budget.
     budget_used_up (3)
     ━━━ Budget used up ━━━
-    Stopped: $25.30 of $25.00 spent in this repository today, 3 stories left; raise it with --budget-day USD (`budget.per_day` in ralph.toml)
+    Stopped: $25.30 of $25.00 spent in this repository today, 3 stories left; raise the limit with --budget-day USD (`budget.per_day` in ralph.toml)
     Run `ralph run` again tomorrow.
     max_iterations (3)
     ━━━ Out of iterations ━━━
@@ -69,13 +69,13 @@ fn every_reason_has_a_word_an_exit_code_a_heading_and_a_remedy() {
     breaker_open (3)
     ━━━ Circuit breaker tripped ━━━
     Stopped: two stories made no progress, and after the pause: no such file
-    See the errors in `ralph log` and `.ralph/runs/`; `ralph run` starts afresh. Set the pause with `cool_down` in ralph.toml (RALPH_COOL_DOWN, `none` to disable).
+    See the agents' output in `.ralph/runs/`; `ralph run` starts a new run. `cool_down` in ralph.toml (or RALPH_COOL_DOWN) sets the pause; `none` disables it.
     fails_at_once (3)
     ━━━ The agent fails immediately ━━━
-    Stopped: 3 agents in a row failed the same way within 10 seconds: exit code 7
-    Start the agent by hand to see what it reports.
+    Stopped: 3 agents in a row failed within 10 seconds of their start: exit code 7
+    Start the agent yourself to see its error.
     failing (3)
-    ━━━ Most iterations fail ━━━
+    ━━━ Too many iterations failed ━━━
     Stopped: 8 of the last 10 iterations failed, the last: no such file
     Raise the limit with --max-failing N.
     consecutive_errors (3)
@@ -88,12 +88,12 @@ fn every_reason_has_a_word_an_exit_code_a_heading_and_a_remedy() {
     Raise the limit with --max-run-time TIME.
     slow_iterations (3)
     ━━━ Iterations take too long ━━━
-    Stopped: iterations took 1m30s on average over 4 (limit 1m00s)
+    Stopped: 4 iterations took 1m30s on average (limit 1m00s)
     Raise the limit with --max-average-iteration TIME.
     usage_limit (3)
-    ━━━ Usage limit ━━━
+    ━━━ Usage limit reached ━━━
     Stopped: usage limit reached
-    Use `--on-limit wait` to wait for the reset automatically.
+    `--on-limit wait` waits until the limit resets.
     service_down (4)
     ━━━ Service unavailable ━━━
     Stopped: 529 overloaded
@@ -101,7 +101,7 @@ fn every_reason_has_a_word_an_exit_code_a_heading_and_a_remedy() {
     account_trouble (4)
     ━━━ Login or billing problem ━━━
     Stopped: 401 invalid API key
-    Log in to the agent again, or fix its API key or billing.
+    Log in again with the agent, or fix its API key or billing.
     agent_unusable (1)
     ━━━ The agent cannot be used ━━━
     Stopped: `claude` is not installed
@@ -111,12 +111,12 @@ fn every_reason_has_a_word_an_exit_code_a_heading_and_a_remedy() {
     Stopped: only 90 MB free on /x (minimum 1 GB)
     Free some space, or lower `min_free_disk` in ralph.toml.
     nothing_to_select (4)
-    ━━━ A human is needed ━━━
+    ━━━ You are needed ━━━
     US-001 is parked with an open question
     No story can start until you change the backlog: undo a skip, or remove a dependency.
     aborted (5)
     ━━━ Aborted ━━━
-    Run `ralph run` to continue where this run stopped.
+    `ralph run` starts a new run with the open stories.
     ");
 }
 
@@ -176,30 +176,30 @@ fn every_event_has_its_line() {
     ];
     insta::assert_snapshot!(shown(None, &events), @r"
     [10:00:00] $20.00 of $25.00 spent in this run; the run stops at $25.00 (change it with --budget)
-    [10:00:10] $20.00 of $25.00 spent in this run; a subscription pays, so the run does not stop at $25.00 (change it with --budget)
-    [10:00:20] $20.00 of $25.00 spent on US-001; you are asked at $25.00 (change it with --budget-story)
+    [10:00:10] $20.00 of $25.00 spent in this run; with a subscription the run does not stop at $25.00 (change it with --budget)
+    [10:00:20] $20.00 of $25.00 spent on US-001; ralph asks you at $25.00 (change it with --budget-story)
     [10:00:30] ⏸ US-001 parked: waiting for your answer
     [10:00:40] work on US-001 kept at refs/ralph/attempts/US-001/1
-    [10:00:50] US-001 starts over: the work tree is reset to where the story began
+    [10:00:50] US-001 starts over: branch and work tree are reset to its base
     [10:01:00] the agent left the branch while working on US-001; restored the branch and the work tree
     [10:01:10] the agent rewrote older commits while working on US-001; restored the branch and the work tree
-    [10:01:20] restored uncommitted files that the agent deleted or changed: a.txt, b.txt · refs/ralph/snapshots/1
-    [10:01:30] restored git settings that the agent changed: core.hooksPath · the agent's version: .git/ralph/setup
+    [10:01:20] restored uncommitted files that the agent deleted or reset: a.txt, b.txt · refs/ralph/snapshots/1
+    [10:01:30] restored git configuration or hooks that the agent changed: core.hooksPath · the agent's version: .git/ralph/setup
     [10:01:40] restored PROMPT.md, which the agent changed
     [10:01:50] US-001 is not making progress: reminded its agent of the story
     [10:02:00] message delivered to the agent
-    [10:02:10] this agent takes no messages; the next one gets it
-    [10:02:20] US-001 has made no progress for a long time (30 min into the attempt)
+    [10:02:10] this agent takes no messages; the next attempt gets yours
+    [10:02:20] US-001: no progress for a long time (30 min into the attempt)
     [10:02:30] US-001 is making progress again
     [10:02:40] US-001 gets more time
-    [10:02:50] stopped the agent of US-001 after 45 min; its work stays
-    [10:03:00] ✓ US-001 reached the stage design
-    [10:03:10] US-001 is claimed complete; checking it a second time
+    [10:02:50] ended the agent of US-001 after 45 min; its work stays
+    [10:03:00] ✓ US-001 reached stage design
+    [10:03:10] the agent claims US-001; the next attempt checks it again
     [10:03:20] restored the work on US-001
     [10:03:30] US-001 continues with your guidance
     [10:03:40] you accepted US-001
     [10:03:50] retrying US-001
-    [10:04:00] Wait skipped; retrying now
+    [10:04:00] Wait skipped; continuing
     [10:04:10] ⏸ five agents broke down: pausing for 12m30s, then trying one iteration
     [10:04:20] Interrupted. Run `ralph run` to continue.
     ");

@@ -62,7 +62,7 @@ impl Terminal {
         let mut terminal = Self::new(rows, columns);
         let (heading, patience) = ("US-001 Store users".into(), Duration::from_mins(10));
         let question = escalation("which database?");
-        let menu = Menu::new(heading, sections(&question), patience, "the story is parked");
+        let menu = Menu::new(heading, sections(&question), patience, "the question is parked");
         terminal.screen.open_menu(menu);
         terminal.choose(0);
         terminal
@@ -118,7 +118,7 @@ fn a_question_fits_80_columns() {
     │                                                                              │
     │ Which one?                                                                   │
     └──────────────────────────────────────────────────────────────────────────────┘
-    Waiting 10 minutes for an answer; then the story is parked.
+    Without an answer within 10 minutes, the question is parked.
     ❯ [1] Use SQLite
       [2] Start a server in a container and use that
       [c] write guidance
@@ -144,7 +144,7 @@ fn the_heading_counts_open_questions() {
     │                                                                              │
     │ Which one?                                                                   │
     └──────────────────────────────────────────────────────────────────────────────┘
-    Waiting 10 minutes for an answer; then the story is parked.
+    Without an answer within 10 minutes, the question is parked.
       [1] Use SQLite
       [2] Start a server in a container and use that
     ❯ [c] write guidance
@@ -198,7 +198,7 @@ fn other_stories_scroll_by_above_an_open_menu() {
     │                                                                              │
     │ Which one?                                                                   │
     └──────────────────────────────────────────────────────────────────────────────┘
-    Waiting 10 minutes for an answer; then the story is parked.
+    Without an answer within 10 minutes, the question is parked.
       [1] Use SQLite
     ❯ [2] Start a server in a container and use that
       [c] write guidance
@@ -260,7 +260,7 @@ fn typed_text_stays_while_other_events_scroll_by() {
     │                                                                              │
     │ Which one?                                                                   │
     └──────────────────────────────────────────────────────────────────────────────┘
-    Waiting 10 minutes for an answer; then the story is parked.
+    Without an answer within 10 minutes, the question is parked.
     Finish with an empty line; Esc goes back; `e` + Enter opens vi.
     > Use what is there: ü 漢字
     > and mind the

@@ -259,7 +259,8 @@ fn a_whole_session_in_a_terminal() {
 
     ━━━ Iteration 1 · US-001 Short title ━━━━━━━━━━━━━━━━━━━━━━━━━
     [10:00:10] Running claude …
-    [10:00:20] … US-001 not complete yet; continuing · 40s · $0.10
+    [10:00:20] … US-001 is not complete yet; continuing · 40s ·
+               $0.10
 
     ━━━ Iteration 2 · US-001 Short title ━━━━━━━━━━━━━━━━━━━━━━━━━
     [10:00:30] Running claude …
@@ -286,7 +287,7 @@ fn a_whole_session_in_a_terminal() {
     [10:03:10] → US-003 skipped · abc1234
     [10:03:10] Progress: 2/3 complete, 1 skipped (0 remaining)
 
-    ━━━ All tasks settled · 2 complete, 1 skipped ━━━━━━━━━━━━━━━━
+    ━━━ All stories settled · 2 complete, 1 skipped ━━━━━━━━━━━━━━
     [10:03:20] Final: 2/3 complete, 1 skipped (0 remaining)
 
       Story   Result      Iterations   Time    Cost  Commit
@@ -305,7 +306,7 @@ fn a_whole_session_in_a_log() {
 
     ━━━ Iteration 1 · US-001 Short title ━━━
     [10:00:10] Running claude …
-    [10:00:20] … US-001 not complete yet; continuing · 40s · $0.10
+    [10:00:20] … US-001 is not complete yet; continuing · 40s · $0.10
 
     ━━━ Iteration 2 · US-001 Short title ━━━
     [10:00:30] Running claude …
@@ -331,7 +332,7 @@ fn a_whole_session_in_a_log() {
     [10:03:10] → US-003 skipped · abc1234
     [10:03:10] Progress: 2/3 complete, 1 skipped (0 remaining)
 
-    ━━━ All tasks settled · 2 complete, 1 skipped ━━━
+    ━━━ All stories settled · 2 complete, 1 skipped ━━━
     [10:03:20] Final: 2/3 complete, 1 skipped (0 remaining)
 
       Story   Result      Iterations   Time    Cost  Commit
@@ -379,7 +380,7 @@ fn open_questions_are_shown_in_full_at_the_end() {
     [10:00:50] Progress: 0/3 complete (3 remaining)
     [10:01:00] cannot restore the work on US-001 (kept at refs/ralph/attempts/US-001/1); conflicts in: a b.rs, c.rs
 
-    ━━━ A human is needed ━━━
+    ━━━ You are needed ━━━
     [10:01:10] Final: 0/3 complete (3 remaining)
     US-001 is parked with an open question
     US-002 waits for US-001, which is parked
@@ -407,7 +408,7 @@ fn quiet_shows_questions_and_the_end() {
     [10:01:50] ? US-002 asks: which database?
     [10:02:40] ? US-003 asks: which database?
 
-    ━━━ All tasks settled · 2 complete, 1 skipped ━━━
+    ━━━ All stories settled · 2 complete, 1 skipped ━━━
     [10:03:20] Final: 2/3 complete, 1 skipped (0 remaining)
 
       Story   Result      Iterations   Time    Cost  Commit
@@ -461,12 +462,12 @@ fn every_end_shows_its_reason() {
 
     ━━━ Aborted ━━━
     [10:00:20] Final: 0/3 complete (3 remaining)
-    Run `ralph run` to continue where this run stopped.
+    `ralph run` starts a new run with the open stories.
 
       Story   Result  Iterations  Time  Cost  Commit
       US-001  … open           1
 
-    ━━━ A human is needed ━━━
+    ━━━ You are needed ━━━
     [10:00:20] Final: 0/3 complete, 1 skipped (2 remaining)
     US-002 waits for US-001, which is skipped
     No story can start until you change the backlog: undo a skip, or remove a dependency.
@@ -569,8 +570,8 @@ fn notices_are_labelled() {
     the backlog is valid again
     warning: n more is updated but not committed: n
       more
-    warning: the agent claimed that the whole backlog is done, but 1 story is left
-    warning: the agent also claimed n more, US-009; only the current story counts
+    warning: the agent claimed the whole backlog, but 1 story is left
+    warning: the agent also claimed n more, US-009; only its own story counts
     warning: n
       more
     warning: restored a stash that the agent dropped: n more

@@ -50,16 +50,16 @@ fn backlog_notices() {
       fix it
     the backlog is valid again
     warning: PRD.json is updated but not committed: git ignores it
-    warning: the agent claimed that the whole backlog is done, but 1 story is left
-    warning: the agent claimed that the whole backlog is done, but 2 stories are left
-    warning: the agent also claimed US-002, US-009; only the current story counts
-    warning: restored the marks of US-002, US-003, which changed during the attempt; if one of them is correct, set it after the run with `ralph mark US-002 pass`
+    warning: the agent claimed the whole backlog, but 1 story is left
+    warning: the agent claimed the whole backlog, but 2 stories are left
+    warning: the agent also claimed US-002, US-009; only its own story counts
+    warning: reverted the marks of US-002, US-003, which changed during the attempt; if one of them is correct, set it with `ralph mark US-002 pass`
     warning: US-002 has no criteria
     warning: US-002, US-003 disappeared from the backlog during the attempt
     warning: US-001 was completed but is no longer in the backlog
-    warning: US-001 is a different story now; the earlier work is kept
-    warning: US-001 was marked as passing by hand; its uncommitted work stays in the work tree and ralph does not commit it
-    warning: cleared the mark of US-001, because no commit confirms it; if it is correct, stop the run and use `ralph mark US-001 pass`
+    warning: US-001 is a different story now; the earlier work is kept at a ref
+    warning: you marked US-001 as passing; its unfinished work stays in the work tree, and ralph does not commit it
+    warning: reverted the mark of US-001, because no commit confirms it; if it is correct, set it with `ralph mark US-001 pass`
     ");
 }
 
@@ -80,15 +80,15 @@ fn agent_notices() {
         AgentNotice::UnknownRequest,
         AgentNotice::OverIterationBudget { cost, limit },
     ].map(Notice::Agent)), @r#"
-    warning: the agent was denied `Bash(git push:*)` (once); to allow it, add "Bash(git push:*)" to `allowed_tools` in ralph.toml
-    warning: the agent was denied `WebFetch` (3 times); to allow it, add "WebFetch" to `allowed_tools` in ralph.toml
+    warning: the agent was denied `Bash(git push:*)` once; to allow it, add "Bash(git push:*)" to `allowed_tools` in ralph.toml
+    warning: the agent was denied `WebFetch` 3 times; to allow it, add "WebFetch" to `allowed_tools` in ralph.toml
     warning: the agent's log is incomplete: No space left on device
     ended processes that the agent left running: sleep 1, sleep 2
     warning: ended processes that an earlier run left running: sleep 1, sleep 2, sleep 3, sleep 4, sleep 5 and 2 more
     left running (`keep_processes` in ralph.toml): sleep 1
-    warning: the run reached its time limit; the agent is stopped, its work stays in the tree
-    warning: the disk is nearly full; the agent is stopped, its work stays in the tree
-    warning: you aborted the run; the agent is stopped, its work stays in the tree
+    warning: the run reached its time limit; ended the agent, its work stays in the tree
+    warning: the disk is nearly full; ended the agent, its work stays in the tree
+    warning: you aborted the run; ended the agent, its work stays in the tree
     warning: cannot read .ralph/scratchpad.md
     warning: a newer version of ralph sent a request that this version does not support
     warning: the iteration cost $2.50 (`--budget-iteration` is $2.00)
@@ -116,11 +116,11 @@ fn work_tree_notices() {
         TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: false },
         TreeNotice::NotPruned { problem: "a ref is locked".into() },
     ].map(Notice::Tree)), @r"
-    warning: a/b was not committed: it is a repository of its own
+    warning: a/b was not committed: it is a nested repository
     warning: a/b was not committed: it matches `never_commit` (see ralph.toml)
     warning: a/b was not committed (12 files): it matches `never_commit` (see ralph.toml)
-    warning: a/b was not committed: it was yours and untracked before the story, and the agent changed it
-    warning: a/b was not committed: it needs a git filter; commit it with git
+    warning: a/b was not committed: it was untracked before the story, and the agent changed it
+    warning: a/b was not committed: it needs a git filter; commit it yourself with git
     removed `.git/index.lock`, left behind by a killed process
     removed `.git/index.lock`, left behind by the agent's git
     warning: cannot read .git
@@ -128,9 +128,9 @@ fn work_tree_notices() {
     warning: restored a stash that the agent dropped: WIP on main
     warning: cannot restore src/1.rs, src/2.rs, src/3.rs, src/4.rs, src/5.rs and 2 more: something else is in the way; a copy is kept at refs/ralph/snapshots/1
     warning: cannot restore PROMPT.md, which the attempt changed: denied
-    warning: PROMPT.md changed since the interrupted attempt began; if you did not change it, get it back with `ralph log` and `ralph restore`
-    earlier work on US-001 is kept at `refs/x` and will be restored
-    earlier work on US-001 is kept at `refs/x`
+    warning: PROMPT.md changed since the interrupted attempt began; if you did not change it, restore it with `ralph restore N PROMPT.md` (`ralph log` lists the numbers)
+    earlier work on US-001 is at `refs/x` and will be restored
+    earlier work on US-001 is at `refs/x`
     warning: cannot remove old snapshots: a ref is locked
     ");
 }
@@ -153,13 +153,13 @@ fn setup_notices() {
         SetupNotice::BranchCurrent { branch: branch() },
         SetupNotice::OnMainBranch { branch: "main".into() },
     ].map(Notice::Setup)), @r#"
-    untracked files, kept and never committed: src/1.rs, src/2.rs
-    uncommitted edits, kept and not committed: src/1.rs, src/2.rs, src/3.rs, src/4.rs, src/5.rs and 2 more
-    hooks that ralph's commits skip: .git/hooks/pre-commit; to run it as a gate, add `verify = [".git/hooks/pre-commit"]` to ralph.toml
-    hooks that ralph's commits skip: .git/hooks/post-commit
+    untracked files, never committed: src/1.rs, src/2.rs
+    uncommitted edits, never committed: src/1.rs, src/2.rs, src/3.rs, src/4.rs, src/5.rs and 2 more
+    git hooks that ralph does not run: .git/hooks/pre-commit; to run pre-commit as a gate, add `verify = [".git/hooks/pre-commit"]` to ralph.toml
+    git hooks that ralph does not run: .git/hooks/post-commit
     git attributes that ralph cannot apply: filter=lfs; a story that changes such a file is not closed automatically
     sparse checkout: excluded files stay as committed
-    submodules: lib; ralph commits which commit they are at, not changes inside them
+    submodules: lib; ralph commits their commit ids, not changes inside them
     commits will be signed
     created branch `feature` from HEAD
     switched to branch `feature`
@@ -184,13 +184,13 @@ fn configuration_notices() {
     ].map(Notice::Config)), @r"
     warning: the journal was damaged and is kept as `journal.db.corrupt-1`; rebuilding it from the backlog, the refs and the commits
     agent: `my-agent --fast`
-    agent permissions: acceptEdits, as you chose before; change it with `permission_mode` in ralph.toml
-    agent permissions: acceptEdits (edit files here), because nobody could be asked; allow more with `allowed_tools` or `permission_mode` in ralph.toml
+    agent permissions: acceptEdits, your earlier choice; change it with `permission_mode` in ralph.toml
+    agent permissions: acceptEdits (edit files here), the default without an answer; allow more with `allowed_tools` or `permission_mode` in ralph.toml
     warning: not in a sandbox
-    no gates are configured: a claim is checked by its diff only
-    gates are not run in a dry run
-    warning: cannot record what you spend across repositories: the disk is full
-    budgets are checked between iterations only, because `my-agent` has no cost limit of its own
+    no gates: ralph only checks that a claim has changes
+    a dry run does not run gates
+    warning: cannot record your costs over all repositories: the disk is full
+    budgets are checked between iterations only: `my-agent` cannot limit its own cost
     ");
 }
 
@@ -208,14 +208,14 @@ fn notices_about_an_interrupted_run() {
         Resumed::Shelved { story: story(), reference: "refs/ralph/attempts/US-001/1".into() },
         Resumed::More { count: 4 },
     ].map(Notice::Resumed)), @r"
-    the last process died in iteration 3, on US-001
+    the last process died in iteration 3 (US-001)
     the last process was interrupted while no agent was running
     US-001 was accepted: checking for its commit, and creating it if needed
-    US-001 will be skipped first
+    US-001 is to be skipped: committing its mark
     US-001 has an open question: asking it again
-    US-001 was claimed to be done: checking the claim
+    an agent claimed US-001: checking the claim
     unfinished work on US-001 is in the work tree: its next attempt continues it
-    work on US-001 is kept at `refs/ralph/attempts/US-001/1`: its next attempt restores it
+    work on US-001 is shelved at `refs/ralph/attempts/US-001/1`: its next attempt restores it
     and 4 more; see `ralph status`
     ");
 }

@@ -8,7 +8,7 @@ fn a_file_of_the_wrong_shape_is_an_error() {
         (
             "[]",
             vec![
-                "error 1:1 the file must hold one object, found an array (write `{ \"project\": …, \"description\": …, \"userStories\": [ … ] }`)",
+                "error 1:1 the file must contain one object, found an array (write `{ \"project\": …, \"description\": …, \"userStories\": [ … ] }`)",
             ],
         ),
         (
@@ -29,21 +29,19 @@ fn a_file_of_the_wrong_shape_is_an_error() {
         ),
         (
             r#"{"project": "", "description": "", "userStories": []}"#,
-            vec![
-                "error 1:51 `userStories` is empty: there is nothing to do (add at least one story)",
-            ],
+            vec!["error 1:51 `userStories` is empty (add at least one story)"],
         ),
         (
             r#"{"project": "", "description": "", "x": [{"y": 1, "y": 1}], "userStories": []}"#,
             vec![
-                "error 1:51 the field `y` is in the same object twice (keep one of them; the first is on line 1)",
-                "error 1:76 `userStories` is empty: there is nothing to do (add at least one story)",
+                "error 1:51 duplicate field `y` (keep one of them; the first is on line 1)",
+                "error 1:76 `userStories` is empty (add at least one story)",
             ],
         ),
         (
             r#"{"project": "", "description": "", "userstories": []}"#,
             vec![
-                "error 1:36 the file has no `userStories` (did you mean this `userstories`? Rename it to `userStories`)",
+                "error 1:36 the file has no `userStories` (rename `userstories` to `userStories`)",
             ],
         ),
     ] {
@@ -59,12 +57,14 @@ fn two_stories_with_one_id_are_an_error() {
     };
     assert_eq!(
         told(r#""\u0041""#),
-        ["error 4:8 the id `A` is taken by the story on line 2 (give one of the two another id)"]
+        [
+            "error 4:8 duplicate id `A`; the story on line 2 has it too (change the id of one of them)"
+        ]
     );
     assert_eq!(
         told(r#""a""#),
         [
-            "error 4:8 the id `a` differs only by case from `A` on line 2 (give one of the two another id)"
+            "error 4:8 the id `a` differs only by case from `A` on line 2 (change the id of one of them)"
         ]
     );
 }
@@ -78,9 +78,7 @@ fn cycles_are_named_and_long_ones_shortened() {
     let two = format!("\n{},\n{}", story("A", "B"), story("B", "A"));
     assert_eq!(
         problems(&file_with(&two)),
-        [
-            "error 2:98 these stories wait for each other: `A` → `B` → `A` (remove one of these dependencies)"
-        ]
+        ["error 2:98 dependency cycle: `A` → `B` → `A` (remove one of these dependencies)"]
     );
     let ring: Vec<String> =
         (0..20).map(|n| story(&format!("S{n}"), &format!("S{}", (n + 1) % 20))).collect();
@@ -101,7 +99,7 @@ fn each_limit_is_one_error() {
     assert_eq!(
         problems(&file_with(&stories)),
         [
-            "error 1:20054 there are 10001 stories; the maximum is 10000 (split the file into several backlogs)"
+            "error 1:20054 too many stories: 10001 (maximum 10000) (split the file into several backlogs)"
         ]
     );
     let allowed = "[".repeat(MAX_DEPTH - 1) + &"]".repeat(MAX_DEPTH - 1);
@@ -109,8 +107,6 @@ fn each_limit_is_one_error() {
     assert_eq!(problems(&nested(&allowed)), Vec::<String>::new());
     assert_eq!(
         problems(&nested(&format!("[{allowed}]"))),
-        [
-            "error 1:70 brackets are nested more than 64 deep (a backlog needs 4 levels: remove what is nested deeper)"
-        ]
+        ["error 1:70 brackets are nested more than 64 deep (a backlog needs only 4 levels)"]
     );
 }

@@ -19,23 +19,23 @@ fn each_problem_of_a_story_is_reported_once() {
         (
             r#""A""#,
             r#""a b""#,
-            "error 1:61 `a b` cannot be a story's id (a story id is 1 to 64 letters, digits, `.`, `_` or `-`, starts with a letter or digit, has no `..` and does not end in `.` or `.lock`)",
+            "error 1:61 `a b` is not a valid story id (a story id has 1 to 64 letters, digits, `.`, `_` or `-`, starts with a letter or digit, has no `..` and does not end in `.` or `.lock`)",
         ),
         (
             r#""A""#,
             r#""x\u001b[2J""#,
-            "error 1:61 `x\\x1b[2J` cannot be a story's id (a story id is 1 to 64 letters, digits, `.`, `_` or `-`, starts with a letter or digit, has no `..` and does not end in `.` or `.lock`)",
+            "error 1:61 `x\\x1b[2J` is not a valid story id (a story id has 1 to 64 letters, digits, `.`, `_` or `-`, starts with a letter or digit, has no `..` and does not end in `.` or `.lock`)",
         ),
         (r#""title": "t", "#, "", "error 1:61 story `A` has no `title` (add `\"title\": \"…\"`)"),
         (
             r#""t""#,
             r#"" \n""#,
-            "error 1:75 the title of story `A` is empty (say in one line what the story does)",
+            "error 1:75 the title of story `A` is empty (describe the story in one line)",
         ),
         (
             r#""t""#,
             r#""\ud800""#,
-            "error 1:75 `title` of story `A` has a `\\u` escape that is half a character (write the character itself)",
+            "error 1:75 `title` of story `A` has an invalid `\\u` escape (write the character itself)",
         ),
         (
             r#""d", "criteria""#,
@@ -60,7 +60,7 @@ fn each_problem_of_a_story_is_reported_once() {
         (
             r#""passes""#,
             r#""pases""#,
-            "error 1:119 story `A` has no `passes` (did you mean this `pases`? Rename it to `passes`)",
+            "error 1:119 story `A` has no `passes` (rename `pases` to `passes`)",
         ),
         (
             "false",
@@ -80,27 +80,27 @@ fn each_problem_of_a_story_is_reported_once() {
         (
             "false",
             r#"false, "acceptanceCriteria": []"#,
-            "error 1:136 story `A` has both `criteria` and `acceptanceCriteria` (they mean the same: keep one of them)",
+            "error 1:136 story `A` has both `criteria` and `acceptanceCriteria` (they mean the same; remove one)",
         ),
         (
             "false",
             r#"false, "dependsOn": [], "depends_on": []"#,
-            "error 1:136 story `A` has both `depends_on` and `dependsOn` (they mean the same: keep one of them)",
+            "error 1:136 story `A` has both `depends_on` and `dependsOn` (they mean the same; remove one)",
         ),
         (
             "false",
             r#"false, "completion_promise": "A", "completionPromise": "A""#,
-            "error 1:163 story `A` has both `completion_promise` and `completionPromise` (they mean the same: keep one of them)",
+            "error 1:163 story `A` has both `completion_promise` and `completionPromise` (they mean the same; remove one)",
         ),
         (
             "false",
             r#"false, "p\u0061sses": true"#,
-            "error 1:136 the field `passes` is in the same object twice (keep one of them; the first is on line 1)",
+            "error 1:136 duplicate field `passes` (keep one of them; the first is on line 1)",
         ),
         (
             "false",
             r#"false, "x": [{"y": {"z": 1, "z": 1}}]"#,
-            "error 1:157 the field `z` is in the same object twice (keep one of them; the first is on line 1)",
+            "error 1:157 duplicate field `z` (keep one of them; the first is on line 1)",
         ),
         (
             "false",
@@ -120,7 +120,7 @@ fn each_problem_of_a_story_is_reported_once() {
         (
             r#"["c"]"#,
             "[]",
-            "warning 1:112 story `A` has no criteria (say how to tell that it is done)",
+            "warning 1:112 story `A` has no criteria (add at least one criterion that an agent can check)",
         ),
         (
             r#"["c"]"#,
@@ -135,22 +135,22 @@ fn each_problem_of_a_story_is_reported_once() {
         (
             "false",
             r#"false, "dependson": ["x"]"#,
-            "warning 1:136 story `A` has an unknown field `dependson` (did you mean `depends_on`? As it is, it is ignored)",
+            "warning 1:136 story `A` has an unknown field `dependson` (did you mean `depends_on`? Unknown fields are ignored)",
         ),
         (
             "false",
             r#"false, "criterias": []"#,
-            "warning 1:136 story `A` has an unknown field `criterias` (did you mean `criteria`? As it is, it is ignored)",
+            "warning 1:136 story `A` has an unknown field `criterias` (did you mean `criteria`? Unknown fields are ignored)",
         ),
         (
             "false",
             r#"false, "max_attempts": 0"#,
-            "error 1:152 `max_attempts` of story `A` must be a number from 1 on (write a number such as `5`, or remove the field)",
+            "error 1:152 `max_attempts` of story `A` must be a number of at least 1 (write a number such as `5`, or remove the field)",
         ),
         (
             "false",
             r#"false, "maxAttempts": "3""#,
-            "error 1:151 `max_attempts` of story `A` must be a number from 1 on (write a number such as `5`, or remove the field)",
+            "error 1:151 `max_attempts` of story `A` must be a number of at least 1 (write a number such as `5`, or remove the field)",
         ),
     ] {
         let story = GOOD.replacen(from, to, 1);
@@ -165,8 +165,8 @@ fn two_names_of_an_empty_list_are_reported_once() {
     assert_eq!(
         problems(&file_with(&story)),
         [
-            "error 1:116 story `A` has both `criteria` and `acceptanceCriteria` (they mean the same: keep one of them)",
-            "warning 1:112 story `A` has no criteria (say how to tell that it is done)",
+            "error 1:116 story `A` has both `criteria` and `acceptanceCriteria` (they mean the same; remove one)",
+            "warning 1:112 story `A` has no criteria (add at least one criterion that an agent can check)",
         ]
     );
 }

@@ -24,7 +24,7 @@ error: PRD.json:5:22: story `US-001` has no `title`
   |
 5 |     {\"id\": \"US-001\", \"titel\": \"Log in\", \"description\": \"…\", \"criteria\": [], \"passes\": false},
   |                      ^^^^^^^
-  = help: did you mean this `titel`? Rename it to `title`
+  = help: rename `titel` to `title`
 
 error: PRD.json:6:104: story `US-002` depends on `US-01`, which does not exist
   |
@@ -36,7 +36,7 @@ warning: PRD.json:5:73: story `US-001` has no criteria
   |
 5 |     {\"id\": \"US-001\", \"titel\": \"Log in\", \"description\": \"…\", \"criteria\": [], \"passes\": false},
   |                                                                         ^^
-  = help: say how to tell that it is done
+  = help: add at least one criterion that an agent can check
 
 3 errors, 1 warning
 ";
@@ -99,8 +99,8 @@ fn errors_come_first_and_at_most_fifty_are_shown() {
 #[test]
 fn a_problem_can_be_at_the_end_or_in_the_whole_file() {
     let rendered = render("f", "{\n", &parse("{\n").diagnostics);
-    assert!(rendered.starts_with("error: f:2:1: this is not JSON: the file ends in the middle of an object\n  |\n2 |\n  | ^\n"), "{rendered}");
+    assert!(rendered.starts_with("error: f:2:1: invalid JSON: the file ends in the middle of an object\n  |\n2 |\n  | ^\n"), "{rendered}");
     let rendered = render("f", "", &parse("").diagnostics);
-    let expected = "error: f: the file is empty\n  = help: `ralph init` writes a backlog to start from\n\n1 error\n";
+    let expected = "error: f: the file is empty\n  = help: delete it, and create a sample with `ralph init`\n\n1 error\n";
     assert_eq!(rendered, expected);
 }

@@ -72,14 +72,14 @@ fn all_problems_of_a_file_are_found_at_once() {
     let told = problems(text);
     let expected = [
         "error 2:14 `project` must be",
-        "error 3:3 the file has no `description` (did you mean this `descripton`?",
+        "error 3:3 the file has no `description` (rename `descripton` to",
         "error 5:5 story number 1 must be an object",
-        "error 6:12 `a b` cannot be a story's id",
+        "error 6:12 `a b` is not a valid story id",
         "error 7:31 the title of story `US-001` is empty",
         "error 8:12 the id `us-001` differs only by case from `US-001` on line 7",
         "error 8:69 `criteria` of story `us-001` must be",
         "error 9:85 `passes` of story `US-003` must be",
-        "error 10:92 the field `passes` is in the same object twice",
+        "error 10:92 duplicate field `passes`",
         "error 11:107 story `US-005` depends on `US-5`, which does not exist (did you mean `US-005`?)",
         "error 12:107 story `US-006` depends on itself",
         "warning 13:68 story `US-007` has no criteria",
