@@ -59,42 +59,84 @@ pub enum RunResult {
     Terminated,
 }
 
-impl StopReason {
+/// What follows from a stop reason: all of it, in one table.
+pub struct Stop {
     /// As programs read it, in `status.json` and `report.json`.
-    pub fn word(&self) -> &'static str {
-        self.row().0
-    }
+    pub word: &'static str,
+    pub exit_code: u8,
+    pub result: RunResult,
+    pub heading: &'static str,
+    /// What to do about it.
+    pub remedy: &'static str,
+}
 
-    pub fn exit_code(&self) -> u8 {
-        self.row().1
-    }
+// Remedies.
+const FIX_AGENT: &str = "Fix `[agent]` in ralph.toml (`model`, `program`).";
+const CONTINUE: &str = "Run `ralph run` to continue.";
+const MORE_ITERATIONS: &str = "Raise the limit with --max-iterations N.";
+const SEE_OUTPUT: &str = "See the agents' output in `.ralph/runs/`; `ralph run` starts a new run. \
+     `cool_down` in ralph.toml (or RALPH_COOL_DOWN) sets the pause; `none` disables it.";
+const START_AGENT: &str = "Start the agent yourself to see its error.";
+const MORE_FAILING: &str = "Raise the limit with --max-failing N.";
+const MORE_ERRORS: &str = "Raise the limit with --max-consecutive-errors N.";
+const MORE_TIME: &str = "Raise the limit with --max-run-time TIME.";
+const LONGER_ITERATIONS: &str = "Raise the limit with --max-average-iteration TIME.";
+const WAIT: &str = "`--on-limit wait` waits until the limit resets.";
+const CHECK_SERVICE: &str = "Check your connection and the service's status page.";
+const LOG_IN: &str = "Log in again with the agent, or fix its API key or billing.";
+const FREE_SPACE: &str = "Free some space, or lower `min_free_disk` in ralph.toml.";
+const NEW_RUN: &str = "`ralph run` starts a new run with the open stories.";
+const NEW_BUDGET: &str = "`ralph run` starts a new run with a new budget.";
+const TOMORROW: &str = "Run `ralph run` again tomorrow.";
 
-    pub fn result(&self) -> RunResult {
-        self.row().2
-    }
-
-    fn row(&self) -> (&'static str, u8, RunResult) {
+impl StopReason {
+    pub fn stop(&self) -> Stop {
         use RunResult::{Completed, Failed, Terminated};
-        match self {
-            Self::AllDone => ("all_done", 0, Completed),
-            Self::StoryDone { .. } => ("story_done", 0, Completed),
-            Self::AgentUnusable { .. } => ("agent_unusable", 1, Failed),
-            Self::Once => ("once", 3, Terminated),
-            Self::BudgetUsedUp { .. } => ("budget_used_up", 3, Terminated),
-            Self::MaxIterations { .. } => ("max_iterations", 3, Terminated),
-            Self::BreakerOpen { .. } => ("breaker_open", 3, Terminated),
-            Self::FailsAtOnce { .. } => ("fails_at_once", 3, Failed),
-            Self::Failing { .. } => ("failing", 3, Terminated),
-            Self::ConsecutiveErrors { .. } => ("consecutive_errors", 3, Terminated),
-            Self::MaxRunTime { .. } => ("max_run_time", 3, Terminated),
-            Self::SlowIterations { .. } => ("slow_iterations", 3, Terminated),
-            Self::UsageLimit { .. } => ("usage_limit", 3, Terminated),
-            Self::ServiceDown { .. } => ("service_down", 4, Failed),
-            Self::AccountTrouble { .. } => ("account_trouble", 4, Failed),
-            Self::DiskLow { .. } => ("disk_low", 4, Failed),
-            Self::NothingToSelect { .. } => ("nothing_to_select", 4, Failed),
-            Self::Aborted => ("aborted", 5, Terminated),
-        }
+        let budget = match self {
+            Self::BudgetUsedUp { budget: Budget::Day | Budget::UserDay, .. } => TOMORROW,
+            _ => NEW_BUDGET,
+        };
+        let (word, exit_code, result, heading, remedy) = match self {
+            Self::AllDone => ("all_done", 0, Completed, "All tasks complete", ""),
+            Self::StoryDone { .. } => ("story_done", 0, Completed, "", ""),
+            Self::AgentUnusable { .. } => {
+                ("agent_unusable", 1, Failed, "The agent cannot be used", FIX_AGENT)
+            }
+            Self::Once => ("once", 3, Terminated, "One iteration done", CONTINUE),
+            Self::BudgetUsedUp { .. } => {
+                ("budget_used_up", 3, Terminated, "Budget used up", budget)
+            }
+            Self::MaxIterations { .. } => {
+                ("max_iterations", 3, Terminated, "Out of iterations", MORE_ITERATIONS)
+            }
+            Self::BreakerOpen { .. } => {
+                ("breaker_open", 3, Terminated, "Circuit breaker tripped", SEE_OUTPUT)
+            }
+            Self::FailsAtOnce { .. } => {
+                ("fails_at_once", 3, Failed, "The agent fails immediately", START_AGENT)
+            }
+            Self::Failing { .. } => {
+                ("failing", 3, Terminated, "Too many iterations failed", MORE_FAILING)
+            }
+            Self::ConsecutiveErrors { .. } => {
+                ("consecutive_errors", 3, Terminated, "Too many errors in a row", MORE_ERRORS)
+            }
+            Self::MaxRunTime { .. } => ("max_run_time", 3, Terminated, "Out of time", MORE_TIME),
+            Self::SlowIterations { .. } => {
+                ("slow_iterations", 3, Terminated, "Iterations take too long", LONGER_ITERATIONS)
+            }
+            Self::UsageLimit { .. } => ("usage_limit", 3, Terminated, "Usage limit reached", WAIT),
+            Self::ServiceDown { .. } => {
+                ("service_down", 4, Failed, "Service unavailable", CHECK_SERVICE)
+            }
+            Self::AccountTrouble { .. } => {
+                ("account_trouble", 4, Failed, "Login or billing problem", LOG_IN)
+            }
+            Self::DiskLow { .. } => ("disk_low", 4, Failed, "Disk nearly full", FREE_SPACE),
+            Self::NothingToSelect { .. } => ("nothing_to_select", 4, Failed, "You are needed", ""),
+            Self::Aborted => ("aborted", 5, Terminated, "Aborted", NEW_RUN),
+        };
+        Stop { word, exit_code, result, heading, remedy }
     }
 }
 

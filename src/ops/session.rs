@@ -89,7 +89,7 @@ impl Session<'_> {
         files.finish(error.as_deref().map(|error| self.secrets.redact(error)).as_deref());
         drop(self.lease);
         Ok(match ending? {
-            Ending::Stopped(reason) => reason.exit_code(),
+            Ending::Stopped(reason) => reason.stop().exit_code,
             Ending::Interrupted { signal } => exit_code_of(signal),
         })
     }

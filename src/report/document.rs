@@ -80,7 +80,7 @@ impl RunPhase {
     /// `has_tried`: this process started an attempt.
     pub fn of(state: &RunState, has_tried: bool, now: i64) -> Self {
         if let Some(reason) = &state.ended {
-            return match reason.result() {
+            return match reason.stop().result {
                 RunResult::Completed => Self::Completed,
                 RunResult::Failed => Self::Failed,
                 RunResult::Terminated => Self::Terminated,
@@ -120,7 +120,7 @@ impl StopRecord {
 
     pub fn of(reason: &StopReason) -> Self {
         let detail = detail(reason).map(|text| shorten(&text, LONGEST));
-        Self { reason: reason.word(), detail }
+        Self { reason: reason.stop().word, detail }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The end of a run: the reason, the remedy, the progress, and a table of the stories.
 
 use crate::decide::figures::forecast;
-use crate::model::{Backlog, Because, Blocked, Budget, StopReason, StoryId, visible_line};
+use crate::model::{Backlog, Because, Blocked, StopReason, StoryId, visible_line};
 use crate::ports::View;
 use crate::state::{Stage, StoryState};
 
@@ -35,62 +35,6 @@ fn skipped(backlog: &Backlog) -> usize {
     backlog.stories.len().saturating_sub(backlog.done() + backlog.remaining())
 }
 
-/// Heading and remedy of every stop reason.
-fn heading_and_remedy(reason: &StopReason) -> (&'static str, &'static str) {
-    match reason {
-        StopReason::AllDone => ("All tasks complete", ""),
-        StopReason::StoryDone { .. } => ("", ""),
-        StopReason::Once => ("One iteration done", "Run `ralph run` to continue."),
-        StopReason::BudgetUsedUp { budget: Budget::Day | Budget::UserDay, .. } => {
-            ("Budget used up", "Run `ralph run` again tomorrow.")
-        }
-        StopReason::BudgetUsedUp { .. } => {
-            ("Budget used up", "`ralph run` starts a new run with a new budget.")
-        }
-        StopReason::MaxIterations { .. } => {
-            ("Out of iterations", "Raise the limit with --max-iterations N.")
-        }
-        StopReason::BreakerOpen { .. } => (
-            "Circuit breaker tripped",
-            "See the agents' output in `.ralph/runs/`; `ralph run` starts a new run. `cool_down` \
-             in ralph.toml (or RALPH_COOL_DOWN) sets the pause; `none` disables it.",
-        ),
-        StopReason::FailsAtOnce { .. } => {
-            ("The agent fails immediately", "Start the agent yourself to see its error.")
-        }
-        StopReason::Failing { .. } => {
-            ("Too many iterations failed", "Raise the limit with --max-failing N.")
-        }
-        StopReason::ConsecutiveErrors { .. } => {
-            ("Too many errors in a row", "Raise the limit with --max-consecutive-errors N.")
-        }
-        StopReason::MaxRunTime { .. } => {
-            ("Out of time", "Raise the limit with --max-run-time TIME.")
-        }
-        StopReason::SlowIterations { .. } => {
-            ("Iterations take too long", "Raise the limit with --max-average-iteration TIME.")
-        }
-        StopReason::UsageLimit { .. } => {
-            ("Usage limit reached", "`--on-limit wait` waits until the limit resets.")
-        }
-        StopReason::ServiceDown { .. } => {
-            ("Service unavailable", "Check your connection and the service's status page.")
-        }
-        StopReason::AccountTrouble { .. } => (
-            "Login or billing problem",
-            "Log in again with the agent, or fix its API key or billing.",
-        ),
-        StopReason::AgentUnusable { .. } => {
-            ("The agent cannot be used", "Fix `[agent]` in ralph.toml (`model`, `program`).")
-        }
-        StopReason::DiskLow { .. } => {
-            ("Disk nearly full", "Free some space, or lower `min_free_disk` in ralph.toml.")
-        }
-        StopReason::NothingToSelect { .. } => ("You are needed", ""),
-        StopReason::Aborted => ("Aborted", "`ralph run` starts a new run with the open stories."),
-    }
-}
-
 fn heading(reason: &StopReason, backlog: &Backlog) -> String {
     match (reason, skipped(backlog)) {
         (StopReason::AllDone, skipped @ 1..) => {
@@ -102,7 +46,7 @@ fn heading(reason: &StopReason, backlog: &Backlog) -> String {
             let is_skipped = found.is_some_and(|story| story.skipped && !story.passes);
             format!("{story} {}", if is_skipped { "skipped" } else { "complete" })
         }
-        _ => heading_and_remedy(reason).0.to_owned(),
+        _ => reason.stop().heading.to_owned(),
     }
 }
 
@@ -113,7 +57,7 @@ fn explanation(reason: &StopReason, view: View<'_>) -> Vec<Line> {
     let stopped = figures(reason, view.backlog.remaining()).map(|figures| {
         TextLine::new().with(Tone::Warning, format!("Stopped: {}", visible_line(&figures)))
     });
-    let remedy = Some(heading_and_remedy(reason).1).filter(|remedy| !remedy.is_empty());
+    let remedy = Some(reason.stop().remedy).filter(|remedy| !remedy.is_empty());
     let remedy = remedy.map(|remedy| TextLine::new().with(Tone::Dim, remedy));
     stopped.into_iter().chain(remedy).map(Line::from).collect()
 }
