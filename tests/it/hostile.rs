@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::world::{Said, until};
+use ralph::model::{Event, Recorded};
+
+use crate::support::world::{Ends, Said, until};
 use crate::support::{Prd, World};
 
 /// The user's own work of every kind, uncommitted, and a stash.
@@ -87,7 +89,7 @@ fn kill_when_here(world: &World) {
     let mut child = world.start(&[]);
     world.await_file("../here");
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.code();
     until("every process to be gone", || world.processes().is_empty().then_some(()));
 }
 
@@ -238,7 +240,9 @@ fn a_question_from_off_the_branch_is_still_asked() {
 fn edited_files_stay_edited_and_the_old_bytes_are_one_command_away() {
     let (users, said) = hostile("echo agent > untracked.txt; echo a > a.txt", "\"complete\"");
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(!said.err.contains("put back"), "{}", said.err);
+    let restored = |one: &Recorded| matches!(one.event, Event::FilesPutBack { .. });
+    assert!(!users.world.journal().iter().any(restored), "{}", said.err);
+    assert!(!said.err.contains(PUT_BACK), "{}", said.err);
     assert_eq!(users.world.read("untracked.txt"), "agent\n");
     assert_eq!(users.world.ralph(&["restore", "1", "untracked.txt"]).code, 0);
     assert_eq!(users.world.read("untracked.txt"), "not in git\n");
