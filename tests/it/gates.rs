@@ -257,6 +257,30 @@ fn an_agent_cannot_change_what_it_is_measured_by() {
 }
 
 #[test]
+fn no_attempt_prepares_what_the_next_one_is_measured_by() {
+    for (tamper, told) in [
+        ("echo exit 0 > check.sh", "`check.sh` changed"),
+        ("sed -i 's/it is done/nothing/' PRD.json", "its criteria changed"),
+        ("echo exit 0 > check.sh; git commit -qam own", "`check.sh` changed"),
+    ] {
+        let script = format!(
+            "[[story.US-001.attempts]]\nsteps = [{{ run = '''touch ok; {tamper}''' }}]\n\
+             [[story.US-001.attempts]]\nsteps = [{WORK}, \"complete\"]\n"
+        );
+        let world = World::scripted(&Prd::stories(1), &script);
+        world.write("ralph.toml", "verify = [\"sh check.sh\"]\nprotect = [\"check.sh\"]\n");
+        world.write("check.sh", "test -e ok\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "settings"]);
+        let said = run(&world);
+        assert_eq!(said.code, 4, "{tamper}: {}", said.err);
+        assert!(said.err.contains(told), "{tamper}: {}", said.err);
+        assert_eq!(world.pages("prompt.md").len(), 2, "{tamper}: {}", said.err);
+        assert_eq!(world.passing(), [""; 0], "{tamper}");
+    }
+}
+
+#[test]
 fn a_dry_run_runs_no_gate() {
     let world = world(&Prd::stories(0).story(r#""verify": ["touch ../ran; false"]"#), "", "");
     let said = world.ralph(&["run", "--dry-run"]);

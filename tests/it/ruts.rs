@@ -31,6 +31,18 @@ fn three_iterations_that_change_nothing_park_their_story_and_no_other() {
 }
 
 #[test]
+fn marks_are_no_work() {
+    let flips = r#"sed -i 's/"passes": false/"passes": true/' PRD.json"#;
+    let world = one(&format!(
+        "{{ run = '''{flips}''' }}, {{ say = \"That was it, in iteration ${{ITERATION}}.\" }}"
+    ));
+    let said = world.run(&[]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.passing(), ["US-002"]);
+    assert_eq!(question(&world), "3 iterations in a row changed nothing");
+}
+
+#[test]
 fn an_agent_that_says_the_same_again_is_told_and_then_asked_about() {
     let text = "I went through the whole of the login and changed what looked wrong to me, but the \
                 page still does not come up after iteration";
