@@ -198,7 +198,8 @@ fn a_claude_inside_the_work_tree_is_not_trusted() {
     std::fs::set_permissions(world.path("bin/claude"), mode).unwrap();
     let mut command = world.command(crate::support::world::RALPH);
     let output = command.arg("run").env("PATH", world.path("bin")).said();
-    assert_eq!(output.code, 1);
+    assert_eq!(output.code, 1, "{}", output.err);
+    assert!(output.err.contains("`claude` was not found"), "{}", output.err);
     assert!(!world.path("ran").exists());
 }
 

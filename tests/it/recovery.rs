@@ -251,7 +251,9 @@ fn a_second_run_does_not_switch_the_branch_under_the_first() {
     std::fs::write(world.script(), script).unwrap();
     let child = world.start(&[]);
     world.await_file("../here");
-    assert_eq!(world.run(&["--branch", "other"]).code, 1);
+    let said = world.run(&["--branch", "other"]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("another `ralph run`"), "{}", said.err);
     assert_eq!(world.git(&["branch", "--show-current"]), "work\n");
     signal(&child, rustix::process::Signal::INT);
     assert_eq!(child.ended().code, 130);
@@ -317,7 +319,9 @@ fn a_supervisor_that_is_told_to_end_takes_its_agent_along() {
 
 #[test]
 fn a_stopped_or_killed_supervisor_does_not_hang_the_run() {
-    for (how, code) in [("STOP", 3), ("KILL", 1)] {
+    for (how, code, told) in
+        [("STOP", 3, ""), ("KILL", 1, "the supervisor of the agent was killed")]
+    {
         let world = World::with(&Prd::stories(1));
         world.write("ralph.toml", "iteration_timeout = \"1s\"\n");
         let script = format!(
@@ -326,6 +330,7 @@ fn a_stopped_or_killed_supervisor_does_not_hang_the_run() {
         std::fs::write(world.script(), script).unwrap();
         let said = world.run(&["--once"]);
         assert_eq!(said.code, code, "{how}: {}", said.err);
+        assert!(said.err.contains(told), "{how}: {}", said.err);
         until("every process to be gone", || world.processes().is_empty().then_some(()));
     }
 }
