@@ -170,6 +170,48 @@ mod tests {
         assert_eq!(found(&[], &[]), [0; 0]);
     }
 
+    /// bash ─ sh ─ sleep, all of one run.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_kept_program_started_is_kept_and_what_started_it_is_not() {
+        use std::io::{BufRead, BufReader};
+        use std::process::Stdio;
+
+        let run = Uuid::now_v7().to_string();
+        let marks = [RunMark::new(&run, now()).unwrap()];
+        // The pids come when all of them have their own names; without its input everything ends.
+        let script = "sh -c 'cat & echo $PPID $$ $!; wait' <&3; :";
+        let mut command = Command::new("bash");
+        command.args(["-c", &format!("exec 3<&0; {}", script.replace("cat &", "cat <&3 &"))]);
+        command.env(RUN_ID, &run).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut outer = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(outer.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let pids: Vec<i32> = line.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+        let [bash, sh, cat] = pids[..] else { panic!("{line}") };
+        while std::fs::read_to_string(format!("/proc/{cat}/comm")).unwrap() != "cat\n" {
+            thread::yield_now();
+        }
+        let sorted = |keep: &[&str]| {
+            let mut found = found(&marks, keep);
+            found.sort_unstable();
+            found
+        };
+        let mut all = vec![bash, sh, cat];
+        all.sort_unstable();
+        let above = |keep: &[&str]| {
+            let keep: Vec<String> = keep.iter().map(|name| (*name).to_owned()).collect();
+            marked_above(&ProcessTable::take(), cat, &marks, &keep)
+        };
+        let found = [sorted(&[]), sorted(&["sh"]), sorted(&["bash"])];
+        let named = [above(&[]), above(&["sh"]), above(&["bash"])];
+        drop(outer.stdin.take());
+        outer.wait().unwrap();
+        assert_eq!(found, [all, vec![bash], vec![]]);
+        let (bash, sh) = (format!("bash ({bash})"), format!("sh ({sh})"));
+        assert_eq!(named, [vec![sh, bash.clone()], vec![bash], vec![]]);
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn a_process_that_cannot_be_ended_is_named() {

@@ -2,7 +2,13 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use ralph::model::{Event, Recorded};
+
+use crate::support::world::{Ends, until};
 use crate::support::{Prd, World};
+
+/// Where this is not to be said, another test asks for it.
+pub const MARKS_REVERTED: &str = "reverted the marks of ";
 
 /// Runs a shell command in the middle of the first story.
 fn while_running(prd: &Prd, command: &str) -> (World, crate::support::world::Said) {
@@ -76,7 +82,7 @@ fn marks_set_by_the_agent_are_put_back_and_reported() {
     let world = World::scripted(&Prd::stories(2), script);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("US-002"), "{}", said.err);
+    assert!(said.err.contains(&format!("{MARKS_REVERTED}US-001, US-002")), "{}", said.err);
     assert_eq!(world.subjects(), ["US-002: Story 2", "US-001: Story 1", "backlog", "first"]);
 }
 
@@ -115,4 +121,57 @@ fn outside_the_repository_or_ignored_it_is_written_but_not_committed() {
     assert_eq!(said.err.matches("ignored by git").count(), 1, "{}", said.err);
     assert_eq!(world.passing(), ["US-001"]);
     assert!(!world.git(&["ls-files"]).contains("PRD.json"));
+}
+
+/// How often the driver has looked round, by the file that it writes then.
+fn two_looks(world: &World) {
+    let when = || {
+        let text = std::fs::read_to_string(world.path(".ralph/status.json")).ok()?;
+        let status: serde_json::Value = serde_json::from_str(&text).ok()?;
+        Some(status["updated_at"].to_string())
+    };
+    for _ in 0..2 {
+        let before = when();
+        until("the driver to look round", || (when()? != before.clone()?).then_some(()));
+    }
+}
+
+const WAITS: &str = "touch ../here; until [ -e ../go ]; do sleep 0.02; done";
+
+#[test]
+fn marks_that_stand_in_the_file_while_an_agent_works_are_not_the_humans() {
+    let flips = r#"sed -i 's/"passes": false/"passes": true/' PRD.json"#;
+    let script = format!(
+        "[story.US-001]\nsteps = [{{ run = '''{flips}; {WAITS}; echo w > w.txt''' }}, \"complete\"]\n"
+    );
+    let world = World::scripted(&Prd::stories(2), &script);
+    let child = world.start(&[]);
+    until("the agent", || world.path("../here").exists().then_some(()));
+    two_looks(&world);
+    world.write("../go", "");
+    let said = child.ended();
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains(MARKS_REVERTED), "{}", said.err);
+    assert_eq!(world.subjects(), ["US-002: Story 2", "US-001: Story 1", "backlog", "first"]);
+    let seen = |one: &Recorded| matches!(&one.event, Event::MarksSeen { passing, .. } if !passing.is_empty());
+    assert!(!world.journal().iter().any(seen), "{}", said.err);
+}
+
+#[test]
+fn a_humans_mark_outlives_an_agent_that_writes_its_old_copy_of_the_file() {
+    let script = format!(
+        "[story.US-001]\nsteps = [{{ run = \"cp PRD.json ../old; {WAITS}; cp ../old PRD.json; echo w > w.txt\" }}, \"complete\"]\n"
+    );
+    let world = World::scripted(&Prd::stories(3), &script);
+    let child = world.start(&[]);
+    until("the agent", || world.path("../here").exists().then_some(()));
+    assert_eq!(world.ralph(&["mark", "US-002", "skip"]).code, 0);
+    until("the mark", || world.read("PRD.json").contains("\"skipped\": true").then_some(()));
+    world.write("../go", "");
+    let said = child.ended();
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.passing(), ["US-001", "US-003"]);
+    let prd: serde_json::Value = serde_json::from_str(&world.read("PRD.json")).unwrap();
+    assert_eq!(prd["userStories"][1]["skipped"], true);
+    assert_eq!(world.pages("prompt.md").len(), 2, "{}", said.err);
 }

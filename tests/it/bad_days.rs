@@ -1,5 +1,7 @@
 //! Failures that are not the story's: waited out, or told with the remedy.
 
+use ralph::model::{Event, Outcome};
+
 use crate::support::{Prd, World};
 
 /// The first attempt does this, the second one completes.
@@ -81,16 +83,23 @@ fn an_agent_that_only_talks_of_limits_has_finished() {
         &Prd::stories(1),
         "[default]\nsteps = [{ say = \"You've hit your 5-hour limit · resets 5am (UTC)\" }, { run = \"echo Credit balance is too low\" }, { run = \"echo work >> $RALPH_STORY.txt\" }, \"complete\"]\n",
     );
-    assert_eq!(world.run(&[]).code, 0);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let outcomes = world.journal().into_iter().filter_map(|one| match one.event {
+        Event::AttemptEnded(ended) => Some(ended.outcome),
+        _ => None,
+    });
+    assert_eq!(outcomes.collect::<Vec<_>>(), [Outcome::Completed], "{}", said.err);
+    assert_eq!(world.pages("prompt.md").len(), 1);
 }
 
 #[test]
 fn a_login_is_given_up_at_its_second_refusal() {
-    for (times, code) in [(1, 0), (2, 4)] {
-        let script = format!(
-            "[default]\nsteps = [{{ retry = \"login\", times = {times} }}, {{ sleep = \"1s\" }}, \
-             {{ write = \"work.txt\", text = \"work\" }}, \"complete\"]\n"
-        );
+    let works = "{ write = \"work.txt\", text = \"work\" }, \"complete\"";
+    // It would try again for ever, so that only the driver can end it.
+    for (times, then, code) in [(1, works, 0), (2, "\"hang\"", 4)] {
+        let script =
+            format!("[default]\nsteps = [{{ retry = \"login\", times = {times} }}, {then}]\n");
         let said = World::scripted(&Prd::stories(1), &script).run(&["--once"]);
         assert_eq!(said.code, code, "{times}: {}", said.err);
         let remedy = "run `/login` in `claude`";

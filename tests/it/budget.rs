@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::pty::Terminal;
-use crate::support::world::{RALPH, Said, said, signal, until};
+use crate::support::world::{Ends, RALPH, Runs, Said, signal, until};
 use crate::support::{Prd, World};
 
 /// Every attempt writes something and costs a dollar.
@@ -34,7 +34,7 @@ fn real(world: &World, args: &[&str]) -> Command {
 }
 
 fn run(mut command: Command) -> Said {
-    said(&command.output().unwrap())
+    command.said()
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn continuing_a_run_continues_its_figures() {
     let mut child = world.start(&["--budget", "3"]);
     world.await_file("../here");
     signal(&child, Signal::INT);
-    child.wait().unwrap();
+    child.code();
     // The killed one began, so that it counts as the run's median.
     assert_eq!(spent(&world), 2.0);
     fs::write(world.script(), DOLLAR).unwrap();
@@ -114,7 +114,7 @@ fn what_a_killed_drivers_attempt_may_have_cost_counts_once() {
     let mut child = world.start(&[]);
     world.await_file("../here");
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.code();
     until("every process to be gone", || world.processes().is_empty().then_some(()));
     fs::write(world.script(), DOLLAR).unwrap();
     assert_eq!(world.run(&[]).code, 0);
@@ -265,8 +265,8 @@ fn amounts_that_are_none_are_wrong_usage() {
         assert!(said.err.contains("--budget") && said.err.contains("none"), "{}", said.err);
     }
     let mut command = world.run_command(&[]);
-    let output = command.env("RALPH_BUDGET_STORY", "0").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    let output = command.env("RALPH_BUDGET_STORY", "0").said();
+    assert_eq!(output.code, 2);
     world.write("ralph.toml", "[budget]\nper_run = 0\n");
     let said = world.run(&[]);
     assert_eq!(said.code, 1, "{}", said.err);

@@ -4,6 +4,7 @@ use ralph::model::{AttemptEnded, Event};
 use serde_json::json;
 
 use crate::support::world::until;
+use crate::support::world::{Ends, Runs};
 use crate::support::{Prd, World};
 
 /// All but `run`.
@@ -129,7 +130,7 @@ fn a_story_runs_only_while_somebody_holds_the_lock() {
     let running = world.ralph(&["status"]).out;
     assert!(running.contains("US-001  running"), "{running}");
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.code();
     until("the agent to be gone", || world.processes().is_empty().then_some(()));
     let killed = world.ralph(&["status"]).out;
     assert!(killed.contains("US-001  open"), "{killed}");
@@ -183,9 +184,9 @@ fn wrong_usage_exits_2() {
 fn a_missing_agent_is_said_before_anything_begins() {
     let world = World::with(&Prd::stories(1));
     let mut command = world.command(crate::support::world::RALPH);
-    let output = command.arg("run").env("PATH", "/nonexistent").output().unwrap();
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1));
+    let output = command.arg("run").env("PATH", "/nonexistent").said();
+    let err = output.err;
+    assert_eq!(output.code, 1);
     assert!(err.contains("`claude` was not found") && err.contains("--agent mock"), "{err}");
 }
 
@@ -196,8 +197,9 @@ fn a_claude_inside_the_work_tree_is_not_trusted() {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(world.path("bin/claude"), mode).unwrap();
     let mut command = world.command(crate::support::world::RALPH);
-    let output = command.arg("run").env("PATH", world.path("bin")).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    let output = command.arg("run").env("PATH", world.path("bin")).said();
+    assert_eq!(output.code, 1, "{}", output.err);
+    assert!(output.err.contains("`claude` was not found"), "{}", output.err);
     assert!(!world.path("ran").exists());
 }
 

@@ -1,5 +1,6 @@
 //! Which repositories are worked in, and what of the user's stays out of the commits.
 
+use crate::support::world::Runs;
 use crate::support::{Prd, World};
 
 #[test]
@@ -85,8 +86,8 @@ fn a_linked_work_tree_has_a_run_of_its_own() {
     world.git(&["worktree", "add", "-q", "../linked", "-b", "side"]);
     let linked = world.path("../linked");
     let mut command = world.run_command(&[]);
-    let output = command.current_dir(&linked).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = command.current_dir(&linked).said();
+    assert_eq!(output.code, 0, "{}", output.err);
     assert_eq!(world.git(&["log", "-1", "--format=%s", "side"]), "US-001: Story 1\n");
     assert_eq!(world.passing(), [""; 0], "the main work tree is as it was");
     assert_eq!(world.run(&[]).code, 0);

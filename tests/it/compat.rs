@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use ralph::model::Event;
 use serde_json::Value;
 
-use crate::support::always::{check, kept, outcome};
+use crate::support::always::{self, kept};
 use crate::support::pty::Terminal;
-use crate::support::world::{RALPH, said};
+use crate::support::world::{RALPH, Runs};
 use crate::support::{Prd, World};
 
 /// What the agents do after the update.
@@ -48,7 +48,8 @@ fn last_prompt(world: &World, story: &str) -> String {
 }
 
 fn is_sound(world: &World, before: &std::collections::BTreeSet<String>, label: &str) {
-    check(world, &outcome(world), before, label);
+    assert!(!before.is_empty(), "{label} kept nothing that could be lost");
+    always::holds(world, before, label);
     world.git(&["fsck", "--no-dangling"]);
 }
 
@@ -215,7 +216,7 @@ fn run_with_settings(text: &str) -> (World, crate::support::world::Said) {
     let mut command = world.command(RALPH);
     command.args(["run", "--trust", "--once"]).env("PATH", fake_claude(&world));
     command.env_remove("RALPH_BACKOFF");
-    let said = said(&command.output().unwrap());
+    let said = command.said();
     (world, said)
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use ralph::model::Event;
 use serde_json::{Value, json};
 
-use crate::support::world::said;
+use crate::support::world::Ends;
 use crate::support::{Prd, World};
 
 const SCRIPT: &str = r#"
@@ -169,7 +169,7 @@ fn a_running_driver_is_not_disturbed() {
         (&json!(2), &json!(0))
     );
     fs::write(world.path("../go"), "").unwrap();
-    let said = said(&child.wait_with_output().unwrap());
+    let said = child.ended();
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(json(&world, &[])["total"]["cost_usd"], 0.75);
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::world::Ends;
 use crate::support::world::until;
 use crate::support::{Prd, World};
 
@@ -78,7 +79,7 @@ fn marked_by_the_agent() -> World {
     let mut child = world.start(&[]);
     world.await_file("../here");
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.code();
     until("every process to be gone", || world.processes().is_empty().then_some(()));
     assert_eq!(world.passing(), ["US-001", "US-002"]);
     fs::remove_file(world.script()).unwrap();

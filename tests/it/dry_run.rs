@@ -70,10 +70,22 @@ fn the_examples_do_what_they_show() {
     let world = World::without_repository();
     world.write("PRD.json", include_str!("../../PRD.example.json"));
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    for (name, code) in [("success", 0), ("escalation", 4), ("stuck", 4), ("mixed-day", 4)] {
+    for (name, code, shows) in [
+        ("success", 0, &["Order: US-001 → US-002"][..]),
+        ("escalation", 4, &["Would ask about US-002: There is a cache already"]),
+        (
+            "stuck",
+            4,
+            &["Would ask about US-002: 10 attempts", "about US-003: the same error 3 times"],
+        ),
+        ("mixed-day", 4, &["Would ask about US-002: No test data", "Order: US-001 → US-003"]),
+    ] {
         let script = examples.join(format!("{name}.toml"));
         let said = world.ralph(&["run", "--dry-run", "--mock-script", script.to_str().unwrap()]);
         assert_eq!(said.code, code, "{name}: {}", said.err);
+        for text in shows {
+            assert!(said.out.contains(text), "{name}: {text} is not in\n{}", said.out);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::world::{RALPH, said, until};
+use crate::support::world::{Ends, RALPH, until};
 use crate::support::{Daemon, Prd, Sleeper, World};
 
 /// Shows the supervisor's number, leaves two of its own (one without its environment), and hangs.
@@ -34,7 +34,7 @@ fn kill_driver_and_supervisor(world: &World, mut driver: Child) {
     let supervisor = pid(&world.read("../supervisor"));
     kill_process(supervisor, Signal::STOP).unwrap();
     driver.kill().unwrap();
-    driver.wait().unwrap();
+    driver.code();
     kill_process(supervisor, Signal::KILL).unwrap();
     until("the supervisor to be gone", || (!lives(supervisor)).then_some(()));
 }
@@ -46,7 +46,7 @@ fn interrupted() -> (World, String) {
     let child = world.start(&[]);
     world.await_file("../here");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(said(&child.wait_with_output().unwrap()).code, 130);
+    assert_eq!(child.ended().code, 130);
     std::fs::remove_file(world.script()).unwrap();
     let run = world.state()["run"].as_str().unwrap().to_owned();
     (world, run)
@@ -136,7 +136,7 @@ fn a_run_that_is_started_inside_itself_ends_nothing_and_says_so() {
     agent.env("RALPH_RUN_ID", &run).stdout(Stdio::piped()).stderr(Stdio::piped());
     let agent = agent.spawn().unwrap();
     let name = format!("sh ({})", agent.id());
-    let said = said(&agent.wait_with_output().unwrap());
+    let said = agent.ended();
     assert_eq!(said.code, 0, "the shell came to its end: {}", said.err);
     assert_eq!(world.read("../code"), "1\n");
     assert!(

@@ -69,14 +69,19 @@ fn an_escalation_beats_a_claim() {
     let script = r#"
         [story.US-001]
         steps = [
+          { run = "echo work >> work.txt" },
           "complete",
           { escalate = { type = "deviation", summary = "Wait.", question = "Really?" } },
           "complete",
         ]
     "#;
     let world = World::scripted(&Prd::stories(1), script);
-    assert_eq!(world.run(&[]).code, 4);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert!(said.err.contains("Wait."), "{}", said.err);
     assert_eq!(world.passing(), [""; 0]);
+    assert_eq!(world.pages("prompt.md").len(), 1);
+    world.heard_no_claim();
 }
 
 #[test]

@@ -4,11 +4,11 @@
 use std::fs;
 use std::process::{Child, Stdio};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ralph::model::{Event, Outcome};
 
-use crate::support::world::{PATIENCE, RALPH, Said, said, signal};
+use crate::support::world::{Ends, PATIENCE, RALPH, Said, signal};
 use crate::support::{Prd, World};
 
 /// What an agent that was told to end has, and a little for everything else.
@@ -43,7 +43,7 @@ impl Fault<'_> {
         world.write("ralph.toml", self.settings);
         let child = world.start(&["--once"]);
         let memory = watch_memory(&child);
-        let said = said(&child.wait_with_output().unwrap());
+        let said = child.ended();
         let left = world.processes();
         assert!(left.is_empty(), "{left:?}\n{}", said.err);
         let took = held(&world).saturating_sub(self.due);
@@ -210,23 +210,10 @@ fn endless(settings: &str) -> (World, Child) {
     (world, driver.unwrap())
 }
 
-/// Kills it when it does not come to its end, so that nothing goes on after the test.
-fn end_of(mut driver: Child) -> Option<i32> {
-    let start = Instant::now();
-    while start.elapsed() < PATIENCE {
-        if let Some(status) = driver.try_wait().unwrap() {
-            return status.code();
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    driver.kill().unwrap();
-    driver.wait().unwrap().code()
-}
-
 #[test]
 fn an_agent_that_never_stops_talking_is_out_of_time_all_the_same() {
     let (world, driver) = endless("iteration_timeout = \"2s\"\n");
-    assert_eq!(end_of(driver), Some(3));
+    assert_eq!(driver.ended().code, 3);
     assert_eq!(world.processes(), [""; 0]);
     let outcomes = world.journal().into_iter().filter_map(|recorded| match recorded.event {
         Event::AttemptEnded(ended) => Some(ended.outcome),
@@ -239,6 +226,6 @@ fn an_agent_that_never_stops_talking_is_out_of_time_all_the_same() {
 fn a_human_interrupts_an_agent_that_never_stops_talking() {
     let (world, driver) = endless("");
     signal(&driver, rustix::process::Signal::INT);
-    assert_eq!(end_of(driver), Some(130));
+    assert_eq!(driver.ended().code, 130);
     assert_eq!(world.processes(), [""; 0]);
 }

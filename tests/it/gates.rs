@@ -1,7 +1,9 @@
 //! A claim is a request: the gates decide.
 
+use ralph::model::{Event, EvidenceItem};
+
 use crate::support::pty::Terminal;
-use crate::support::world::{Said, until};
+use crate::support::world::{Ends, Runs, Said, until};
 use crate::support::{Prd, World};
 
 const WORK: &str = "{ run = \"echo work >> $RALPH_STORY.txt\" }";
@@ -150,7 +152,7 @@ fn gates_and_agents_are_not_told_of_another_repository() {
     for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"] {
         command.env(name, &elsewhere);
     }
-    let said = crate::support::world::said(&command.output().unwrap());
+    let said = command.said();
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!((world.read("agent.txt"), world.read("../gate")), ("[]\n".into(), "[]\n".into()));
 }
@@ -178,6 +180,18 @@ fn a_gate_may_be_tried_again_and_has_its_time() {
     let said = run(&world);
     assert_eq!(said.code, 4, "{}", said.err);
     assert!(said.err.contains("`sleep 1000` timed out"), "{}", said.err);
+    // Three times before any work, until it passes, and once for the claim.
+    assert_eq!(world.read("../tries").lines().count(), 4, "{}", said.err);
+    let passed = |event: Event| match event {
+        Event::BaselineTaken { reports } => Some(reports[0].passed()),
+        Event::ClaimChecked { items, .. } => {
+            let EvidenceItem::Gate(first) = &items[0];
+            Some(first.passed())
+        }
+        _ => None,
+    };
+    let passed = world.journal().into_iter().filter_map(|one| passed(one.event));
+    assert_eq!(passed.collect::<Vec<_>>(), [true, true], "{}", said.err);
     assert!(world.processes().is_empty(), "{:?}", world.processes());
 }
 
@@ -197,8 +211,8 @@ fn an_interrupt_during_a_gate_ends_it_and_the_next_run_checks_again() {
         rustix::process::Signal::INT,
     )
     .unwrap();
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(130));
+    let ended = child.ended();
+    assert_eq!(ended.code, 130);
     assert!(world.processes().is_empty(), "{:?}", world.processes());
     assert_eq!(world.passing(), [""; 0]);
     world.write("go", "");
@@ -238,6 +252,30 @@ fn an_agent_cannot_change_what_it_is_measured_by() {
         let said = run(&world);
         assert_eq!(said.code, 4, "{tamper}: {}", said.err);
         assert!(said.err.contains(told), "{tamper}: {}", said.err);
+        assert_eq!(world.passing(), [""; 0], "{tamper}");
+    }
+}
+
+#[test]
+fn no_attempt_prepares_what_the_next_one_is_measured_by() {
+    for (tamper, told) in [
+        ("echo exit 0 > check.sh", "`check.sh` changed"),
+        ("sed -i 's/it is done/nothing/' PRD.json", "its criteria changed"),
+        ("echo exit 0 > check.sh; git commit -qam own", "`check.sh` changed"),
+    ] {
+        let script = format!(
+            "[[story.US-001.attempts]]\nsteps = [{{ run = '''touch ok; {tamper}''' }}]\n\
+             [[story.US-001.attempts]]\nsteps = [{WORK}, \"complete\"]\n"
+        );
+        let world = World::scripted(&Prd::stories(1), &script);
+        world.write("ralph.toml", "verify = [\"sh check.sh\"]\nprotect = [\"check.sh\"]\n");
+        world.write("check.sh", "test -e ok\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "settings"]);
+        let said = run(&world);
+        assert_eq!(said.code, 4, "{tamper}: {}", said.err);
+        assert!(said.err.contains(told), "{tamper}: {}", said.err);
+        assert_eq!(world.pages("prompt.md").len(), 2, "{tamper}: {}", said.err);
         assert_eq!(world.passing(), [""; 0], "{tamper}");
     }
 }

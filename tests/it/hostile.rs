@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::world::{Said, until};
+use ralph::model::{Event, Recorded};
+
+use crate::support::world::{Ends, Said, until};
 use crate::support::{Prd, World};
 
 /// The user's own work of every kind, uncommitted, and a stash.
@@ -87,7 +89,7 @@ fn kill_when_here(world: &World) {
     let mut child = world.start(&[]);
     world.await_file("../here");
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.code();
     until("every process to be gone", || world.processes().is_empty().then_some(()));
 }
 
@@ -235,10 +237,50 @@ fn a_question_from_off_the_branch_is_still_asked() {
 }
 
 #[test]
+fn a_lock_of_a_process_that_the_agent_left_behind_is_removed() {
+    let script = r#"
+        [story.US-001]
+        steps = [
+          { grandchild = "setsid", command = "sh -c 'touch .git/index.lock; sleep 1000'" },
+          { run = "until [ -e .git/index.lock ]; do sleep 0.01; done; echo w > w.txt" },
+          "complete",
+        ]
+    "#;
+    let world = World::scripted(&Prd::stories(2), script);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("index.lock"), "{}", said.err);
+    assert!(!world.path(".git/index.lock").exists());
+    assert_eq!(world.passing(), ["US-001", "US-002"]);
+    assert_eq!(world.processes(), [""; 0]);
+}
+
+#[test]
+fn instructions_that_cannot_be_restored_are_told_and_cost_nothing() {
+    let script = r#"
+        [story.US-001]
+        steps = [{ run = "rm PROMPT.md; mkdir PROMPT.md; echo w > w.txt" }, "complete"]
+    "#;
+    let world = World::scripted(&Prd::stories(1), script);
+    world.write(".gitignore", "PROMPT.md\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "ignored"]);
+    world.write("PROMPT.md", "Work.\n");
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("PROMPT.md"), "{}", said.err);
+    assert_eq!(world.git(&["show", "HEAD:w.txt"]), "w\n");
+    let put_back = |one: &Recorded| matches!(one.event, Event::InstructionsPutBack { .. });
+    assert!(world.journal().iter().any(put_back), "{}", said.err);
+}
+
+#[test]
 fn edited_files_stay_edited_and_the_old_bytes_are_one_command_away() {
     let (users, said) = hostile("echo agent > untracked.txt; echo a > a.txt", "\"complete\"");
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(!said.err.contains("restored uncommitted files"), "{}", said.err);
+    let restored = |one: &Recorded| matches!(one.event, Event::FilesPutBack { .. });
+    assert!(!users.world.journal().iter().any(restored), "{}", said.err);
+    assert!(!said.err.contains(PUT_BACK), "{}", said.err);
     assert_eq!(users.world.read("untracked.txt"), "agent\n");
     assert_eq!(users.world.ralph(&["restore", "1", "untracked.txt"]).code, 0);
     assert_eq!(users.world.read("untracked.txt"), "not in git\n");

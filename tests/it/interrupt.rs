@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ralph::model::Event;
 use rustix::process::Signal;
 
-use crate::support::world::{RALPH, said, signal, until};
+use crate::support::world::{Ends, RALPH, signal, until};
 use crate::support::{Prd, World};
 
 /// Says when it runs, leaves a child of its own in another session, and hangs.
@@ -37,8 +37,7 @@ while :; do say "still at it"; sleep 0.05; done
 "#;
 
 fn end(child: Child) -> (i32, String) {
-    let output = child.wait_with_output().unwrap();
-    let said = said(&output);
+    let said = child.ended();
     (said.code, said.err)
 }
 
@@ -140,7 +139,7 @@ fn when_the_driver_is_killed_its_agents_are_gone_too() {
     let mut child = world.start(&[]);
     world.await_file("started.txt");
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.code();
     until("every process to be gone", || world.processes().is_empty().then_some(()));
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);

@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::world::{said, until};
+use crate::support::world::{Ends, until};
 use crate::support::{Daemon, Prd, World};
 
 /// The system cuts names after 15 characters.
@@ -70,7 +70,7 @@ fn it_outlives_an_interruption_and_a_killed_driver() {
         let child = world.start(&[]);
         world.await_file("../here");
         kill_process(Pid::from_child(&child), how).unwrap();
-        let said = said(&child.wait_with_output().unwrap());
+        let said = child.ended();
         assert_eq!(said.code, if how == Signal::INT { 130 } else { -1 }, "{}", said.err);
         until("the others to be gone", || (world.processes().len() == 1).then_some(()));
         only_the_daemon_is_left(&world);

@@ -6,7 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde_json::Value;
 
-use crate::support::world::{said, signal, until};
+use crate::backlog_edits::MARKS_REVERTED;
+use crate::support::world::{Ends, Runs, signal, until};
 use crate::support::{Prd, World};
 
 const FAILS: &str = r#"{ exit = 7 }"#;
@@ -164,7 +165,7 @@ fn restoring_waits_for_no_run_and_a_checkpoint_can_be_made_during_one() {
     assert!(said_checkpoint.out.contains("saved snapshot 2"), "{}", said_checkpoint.out);
     assert!(world.ralph(&["log"]).out.contains("in between"));
     signal(&child, rustix::process::Signal::INT);
-    assert_eq!(said(&child.wait_with_output().unwrap()).code, 130);
+    assert_eq!(child.ended().code, 130);
 }
 
 #[test]
@@ -178,9 +179,8 @@ fn names_that_are_not_utf8_are_listed_shown_and_restored() {
     let output = world
         .command(crate::support::world::RALPH)
         .args([OsStr::new("restore"), OsStr::new("1"), OsStr::from_bytes(b"caf\xe9.txt")])
-        .output()
-        .unwrap();
-    assert_eq!(said(&output).code, 0, "{}", said(&output).err);
+        .said();
+    assert_eq!(output.code, 0, "{}", output.err);
     assert_eq!(fs::read_to_string(&odd).unwrap(), "odd\n");
 }
 
@@ -211,7 +211,7 @@ fn a_closed_story_is_taken_back_and_done_again() {
 
     let run = world.run(&[]);
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(!run.err.contains("reverted the mark"), "{}", run.err);
+    assert!(!run.err.contains(MARKS_REVERTED), "{}", run.err);
     assert_eq!(world.subjects()[0], "US-001: Story 1");
     assert_eq!(world.git(&["show", "HEAD:one.txt"]), "1\n");
     assert_eq!(world.ralph(&["undo", "US-001"]).code, 0, "and once more");
@@ -256,7 +256,7 @@ fn a_story_taken_back_after_a_crash_is_no_agents_doing() {
     let mut child = world.start(&[]);
     world.await_file("../here");
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.code();
     until("every process to be gone", || world.processes().is_empty().then_some(()));
     let said = world.ralph(&["undo", "US-001"]);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -267,7 +267,7 @@ fn a_story_taken_back_after_a_crash_is_no_agents_doing() {
     fs::write(world.script(), asks).unwrap();
     let said = world.run(&[]);
     assert_eq!(said.code, 4, "{}", said.err);
-    assert!(!said.err.contains("which changed during the attempt"), "{}", said.err);
+    assert!(!said.err.contains(MARKS_REVERTED), "{}", said.err);
     let subjects = world.subjects();
     assert_eq!(subjects[1], "Revert US-001: Story 1", "{subjects:?}");
     assert_eq!(subjects[0], "US-001: Story 1", "it was done again");

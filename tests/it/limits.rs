@@ -1,5 +1,6 @@
 //! Where a run stops by itself.
 
+use crate::support::world::Runs;
 use crate::support::{Prd, World};
 
 const NEVER_DONE: &str = r#"
@@ -20,8 +21,8 @@ fn the_limit_of_iterations_warns_and_exits_3() {
 fn the_limit_comes_from_the_environment_too() {
     let world = World::scripted(&Prd::stories(1), NEVER_DONE);
     let mut command = world.run_command(&[]);
-    let output = command.env("MAX_ITERATIONS", "2").output().unwrap();
-    assert_eq!(output.status.code(), Some(3));
+    let output = command.env("MAX_ITERATIONS", "2").said();
+    assert_eq!(output.code, 3);
     assert_eq!(world.read("n.txt"), "2");
 }
 
@@ -82,6 +83,6 @@ fn the_same_error_three_times_becomes_a_question() {
     assert_eq!(world.passing(), ["US-002"]);
     assert!(said.err.contains("the same error 3 times in a row"), "{}", said.err);
     let mut command = world.run_command(&["--story", "US-001"]);
-    let output = command.env("STUCK_THRESHOLD", "1").output().unwrap();
-    assert_eq!(output.status.code(), Some(4));
+    let output = command.env("STUCK_THRESHOLD", "1").said();
+    assert_eq!(output.code, 4);
 }

@@ -1,5 +1,7 @@
 //! `ralph mark`: the human's own marks.
 
+use crate::backlog_edits::MARKS_REVERTED;
+use crate::support::world::{Ends, Runs};
 use crate::support::{Prd, World};
 
 #[test]
@@ -27,7 +29,7 @@ fn marks_change_their_bytes_only_and_the_next_run_believes_them() {
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.passing(), ["US-001", "US-002"]);
-    assert!(!said.err.contains("reverted the mark"), "{}", said.err);
+    assert!(!said.err.contains(MARKS_REVERTED), "{}", said.err);
 }
 
 #[test]
@@ -38,9 +40,9 @@ fn what_cannot_be_marked_is_said() {
     assert_eq!(said.code, 2);
     assert!(said.err.contains("did you mean `US-001`?"), "{}", said.err);
     let mut agent = world.command(crate::support::world::RALPH);
-    let output = agent.args(["mark", "US-001", "pass"]).env("RALPH_RUN_ID", "x").output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("not available to agents"));
+    let output = agent.args(["mark", "US-001", "pass"]).env("RALPH_RUN_ID", "x").said();
+    assert_eq!(output.code, 1);
+    assert!(output.err.contains("not available to agents"));
     assert_eq!(world.read("PRD.json"), before);
 }
 
@@ -55,5 +57,5 @@ fn nobody_marks_while_a_run_of_another_backlog_goes_on() {
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(said.err.contains("another `ralph run` is active in this work tree"), "{}", said.err);
     crate::support::world::signal(&run, rustix::process::Signal::TERM);
-    run.wait().unwrap();
+    run.code();
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use ralph::model::{AttemptEnded, AttemptStarted, Event, HandoffTrigger};
 
 use crate::support::world::until;
+use crate::support::world::{Ends, Runs};
 use crate::support::{Prd, World};
 
 const WORK: &str = "{ run = \"echo work >> $RALPH_STORY.txt\" }";
@@ -222,8 +223,8 @@ fn a_secret_in_the_notes_is_redacted_before_the_next_agent_sees_it() {
             + &attempt(&format!("{WORK}, \"complete\""));
     let world = World::scripted(&Prd::stories(1), &script);
     let mut command = world.run_command(&[]);
-    let output = command.env("DOOR_TOKEN", value).output().unwrap();
-    assert_eq!(output.status.code(), Some(0));
+    let output = command.env("DOOR_TOKEN", value).said();
+    assert_eq!(output.code, 0);
     let second = world.prompt(2);
     assert!(!second.contains(value), "{second}");
     assert!(second.contains("> key [redacted:DOOR_TOKEN]"), "{second}");
@@ -281,7 +282,7 @@ fn ralph_prompt_works_while_a_run_goes_on() {
     assert!(said.out.contains("Iteration 2 of at most 50, attempt 2"), "{}", said.out);
     assert!(said.out.contains("> started.txt +1 -0"), "{}", said.out);
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.code();
     until("the agent to be gone", || world.processes().is_empty().then_some(()));
     let said = world.ralph(&["prompt", "US-001"]);
     assert!(said.out.contains("the previous agent was interrupted"), "{}", said.out);

@@ -22,13 +22,13 @@ fn every_night_ends_within_its_limits() {
             attempts += played.attempts;
             processes += played.processes;
             at_once = at_once.max(played.at_once);
-            assert!(!played.events.is_empty(), "{play:?}");
+            assert!(played.events.len() > 1, "{play:?}");
             let text = serde_json::to_value(&played.reason).unwrap();
             reasons.insert(text["reason"].as_str().unwrap().to_owned());
         }
         assert!(attempts > 5 * u32::try_from(nights).unwrap(), "{lanes} lanes: {attempts}");
         assert!(u64::from(processes) > nights, "no process ever ended before its run");
-        assert!(at_once >= usize::try_from(lanes.min(4)).unwrap(), "{at_once} of {lanes} lanes");
+        assert!(at_once >= usize::try_from(lanes).unwrap(), "{at_once} of {lanes} lanes");
     }
     let expected = [
         "all_done",

@@ -5,32 +5,26 @@ use std::process::Child;
 use rustix::process::Signal;
 
 use crate::support::pty::Terminal;
-use crate::support::world::{signal, until};
+use crate::support::world::{Ends, signal, until};
 use crate::support::{Prd, World};
 
 const HANGS: &str = "[default]\nsteps = [{ run = \"touch ../runs\" }, \"hang\"]\n";
-
-fn ended(child: &mut Child) -> Option<i32> {
-    child.try_wait().unwrap().and_then(|status| status.code())
-}
 
 #[test]
 fn of_fifty_at_once_exactly_one_runs() {
     let world = World::scripted(&Prd::stories(1), HANGS);
     let mut drivers: Vec<Child> = (0..50).map(|_| world.start(&[])).collect();
     let mut first = until("all but one to give up", || {
-        drivers.retain_mut(|driver| match ended(driver) {
-            Some(code) => {
-                assert_eq!(code, 1);
-                false
-            }
-            None => true,
-        });
+        for ended in drivers.extract_if(.., |driver| driver.try_wait().unwrap().is_some()) {
+            let said = ended.ended();
+            assert_eq!(said.code, 1, "{}", said.err);
+            assert!(said.err.contains("another `ralph run`"), "{}", said.err);
+        }
         (drivers.len() == 1).then(|| drivers.remove(0))
     });
     until("the one agent", || world.path("../runs").exists().then_some(()));
     signal(&first, Signal::TERM);
-    assert_eq!(first.wait().unwrap().code(), Some(143));
+    assert_eq!(first.code(), 143);
     assert_eq!(world.processes(), [""; 0]);
 }
 
@@ -54,7 +48,7 @@ fn a_holder_that_was_killed_holds_nothing() {
     let mut first = world.start(&[]);
     until("the agent", || world.path("../runs").exists().then_some(()));
     signal(&first, Signal::KILL);
-    first.wait().unwrap();
+    first.code();
     std::fs::write(
         world.script(),
         "[default]\nsteps = [{ write = \"a\", text = \"a\" }, \"complete\"]\n",

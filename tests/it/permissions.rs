@@ -9,7 +9,7 @@ use std::process::Command;
 use rustix::process::{Signal, getuid};
 
 use crate::support::pty::Terminal;
-use crate::support::world::{RALPH, Said, said, until};
+use crate::support::world::{RALPH, Runs, Said, until};
 use crate::support::{Prd, World};
 
 /// Finishes the story it is asked for, and ends when its input does.
@@ -64,7 +64,7 @@ impl Scene {
     }
 
     fn run(&self, args: &[&str]) -> Said {
-        said(&self.command(args).output().unwrap())
+        self.command(args).said()
     }
 
     /// In a terminal, up to the question.
@@ -149,7 +149,7 @@ fn what_is_chosen_holds_in_every_work_tree_of_the_repository() {
     assert_eq!(terminal.finish().0, 3);
     let mut command = scene.command(&[]);
     command.current_dir(scene.world.path("../second"));
-    let said = said(&command.output().unwrap());
+    let said = command.said();
     assert!(said.err.contains("dontAsk, your earlier choice"), "{}", said.err);
 }
 

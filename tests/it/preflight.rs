@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::support::pty::Terminal;
-use crate::support::world::{signal, until};
+use crate::support::world::{Ends, Runs, signal, until};
 use crate::support::{Prd, World};
 
 /// Refused: exit 1, nothing was started, and the remedy is named.
@@ -33,7 +33,7 @@ fn disagreeing() -> World {
 }
 
 fn git_fails(world: &World, args: &[&str]) {
-    assert!(!world.command("git").args(args).output().unwrap().status.success());
+    assert_ne!(world.command("git").args(args).said().code, 0);
 }
 
 fn make_executable(world: &World, name: &str) {
@@ -155,7 +155,7 @@ fn a_run_that_may_work_beside_edits_still_may_when_it_goes_on() {
     let child = world.start(&["--allow-dirty"]);
     until("the baseline runs", || world.path("../waits").exists().then_some(()));
     signal(&child, rustix::process::Signal::INT);
-    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    assert_eq!(child.ended().code, 130);
     world.write("../go", "");
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -253,9 +253,12 @@ fn hooks_are_told_and_the_pre_commit_hook_is_offered_as_a_gate() {
     make_executable(&world, ".git/hooks/pre-commit");
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    let line = "git hooks that ralph does not run: .git/hooks/pre-commit; to run pre-commit as a gate, add \
-                `verify = [\".git/hooks/pre-commit\"]` to ralph.toml";
-    assert!(said.err.contains(line), "{}", said.err);
+    let told = "git hooks that ralph does not run: ";
+    let line = format!(
+        "{told}.git/hooks/pre-commit; to run pre-commit as a gate, add \
+         `verify = [\".git/hooks/pre-commit\"]` to ralph.toml"
+    );
+    assert!(said.err.contains(&line), "{}", said.err);
     assert!(!world.path("../ran").exists());
     let world = one_story();
     world.write("tools/pre-commit", "#!/bin/sh\ntouch ../ran\n");
@@ -264,7 +267,7 @@ fn hooks_are_told_and_the_pre_commit_hook_is_offered_as_a_gate() {
     world.git(&["config", "core.hooksPath", "tools"]);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(!said.err.contains("hooks:"), "{}", said.err);
+    assert!(!said.err.contains(told), "{}", said.err);
     assert!(world.path("../ran").exists());
 }
 

@@ -2,16 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use crate::support::world::Said;
 use crate::support::{Prd, World};
 
-fn settings(world: &World) {
-    let text = "first_event_timeout = \"1s\"\nidle_timeout = \"1s\"\nresult_grace = \"300ms\"\n";
-    world.write("ralph.toml", text);
+fn one_iteration(script: &str) -> (World, Said) {
+    with_settings(script, "result_grace = \"300ms\"\n")
 }
 
-fn one_iteration(script: &str) -> (World, crate::support::world::Said) {
+/// Only the time that is tested is short: an agent may start slowly.
+fn with_settings(script: &str, settings: &str) -> (World, Said) {
     let world = World::scripted(&Prd::stories(1), script);
-    settings(&world);
+    world.write("ralph.toml", settings);
     let said = world.run(&["--once"]);
     let left = world.processes();
     assert!(left.is_empty(), "{left:?}\n{}", said.err);
@@ -20,14 +21,16 @@ fn one_iteration(script: &str) -> (World, crate::support::world::Said) {
 
 #[test]
 fn silence_at_the_start_is_ended() {
-    let (_, said) = one_iteration("[default]\ninit = false\nsteps = [\"hang\"]\n");
+    let script = "[default]\ninit = false\nsteps = [\"hang\"]\n";
+    let (_, said) = with_settings(script, "first_event_timeout = \"1s\"\n");
     assert_eq!(said.code, 3);
     assert!(said.err.contains("printed nothing"), "{}", said.err);
 }
 
 #[test]
 fn silence_in_the_middle_is_ended() {
-    let (_, said) = one_iteration("[default]\nsteps = [{ say = \"hm\" }, \"hang\"]\n");
+    let script = "[default]\nsteps = [{ say = \"hm\" }, \"hang\"]\n";
+    let (_, said) = with_settings(script, "idle_timeout = \"1s\"\n");
     assert_eq!(said.code, 3);
     assert!(said.err.contains("stopped printing"), "{}", said.err);
 }
@@ -65,10 +68,13 @@ fn exits_and_errors_are_told_and_tried_again() {
         ("{ fail = \"turn-limit\" }", "all of its turns"),
         ("{ fail = \"refusal\" }", "refused"),
     ] {
-        let (world, said) = one_iteration(&format!("[default]\nsteps = [\"complete\", {step}]\n"));
+        let (world, said) = one_iteration(&format!(
+            "[default]\nsteps = [{{ write = \"a\", text = \"a\" }}, \"complete\", {step}]\n"
+        ));
         assert_eq!(said.code, 3, "{step}: {}", said.err);
         assert!(said.err.contains(told), "{step}: {}", said.err);
         assert_eq!(world.passing(), [""; 0], "a claim without a good end is none");
+        world.heard_no_claim();
     }
 }
 

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use ralph::model::Event;
 
-use crate::support::world::{Said, said, signal, until};
+use crate::support::world::{Ends, Runs, Said, signal, until};
 use crate::support::{Prd, World};
 
 const COMPLETE: &str =
@@ -19,7 +19,7 @@ fn killed(world: &World, steps: &str) {
     let mut child = world.start(&[]);
     world.await_file("../here");
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.code();
     until("every process to be gone", || world.processes().is_empty().then_some(()));
 }
 
@@ -72,7 +72,7 @@ fn a_lock_of_the_agents_git_that_was_ended_with_it_is_removed() {
     let mut child = world.start(&[]);
     world.await_file("../here");
     signal(&child, rustix::process::Signal::TERM);
-    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(child.code(), 143);
     assert!(!world.path(".git/index.lock").exists());
 }
 
@@ -251,10 +251,12 @@ fn a_second_run_does_not_switch_the_branch_under_the_first() {
     std::fs::write(world.script(), script).unwrap();
     let child = world.start(&[]);
     world.await_file("../here");
-    assert_eq!(world.run(&["--branch", "other"]).code, 1);
+    let said = world.run(&["--branch", "other"]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("another `ralph run`"), "{}", said.err);
     assert_eq!(world.git(&["branch", "--show-current"]), "work\n");
     signal(&child, rustix::process::Signal::INT);
-    assert_eq!(said(&child.wait_with_output().unwrap()).code, 130);
+    assert_eq!(child.ended().code, 130);
 }
 
 #[test]
@@ -310,14 +312,16 @@ fn a_supervisor_that_is_told_to_end_takes_its_agent_along() {
     let pid: i32 = world.read("../supervisor").trim().parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    let said = said(&child.wait_with_output().unwrap());
+    let said = child.ended();
     assert_eq!(said.code, 3, "{}", said.err);
     assert!(world.processes().is_empty(), "{:?}", world.processes());
 }
 
 #[test]
 fn a_stopped_or_killed_supervisor_does_not_hang_the_run() {
-    for (how, code) in [("STOP", 3), ("KILL", 1)] {
+    for (how, code, told) in
+        [("STOP", 3, ""), ("KILL", 1, "the supervisor of the agent was killed")]
+    {
         let world = World::with(&Prd::stories(1));
         world.write("ralph.toml", "iteration_timeout = \"1s\"\n");
         let script = format!(
@@ -326,6 +330,7 @@ fn a_stopped_or_killed_supervisor_does_not_hang_the_run() {
         std::fs::write(world.script(), script).unwrap();
         let said = world.run(&["--once"]);
         assert_eq!(said.code, code, "{how}: {}", said.err);
+        assert!(said.err.contains(told), "{how}: {}", said.err);
         until("every process to be gone", || world.processes().is_empty().then_some(()));
     }
 }
@@ -333,9 +338,14 @@ fn a_stopped_or_killed_supervisor_does_not_hang_the_run() {
 #[test]
 fn an_echo_that_lost_its_indentation_is_no_claim() {
     let world = World::with(&Prd::stories(1));
-    let said = world.ralph(&["run", "--once", "--agent-command", "sed 's/^[ \\t]*//'"]);
+    let agent = r#"sh -c 'sed "s/^[ \t]*//"; touch new'"#;
+    let said = world.ralph(&["run", "--once", "--agent-command", agent]);
     assert_eq!(said.code, 3, "{}", said.err);
+    let log = world.pages(".log").concat();
+    assert!(log.lines().any(|line| line == "Task US-001 complete"), "{log}");
     assert_eq!(world.passing(), [""; 0]);
+    assert!(world.path("new").exists(), "there was something to close it with");
+    world.heard_no_claim();
 }
 
 #[test]
@@ -346,7 +356,7 @@ fn a_dry_run_tells_by_its_code_even_when_nobody_reads() {
     command.args(["run", "--dry-run", "--mock-script", script.to_str().unwrap()]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     drop(child.stdout.take());
-    assert_eq!(child.wait().unwrap().code(), Some(4));
+    assert_eq!(child.code(), 4);
 }
 
 #[test]
@@ -356,8 +366,8 @@ fn a_dry_run_is_not_led_into_another_repository() {
     std::fs::write(world.script(), script).unwrap();
     let mut command = world.command(crate::support::world::RALPH);
     command.args(["run", "--dry-run", "--mock-script", world.script().to_str().unwrap()]);
-    let output = command.env("GIT_DIR", world.path(".git")).output().unwrap();
-    assert_eq!(output.status.code(), Some(0));
+    let output = command.env("GIT_DIR", world.path(".git")).said();
+    assert_eq!(output.code, 0);
     assert_eq!(world.subjects(), ["backlog", "first"]);
 }
 

@@ -6,7 +6,7 @@ use std::{fs, io};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::world::{said, signal, until};
+use crate::support::world::{Ends, signal, until};
 use crate::support::{Prd, World};
 
 /// Waits for the test's word.
@@ -64,7 +64,7 @@ fn the_status_follows_the_agent_and_the_report_comes_at_the_end() {
     fs::write(world.path("../go"), "").unwrap();
     await_status(&world, "an agent that tests", |status| last(status)["phase"] == "testing");
     fs::write(world.path("../on"), "").unwrap();
-    let said = said(&child.wait_with_output().unwrap());
+    let said = child.ended();
     assert_eq!(said.code, 0, "{}", said.err);
     let status = read(&world, "status.json").unwrap();
     assert_eq!(
@@ -139,7 +139,7 @@ fn a_folder_that_the_agent_deletes_comes_back_during_the_run() {
     world.await_file("../gone");
     await_status(&world, "the status to be written again", |status| status["state"] == "running");
     fs::write(world.path("../go"), "").unwrap();
-    assert_eq!(said(&child.wait_with_output().unwrap()).code, 0);
+    assert_eq!(child.ended().code, 0);
     assert_eq!(report(&world)["state"], "completed");
     assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\na.txt\n");
 }
@@ -156,7 +156,7 @@ fn an_interrupted_run_is_terminated_and_told_as_a_whole_when_it_goes_on() {
     let child = world.start(&[]);
     world.await_file("started.txt");
     signal(&child, Signal::TERM);
-    assert_eq!(said(&child.wait_with_output().unwrap()).code, 143);
+    assert_eq!(child.ended().code, 143);
     let first = report(&world);
     assert_eq!(
         (&first["state"], &first["stop"]["reason"]),
@@ -179,7 +179,7 @@ fn a_killed_run_leaves_its_last_status_and_what_ran_is_cut_off() {
     let mut child = world.start(&[]);
     await_status(&world, "an agent", |status| last(status)["phase"] == "implementing");
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.code();
     until("every process to be gone", || world.processes().is_empty().then_some(()));
     assert_eq!(read(&world, "status.json").unwrap()["state"], "running");
     assert!(read(&world, "report.json").is_none());

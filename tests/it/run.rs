@@ -153,9 +153,11 @@ fn any_program_can_be_the_agent() {
 fn an_agent_that_echoes_its_prompt_has_claimed_nothing() {
     let world = World::with(&Prd::stories(1));
     world.write("PROMPT.md", "Do it.\nThen say\nTask US-001 complete\nor do not.\n");
-    let said = world.ralph(&["run", "--agent-command", "cat", "--once"]);
+    let said = world.ralph(&["run", "--agent-command", "sh -c 'cat; touch new'", "--once"]);
     assert_eq!(said.code, 3, "{}", said.err);
     assert_eq!(world.passing(), [""; 0]);
+    assert!(world.path("new").exists(), "there was something to close it with");
+    world.heard_no_claim();
 }
 
 #[test]

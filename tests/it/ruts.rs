@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use crate::support::pty::Terminal;
-use crate::support::world::{signal, until};
+use crate::support::world::{Ends, Runs, signal, until};
 use crate::support::{Prd, World};
 
 /// US-001 does this for ever, the others are done.
@@ -28,6 +28,18 @@ fn three_iterations_that_change_nothing_park_their_story_and_no_other() {
     assert_eq!(question(&world), "3 iterations in a row changed nothing");
     let told = "- The last 2 iterations changed nothing";
     assert!(!world.prompt(2).contains(told) && world.prompt(3).contains(told));
+}
+
+#[test]
+fn marks_are_no_work() {
+    let flips = r#"sed -i 's/"passes": false/"passes": true/' PRD.json"#;
+    let world = one(&format!(
+        "{{ run = '''{flips}''' }}, {{ say = \"That was it, in iteration ${{ITERATION}}.\" }}"
+    ));
+    let said = world.run(&[]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.passing(), ["US-002"]);
+    assert_eq!(question(&world), "3 iterations in a row changed nothing");
 }
 
 #[test]
@@ -92,8 +104,8 @@ fn errors_in_a_row_over_all_stories_stop_the_run() {
     let said = world.run(&["--max-consecutive-errors", "1"]);
     assert_eq!((said.code, iterations(&world)), (3, 1), "{}", said.err);
     let mut command = world.run_command(&[]);
-    let output = command.env("RALPH_MAX_CONSECUTIVE_ERRORS", "2").output().unwrap();
-    assert_eq!((output.status.code(), iterations(&world)), (Some(3), 2));
+    let output = command.env("RALPH_MAX_CONSECUTIVE_ERRORS", "2").said();
+    assert_eq!((output.code, iterations(&world)), (3, 2));
     world.write("ralph.toml", "max_consecutive_errors = \"none\"\ncool_down = \"none\"\n");
     // The question about US-001 waits.
     let said = world.run(&[]);
@@ -120,13 +132,13 @@ fn an_agent_that_breaks_down_at_once_is_not_started_again_and_again() {
 fn an_agent_is_ended_when_the_runs_time_is_over_and_its_work_stays() {
     let steps = r#"{ write = "half.txt", text = "half\n" }, { run = "sleep 1000" }"#;
     let world = one(steps);
-    let said = world.run(&["--max-run-time", "1s"]);
+    let said = world.run(&["--max-run-time", "3s"]);
     assert_eq!(said.code, 3, "{}", said.err);
     assert!(said.err.contains("the run reached its time limit"), "{}", said.err);
     assert!(said.err.contains("--max-run-time"), "{}", said.err);
     assert_eq!(world.status(), "?? half.txt\n");
     assert!(world.processes().is_empty());
-    assert!(world.state()["worked_ms"].as_u64().unwrap() >= 1000);
+    assert!(world.state()["worked_ms"].as_u64().unwrap() >= 3000);
 }
 
 #[test]
@@ -135,7 +147,7 @@ fn what_was_claimed_in_time_is_checked_after_it() {
     let steps = r#"{ write = "x.txt", text = "x\n" }, "complete", "hang_after_result""#;
     let world = World::scripted(&Prd::stories(1), &format!("[default]\nsteps = [{steps}]\n"));
     world.write("ralph.toml", "verify = [\"test -e x.txt\"]\nresult_grace = \"50s\"\n");
-    let said = world.run(&["--max-run-time", "1s"]);
+    let said = world.run(&["--max-run-time", "3s"]);
     assert_eq!((said.code, world.passing()), (0, vec!["US-001".to_owned()]), "{}", said.err);
 }
 
@@ -166,9 +178,9 @@ fn breaker(world: &World) -> String {
 fn after_the_pause_one_iteration_decides() {
     for (third, code, passing) in [(DONE, 4, &["US-003"][..]), (r#"{ fail = "error" }"#, 3, &[])] {
         let world = two_ruts(third);
-        let output = world.run_command(&[]).env("RALPH_COOL_DOWN", "1s").output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{err}");
+        let output = world.run_command(&[]).env("RALPH_COOL_DOWN", "1s").said();
+        let err = output.err;
+        assert_eq!(output.code, code, "{err}");
         assert_eq!(world.passing(), passing);
         assert_eq!(iterations(&world), 7);
         assert!(err.contains("two stories in a row made no progress (US-001, US-002)"), "{err}");
@@ -184,7 +196,7 @@ fn a_pause_outlives_a_restart_and_enter_ends_it() {
     assert!(status.contains("waiting until"), "{status}");
     assert!(status.contains("two stories in a row made no progress"), "{status}");
     signal(&child, Signal::INT);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(child.code(), 130);
     let report: serde_json::Value =
         serde_json::from_str(&world.read(".ralph/report.json")).unwrap();
     assert_eq!(

@@ -1,6 +1,5 @@
 //! A secret that an agent or a gate prints appears nowhere; what the human wrote reaches the agent.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::{Write, stderr, stdout};
 use std::os::fd::AsFd;
@@ -11,7 +10,7 @@ use std::process::{Command, Stdio};
 use memchr::memmem;
 
 use crate::support::pty::Terminal;
-use crate::support::world::{RALPH, Said, said, until};
+use crate::support::world::{Ends, RALPH, Runs, Said, until};
 use crate::support::{Prd, World};
 
 /// A variable of this name is inherited by the agent and looks secret.
@@ -32,13 +31,12 @@ fn with_secret(mut command: Command) -> Command {
 }
 
 fn run(world: &World, args: &[&str]) -> Said {
-    said(&with_secret(world.run_command(args)).output().unwrap())
+    with_secret(world.run_command(args)).said()
 }
 
 /// Every file that ralph keeps, the journal as it lies on the disk included.
 fn kept(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let paths = entries.map(|entry| entry.unwrap().path());
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     paths.flat_map(|path| if path.is_dir() { kept(&path) } else { vec![path] }).collect()
 }
 
@@ -67,8 +65,9 @@ fn assert_nowhere(world: &World, shown: &str) {
 /// is surely there. It says the secrets in two writes, cut at every place, and waits each time
 /// until the first was taken from the pipe, so that they are two reads too.
 #[test]
+#[ignore = "an agent, which the next test starts"]
 fn the_agent_that_says_everything_in_two_writes() {
-    let Ok(iteration) = std::env::var("RALPH_ITERATION") else { return };
+    let iteration = std::env::var("RALPH_ITERATION").expect("started by a run");
     let value = std::env::var(NAME).unwrap();
     let question = "<escalate type=\"stuck\">\n<summary>SECRET</summary>\n<context>SECRET</context>\n\
                     <options>\n1. SECRET\n</options>\n<question>SECRET</question>\n</escalate>\n";
@@ -106,12 +105,11 @@ fn a_secret_split_at_every_place_appears_nowhere() {
     let world = World::with(&Prd::stories(1));
     let itself = std::env::current_exe().unwrap();
     let agent = format!(
-        "{} --exact secrets::the_agent_that_says_everything_in_two_writes --nocapture",
+        "{} --ignored --exact secrets::the_agent_that_says_everything_in_two_writes --nocapture",
         itself.display()
     );
     let mut command = with_secret(world.command(RALPH));
-    let said =
-        said(&command.args(["run", "--verbose", "--agent-command", &agent]).output().unwrap());
+    let said = command.args(["run", "--verbose", "--agent-command", &agent]).said();
     assert_eq!(said.code, 4, "{}", said.err);
     let shown = format!("{}{}", said.out, said.err);
     assert_nowhere(&world, &shown);
@@ -236,13 +234,7 @@ fn what_the_human_wrote_reaches_the_agent_as_it_is() {
     world.write("PRD.json", &prd);
     let text = format!("The staging token is {token}\nTask US-001 complete\n{token} is it.\n");
     world.write("PROMPT.md", &text);
-    let said = said(
-        &world
-            .command(RALPH)
-            .args(["run", "--once", "--agent-command", "sh -c 'tee ../got; touch new'"])
-            .output()
-            .unwrap(),
-    );
+    let said = world.ralph(&["run", "--once", "--agent-command", "sh -c 'tee ../got; touch new'"]);
     let got = fs::read_to_string(world.path("../got")).unwrap();
     assert!(got.starts_with(&text) && got.contains(&format!("Use {token}.")), "{got}");
     assert_eq!(world.prompt(1), got);
@@ -270,12 +262,14 @@ fn nobody_else_can_read_what_ralph_keeps() {
     until("the agent", || world.path("../ready").exists().then_some(()));
     // While it runs: SQLite removes its other files at the end.
     assert_private(&world);
-    let names: Vec<PathBuf> = kept(&world.path(".git/ralph"));
-    for name in ["journal.db", "journal.db-wal", "journal.db-shm", "lock"] {
-        assert!(names.iter().any(|path| path.file_name() == Some(OsStr::new(name))), "{name}");
-    }
+    let kept = [kept(&world.path(".git/ralph")), kept(&world.path(".ralph"))].concat();
+    let ends = |ending: &&str| kept.iter().any(|path| path.to_str().unwrap().ends_with(ending));
+    let missing =
+        ["/journal.db", "/journal.db-wal", "/journal.db-shm", "/lock", "/status.json", ".log"];
+    let missing: Vec<_> = missing.into_iter().filter(|ending| !ends(ending)).collect();
+    assert_eq!(missing, [""; 0], "{kept:?}");
     fs::remove_file(world.path("../ready")).unwrap();
-    assert!(child.wait().unwrap().success());
+    assert!(child.code() == 0);
     assert_private(&world);
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 
 use ralph::model::Event;
 
+use crate::support::world::Ends;
 use crate::support::world::until;
 use crate::support::{Prd, World};
 
@@ -218,7 +219,7 @@ fn instructions_that_changed_before_a_crash_are_told() {
     let mut child = world.start(&[]);
     world.await_file("started");
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.code();
     until("the agent to be gone", || world.processes().is_empty().then_some(()));
     fs::write(world.script(), format!("[default]\nsteps = [{WORK}, \"complete\"]\n")).unwrap();
     let said = world.run(&[]);
@@ -237,7 +238,12 @@ fn the_first_of_two_claims_is_sent_back_once_unless_a_gate_can_tell() {
     let second = world.prompt(2);
     assert!(second.contains("Check every criterion again"), "{second}");
     assert_eq!(kinds(&world).iter().filter(|kind| *kind == "second_look_wanted").count(), 1);
-    assert!(!second.contains("The last attempt failed"), "{second}");
+    let failed = "The last attempt failed";
+    assert!(!second.contains(failed), "{second}");
+    let fails = attempt("{ exit = 1 }") + &attempt(&format!("{WORK}, \"complete\""));
+    let world = with_settings(&Prd::stories(1), &fails, "");
+    assert_eq!(world.run(&[]).code, 0);
+    assert!(world.prompt(2).contains(failed), "{}", world.prompt(2));
     let gated = "require_two_claims = true\nverify = [\"test -e US-001.txt\"]\n";
     let world = with_settings(&Prd::stories(1), &script, gated);
     assert_eq!(world.run(&[]).code, 0);

@@ -1,5 +1,6 @@
 //! What a user sees: command line, standard output, standard error and exit code.
 
+use crate::support::world::Runs;
 use crate::support::{Prd, World};
 
 /// Everything that differs from one run of the tests to the next is replaced.
@@ -10,7 +11,7 @@ fn shot(name: &str, world: &World, args: &[&str]) {
 fn seen(world: &World, args: &[&str]) -> String {
     let mut command = world.command(crate::support::world::RALPH);
     command.args(args).env("COLUMNS", "80");
-    let said = crate::support::world::said(&command.output().unwrap());
+    let said = command.said();
     let mut text = format!("$ ralph {}\n{}", args.join(" "), said.out);
     if !said.err.is_empty() {
         text.push_str(&format!("── standard error ──\n{}", said.err));
@@ -160,8 +161,8 @@ fn settings_errors_of_the_command_line() {
         shot(&format!("flags_{name}"), &world, &args);
     }
     let mut command = world.command(crate::support::world::RALPH);
-    let output = command.arg("run").env("RALPH_BUDGET_STORY", "0").output().unwrap();
-    snapshot("environment_dollars", &crate::support::world::said(&output).err);
+    let output = command.arg("run").env("RALPH_BUDGET_STORY", "0").said();
+    snapshot("environment_dollars", &output.err);
 }
 
 #[test]
@@ -201,8 +202,8 @@ fn errors() {
     world.git(&["checkout", "-q", "--detach"]);
     shot("error_detached", &world, &["run", "--agent", "mock"]);
     let mut command = world.command(crate::support::world::RALPH);
-    let output = command.args(["mark", "US-001", "pass"]).env("RALPH_RUN_ID", "x").output();
-    snapshot("error_agent", &crate::support::world::said(&output.unwrap()).err);
+    let output = command.args(["mark", "US-001", "pass"]).env("RALPH_RUN_ID", "x").said();
+    snapshot("error_agent", &output.err);
 }
 
 #[test]

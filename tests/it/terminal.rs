@@ -411,9 +411,15 @@ fn a_time_out_works_when_nobody_reads_what_is_said() {
 fn the_moving_line_leaves_nothing_behind_when_keys_are_pressed() {
     let world = World::scripted(&Prd::stories(1), "[default]\nsteps = [\"hang\"]\n");
     let mut terminal = Terminal::start(world.run_command(&[]));
-    terminal.await_text("Running mock · 0s");
+    let line = |screen: &str| {
+        let line = screen.lines().rfind(|line| line.contains("Running mock · "))?;
+        Some(line.to_owned())
+    };
+    let before = line(&terminal.await_text("Running mock · "));
     terminal.press("typed");
-    terminal.await_text("Running mock · 1s");
+    until("the line to move", || {
+        line(&terminal.screen()).filter(|now| Some(now) != before.as_ref())
+    });
     terminal.press("\x03");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 130, "{screen}");

@@ -1,6 +1,7 @@
 //! What files of the repository name runs only after a human accepted that exact text.
 
 use crate::support::pty::Terminal;
+use crate::support::world::Runs;
 use crate::support::world::Said;
 use crate::support::{Prd, World};
 
@@ -95,8 +96,8 @@ fn in_a_terminal_it_is_shown_and_asked() {
 fn an_agent_cannot_trust_itself() {
     let world = world("verify = [\"true\"]\n");
     let mut agent = world.command(crate::support::world::RALPH);
-    let ended = agent.args(["trust", "--yes"]).env("RALPH_RUN_ID", "x").output().unwrap();
-    assert_eq!(ended.status.code(), Some(1));
+    let ended = agent.args(["trust", "--yes"]).env("RALPH_RUN_ID", "x").said();
+    assert_eq!(ended.code, 1);
     assert_eq!(run(&world).code, 1);
 }
 

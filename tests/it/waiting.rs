@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::bad_days::script;
 use crate::support::pty::Terminal;
-use crate::support::world::{RALPH, signal, until};
+use crate::support::world::{Ends, RALPH, signal, until};
 use crate::support::{Prd, World};
 
 /// A wait of a minute at least: nobody waits for its end here.
@@ -136,7 +136,7 @@ fn a_wait_survives_a_restart_and_status_knows_of_it() {
         assert!(running.contains("running (pid"), "{running}");
         waits.extend(moment(&running));
         signal(&child, which);
-        child.wait().unwrap();
+        child.code();
         let interrupted = world.ralph(&["status"]).out;
         assert!(interrupted.contains("interrupted; `ralph run` resumes it"), "{interrupted}");
         waits.extend(moment(&interrupted));

@@ -6,17 +6,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use libtest_mimic::Trial;
 use ralph::model::{Event, Recorded};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::Need;
 use crate::api::{Api, Reply};
-use crate::support::world::{PATIENCE, RALPH, Said, said, signal, until};
+use crate::support::world::{Ends, RALPH, Runs, Said, signal, until};
 use crate::support::{Prd, World};
 
 pub fn tests() -> Vec<Trial> {
@@ -109,7 +108,7 @@ impl Scene {
     }
 
     fn run(&self, args: &[&str]) -> Said {
-        let said = end(self.start(args));
+        let said = self.start(args).ended();
         assert_eq!(self.api.others(), [""; 0], "nobody else is asked anything");
         self.nothing_is_left();
         said
@@ -142,21 +141,6 @@ impl Scene {
     }
 }
 
-/// Waits for its end, which has to come.
-fn end(child: Child) -> Said {
-    let pid = Pid::from_child(&child);
-    let (send, receive) = mpsc::channel();
-    std::thread::spawn(move || send.send(child.wait_with_output()));
-    let ended = receive.recv_timeout(PATIENCE).ok();
-    let in_time = ended.is_some();
-    if !in_time {
-        kill_process(pid, Signal::TERM).unwrap();
-    }
-    let said = said(&ended.unwrap_or_else(|| receive.recv().unwrap()).unwrap());
-    assert!(in_time, "it did not end by itself\n{}", said.err);
-    said
-}
-
 /// With a gate, so that a claim needs no change to hold.
 fn gated() -> String {
     format!("verify = [\"true\"]\n{FREE}")
@@ -173,8 +157,7 @@ fn write(path: &Path, text: &str) -> Reply {
 
 fn is_set_up() {
     let world = World::without_repository();
-    let output = world.command(program().unwrap().to_str().unwrap()).arg("--version").output();
-    let version = said(&output.expect("RALPH_TEST_CLAUDE names a program")).out;
+    let version = world.command(program().unwrap().to_str().unwrap()).arg("--version").said().out;
     assert!(version.contains("Claude Code"), "{VARIABLE} names something else: {version}");
 }
 
@@ -215,7 +198,7 @@ fn a_word_reaches_it_in_the_middle_of_its_work() {
         scene.world.journal().iter().any(nudged).then_some(())
     });
     scene.world.write("../go", "");
-    let said = end(child);
+    let said = child.ended();
     assert_eq!(said.code, 0, "{}", said.err);
     let heard: Vec<bool> =
         scene.api.asked().iter().map(|body| body.contains("mind the xylophone")).collect();
@@ -277,11 +260,16 @@ fn the_completion_line_in_the_prompt_closes_nothing() {
         world.git(&["add", "."]);
         world.git(&["commit", "-q", "--amend", "--no-edit"]);
         // The file is read by a tool too.
-        Api::replying([bash("cat PROMPT.md"), Reply::says("I have read it; nothing is done yet.")])
+        Api::replying([
+            bash("cat PROMPT.md; echo x > x"),
+            Reply::says("I have read it; nothing is done yet."),
+        ])
     });
     let said = scene.run(&["--once"]);
     assert_eq!(said.code, 3, "{}", said.err);
     scene.nothing_is_closed();
+    assert_eq!(scene.world.read("x"), "x\n", "there was something to close it with");
+    scene.world.heard_no_claim();
     let asked = scene.api.asked();
     assert_eq!(asked.len(), 2);
     let own_line = r"\n\nTask US-001 complete\n\n";
@@ -454,7 +442,7 @@ fn a_signal_during_a_command_leaves_no_process() {
     scene.world.await_file("started.txt");
     let running = scene.world.processes();
     signal(&child, Signal::TERM);
-    let said = end(child);
+    let said = child.ended();
     assert!(running.iter().any(|line| line.contains("sleep 1000")), "{running:?}");
     assert_eq!(said.code, 143, "{}", said.err);
     scene.nothing_is_left();

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::support::World;
-use crate::support::world::{RALPH, Said, said};
+use crate::support::world::{RALPH, Runs, Said};
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/needs/faults.c");
 const TARGET: &str = env!("CARGO_TARGET_TMPDIR");
@@ -54,12 +54,12 @@ fn build() -> Result<PathBuf, String> {
     compile.args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"]).args([&made, Path::new(SOURCE)]);
     let problem = match compile.output() {
         Ok(output) if output.status.success() => None,
-        Ok(output) => Some(said(&output).err),
+        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).into_owned()),
         Err(error) => Some(format!("{error}; install one, or name it in CC")),
     };
     assert_eq!(problem, None, "faults need a C compiler, and `{compiler}` does not do");
     let mut try_it = Command::new(&made);
-    let tried = said(&try_it.args(["kill", "0", "/dev/null", "true"]).output().unwrap());
+    let tried = try_it.args(["kill", "0", "/dev/null", "true"]).said();
     if tried.code == CANNOT { Err(tried.err) } else { Ok(made) }
 }
 
@@ -68,9 +68,10 @@ pub fn run(world: &World, args: &[&str], fault: Fault, n: usize) -> Faulty {
     let count = tempfile::NamedTempFile::new_in(TARGET).unwrap();
     let mut command = world.command(program().unwrap().to_str().unwrap());
     command.args([fault.word(), &n.to_string(), count.path().to_str().unwrap(), RALPH]);
-    let said = said(&command.args(world.run_words(args)).output().unwrap());
+    let said = command.args(world.run_words(args)).said();
     assert_ne!(said.code, CANNOT, "{}", said.err);
     assert_ne!(said.code, STILL_ALIVE, "{fault:?} at {n}: {}", said.err);
     let writes = fs::read_to_string(count.path()).unwrap();
-    Faulty { said, writes: writes.trim().parse().unwrap_or_default() }
+    let writes = writes.trim().parse().expect("the number of writes");
+    Faulty { said, writes }
 }

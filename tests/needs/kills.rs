@@ -10,13 +10,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use libtest_mimic::Trial;
+use ralph::model::{Event, Recorded};
 
 use crate::Need;
 use crate::faults::{self, Fault, KILLED};
-use crate::support::always::{Outcome, check, kept, outcome};
+use crate::support::always::{Outcome, holds, kept, outcome};
 use crate::support::{Prd, World};
 
 pub fn tests() -> Vec<Trial> {
@@ -32,6 +33,8 @@ pub fn tests() -> Vec<Trial> {
 const ARGS: [&str; 2] = ["--on-escalation", "skip"];
 /// How many points of the run `cargo test` tries.
 const KILLS: usize = 66;
+/// The run has more writes than this; a tracer that sees fewer overlooks some.
+const LEAST_WRITES: usize = 300;
 const FAILURES: usize = 10;
 
 /// Whatever an attempt finds in the tree, the story ends with the same files.
@@ -86,6 +89,8 @@ struct Course {
     kept: BTreeSet<String>,
     end: Outcome,
     writes: usize,
+    /// How many tries lost an attempt, so that the next run had something to mend.
+    lost: AtomicUsize,
 }
 
 impl Course {
@@ -97,7 +102,9 @@ impl Course {
         assert_eq!(untouched.said.code, 0, "{}", untouched.said.err);
         let end = outcome(&whole);
         check(&whole, &end, &kept, "untouched");
-        Self { start, kept, end, writes: untouched.writes }
+        let writes = untouched.writes;
+        assert!(writes > LEAST_WRITES, "only {writes} writes were seen");
+        Self { start, kept, end, writes, lost: AtomicUsize::new(0) }
     }
 
     /// False when the run had ended before its Nth write.
@@ -119,8 +126,18 @@ impl Course {
         let said = world.run(&ARGS);
         assert_eq!(said.code, 0, "{label}, then:\n{}\nbefore:\n{text}", said.err);
         check(&world, &self.end, &self.kept, &label);
+        let is_lost = |one: &Recorded| matches!(one.event, Event::AttemptLost { .. });
+        self.lost.fetch_add(world.journal().iter().any(is_lost).into(), Ordering::Relaxed);
         reached
     }
+}
+
+/// `expected` is what a run leaves that was never interrupted: the files are the same, the user's and
+/// those around included.
+fn check(world: &World, expected: &Outcome, before: &BTreeSet<String>, label: &str) {
+    let found = outcome(world);
+    assert!(&found == expected, "{label}: {found:#?}\nexpected: {expected:#?}");
+    holds(world, before, label);
 }
 
 /// Says what could not be done, not only what the system called it.
@@ -132,21 +149,36 @@ fn is_clear(text: &str) -> bool {
 /// Every point or a sample of them.
 fn everywhere(fault: Fault, sample: usize) {
     let course = Course::new();
-    let (tried, failed) = try_all(points(course.writes, sample), |n| course.survives(fault, n));
-    let (writes, failures) = (course.writes, failed.len());
+    let points = points(course.writes, sample);
+    let (tried, failed) = try_all(points.tried, |n| course.survives(fault, n));
+    let (writes, failures, lost) = (course.writes, failed.len(), course.lost.into_inner());
     say(&format!("{fault:?}: {tried} of {writes} writes tried, {failures} failed"));
     assert!(failed.is_empty(), "{fault:?}: {failed:?}");
+    assert!(tried >= points.least, "{fault:?}: {tried} were reached of {}", points.least);
+    // The driver was killed at its work, not only before and after it.
+    assert!(lost > 0 || fault != Fault::Kill || !points.is_spread, "no try lost an attempt");
+}
+
+struct Points {
+    tried: Box<dyn Iterator<Item = usize> + Send>,
+    /// So many of them are reached; the number of a run's writes varies a little.
+    least: usize,
+    is_spread: bool,
 }
 
 /// A sample, evenly spread; `RALPH_FAULTS` asks for `all`, or for some: `17,18`.
-fn points(writes: usize, sample: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+fn points(writes: usize, sample: usize) -> Points {
+    let most = |count: usize| count * 9 / 10;
     match std::env::var("RALPH_FAULTS").as_deref() {
-        Ok("all") => Box::new(1..),
+        Ok("all") => Points { tried: Box::new(1..), least: most(writes), is_spread: true },
         Ok(some) => {
             let some: Vec<_> = some.split(',').map(|n| n.trim().parse().unwrap()).collect();
-            Box::new(some.into_iter())
+            Points { tried: Box::new(some.into_iter()), least: 1, is_spread: false }
         }
-        Err(_) => Box::new((0..sample).map(move |i| 1 + i * writes / sample)),
+        Err(_) => {
+            let tried = (0..sample).map(move |i| 1 + i * writes / sample);
+            Points { tried: Box::new(tried), least: most(sample), is_spread: true }
+        }
     }
 }
 

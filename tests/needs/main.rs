@@ -2,8 +2,9 @@
 //! reason, or fail when `RALPH_TEST_REQUIRE` names the need: `RALPH_TEST_REQUIRE=claude,tracing`.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use libtest_mimic::{Arguments, Completion, Trial};
 
@@ -35,6 +36,8 @@ enum Need {
     /// Linux's ptrace and seccomp.
     Tracing,
     MemoryDisk,
+    Root,
+    /// A user who is not root, or root who can become one.
     OrdinaryUser,
     Gpg,
 }
@@ -45,6 +48,7 @@ impl Need {
             Self::Claude => "claude",
             Self::Tracing => "tracing",
             Self::MemoryDisk => "memory-disk",
+            Self::Root => "root",
             Self::OrdinaryUser => "ordinary-user",
             Self::Gpg => "gpg",
         }
@@ -60,20 +64,38 @@ impl Need {
                 Path::new(others::MEMORY_DISK).is_dir(),
                 &format!("there is no {} to fill", others::MEMORY_DISK),
             ),
+            Self::Root => unless(is_root(), "only root can give files away"),
             Self::OrdinaryUser => {
-                unless(!rustix::process::geteuid().is_root(), "root may write everything")
+                let mut command = Command::new("true");
+                let becomes = command.uid(others::NOBODY).gid(others::NOBODY).status().is_ok();
+                unless(
+                    !is_root() || becomes,
+                    "root may write everything, and cannot be another user",
+                )
             }
-            Self::Gpg => unless(
-                Command::new("gpg").arg("--version").output().is_ok(),
-                "gpg is not installed",
-            ),
+            Self::Gpg => {
+                let mut command = Command::new("gpg");
+                let runs = command.arg("--version").stdout(Stdio::null()).status().is_ok();
+                unless(runs, "gpg is not installed")
+            }
         }
     }
 
     fn is_required(self) -> bool {
-        let named = std::env::var("RALPH_TEST_REQUIRE").unwrap_or_default();
-        named.split(',').any(|name| name.trim() == self.name())
+        required().iter().any(|name| name == self.name())
     }
+}
+
+const NEEDS: [Need; 6] =
+    [Need::Claude, Need::Tracing, Need::MemoryDisk, Need::Root, Need::OrdinaryUser, Need::Gpg];
+
+fn required() -> Vec<String> {
+    let named = std::env::var("RALPH_TEST_REQUIRE").unwrap_or_default();
+    named.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 fn trial(name: &str, need: Need, test: fn()) -> Trial {
@@ -88,6 +110,9 @@ fn trial(name: &str, need: Need, test: fn()) -> Trial {
 }
 
 fn main() -> ExitCode {
+    let is_known = |name: &String| NEEDS.iter().any(|need| need.name() == name);
+    let unknown = required().into_iter().find(|name| !is_known(name));
+    assert_eq!(unknown, None, "RALPH_TEST_REQUIRE names what no test needs");
     let tests = [claude::tests(), kills::tests(), others::tests()];
     libtest_mimic::run(&Arguments::from_args(), tests.into_iter().flatten().collect()).exit_code()
 }

@@ -121,6 +121,11 @@ impl Facts {
             let last = self.iterations.last().copied().unwrap_or_default();
             assert_eq!(start.iteration, last + 1, "what does not count has no number");
         }
+        if let Some(budget) = policy.budgets.per_run {
+            let given = state.costs.spent + state.attempts.reserved();
+            // An attempt may always cost a cent.
+            assert!(given <= budget + Usd::of(0.01), "{given} of {budget} is given out");
+        }
         let is_new = self.iterations.insert(start.iteration);
         assert!(is_new, "iteration {} is there twice: {:?}", start.iteration, self.iterations);
         if let Some(streak) = state.service.streak(AGENT) {

@@ -51,13 +51,11 @@ pub fn kept(world: &World) -> BTreeSet<String> {
     refs.lines().map(str::to_owned).collect()
 }
 
-/// `expected` is what a run leaves that was never interrupted, `before` what was kept before it.
-pub fn check(world: &World, expected: &Outcome, before: &BTreeSet<String>, label: &str) {
-    // 1, 3, 7, 8: the files parse and are the same, the user's and those around included.
+/// All but the files, which the test itself has to know. `before` is what was kept before the run.
+pub fn holds(world: &World, before: &BTreeSet<String>, label: &str) {
     let found = outcome(world);
-    assert!(&found == expected, "{label}: {found:#?}\nexpected: {expected:#?}");
     assert!(kept(world).is_superset(before), "{label}: {:?} and before {before:?}", kept(world));
-    // 2: what passes was accepted, and its commit is on the branch.
+    // What passes was accepted, and its commit is on the branch.
     let events: Vec<Event> = world.journal().into_iter().map(|recorded| recorded.event).collect();
     let planned: BTreeSet<&str> = events.iter().filter_map(accepted).collect();
     let closed: BTreeMap<&str, &str> = events.iter().filter_map(settled).collect();
@@ -67,12 +65,12 @@ pub fn check(world: &World, expected: &Outcome, before: &BTreeSet<String>, label
         let commit = closed[story.as_str()];
         assert!(history.contains(commit), "{label}: {commit} of {story} is not on the branch");
     }
-    // 4: each story was committed once.
+    // Each story was committed once.
     let once: BTreeSet<&String> = found.closed.iter().collect();
     assert_eq!(once.len(), found.closed.len(), "{label}: {:?}", found.closed);
-    // 5: nothing runs any more.
+    // Nothing runs any more.
     assert_eq!(world.processes(), [""; 0], "{label}");
-    // 6: branch and HEAD are where the journal says.
+    // Branch and HEAD are where the journal says.
     let started = events.iter().rev().find_map(|event| match event {
         Event::RunStarted(run) => run.branch.clone(),
         _ => None,

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
-use super::world::{signal, until};
+use super::world::{Ends, PATIENCE, signal};
 
 const ROWS: NonZeroU16 = NonZeroU16::new(50).unwrap();
 const COLUMNS: NonZeroU16 = NonZeroU16::new(100).unwrap();
@@ -73,10 +73,15 @@ impl Terminal {
 
     /// Waits until the text is on the screen.
     pub fn await_text(&self, text: &str) -> String {
-        until(&format!("`{text}` on the screen"), || {
+        let start = Instant::now();
+        loop {
             let screen = self.screen();
-            screen.contains(text).then_some(screen)
-        })
+            if screen.contains(text) {
+                return screen;
+            }
+            assert!(start.elapsed() < PATIENCE, "waited in vain for `{text}` on\n{screen}");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     pub fn press(&mut self, keys: &str) {
@@ -100,12 +105,12 @@ impl Terminal {
 
     /// Waits for the end and returns the exit code and the last screen.
     pub fn finish(mut self) -> (i32, String) {
-        let status = until("the program to end", || self.child.try_wait().unwrap());
+        let code = self.child.code_or(|| self.screen.lock().unwrap().screen().contents());
         let end = Instant::now() + LAST_READ;
         while !self.reader.is_finished() && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
-        (status.code().unwrap_or(-1), self.screen())
+        (code, self.screen())
     }
 }
 

@@ -1,11 +1,14 @@
 //! A repository in a folder of its own, and the programs that are run in it.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ralph::model::Recorded;
+use ralph::model::{Event, Recorded};
 use ralph::store::{Journal, Store, StorePlace};
 
 use super::Prd;
@@ -13,6 +16,9 @@ use super::Prd;
 pub const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 /// No test waits longer than this for a fact.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// No program that a test waits for runs longer than this: one that hangs is killed, and the test
+/// fails with what it said.
+const LONGEST: Duration = Duration::from_secs(120);
 
 pub struct World {
     folder: tempfile::TempDir,
@@ -83,7 +89,7 @@ impl World {
         let world = Self::without_repository();
         let mut tar = world.command("tar");
         tar.arg("-xzof").arg(archive).arg("-C").arg(world.folder.path());
-        let said = said(&tar.output().unwrap());
+        let said = tar.said();
         assert_eq!(said.code, 0, "{}: {}", archive.display(), said.err);
         world
     }
@@ -147,19 +153,18 @@ impl World {
     }
 
     pub fn git(&self, args: &[&str]) -> String {
-        let output = self.command("git").args(args).output().unwrap();
-        let said = said(&output);
+        let said = self.command("git").args(args).said();
         assert_eq!(said.code, 0, "git {args:?}: {}", said.err);
         said.out
     }
 
     pub fn ralph(&self, args: &[&str]) -> Said {
-        said(&self.command(RALPH).args(args).output().unwrap())
+        self.command(RALPH).args(args).said()
     }
 
     /// `ralph run` with the mock agent, scripted when there is a script.
     pub fn run(&self, args: &[&str]) -> Said {
-        said(&self.run_command(args).output().unwrap())
+        self.run_command(args).said()
     }
 
     pub fn run_command(&self, args: &[&str]) -> Command {
@@ -213,6 +218,22 @@ impl World {
     pub fn journal(&self) -> Vec<Recorded> {
         let store = Store::new(StorePlace::in_folder(&self.path(".git/ralph")));
         store.journal("PRD.json").unwrap().read(0).unwrap().0
+    }
+
+    /// Nothing that was said was taken for a claim.
+    pub fn heard_no_claim(&self) {
+        let journal = self.journal();
+        let is_claim = |one: &&Recorded| {
+            matches!(
+                one.event,
+                Event::ClaimChecked { .. }
+                    | Event::ClaimRejected { .. }
+                    | Event::ClosePlanned { .. }
+            )
+        };
+        assert_eq!(journal.iter().find(is_claim), None);
+        let ended = |one: &Recorded| matches!(one.event, Event::AttemptEnded(_));
+        assert!(journal.iter().any(ended), "no agent has worked");
     }
 
     /// A file that an iteration left, by how its name ends.
@@ -297,11 +318,90 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-pub fn said(output: &Output) -> Said {
-    Said {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+/// Runs a program to its end, which has to come.
+pub trait Runs {
+    fn said(&mut self) -> Said;
+}
+
+impl Runs for Command {
+    fn said(&mut self) -> Said {
+        self.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap().ended()
+    }
+}
+
+/// Waits for the end of a program. One that does not end is killed; what it started ends with it.
+pub trait Ends {
+    /// And for the end of what it says.
+    fn ended(self) -> Said;
+    /// Nobody reads what it says.
+    fn code(&mut self) -> i32 {
+        self.code_or(String::new)
+    }
+    /// Somebody else reads it.
+    fn code_or(&mut self, heard: impl Fn() -> String) -> i32;
+}
+
+impl Ends for Child {
+    fn ended(mut self) -> Said {
+        drop(self.stdin.take());
+        let (out, err) = (Heard::of(self.stdout.take()), Heard::of(self.stderr.take()));
+        let is_whole = || out.is_whole() && err.is_whole();
+        let code = code_within(&mut self, Instant::now() + LONGEST, is_whole);
+        let (out, err) = (out.text(), err.text());
+        assert!(code.is_some(), "it did not end in {LONGEST:?}\n{out}{err}");
+        Said { code: code.unwrap(), out, err }
+    }
+
+    fn code_or(&mut self, heard: impl Fn() -> String) -> i32 {
+        let code = code_within(self, Instant::now() + LONGEST, || true);
+        assert!(code.is_some(), "it did not end in {LONGEST:?}\n{}", heard());
+        code.unwrap()
+    }
+}
+
+fn code_within(child: &mut Child, end: Instant, is_over: impl Fn() -> bool) -> Option<i32> {
+    loop {
+        if let Some(status) = child.try_wait().unwrap()
+            && is_over()
+        {
+            return Some(status.code().unwrap_or(-1));
+        }
+        if Instant::now() > end {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What comes out of a pipe, read as it comes.
+struct Heard {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Heard {
+    fn of(pipe: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&bytes);
+        let reader = pipe.map(|mut pipe| {
+            std::thread::spawn(move || {
+                let mut buffer = vec![0; 65_536];
+                while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+                    heard.lock().unwrap().extend_from_slice(&buffer[..count]);
+                }
+            })
+        });
+        Self { bytes, reader }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.reader.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
     }
 }
 

@@ -386,3 +386,27 @@ fn the_tightest_budget_tells_how_much_is_spent() {
         assert_eq!(of(&budgets), share, "{budgets:?}");
     }
 }
+
+/// What attempts in flight may cost is spoken for: nobody else starts on it.
+#[test]
+fn money_is_given_out_once() {
+    let mut spending = RunCosts::default();
+    spending.spent = usd(4.0);
+    let check = |budgets: &Budgets, reserved: f64| {
+        let (reserved, today) = (usd(reserved), SpentToday::default());
+        let check = BudgetCheck { budgets, costs: &spending, reserved, today };
+        (check.is_reserved(), check.allowance(&id("A"), Usd::ZERO, 2))
+    };
+    for (budgets, reserved, expected) in [
+        (per_run(10.0), 0.0, (false, Some(usd(3.0)))),
+        (per_run(10.0), 2.0, (false, Some(usd(2.0)))),
+        (per_run(10.0), 5.9, (false, Some(usd(0.05)))),
+        (per_run(10.0), 6.0, (true, Some(usd(0.01)))),
+        (per_run(10.0), 9.0, (true, Some(usd(0.01)))),
+        // It is used up, but not by what is in flight.
+        (per_run(4.0), 0.0, (false, Some(usd(0.01)))),
+        (Budgets::default(), 9.0, (false, None)),
+    ] {
+        assert_eq!(check(&budgets, reserved), expected, "{budgets:?} {reserved}");
+    }
+}

@@ -1,11 +1,12 @@
 //! Everything that an attempt must leave alone, changed by one and repaired.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crate::model::{Base, BranchLoss, Violation};
-use crate::workspace::{Guard, GuardPart, GuardedAttempt, WorkTree};
+use crate::workspace::{Guard, GuardPart, GuardedAttempt, Keeping, WorkTree};
 
 use super::sandbox::{Sandbox, story};
 
@@ -189,12 +190,18 @@ fn whatever_happened_to_the_instructions_they_are_restored() {
     let tree = repo.open();
     let base = tree.base().unwrap();
     let guard = Guard::arm(&tree, attempt(&repo, &base, &base), Some(&prompt)).unwrap();
-    let changes: [(&str, &dyn Fn()); 3] = [
+    let changes: [(&str, &dyn Fn()); 4] = [
         ("edited", &|| fs::write(&prompt, "Obey.\n").unwrap()),
         ("deleted", &|| fs::remove_file(&prompt).unwrap()),
         ("a link now", &|| {
             fs::remove_file(&prompt).unwrap();
             symlink(&outside, &prompt).unwrap();
+        }),
+        ("a pipe now, which nobody writes to", &|| {
+            fs::remove_file(&prompt).unwrap();
+            let mode = rustix::fs::Mode::from_raw_mode(0o600);
+            let kind = rustix::fs::FileType::Fifo;
+            rustix::fs::mknodat(rustix::fs::CWD, &prompt, kind, mode, 0).unwrap();
         }),
     ];
     for (case, change) in changes {
@@ -213,6 +220,48 @@ fn whatever_happened_to_the_instructions_they_are_restored() {
     fs::create_dir(&prompt).unwrap();
     let violation = guard.check(&tree, GuardPart::Instructions).unwrap().unwrap();
     assert!(guard.repair(&tree, &violation).is_err(), "a folder is in the way, and that is told");
+}
+
+#[test]
+fn nothing_is_restored_through_a_folder_that_became_a_link() {
+    let repo = Sandbox::new();
+    let (folder, outside) = (repo.beside("plans"), repo.beside("outside"));
+    for made in [&folder, &outside] {
+        fs::create_dir(made).unwrap();
+    }
+    let prompt = folder.join("PROMPT.md");
+    fs::write(&prompt, "Work.\n").unwrap();
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    let guard = Guard::arm(&tree, attempt(&repo, &base, &base), Some(&prompt)).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    symlink(&outside, &folder).unwrap();
+    for link in [false, true] {
+        if link {
+            symlink("elsewhere", outside.join("PROMPT.md")).unwrap();
+        }
+        let violation = guard.check(&tree, GuardPart::Instructions).unwrap().unwrap();
+        assert!(guard.repair(&tree, &violation).is_err(), "it is told");
+        let found: Vec<_> = fs::read_dir(&outside).unwrap().collect();
+        assert_eq!(found.len(), usize::from(link), "what is outside stays as it was");
+    }
+}
+
+#[test]
+fn a_stash_is_held_until_the_human_drops_it() {
+    let repo = Sandbox::new();
+    for text in ["older\n", "newer\n"] {
+        repo.write("a", text).git(["stash", "-q"]);
+    }
+    let tree = repo.open();
+    let held = || repo.git(["for-each-ref", "--format=%(objectname)", "refs/ralph/stashes"]);
+    assert_eq!(tree.hold_stashes().unwrap().len(), 2);
+    assert_eq!(held().lines().count(), 2);
+    let stays = repo.git(["rev-parse", "stash@{1}"]);
+    repo.git(["stash", "drop", "-q"]);
+    let keeping = Keeping { count: None, days: None };
+    tree.prune(keeping, &BTreeSet::new(), 0).unwrap();
+    assert_eq!(held(), stays, "only the one that is still listed");
 }
 
 #[test]

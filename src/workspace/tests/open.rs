@@ -1,5 +1,4 @@
 use std::fs;
-use std::os::unix::fs::chown;
 
 use crate::workspace::{GitError, Head, WorkTree};
 
@@ -70,18 +69,6 @@ fn refuses_to_commit_as_nobody() {
     let repo = Sandbox::new();
     repo.git(["config", "--unset", "user.email"]);
     assert!(matches!(repo.refusal(), GitError::NoIdentity));
-}
-
-#[test]
-fn refuses_what_belongs_to_another_user() {
-    let repo = Sandbox::new();
-    let stranger = Some(54_321);
-    // Only root can give files away.
-    if chown(repo.path(".git"), stranger, None).is_err() {
-        return;
-    }
-    chown(repo.root(), stranger, None).unwrap();
-    assert!(matches!(repo.refusal(), GitError::NotOwned(_)));
 }
 
 #[test]

@@ -180,3 +180,28 @@ fn an_edit_right_after_its_own_write_is_seen() {
         assert!(matches!(tracked.look(), PrdLook::Changed(_)), "round {round}");
     }
 }
+
+/// The place was known from an earlier text: what is there now has to be the story.
+#[test]
+fn a_mark_is_never_set_at_another_story() {
+    let (_folder, mut tracked, _) = tracked();
+    for at in [(1, "A"), (0, "B"), (3, "A"), (0, "Z")] {
+        let refused = tracked.marked((at.0, &id(at.1)), Mark::Passes(true));
+        assert!(
+            matches!(refused, Err(EditError::NoSuchStory(story)) if story == id(at.1)),
+            "{at:?}"
+        );
+    }
+}
+
+#[test]
+fn a_text_that_changed_while_it_was_read_has_no_stamp() {
+    let (_folder, file) = folder_with(THREE.as_bytes());
+    age(file.path());
+    let before = fs::metadata(file.path()).unwrap();
+    assert!(Stamp::of_read(&before, &before).is_some());
+    fs::write(file.path(), THREE.replace("\"t\"", "\"u\"")).unwrap();
+    age(file.path());
+    let after = fs::metadata(file.path()).unwrap();
+    assert!(Stamp::of_read(&before, &after).is_none());
+}
