@@ -90,9 +90,9 @@ fn settings() -> AppliedSettings {
             iteration_ms: 5_400_000,
             result_ms: 10_000,
         },
-        min_free_disk: Some(1 << 30),
+        min_free_disk: Some(1_000_000_000),
         budget: Budgets { per_run: Some(Usd::dollars(25)), ..Budgets::default() },
-        log_limit: 256 << 20,
+        log_limit: 256_000_000,
         gates: vec![AppliedGate { story: None, run: "cargo test".into() }],
         protect: vec!["tests/**".into()],
     }
