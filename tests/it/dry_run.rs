@@ -76,7 +76,10 @@ fn the_examples_do_what_they_show() {
         (
             "stuck",
             4,
-            &["Would ask about US-002: 10 attempts", "about US-003: the same error 3 times"],
+            &[
+                "Would ask about US-002: not complete after 10 attempts",
+                "about US-003: the same error 3 times",
+            ],
         ),
         ("mixed-day", 4, &["Would ask about US-002: No test data", "Order: US-001 → US-003"]),
     ] {

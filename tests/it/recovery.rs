@@ -319,9 +319,7 @@ fn a_supervisor_that_is_told_to_end_takes_its_agent_along() {
 
 #[test]
 fn a_stopped_or_killed_supervisor_does_not_hang_the_run() {
-    for (how, code, told) in
-        [("STOP", 3, ""), ("KILL", 1, "the supervisor of the agent was killed")]
-    {
+    for (how, code, told) in [("STOP", 3, ""), ("KILL", 1, "the agent's supervisor was killed")] {
         let world = World::with(&Prd::stories(1));
         world.write("ralph.toml", "iteration_timeout = \"1s\"\n");
         let script = format!(
