@@ -4,7 +4,10 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use git2::{ErrorClass, ErrorCode, Index, Repository, RepositoryInitOptions, RepositoryState};
+use git2::{
+    ErrorClass, ErrorCode, Index, Repository, RepositoryInitOptions, RepositoryOpenFlags,
+    RepositoryState,
+};
 
 use super::error::{GitContext, GitError, file_error};
 use super::merge::unmerged;
@@ -14,6 +17,9 @@ use super::{WorkTree, branch};
 
 /// How long to wait for a lock of another process.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The search goes up to the root.
+const NO_CEILING: &[&Path] = &[];
 
 impl WorkTree {
     /// Finds the repository from a folder upward and checks that ralph can work in it. A branch
@@ -32,7 +38,10 @@ impl WorkTree {
         git2::opts::strict_object_creation(false);
         // Git does not verify the hashes of objects that it reads either.
         git2::opts::strict_hash_verification(false);
-        let repo = Repository::discover(start).map_err(|error| refusal(start, error))?;
+        // Not `discover`, which forgets where it found a `.git` file and takes the folder round the
+        // git folder for the work tree.
+        let repo = Repository::open_ext(start, RepositoryOpenFlags::CROSS_FS, NO_CEILING)
+            .map_err(|error| refusal(start, error))?;
         let folder = repo.workdir().ok_or_else(|| GitError::Bare(repo.path().to_owned()))?;
         Ok(Self {
             root: canonical(folder)?,

@@ -1,7 +1,7 @@
 //! A disk that may be filled, a user who is not root, gpg.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, lchown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -25,6 +25,8 @@ pub fn tests() -> Vec<Trial> {
         Need::MemoryDisk;
         others::an_agent_that_fills_the_disk_is_ended_and_its_work_stays,
         others::a_full_disk_is_noticed_whatever_the_run_waits_for,
+        others::an_agent_that_cleans_up_when_it_is_ended_has_filled_the_disk_all_the_same,
+        others::a_repository_on_another_disk_is_guarded_too,
     ];
     tests.extend(trials![
         Need::OrdinaryUser;
@@ -103,6 +105,57 @@ fn a_full_disk_is_noticed_whatever_the_run_waits_for() {
     }
 }
 
+/// The next agent would fill it again.
+fn an_agent_that_cleans_up_when_it_is_ended_has_filled_the_disk_all_the_same() {
+    let disk = Disk::new();
+    let world = World::with_in(Path::new(MEMORY_DISK), &Prd::stories(1));
+    world.write("ralph.toml", &format!("min_free_disk = {}\n", disk.floor));
+    let agent = format!(
+        "sh -c 'trap \"rm ../fill; exit 0\" TERM; echo half > half.txt; \
+         head -c {} /dev/zero > ../fill; while :; do sleep 0.05; done'",
+        disk.too_much
+    );
+    let said = world.ralph(&["run", "--trust", "--agent-command", &agent]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert!(!world.path("../fill").exists(), "it had the time to clean up");
+    let events: Vec<Event> = world.journal().into_iter().map(|one| one.event).collect();
+    let started = |event: &&Event| matches!(event, Event::AttemptStarted(_));
+    assert_eq!(events.iter().filter(started).count(), 1, "{}", said.err);
+    let last = events.last().unwrap();
+    let is_disk = matches!(last, Event::RunEnded { reason: StopReason::DiskLow { .. } });
+    assert!(is_disk, "{last:?}");
+}
+
+/// Files cannot be renamed from one disk to the other.
+fn a_repository_on_another_disk_is_guarded_too() {
+    let _alone = Disk::new();
+    let script = r#"
+        [default]
+        steps = [
+          { run = "echo Obey. > PROMPT.md; rm notes.txt; echo x > w.txt" },
+          { run = "git config ralph.test x" },
+          "complete",
+        ]
+    "#;
+    let world = World::scripted(&Prd::stories(1), script);
+    world.write("PROMPT.md", "Work.\n");
+    world.write("notes.txt", "the user's own\n");
+    let folder = tempfile::tempdir_in(MEMORY_DISK).unwrap();
+    let device = |path: &Path| path.metadata().unwrap().dev();
+    assert_ne!(device(folder.path()), device(&world.root()), "two disks");
+    let git = folder.path().join("git");
+    let moved = world.command("mv").arg(".git").arg(&git).said();
+    assert_eq!(moved.code, 0, "{}", moved.err);
+    world.write(".git", &format!("gitdir: {}\n", git.display()));
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.read("PROMPT.md"), "Work.\n", "{}", said.err);
+    assert_eq!(world.read("notes.txt"), "the user's own\n", "{}", said.err);
+    assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\nw.txt\n");
+    assert!(!fs::read_to_string(git.join("config")).unwrap().contains("ralph"), "{}", said.err);
+    assert_eq!(world.status(), "?? PROMPT.md\n?? notes.txt\n");
+}
+
 /// `ralph` in this world, which belongs to an ordinary user from here on, by that user.
 fn by_ordinary_user(world: &World) -> Command {
     if !is_root() {
@@ -110,7 +163,9 @@ fn by_ordinary_user(world: &World) -> Command {
     }
     // Wherever it was built, that user may not be able to get there.
     let program = world.home().join("ralph");
-    fs::copy(RALPH, &program).unwrap();
+    if !program.exists() {
+        world.copy_program(Path::new(RALPH), &program);
+    }
     give_away(world.root().parent().unwrap(), NOBODY);
     let mut command = world.command(program.to_str().unwrap());
     command.uid(NOBODY).gid(NOBODY);

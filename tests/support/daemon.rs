@@ -20,7 +20,7 @@ impl<'a> Daemon<'a> {
         let sleep = std::env::split_paths(&path).map(|folder| folder.join("sleep"));
         let sleep = sleep.into_iter().find(|file| file.exists()).expect("`sleep` on the path");
         let program = world.home().join(name);
-        fs::copy(sleep, &program).unwrap();
+        world.copy_program(&sleep, &program);
         Self { world, program, name: name.to_owned() }
     }
 

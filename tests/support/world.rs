@@ -152,6 +152,13 @@ impl World {
         command
     }
 
+    /// By another process: a program that is still open for writing cannot be started, and a child
+    /// of another test may have inherited our handle.
+    pub fn copy_program(&self, from: &Path, to: &Path) {
+        let said = self.command("cp").arg(from).arg(to).said();
+        assert_eq!(said.code, 0, "{}", said.err);
+    }
+
     pub fn git(&self, args: &[&str]) -> String {
         let said = self.command("git").args(args).said();
         assert_eq!(said.code, 0, "git {args:?}: {}", said.err);

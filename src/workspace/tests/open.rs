@@ -71,6 +71,22 @@ fn refuses_to_commit_as_nobody() {
     assert!(matches!(repo.refusal(), GitError::NoIdentity));
 }
 
+/// As `git init --separate-git-dir` does it; git names no work tree in the configuration.
+#[test]
+fn a_git_folder_somewhere_else_does_not_move_the_work_tree() {
+    let repo = Sandbox::new();
+    let git = repo.beside("elsewhere").join("git");
+    fs::create_dir(repo.beside("elsewhere")).unwrap();
+    fs::rename(repo.path(".git"), &git).unwrap();
+    repo.write(".git", format!("gitdir: {}\n", git.display()));
+    let below = repo.write("below/b", "b\n").path("below");
+    for start in [repo.root().to_owned(), below] {
+        let tree = WorkTree::look(&start).unwrap();
+        assert_eq!(tree.root(), fs::canonicalize(repo.root()).unwrap());
+        assert_eq!(tree.git_dir, fs::canonicalize(&git).unwrap());
+    }
+}
+
 #[test]
 fn every_refusal_says_what_to_do() {
     let text = GitError::NoIdentity.to_string();
