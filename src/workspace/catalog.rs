@@ -1,6 +1,6 @@
-//! Lists snapshots and finds them by number.
+//! Lists snapshots, finds them by number, and deletes old ones.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -33,19 +33,20 @@ pub enum SnapshotKind {
     /// The work of a failed attempt.
     Attempt,
     /// Shelved work of an unfinished story.
-    SetAside,
+    #[serde(rename = "set-aside")]
+    Shelved,
     /// Made by `ralph checkpoint`, or before `ralph restore`.
     Checkpoint,
 }
 
 impl SnapshotKind {
-    pub const ALL: [Self; 4] = [Self::Snapshot, Self::Attempt, Self::SetAside, Self::Checkpoint];
+    pub const ALL: [Self; 4] = [Self::Snapshot, Self::Attempt, Self::Shelved, Self::Checkpoint];
 
     pub fn word(self) -> &'static str {
         match self {
             Self::Snapshot => "snapshot",
             Self::Attempt => "attempt",
-            Self::SetAside => "set-aside",
+            Self::Shelved => "set-aside",
             Self::Checkpoint => "checkpoint",
         }
     }
@@ -80,7 +81,7 @@ impl SnapshotRef {
 
 impl WorkTree {
     /// All snapshots, oldest first; unreadable ones are skipped.
-    pub fn kept(&self) -> Result<Vec<SnapshotRef>, GitError> {
+    pub fn snapshots(&self) -> Result<Vec<SnapshotRef>, GitError> {
         let mut catalog = self.catalog();
         let (mut kept, mut unknown) = (Vec::new(), Vec::new());
         for folder in FOLDERS {
@@ -91,7 +92,7 @@ impl WorkTree {
                 if let Some(known) = catalog.remove(&id) {
                     kept.push(SnapshotRef { reference, ..known });
                 } else if let Ok(commit) = found.peel_to_commit() {
-                    unknown.extend(understand(reference, &commit));
+                    unknown.extend(parse_snapshot(reference, &commit));
                 }
             }
         }
@@ -130,8 +131,8 @@ impl WorkTree {
     }
 
     /// Snapshots of this backlog's runs in this work tree, oldest first.
-    pub fn kept_for_this_backlog(&self) -> Result<Vec<SnapshotRef>, GitError> {
-        Ok(self.kept()?.into_iter().filter(|kept| self.is_of_this_backlog(kept)).collect())
+    pub fn snapshots_of_backlog(&self) -> Result<Vec<SnapshotRef>, GitError> {
+        Ok(self.snapshots()?.into_iter().filter(|kept| self.is_of_this_backlog(kept)).collect())
     }
 
     pub(super) fn is_of_this_backlog(&self, kept: &SnapshotRef) -> bool {
@@ -139,8 +140,8 @@ impl WorkTree {
         (kept.backlog.as_deref(), &kept.work_tree) == (backlog, &self.linked_name())
     }
 
-    pub fn kept_as(&self, number: u64) -> Result<SnapshotRef, GitError> {
-        let kept = self.kept()?;
+    pub fn find_snapshot(&self, number: u64) -> Result<SnapshotRef, GitError> {
+        let kept = self.snapshots()?;
         let nearest = kept.iter().map(|kept| kept.number).min_by_key(|n| n.abs_diff(number));
         let found = kept.into_iter().find(|kept| kept.number == number);
         found.ok_or(GitError::NoSuchNumber { number, nearest })
@@ -148,7 +149,7 @@ impl WorkTree {
 
     /// Backlogs of earlier runs in this repository. Their marks belong to the branch.
     pub fn backlogs_of_runs(&self) -> Result<Vec<PathBuf>, GitError> {
-        let named = self.kept()?.into_iter().filter_map(|kept| kept.backlog);
+        let named = self.snapshots()?.into_iter().filter_map(|kept| kept.backlog);
         Ok(named.map(|name| path_of(name.as_bytes())).collect())
     }
 }
@@ -158,7 +159,7 @@ fn lines(kept: &[SnapshotRef]) -> Vec<u8> {
     texts.flat_map(|text| [text, "\n".to_owned()]).collect::<String>().into_bytes()
 }
 
-pub(super) fn understand(reference: String, commit: &Commit<'_>) -> Option<SnapshotRef> {
+pub(super) fn parse_snapshot(reference: String, commit: &Commit<'_>) -> Option<SnapshotRef> {
     let trailers = message_trailers_bytes(commit.message_bytes()).ok()?;
     let text = |key: &str| {
         let found = trailers.iter().find(|(k, _)| *k == key.as_bytes())?;
@@ -181,5 +182,132 @@ pub(super) fn understand(reference: String, commit: &Commit<'_>) -> Option<Snaps
 }
 
 pub(super) fn kind_of(commit: &Commit<'_>) -> Option<SnapshotKind> {
-    understand(String::new(), commit).map(|kept| kept.kind)
+    parse_snapshot(String::new(), commit).map(|kept| kept.kind)
+}
+
+/// Snapshots of this many latest runs stay.
+const RUNS: usize = 2;
+/// The most snapshots that stay for this reason.
+const OF_LAST_RUNS: usize = 1000;
+const DAY: i64 = 24 * 60 * 60;
+
+/// Limits for snapshots; None: no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keeping {
+    pub count: Option<u32>,
+    pub days: Option<u32>,
+}
+
+impl WorkTree {
+    /// Deletes checkpoints and this backlog's snapshots that are too old or too many, packs the
+    /// other refs, and returns how many were deleted. Refs in `needed` always stay; `now` is in
+    /// seconds since the Unix epoch.
+    pub fn prune(
+        &self,
+        keeping: Keeping,
+        needed: &BTreeSet<String>,
+        now: i64,
+    ) -> Result<usize, GitError> {
+        self.release_stashes()?;
+        let kept = self.snapshots()?;
+        let is_ours = |kept: &&SnapshotRef| {
+            kept.kind == SnapshotKind::Checkpoint || self.is_of_this_backlog(kept)
+        };
+        let ours: Vec<&SnapshotRef> = kept.iter().filter(is_ours).collect();
+        let gone = superfluous(&ours, keeping, needed, now);
+        let pairs: Vec<(&str, &str)> =
+            gone.iter().map(|k| (k.reference.as_str(), k.commit.as_str())).collect();
+        let deleted = self.pack_refs(&FOLDERS, &pairs)?;
+        if !deleted.is_empty() {
+            let is_left = |kept: &SnapshotRef| !deleted.contains(kept.reference.as_str());
+            self.rewrite_catalog(
+                &kept.iter().filter(|kept| is_left(kept)).cloned().collect::<Vec<_>>(),
+            );
+        }
+        Ok(deleted.len())
+    }
+}
+
+/// `kept` is sorted, oldest first.
+fn superfluous<'a>(
+    kept: &[&'a SnapshotRef],
+    keeping: Keeping,
+    needed: &BTreeSet<String>,
+    now: i64,
+) -> Vec<&'a SnapshotRef> {
+    let mut runs: Vec<&str> = Vec::new();
+    for run in kept.iter().rev().filter_map(|kept| kept.run.as_deref()) {
+        if runs.len() < RUNS && !runs.contains(&run) {
+            runs.push(run);
+        }
+    }
+    let of_last_runs =
+        |kept: &&SnapshotRef| kept.run.as_deref().is_some_and(|run| runs.contains(&run));
+    let recent = kept.iter().rev().copied().filter(of_last_runs).take(OF_LAST_RUNS);
+    let recent: HashSet<u64> = recent.map(|kept| kept.number).collect();
+    let stays =
+        |kept: &SnapshotRef| recent.contains(&kept.number) || needed.contains(&kept.reference);
+    let most =
+        keeping.count.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
+    let too_many = kept.len().saturating_sub(most);
+    let oldest = keeping.days.map_or(i64::MIN, |days| now.saturating_sub(i64::from(days) * DAY));
+    let candidates = kept.iter().enumerate();
+    candidates
+        .filter(|(place, kept)| (*place < too_many || kept.at < oldest) && !stays(kept))
+        .map(|(_, kept)| *kept)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 100 * DAY;
+
+    fn kept(number: u64, run: Option<&str>, days_ago: i64) -> SnapshotRef {
+        SnapshotRef {
+            number,
+            reference: format!("refs/{number}"),
+            kind: if run.is_some() { SnapshotKind::Snapshot } else { SnapshotKind::Checkpoint },
+            at: NOW - days_ago * DAY,
+            subject: String::new(),
+            run: run.map(str::to_owned),
+            backlog: None,
+            work_tree: None,
+            story: None,
+            iteration: None,
+            commit: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_old_or_too_much_goes_but_never_the_last_two_runs() {
+        let (a, b, c) = (Some("a"), Some("b"), Some("c"));
+        let all = [kept(1, a, 50), kept(2, None, 40), kept(3, a, 9), kept(4, b, 40), kept(5, c, 1)];
+        let all: Vec<&SnapshotRef> = all.iter().collect();
+        let keeping = |count, days| Keeping { count, days };
+        for (case, keeping, needed, gone) in [
+            ("nothing is limited", keeping(None, None), None, vec![]),
+            ("by age", keeping(None, Some(30)), None, vec![1, 2]),
+            ("by count", keeping(Some(3), None), None, vec![1, 2]),
+            ("by either", keeping(Some(4), Some(30)), None, vec![1, 2]),
+            ("all but the last two runs", keeping(Some(0), Some(0)), None, vec![1, 2, 3]),
+            ("what is needed stays", keeping(Some(0), None), Some("refs/1"), vec![2, 3]),
+            ("room enough", keeping(Some(5), Some(51)), None, vec![]),
+        ] {
+            let needed = needed.into_iter().map(str::to_owned).collect();
+            let found: Vec<u64> =
+                superfluous(&all, keeping, &needed, NOW).iter().map(|kept| kept.number).collect();
+            assert_eq!(found, gone, "{case}");
+        }
+    }
+
+    #[test]
+    fn even_the_last_run_has_a_bound() {
+        let all: Vec<SnapshotRef> = (0..1500).map(|number| kept(number, Some("a"), 1)).collect();
+        let all: Vec<&SnapshotRef> = all.iter().collect();
+        let keeping = Keeping { count: Some(10), days: None };
+        let gone = superfluous(&all, keeping, &BTreeSet::new(), NOW);
+        assert_eq!((gone.len(), gone.last().map(|kept| kept.number)), (500, Some(499)));
+    }
 }
