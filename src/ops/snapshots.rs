@@ -81,7 +81,7 @@ fn as_json(snapshot: &SnapshotRef, files: usize) -> Value {
         "files": files,
         "subject": snapshot.subject,
         "ref": snapshot.reference,
-        "commit": snapshot.commit(),
+        "commit": snapshot.commit,
     })
 }
 

@@ -78,7 +78,7 @@ impl WorkTree {
     pub(super) fn commit_of_base(&self, base: &Base, message: &str) -> Result<Oid, GitError> {
         let tree = self.tree(&base.tree)?;
         let parent = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
-        self.new_commit(&tree, parent.as_slice(), message)
+        self.new_commit(&tree, parent.as_slice(), message, None)
     }
 
     pub(super) fn tree(&self, id: &str) -> Result<Tree<'_>, GitError> {

@@ -69,14 +69,8 @@ pub struct SnapshotRef {
     pub work_tree: Option<String>,
     pub story: Option<StoryId>,
     pub iteration: Option<u32>,
-    pub(super) commit: String,
-}
-
-impl SnapshotRef {
     /// The commit's full id.
-    pub fn commit(&self) -> String {
-        self.commit.clone()
-    }
+    pub commit: String,
 }
 
 impl WorkTree {

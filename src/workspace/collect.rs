@@ -13,7 +13,7 @@ use super::WorkTree;
 use super::branch::{self, commit_id};
 use super::error::{GitContext, GitError};
 use super::index::unstatted;
-use super::staging::{Contribution, LeftOut, Staging};
+use super::staging::{Contribution, LeftOut, Staging, WhyLeftOut};
 use super::tree::{TreeChange, TreeEntry, between, bytes_of, conflicting_paths, edited, entry_at};
 
 pub struct CollectRequest<'a> {
@@ -63,12 +63,13 @@ impl WorkTree {
         let mut paths: BTreeSet<PathBuf> = changes.into_iter().map(|change| change.path).collect();
         paths.extend(self.changed_by_commits(base, &base_tree, scan.head)?);
         let paths = paths.into_iter();
+        let nested = |path| LeftOut::file(path, WhyLeftOut::Repository);
         Ok(Contribution {
             root: self.root.clone(),
             on: scan.head,
             began: commit_id(base)?,
             paths: paths.map(|path| (path.clone(), scan.take_entry(index, &path))).collect(),
-            left_out: scan.nested.into_iter().map(LeftOut::repository).collect(),
+            left_out: scan.nested.into_iter().map(nested).collect(),
             work_tree: Some(scan.tree),
             ..Contribution::default()
         })
@@ -158,7 +159,7 @@ impl WorkTree {
             shared.into_iter().partition(|file| file.committed.is_none() && file.before.is_some());
         for file in untracked {
             all.paths.remove(&file.path);
-            all.left_out.extend(file.now.map(|_| LeftOut::users(file.path)));
+            all.left_out.extend(file.now.map(|_| LeftOut::file(file.path, WhyLeftOut::Users)));
         }
         if as_it_is || tracked.is_empty() { Ok(()) } else { self.merge_into(all, &tracked) }
     }

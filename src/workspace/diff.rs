@@ -51,7 +51,7 @@ const LARGEST_FILE: i64 = 10_000_000;
 impl WorkTree {
     /// From a story's base to the work tree as it is now, as a unified diff.
     pub fn diff_since(&self, base: &Base) -> Result<Vec<u8>, GitError> {
-        let now = self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")?;
+        let now = self.tree_now()?;
         patch(&self.repo, Some(&self.tree(&base.tree)?), &now)
     }
 
@@ -81,10 +81,6 @@ impl WorkTree {
     pub fn diff_of(&self, kept: &SnapshotRef) -> Result<Vec<u8>, GitError> {
         let (before, after) = self.sides(kept)?;
         patch(&self.repo, before.as_ref(), &after)
-    }
-
-    pub(super) fn tree_of_kept(&self, kept: &SnapshotRef) -> Result<Tree<'_>, GitError> {
-        Ok(self.sides(kept)?.1)
     }
 
     pub(super) fn sides(
@@ -174,7 +170,7 @@ impl WorkTree {
             return Ok(Vec::new());
         }
         let wanted = Pathspec::new(patterns).doing("read the patterns of `protect`")?;
-        let now = self.tree(&self.snapshot()?)?;
+        let now = self.tree_now()?;
         let changes = between(&self.repo, Some(base), Some(&now))?;
         let is_wanted = |path: &PathBuf| wanted.matches_path(path, PathspecFlags::DEFAULT);
         Ok(changes.into_iter().map(|change| change.path).filter(is_wanted).collect())

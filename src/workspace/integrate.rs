@@ -131,7 +131,7 @@ impl WorkTree {
         let found = self.repo.find_tree(tree).doing("read a tree")?;
         let parent = landing.parent.map(|id| self.repo.find_commit(id)).transpose();
         let parent = parent.doing("read the branch's commit")?;
-        let commit = self.commit_for_branch(&found, parent.as_slice(), message)?;
+        let commit = self.new_commit(&found, parent.as_slice(), message, self.signer.as_ref())?;
         let subject = message.lines().next().unwrap_or_default().to_owned();
         let left_out = Vec::new();
         Ok(ReadyCommit { commit, tree, landing, replaced, subject, left_out, next_base: None })
@@ -158,10 +158,6 @@ impl WorkTree {
         self.write_files(&self.repo.find_tree(tree).doing("read a tree")?, &files)?;
         self.move_branch(from, Some(commit), &format!("{action}: {subject}"))?;
         Ok(Committed { commit: commit.to_string(), left_out, next_base })
-    }
-
-    fn has_object(&self, id: Oid) -> bool {
-        self.repo.odb().is_ok_and(|objects| objects.exists(id))
     }
 
     /// Stores a file's next content while there is time; None if git would change it on the way.
@@ -215,7 +211,7 @@ impl WorkTree {
 
     /// The files on disk are as they are committed: nothing of the user's is overwritten.
     pub(super) fn require_unedited(&self, changes: &[TreeChange]) -> Result<(), GitError> {
-        let now = self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")?;
+        let now = self.tree_now()?;
         let mut in_the_way = Vec::new();
         for change in changes {
             let edited = entry_at(Some(&now), &change.path)? != change.old;
@@ -239,7 +235,9 @@ impl WorkTree {
             let scanned = all.excluded.get(one.path).and_then(Option::as_ref).map(|e| e.mode);
             let mode = scanned.or_else(|| index.get_path(one.path, 0).map(|entry| entry.mode));
             // An agent's `git gc` may have deleted what nothing referred to.
-            let known = one.stored.map(|StoredBlob(id)| id).filter(|id| self.has_object(*id));
+            let objects = self.repo.odb().ok();
+            let is_there = |id: &Oid| objects.as_ref().is_some_and(|objects| objects.exists(*id));
+            let known = one.stored.map(|StoredBlob(id)| id).filter(is_there);
             Ok((one.path.to_owned(), self.stored(mode, one.path, one.bytes, known)?))
         };
         replaced.iter().map(entry).collect()

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use git2::ErrorCode;
 
+use super::checkout::remove_if_there;
 use super::error::{GitError, file_error};
 use super::tree::{bytes_of, path_of};
 use super::{OWN_GIT_FOLDER, WorkTree};
@@ -137,14 +138,17 @@ impl WorkTree {
 pub(super) fn write_note(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(0o600);
-    let file = options.open(path).or_else(|error| match (error.kind(), path.parent()) {
-        (ErrorKind::NotFound, Some(folder)) => {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            options.open(path)
-        }
+    let file = options.open(path).or_else(|error| match error.kind() {
+        ErrorKind::NotFound => private_parent(path).and_then(|()| options.open(path)),
         _ => Err(error),
     });
     file?.write_all(bytes)
+}
+
+/// Creates the folder of a file.
+pub(super) fn private_parent(file: &Path) -> io::Result<()> {
+    let Some(folder) = file.parent() else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// libgit2 links a new file to its name and ignores it if the first name, the lock, cannot be
@@ -211,10 +215,7 @@ impl WorkTree {
         let removed = if cut_short { self.locks_of_attempt()? } else { Vec::new() };
         remove(&removed)?;
         let note = self.attempt_note();
-        match fs::remove_file(&note) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(removed),
-            gone => gone.map(|()| removed).map_err(file_error("delete", &note)),
-        }
+        remove_if_there(&note).map(|()| removed).map_err(file_error("delete", &note))
     }
 
     /// Locks that came since the attempt began and that no git process holds.

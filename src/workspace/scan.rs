@@ -4,15 +4,16 @@
 //! has times and hashes of the others, so that scans do not read them again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, DirBuilder, Metadata, Permissions};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::fs::{self, Metadata, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Odb, Oid, Repository};
+use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Odb, Oid, Repository, Tree};
 
 use super::error::{GitContext, GitError};
 use super::index::{statted, unstatted};
+use super::locks::private_parent;
 use super::tree::{TreeEntry, bytes_of, changes_in, edited, path_of};
 use super::{OWN_FOLDER, WorkTree, branch};
 
@@ -27,6 +28,10 @@ impl WorkTree {
     /// Tracked and untracked (not ignored) files as a tree.
     pub fn snapshot(&self) -> Result<String, GitError> {
         Ok(self.scan()?.tree.to_string())
+    }
+
+    pub(super) fn tree_now(&self) -> Result<Tree<'_>, GitError> {
+        self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")
     }
 
     /// The work tree as it is now; costs about as much as `git status`.
@@ -225,8 +230,7 @@ impl StatCache {
     }
 
     fn write(&self, index: &Index) -> Result<(), git2::Error> {
-        let folder = self.file.parent().unwrap_or(&self.root);
-        let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let _ = private_parent(&self.file);
         let mut file = Index::open(&self.file)?;
         file.clear()?;
         for entry in self.unchanged.values() {

@@ -190,7 +190,7 @@ impl WorkTree {
     pub fn unshelve(&self, reference: &str, except: &[PathBuf]) -> Result<Unshelved, GitError> {
         let kept = self.kept_work(reference)?;
         let base = base_of(&kept)?.tree().doing("read the base of shelved work")?;
-        let now = self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")?;
+        let now = self.tree_now()?;
         let theirs = kept.tree().doing("read shelved work")?;
         let sides = ThreeWay { base: &base, ours: &now, theirs: &theirs, prefers_theirs: false };
         match sides.merge(&self.repo, except)? {
@@ -207,10 +207,9 @@ impl WorkTree {
     }
 
     fn write_merged(&self, now: &Tree<'_>, changes: &[TreeChange]) -> Result<Unshelved, GitError> {
-        let in_the_way: Vec<_> = changes.iter().filter(|c| self.is_in_the_way(c)).collect();
+        let in_the_way = self.files_in_the_way(changes);
         if !in_the_way.is_empty() {
-            let paths = in_the_way.iter().map(|change| change.path.display().to_string());
-            return Ok(Unshelved::Conflicts(paths.collect()));
+            return Ok(Unshelved::Conflicts(in_the_way));
         }
         self.require_writable(changes)?;
         self.write_files(&with_changes(&self.repo, now, changes)?, changes)?;

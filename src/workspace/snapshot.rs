@@ -1,9 +1,9 @@
 //! Takes snapshots of the work tree, commits at refs with a short number each, and restores files from
 //! them.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use git2::{Commit, ErrorCode, Oid, Tree};
@@ -12,7 +12,7 @@ use crate::model::{Base, StoryId, visible_line};
 
 use super::catalog::{SnapshotKind, SnapshotRef, parse_snapshot};
 use super::error::{GitContext, GitError, file_error, if_found};
-use super::locks::is_lock;
+use super::locks::{is_lock, private_parent};
 use super::tree::{TreeChange, between, path_of};
 use super::{OWN_GIT_FOLDER, WorkTree};
 
@@ -144,7 +144,7 @@ impl WorkTree {
         let path = self.common_dir.join(OWN_GIT_FOLDER).join(NUMBERS);
         let mut turn = turn(&path).map_err(file_error("lock", &path))?;
         let number = self.last_number(&mut turn)? + 1;
-        let commit = self.new_commit(tree, parents, &self.message(note, number))?;
+        let commit = self.new_commit(tree, parents, &self.message(note, number), None)?;
         let noted = turn.set_len(0).and_then(|()| writeln!(turn, "{number}"));
         noted.map_err(file_error("write", &path))?;
         Ok((number, commit))
@@ -193,9 +193,7 @@ fn is_taken(error: &GitError) -> bool {
 
 /// The lock for numbers; the system releases it if the process dies.
 fn turn(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
+    private_parent(path)?;
     let file = File::options().create(true).read(true).append(true).mode(0o600).open(path)?;
     file.lock()?;
     Ok(file)
@@ -219,8 +217,8 @@ impl WorkTree {
         paths: &[PathBuf],
         except: &[PathBuf],
     ) -> Result<Option<Restored>, GitError> {
-        let then = self.tree_of_kept(kept)?;
-        let now = self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")?;
+        let (_, then) = self.sides(kept)?;
+        let now = self.tree_now()?;
         for path in paths {
             require_known(kept, path, &[&then, &now])?;
         }
@@ -233,10 +231,9 @@ impl WorkTree {
         if changes.is_empty() {
             return Ok(None);
         }
-        let hidden: Vec<_> = changes.iter().filter(|change| self.is_in_the_way(change)).collect();
+        let hidden = self.files_in_the_way(&changes);
         if !hidden.is_empty() {
-            let paths = hidden.iter().map(|change| change.path.display().to_string()).collect();
-            return Err(GitError::IgnoredInTheWay(paths));
+            return Err(GitError::IgnoredInTheWay(hidden));
         }
         self.require_writable(&changes)?;
         let checkpoint =

@@ -64,12 +64,8 @@ pub struct Contribution {
 }
 
 impl LeftOut {
-    pub(super) fn repository(path: PathBuf) -> Self {
-        Self { path, files: 1, why: WhyLeftOut::Repository }
-    }
-
-    pub(super) fn users(path: PathBuf) -> Self {
-        Self { path, files: 1, why: WhyLeftOut::Users }
+    pub(super) fn file(path: PathBuf, why: WhyLeftOut) -> Self {
+        Self { path, files: 1, why }
     }
 }
 
@@ -105,7 +101,7 @@ impl WorkTree {
             match self.require_plain(&path) {
                 Err(GitError::ForeignFilter { .. }) if as_it_is => {
                     all.paths.remove(&path);
-                    all.left_out.push(LeftOut { path, files: 1, why: WhyLeftOut::Filter });
+                    all.left_out.push(LeftOut::file(path, WhyLeftOut::Filter));
                 }
                 Err(GitError::ForeignFilter { filter, .. }) => {
                     all.objections.push(Objection::Filtered { path, filter });

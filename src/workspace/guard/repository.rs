@@ -1,16 +1,17 @@
 //! The git setup of the repository (configuration, hooks, attributes and excludes) and its stashes.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, Metadata, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use git2::Oid;
 use serde::{Deserialize, Serialize};
 
-use crate::workspace::checkout::is_absence;
+use crate::workspace::checkout::{is_absence, remove_if_there};
 use crate::workspace::error::{GitContext, GitError, file_error, if_found};
+use crate::workspace::locks::private_parent;
 use crate::workspace::{OWN_GIT_FOLDER, WorkTree};
 
 const SHARED: [&str; 3] = ["config", "info/attributes", "info/exclude"];
@@ -215,18 +216,6 @@ fn free(path: &Path) -> PathBuf {
     let mut names = std::iter::once(path.to_owned()).chain(numbered);
     let is_free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
     names.find(is_free).unwrap_or_default()
-}
-
-fn private_parent(path: &Path) -> io::Result<()> {
-    let Some(folder) = path.parent() else { return Ok(()) };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if is_absence(&error) => Ok(()),
-        removed => removed,
-    }
 }
 
 const STASH: &str = "refs/stash";

@@ -84,7 +84,7 @@ fn a_branch_that_was_moved_meanwhile_is_not_overwritten() {
         assert!(as_seen || matches!(moved, Err(GitError::HeadMoved(_))), "{moved:?}");
     }
     assert_eq!(repo.head(), second);
-    let other = tree.new_commit(&tree.tree(&tree.snapshot().unwrap()).unwrap(), &[], "x").unwrap();
+    let other = tree.new_commit(&tree.tree_now().unwrap(), &[], "x", None).unwrap();
     assert!(matches!(tree.move_branch(Some(first), Some(other), "x"), Err(GitError::HeadMoved(_))));
     assert_eq!(repo.head(), second);
 }
