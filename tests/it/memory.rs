@@ -202,8 +202,12 @@ fn notes_wait_for_a_story_that_is_parked_and_come_back_with_it() {
 #[test]
 fn whatever_an_agent_makes_of_its_notes_the_run_goes_on() {
     for (case, command, told) in [
-        ("pipe", "mkfifo .ralph/scratchpad.md", "not a file of its own"),
-        ("link", "ln -s /etc/passwd .ralph/scratchpad.md", "not a file of its own"),
+        ("pipe", "mkfifo .ralph/scratchpad.md", "a link, a folder or a pipe instead of a file"),
+        (
+            "link",
+            "ln -s /etc/passwd .ralph/scratchpad.md",
+            "a link, a folder or a pipe instead of a file",
+        ),
         ("bytes", "printf 'a\\\\377b' > .ralph/scratchpad.md", ""),
         ("gone", "rm -rf .ralph", ""),
     ] {
@@ -300,5 +304,5 @@ fn a_folder_that_became_a_link_is_told_and_not_followed() {
     let said = world.ralph(&["prompt", "US-001"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(!said.out.contains("not ours"), "{}", said.out);
-    assert!(said.err.contains("`.ralph` is not a folder of its own"), "{}", said.err);
+    assert!(said.err.contains("`.ralph` is a link or a file instead of a folder"), "{}", said.err);
 }

@@ -297,6 +297,6 @@ fn a_linked_working_folder_is_refused() {
     symlink("../elsewhere", world.path(".ralph")).unwrap();
     let said = run(&world, &[]);
     assert_eq!(said.code, 1);
-    assert!(said.err.contains("`.ralph` is not a folder of its own"), "{}", said.err);
+    assert!(said.err.contains("`.ralph` is a link or a file instead of a folder"), "{}", said.err);
     assert_eq!(kept(&world.path("../elsewhere")), [""; 0].map(PathBuf::from));
 }
