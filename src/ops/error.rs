@@ -97,7 +97,7 @@ impl CommandError {
             | Self::Runner(RunnerError::Git(
                 GitError::BadBranchName(_)
                 | GitError::NoSuchNumber { .. }
-                | GitError::NotInKept { .. },
+                | GitError::NotInSnapshot { .. },
             )) => 2,
             _ => 1,
         }

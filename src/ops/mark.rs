@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::model::{Backlog, Event, LaneId, Request, StoryId, visible_line};
 use crate::runner::RunnerError;
 use crate::state::RunState;
+use crate::store::Journal;
 use crate::store::prd::{Loaded, Mark, PrdFile, set_mark};
-use crate::store::{Journal, SqliteJournal};
 use crate::ui;
 use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Undone, WorkTree};
 
@@ -112,7 +112,7 @@ fn undo_message(story: &StoryId, title: &str, backlog: &str, closing: &ClosedSto
 /// the tree, its base moves onto the new commit.
 fn record_reopened(
     tree: &WorkTree,
-    mut journal: SqliteJournal,
+    mut journal: impl Journal,
     story: &StoryId,
     commit: Option<String>,
     before: Option<&str>,

@@ -47,7 +47,7 @@ pub fn open_tree(prd: &Path) -> Result<WorkTree> {
 
 pub fn place_of(tree: &WorkTree, prd: &Path) -> Result<BacklogPlace> {
     let shown = |path: &Path| path.to_string_lossy().into_owned();
-    let (path, key, in_tree) = match tree.place_of(prd)? {
+    let (path, key, in_tree) = match tree.locate(prd)? {
         FileLocation::Inside(path) => (path.clone(), path.clone(), Some(path)),
         FileLocation::Ignored(path) => (path.clone(), path, None),
         FileLocation::Outside => {

@@ -199,7 +199,7 @@ impl Preflight {
     pub fn place_of(&mut self, prd: &Path) -> Result<BacklogPlace> {
         let place = place_of(&self.tree, prd)?;
         if place.in_tree.is_none() {
-            let inside = self.tree.place_of(prd)? != FileLocation::Outside;
+            let inside = self.tree.locate(prd)? != FileLocation::Outside;
             let why = if inside { "ignored by git" } else { "outside the repository" };
             let (path, why) = (PathBuf::from(&place.name), why.to_owned());
             self.reporter.on_notice(&Notice::BacklogNotCommitted { path, why });

@@ -45,7 +45,7 @@ fn set_journal_aside(prd: &Path, reporter: &mut dyn Reporter) -> Result<()> {
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
     let _lease = take_lease(&store)?;
-    let kept = store.set_aside(now())?;
+    let kept = store.rename_damaged(now())?;
     reporter.on_notice(&Notice::Config(ConfigNotice::JournalDamaged { kept }));
     Ok(())
 }

@@ -120,7 +120,7 @@ impl Session<'_> {
             keeping: Keeping { count: plan.keep_snapshots, days: plan.keep_days },
             branch: self.branch.clone(),
             branch_is_chosen: plan.branch.is_some(),
-            journal_was_damaged: self.store.was_set_aside(),
+            journal_was_damaged: self.store.was_damaged(),
             agent_keeps_allowance: agent.capabilities().own_budget,
         }
     }

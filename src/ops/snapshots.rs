@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::model::{StoryId, visible_line};
 use crate::store::prd::PrdFile;
 use crate::ui::{self, UiOptions};
-use crate::workspace::{Recalled, SnapshotKind, SnapshotRef, WorkTree};
+use crate::workspace::{Restored, SnapshotKind, SnapshotRef, WorkTree};
 
 use super::error::{CommandError, Result};
 use super::place::{find_story, place_of, state_of, store_of, take_lease};
@@ -23,7 +23,7 @@ const FIGURES: [bool; 7] = [true, false, false, false, false, true, false];
 pub fn log(json: bool) -> Result<()> {
     let tree = tree_here()?;
     let mut rows = Vec::new();
-    for snapshot in tree.kept()? {
+    for snapshot in tree.snapshots()? {
         let files = tree.files_of(&snapshot)?;
         rows.push((snapshot, files));
     }
@@ -65,7 +65,7 @@ fn remark(snapshot: &SnapshotRef) -> String {
 /// The glossary's word; the stored one stays as it is.
 fn shown_kind(kind: SnapshotKind) -> &'static str {
     match kind {
-        SnapshotKind::SetAside => "shelved",
+        SnapshotKind::Shelved => "shelved",
         kind => kind.word(),
     }
 }
@@ -89,7 +89,7 @@ fn as_json(snapshot: &SnapshotRef, files: usize) -> Value {
         "files": files,
         "subject": snapshot.subject,
         "ref": snapshot.reference,
-        "commit": snapshot.commit(),
+        "commit": snapshot.commit,
     })
 }
 
@@ -97,7 +97,7 @@ fn as_json(snapshot: &SnapshotRef, files: usize) -> Value {
 pub fn diff(what: &str, prd: &Path, look: &UiOptions) -> Result<()> {
     let tree = tree_here()?;
     let patch = match what.parse::<u64>() {
-        Ok(number) => tree.diff_of(&tree.kept_as(number)?)?,
+        Ok(number) => tree.diff_of(&tree.find_snapshot(number)?)?,
         Err(_) => diff_of_story(&tree, what, prd)?,
     };
     let is_terminal = io::stdout().is_terminal();
@@ -122,7 +122,7 @@ fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>> {
     let is_work = |snapshot: &&SnapshotRef| {
         snapshot.story.as_ref() == Some(&story) && snapshot.kind != SnapshotKind::Snapshot
     };
-    if let Some(snapshot) = tree.kept()?.iter().rev().find(is_work) {
+    if let Some(snapshot) = tree.snapshots()?.iter().rev().find(is_work) {
         return Ok(tree.diff_of(snapshot)?);
     }
     find_story(&loaded.backlog, &story)?;
@@ -134,27 +134,27 @@ pub fn restore(number: u64, paths: &[PathBuf]) -> Result<()> {
     let here = std::env::current_dir()?;
     let tree = WorkTree::look(&here)?;
     tree.require_identity()?;
-    let snapshot = tree.kept_as(number)?;
+    let snapshot = tree.find_snapshot(number)?;
     let inside = |path: &PathBuf| inside(tree.root(), &here.canonicalize()?, path);
     let paths = paths.iter().map(inside).collect::<Result<Vec<_>, _>>()?;
     let _lease = take_lease(&store_of(&tree))?;
     tree.remove_own_locks()?;
     let except = tree.backlogs_of_runs()?;
-    print(&match tree.recall(&snapshot, &paths, &except)? {
+    print(&match tree.restore(&snapshot, &paths, &except)? {
         None => format!("nothing to restore: the files are the same as in {number}\n"),
-        Some(recalled) => restored(&snapshot, &recalled),
+        Some(done) => restored(&snapshot, &done),
     })
 }
 
-fn restored(snapshot: &SnapshotRef, recalled: &Recalled) -> String {
+fn restored(snapshot: &SnapshotRef, done: &Restored) -> String {
     let when = time(snapshot.at, " (%Y-%m-%d %H:%M:%S)").unwrap_or_default();
-    let (files, number) = (ui::counted(recalled.files.len(), "file"), snapshot.number);
+    let (files, number) = (ui::counted(done.files.len(), "file"), snapshot.number);
     let mut text = format!("restored {files} from {number}{when}:\n");
-    for line in listed(&recalled.files) {
+    for line in listed(&done.files) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  {line}");
     }
-    let _ = writeln!(text, "undo this with `ralph restore {}`", recalled.checkpoint.number);
+    let _ = writeln!(text, "undo this with `ralph restore {}`", done.checkpoint.number);
     text
 }
 

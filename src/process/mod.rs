@@ -16,9 +16,6 @@
 
 mod driver;
 mod ending;
-#[cfg_attr(target_os = "linux", path = "linux.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
-mod platform;
 pub mod pump;
 pub mod supervisor;
 pub mod sweep;

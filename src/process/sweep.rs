@@ -9,9 +9,9 @@ use std::thread;
 use rustix::process::getpid;
 use uuid::Uuid;
 
+use super::Order;
 use super::ending::{EndPolicy, POLL, TreeEnding};
 use super::tree::{Found, ProcessFacts, ProcessTable};
-use super::{Order, platform};
 
 /// Every process of a run has the run's id under this name in its environment.
 pub const RUN_ID: &str = "RALPH_RUN_ID";
@@ -77,7 +77,7 @@ fn end(find: impl Fn() -> Found, policy: EndPolicy) -> Swept {
 }
 
 fn is_marked(process: &ProcessFacts, marks: &[RunMark]) -> bool {
-    marks.iter().any(|mark| platform::carries(process, &mark.entry, mark.since))
+    marks.iter().any(|mark| process.carries(&mark.entry, mark.since))
 }
 
 fn marked_above(all: &ProcessTable, own: i32, marks: &[RunMark], keep: &[String]) -> Vec<String> {

@@ -141,7 +141,10 @@ impl<E: Effects> Dispatcher<E> {
         }))];
         events.extend(stages);
         events.extend(follow_up(start, verdict, plain));
-        events.extend(found.branch_loss.map(|loss| way_back(start, loss)));
+        // After a lost branch the tree is rolled back; the work is kept.
+        let (story, to) = (start.story.clone(), start.before().clone());
+        let roll_back = |loss: BranchLoss| Event::ReturnPlanned { story, to, why: loss.into() };
+        events.extend(found.branch_loss.map(roll_back));
         events
     }
 
@@ -250,12 +253,6 @@ impl<E: Effects> Dispatcher<E> {
 fn last_words(text: &str) -> Option<String> {
     let text = text.trim();
     (!text.is_empty()).then(|| both_ends(text, LONGEST_KEPT))
-}
-
-/// Plans the roll-back after a lost branch; the work is kept.
-fn way_back(start: &AttemptStarted, loss: BranchLoss) -> Event {
-    let to = start.before().clone();
-    Event::ReturnPlanned { story: start.story.clone(), to, why: loss.into() }
 }
 
 /// The commit decides a plain claim: it fails if nothing changed.

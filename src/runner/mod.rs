@@ -14,16 +14,23 @@ mod human;
 mod interrupts;
 mod lane;
 pub mod log;
-mod recover;
 pub mod task;
 mod world;
+
+use std::sync::Arc;
+
+use crate::ports::{AgentNotice, Notice, Reporter};
+use crate::process::sweep::{RunMark, Swept, sweep};
+use crate::store::OpenRun;
+
+use self::log::{JournalHistory, RunLog};
+use self::world::recovery::is_same;
 
 pub use config::RunConfig;
 pub use dispatcher::{Dispatcher, Ending};
 pub use error::RunnerError;
 pub use interrupts::{Interrupts, SIGINT};
 pub use lane::Lane;
-pub use recover::{begin, end_earlier_runs};
 pub use task::transcript;
 pub use world::backlog::BacklogFile;
 pub use world::observe::{CostBooks, start_of_day};
@@ -33,3 +40,57 @@ pub use world::{Env, World};
 
 #[cfg(test)]
 mod tests;
+
+/// `history`: all of this backlog's events.
+pub fn begin(
+    mut log: RunLog,
+    history: JournalHistory,
+    env: Env,
+    mut config: RunConfig,
+) -> Result<Dispatcher<World>, RunnerError> {
+    let interrupts = Interrupts::listen()?;
+    env.supervisor.prepare();
+    let is_new = history.events.is_empty();
+    log.replay(history);
+    let resumed = log.state.is_open() && is_same(&log.state, env.backlog.current());
+    let cut_off = resumed && log.state.cut_off;
+    let rebuilding = config.journal_was_damaged && is_new;
+    log.run = match &log.state.run {
+        Some(run) if resumed => run.run.clone(),
+        _ => (env.new_id)(),
+    };
+    config.policy.attempts_before = if resumed { log.state.attempts.started } else { 0 };
+    let config = Arc::new(config);
+    let mut world = World::new(env, Arc::clone(&config), interrupts);
+    world.take_up(&mut log, cut_off)?;
+    if resumed {
+        world.resume(&mut log, cut_off)?;
+    } else {
+        world.start_anew(&mut log, rebuilding)?;
+    }
+    // After a crash the agent's commits look like the human's.
+    if !cut_off {
+        world.follow_branch(&mut log)?;
+    }
+    world.finish_taking_up(&mut log)?;
+    Ok(Dispatcher::new(world, log, config))
+}
+
+/// Ends processes of runs without an end in the journal. A run with an end has left none.
+pub fn end_earlier_runs(
+    runs: &[OpenRun],
+    keep: &[String],
+    reporter: &mut dyn Reporter,
+) -> Result<(), RunnerError> {
+    let marks: Vec<RunMark> =
+        runs.iter().filter_map(|open| RunMark::new(&open.run, open.began)).collect();
+    match sweep(&marks, keep) {
+        Swept::Gone { ended } if ended.is_empty() => Ok(()),
+        Swept::Gone { ended } => {
+            reporter.on_notice(&Notice::Agent(AgentNotice::EarlierRunEnded { names: ended }));
+            Ok(())
+        }
+        Swept::Survivors(names) => Err(RunnerError::Survivors(names)),
+        Swept::Above(names) => Err(RunnerError::InsideItself(names)),
+    }
+}

@@ -21,11 +21,10 @@ use crate::model::visible_line;
 use files::{keep_private, private_folder};
 use sqlite::{Database, Newest};
 
-pub use sqlite::costs::{AttemptCosts, Costs};
+pub use sqlite::costs::{AttemptCosts, Costs, UserCosts, state_folder, user_spent_since};
 pub use sqlite::human::{Answers, PendingRequest, Requests};
-pub use sqlite::journal::{Journal, OpenRun, SqliteJournal};
+pub use sqlite::journal::{Journal, OpenRun};
 pub use sqlite::sync::SyncPoint;
-pub use sqlite::user_costs::{UserCosts, state_folder, user_spent_since};
 
 const JOURNAL: &str = "journal.db";
 const LOCK: &str = "lock";
@@ -60,9 +59,8 @@ impl Store {
     }
 
     /// The journal of one backlog in this work tree.
-    pub fn journal(&self, backlog: &str) -> Result<SqliteJournal, StoreError> {
-        let (backlog, work_tree) = (backlog.to_owned(), self.place.work_tree.clone());
-        Ok(SqliteJournal { database: self.database()?, backlog, work_tree, newest: 0 })
+    pub fn journal(&self, backlog: &str) -> Result<impl Journal + use<>, StoreError> {
+        Ok(sqlite::journal::open(self.database()?, backlog, &self.place.work_tree))
     }
 
     /// From other processes to the run in this work tree.
@@ -136,14 +134,14 @@ impl Store {
     }
 
     /// Renames a damaged journal, so that the next one is new. Returns its new path.
-    pub fn set_aside(&self, at: i64) -> Result<PathBuf, StoreError> {
+    pub fn rename_damaged(&self, at: i64) -> Result<PathBuf, StoreError> {
         self.database.take();
-        Ok(sqlite::set_aside(&self.path(), at).map_err(Problem::Folder)?)
+        Ok(sqlite::rename_damaged(&self.path(), at).map_err(Problem::Folder)?)
     }
 
     /// A journal before this one was damaged.
-    pub fn was_set_aside(&self) -> bool {
-        sqlite::was_set_aside(&self.path())
+    pub fn was_damaged(&self) -> bool {
+        sqlite::was_damaged(&self.path())
     }
 
     fn path(&self) -> PathBuf {
@@ -169,7 +167,7 @@ pub struct StoreError(#[from] Problem);
 #[derive(Debug, thiserror::Error)]
 enum Problem {
     #[error("cannot open the journal `{path}`: {source}")]
-    Open { path: String, source: rusqlite::Error },
+    Open { path: String, source: sqlite::Failure },
     #[error(
         "a newer ralph wrote the journal `{path}` (format {found}; this version supports {known}); \
          use the newer ralph. Nothing was changed"
@@ -181,11 +179,11 @@ enum Problem {
     )]
     Damaged(String),
     #[error("cannot write the journal (is the disk full?): {0}")]
-    Write(rusqlite::Error),
+    Write(sqlite::Failure),
     #[error("cannot sync the journal to disk (is the disk full?): {0}")]
     Sync(io::Error),
     #[error("cannot read the journal: {0}")]
-    Read(rusqlite::Error),
+    Read(sqlite::Failure),
     #[error("the journal has an event that this version of ralph does not support: {0}")]
     Payload(serde_json::Error),
     #[error("another `ralph run` is active in this work tree ({holder}); wait for it or stop it")]

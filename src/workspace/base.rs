@@ -6,10 +6,10 @@ use git2::{Oid, Tree};
 
 use crate::model::Base;
 
+use super::WorkTree;
+use super::branch::{commit_id, tip};
 use super::error::{GitContext, GitError};
-use super::merge::{ThreeWay, with_changes};
-use super::tree::between;
-use super::{WorkTree, branch};
+use super::tree::{ThreeWay, between, with_changes};
 
 /// Keeps a base from `git gc`; each work tree has its own.
 const HELD_BASE: &str = "refs/worktree/ralph/base";
@@ -62,7 +62,7 @@ impl WorkTree {
             return Ok(());
         }
         let commit = self.commit_of_base(base, "ralph: the work tree before the story")?;
-        self.locking(&self.ref_lock(HELD_BASE), || {
+        self.with_lock(&self.ref_lock(HELD_BASE), || {
             let held = self.repo.reference(HELD_BASE, commit, true, "ralph");
             held.map(drop).doing("store the story's base")
         })
@@ -78,7 +78,7 @@ impl WorkTree {
     pub(super) fn commit_of_base(&self, base: &Base, message: &str) -> Result<Oid, GitError> {
         let tree = self.tree(&base.tree)?;
         let parent = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
-        self.new_commit(&tree, parent.as_slice(), message)
+        self.new_commit(&tree, parent.as_slice(), message, None)
     }
 
     pub(super) fn tree(&self, id: &str) -> Result<Tree<'_>, GitError> {
@@ -114,7 +114,7 @@ impl WorkTree {
     /// story's last attempt left) are the human's and become part of the base. The agent's earlier
     /// commits and uncommitted changes stay the story's work.
     pub fn move_base(&self, base: &Base, from: Option<&str>) -> Result<Base, GitError> {
-        let commit = branch::tip(&self.repo)?.commit;
+        let commit = tip(&self.repo)?.commit;
         let before =
             self.tree_or_empty(from.map(Oid::from_str).transpose().doing("read the base")?)?;
         let after = self.tree_or_empty(commit)?;
@@ -127,8 +127,4 @@ impl WorkTree {
         };
         Ok(Base { commit: commit.map(|id| id.to_string()), tree: tree.to_string() })
     }
-}
-
-pub(super) fn commit_id(base: &Base) -> Result<Option<Oid>, GitError> {
-    base.commit.as_deref().map(Oid::from_str).transpose().doing("read the base")
 }

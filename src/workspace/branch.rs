@@ -9,7 +9,6 @@ use git2::{Branch, CheckoutNotificationType, Commit, ErrorCode, Oid, Reference, 
 use crate::model::{Base, BranchLoss};
 
 use super::WorkTree;
-use super::base::commit_id;
 use super::error::{GitContext, GitError, if_found};
 
 /// What HEAD points to.
@@ -25,14 +24,14 @@ pub enum Head {
 
 /// Where HEAD is, compared with where the run works.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
-    Home,
+pub enum BranchState {
+    OnBranch,
     /// On another branch that contains the run's, which can be fast-forwarded.
     Ahead {
         on: String,
     },
     /// HEAD does not contain the run's branch, or no longer contains the story's base.
-    Strayed(BranchLoss),
+    Lost(BranchLoss),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +64,10 @@ pub(super) fn short(reference: &str) -> &str {
     reference.strip_prefix("refs/heads/").unwrap_or(reference)
 }
 
+pub(super) fn commit_id(base: &Base) -> Result<Option<Oid>, GitError> {
+    base.commit.as_deref().map(Oid::from_str).transpose().doing("read the base")
+}
+
 impl WorkTree {
     pub fn branch(&self) -> Result<Head, GitError> {
         let tip = tip(&self.repo)?;
@@ -83,7 +86,7 @@ impl WorkTree {
 
     /// Where the run's branch is, even if an agent has left it for another.
     pub(super) fn branch_commit(&self, head: &Tip) -> Result<Option<Oid>, GitError> {
-        match &self.home {
+        match &self.run_branch {
             Some(name) if head.reference.as_ref() != Some(name) => {
                 if_found(self.repo.refname_to_id(name)).doing("read the run's branch")
             }
@@ -91,21 +94,21 @@ impl WorkTree {
         }
     }
 
-    pub fn whereabouts(&self, base: &Base) -> Result<Whereabouts, GitError> {
+    pub fn branch_state(&self, base: &Base) -> Result<BranchState, GitError> {
         let head = tip(&self.repo)?;
-        let at_home = head.reference == self.home;
+        let at_home = head.reference == self.run_branch;
         let on = head.reference.as_deref().map_or("a detached HEAD", short).to_owned();
         if !self.contains(head.commit, commit_id(base)?)? {
             let stray = if at_home { BranchLoss::Rewritten } else { BranchLoss::Elsewhere };
-            return Ok(Whereabouts::Strayed(stray));
+            return Ok(BranchState::Lost(stray));
         }
         if at_home {
-            return Ok(Whereabouts::Home);
+            return Ok(BranchState::OnBranch);
         }
         let home = self.branch_commit(&head)?;
         Ok(match self.require_forward(&head, home) {
-            Ok(()) => Whereabouts::Ahead { on },
-            Err(_) => Whereabouts::Strayed(BranchLoss::Elsewhere),
+            Ok(()) => BranchState::Ahead { on },
+            Err(_) => BranchState::Lost(BranchLoss::Elsewhere),
         })
     }
 
@@ -140,7 +143,7 @@ impl WorkTree {
             None => self.make_branch(name, head.commit)?,
         };
         self.set_head(&reference)?;
-        self.home = Some(reference);
+        self.run_branch = Some(reference);
         Ok(switched)
     }
 
@@ -148,7 +151,7 @@ impl WorkTree {
     fn make_branch(&self, name: &str, at: Option<git2::Oid>) -> Result<Switched, GitError> {
         if let Some(id) = at {
             let commit = self.repo.find_commit(id).doing("read HEAD's commit")?;
-            self.locking(&self.ref_lock(&format!("refs/heads/{name}")), || {
+            self.with_lock(&self.ref_lock(&format!("refs/heads/{name}")), || {
                 self.repo.branch(name, &commit, false).map(drop).doing("make the branch")
             })?;
         }
@@ -160,9 +163,9 @@ impl WorkTree {
             return Err(GitError::CheckedOutElsewhere { branch: name.to_owned() });
         }
         self.fresh_index()?;
-        self.index_is_altered.set(true);
+        self.index_is_modified.set(true);
         let mut paths = Vec::new();
-        let result = self.locking(&self.git_dir.join("index.lock"), || {
+        let result = self.with_lock(&self.git_dir.join("index.lock"), || {
             paths.clear();
             self.safe_checkout(commit, &mut paths).doing("check the branch out")
         });
@@ -203,11 +206,13 @@ impl WorkTree {
     pub(super) fn delete_ref(&self, mut found: Reference<'_>) -> Result<(), GitError> {
         let name = found.name().map(|name| self.ref_lock(name)).doing("read a ref's name")?;
         let packed = self.ref_lock("packed-refs");
-        self.noting(&[&name, &packed], || found.delete().doing("delete a ref"))
+        self.with_lock_note(&[&name, &packed], || found.delete().doing("delete a ref"))
     }
 
     pub(super) fn set_head(&self, name: &str) -> Result<(), GitError> {
-        self.locking(&self.ref_lock("HEAD"), || self.repo.set_head(name).doing("switch the branch"))
+        self.with_lock(&self.ref_lock("HEAD"), || {
+            self.repo.set_head(name).doing("switch the branch")
+        })
     }
 
     /// The file that git locks the reference with.

@@ -64,6 +64,11 @@ impl WorkTree {
         change.old.is_none() && there()
     }
 
+    pub(super) fn files_in_the_way(&self, changes: &[TreeChange]) -> Vec<String> {
+        let hidden = changes.iter().filter(|change| self.is_in_the_way(change));
+        hidden.map(|change| change.path.display().to_string()).collect()
+    }
+
     /// Like `write_files`, but atomic for each file: after a kill, half a file would look like an
     /// edit.
     pub(super) fn replace_files(
@@ -174,6 +179,13 @@ fn must_go(change: &TreeChange) -> bool {
 
 fn remove_unless_folder(file: &Path) -> io::Result<()> {
     if fs::symlink_metadata(file)?.is_dir() { Ok(()) } else { fs::remove_file(file) }
+}
+
+pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if is_absence(&error) => Ok(()),
+        removed => removed,
+    }
 }
 
 pub(super) fn is_absence(error: &io::Error) -> bool {

@@ -11,9 +11,9 @@ use git2::{
 use crate::model::{Base, Changes, FileChange};
 
 use super::WorkTree;
-use super::closing::ClosedStory;
+use super::catalog::{SnapshotRef, parse_snapshot};
+use super::commit::ClosedStory;
 use super::error::{GitContext, GitError};
-use super::kept::{SnapshotRef, understand};
 use super::tree::{between, entry_at, path_of};
 
 const READ_KEPT: &str = "read a snapshot";
@@ -37,7 +37,7 @@ impl fmt::Display for DiffStat {
 const LONGEST_DIFF: usize = 16 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Altered {
+pub struct ChangedFile {
     pub path: PathBuf,
     /// As a unified diff, for people.
     pub diff: String,
@@ -51,7 +51,7 @@ const LARGEST_FILE: i64 = 10_000_000;
 impl WorkTree {
     /// From a story's base to the work tree as it is now, as a unified diff.
     pub fn diff_since(&self, base: &Base) -> Result<Vec<u8>, GitError> {
-        let now = self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")?;
+        let now = self.tree_now()?;
         patch(&self.repo, Some(&self.tree(&base.tree)?), &now)
     }
 
@@ -83,10 +83,6 @@ impl WorkTree {
         patch(&self.repo, before.as_ref(), &after)
     }
 
-    pub(super) fn tree_of_kept(&self, kept: &SnapshotRef) -> Result<Tree<'_>, GitError> {
-        Ok(self.sides(kept)?.1)
-    }
-
     pub(super) fn sides(
         &self,
         kept: &SnapshotRef,
@@ -108,7 +104,7 @@ impl WorkTree {
     /// Of shelved work.
     pub fn summary_of(&self, reference: &str) -> Result<Changes, GitError> {
         let found = self.repo.find_reference(reference).and_then(|r| r.peel_to_commit()).ok();
-        let kept = found.and_then(|commit| understand(reference.to_owned(), &commit));
+        let kept = found.and_then(|commit| parse_snapshot(reference.to_owned(), &commit));
         let Some(kept) = kept else { return Ok(Changes::default()) };
         let (old, new) = self.sides(&kept)?;
         self.summary_between(old.as_ref(), &new)
@@ -132,12 +128,12 @@ impl WorkTree {
     }
 
     /// Named files that existed at the base and changed, and all changes that match the patterns.
-    pub fn altered(
+    pub fn changed_files(
         &self,
         base: &Base,
         named: &[PathBuf],
         patterns: &[String],
-    ) -> Result<Vec<Altered>, GitError> {
+    ) -> Result<Vec<ChangedFile>, GitError> {
         let tree = self.tree(&base.tree)?;
         let mut paths = named.to_vec();
         paths.extend(self.matching(&tree, patterns)?);
@@ -152,7 +148,7 @@ impl WorkTree {
                 continue;
             }
             let diff = unified(&path, old.as_deref(), new.as_deref())?;
-            altered.push(Altered { path, diff });
+            altered.push(ChangedFile { path, diff });
         }
         Ok(altered)
     }
@@ -174,7 +170,7 @@ impl WorkTree {
             return Ok(Vec::new());
         }
         let wanted = Pathspec::new(patterns).doing("read the patterns of `protect`")?;
-        let now = self.tree(&self.snapshot()?)?;
+        let now = self.tree_now()?;
         let changes = between(&self.repo, Some(base), Some(&now))?;
         let is_wanted = |path: &PathBuf| wanted.matches_path(path, PathspecFlags::DEFAULT);
         Ok(changes.into_iter().map(|change| change.path).filter(is_wanted).collect())

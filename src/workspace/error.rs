@@ -74,15 +74,15 @@ pub enum GitError {
     #[error(
         "`{0}` already has other work: delete it with `git update-ref -d {0}` if you don't need it"
     )]
-    AlreadyKept(String),
+    RefTaken(String),
     #[error("`{0}` is not shelved work: `git for-each-ref refs/ralph/attempts` lists it")]
-    NotSetAside(String),
+    NotShelved(String),
     #[error("no snapshot {number}{}", did_you_mean(.nearest.map(|n| n.to_string()).as_ref()))]
     NoSuchNumber { number: u64, nearest: Option<u64> },
     #[error(
         "`{path}` is neither in snapshot {number} nor in the work tree{}", did_you_mean(.nearest.as_ref())
     )]
-    NotInKept { number: u64, path: String, nearest: Option<String> },
+    NotInSnapshot { number: u64, path: String, nearest: Option<String> },
     #[error(
         "this would overwrite ignored files ({}): move them away, then try again",
         .0.join(", ")

@@ -57,8 +57,8 @@ impl WorkTree {
     pub(super) fn fresh_index(&self) -> Result<Index, GitError> {
         let mut index = self.repo.index().doing("open the index")?;
         let is_missing = || !self.git_dir.join("index").exists();
-        index.read(self.index_is_altered.get() || is_missing()).doing("read the index")?;
-        self.index_is_altered.set(false);
+        index.read(self.index_is_modified.get() || is_missing()).doing("read the index")?;
+        self.index_is_modified.set(false);
         Ok(index)
     }
 
@@ -66,12 +66,12 @@ impl WorkTree {
         if staged.is_empty() {
             return Ok(());
         }
-        self.locking(&self.git_dir.join("index.lock"), || {
+        self.with_lock(&self.git_dir.join("index.lock"), || {
             let mut index = self.fresh_index()?;
-            self.index_is_altered.set(true);
+            self.index_is_modified.set(true);
             stage(&mut index, staged).doing("change the index")?;
             index.write().doing("write the index")?;
-            self.index_is_altered.set(false);
+            self.index_is_modified.set(false);
             Ok(())
         })
     }

@@ -3,25 +3,26 @@
 //! A story's contribution becomes one commit on top of the branch, in two steps. `prepare_commit`
 //! makes the commit, which is on no branch yet. `land` changes index and files, then moves the
 //! branch: if that fails, changes are staged and nothing is lost. The lane of the contribution has
-//! the files already; any other work tree gets them now.
+//! the files already; any other work tree gets them now. `undo` lands a commit that reverts a story.
 
 use std::fs::Metadata;
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use git2::{ErrorCode, Index, Oid};
+use git2::{ErrorCode, Index, Oid, Tree};
 
 use crate::model::Base;
 
 use super::WorkTree;
 use super::branch::{Tip, short, tip};
-use super::commit::is_stored_as_it_is;
+use super::commit::{ClosedStory, is_stored_as_it_is};
 use super::error::{GitContext, GitError};
 use super::index::{Staged, statted, unstatted};
-use super::locks::patiently;
-use super::merge::{ThreeWay, with_changes};
+use super::locks::retry_while_locked;
 use super::staging::{Contribution, LeftOut};
-use super::tree::{Edit, TreeChange, TreeEntry, bytes_of, edited, entry_at};
+use super::tree::{
+    Edit, ThreeWay, TreeChange, TreeEntry, bytes_of, edited, entry_at, with_changes,
+};
 
 /// A file that the commit has with these bytes, whatever is on disk: the backlog with its mark.
 pub struct Replacement<'a> {
@@ -130,7 +131,7 @@ impl WorkTree {
         let found = self.repo.find_tree(tree).doing("read a tree")?;
         let parent = landing.parent.map(|id| self.repo.find_commit(id)).transpose();
         let parent = parent.doing("read the branch's commit")?;
-        let commit = self.commit_for_branch(&found, parent.as_slice(), message)?;
+        let commit = self.new_commit(&found, parent.as_slice(), message, self.signer.as_ref())?;
         let subject = message.lines().next().unwrap_or_default().to_owned();
         let left_out = Vec::new();
         Ok(ReadyCommit { commit, tree, landing, replaced, subject, left_out, next_base: None })
@@ -157,10 +158,6 @@ impl WorkTree {
         self.write_files(&self.repo.find_tree(tree).doing("read a tree")?, &files)?;
         self.move_branch(from, Some(commit), &format!("{action}: {subject}"))?;
         Ok(Committed { commit: commit.to_string(), left_out, next_base })
-    }
-
-    fn has_object(&self, id: Oid) -> bool {
-        self.repo.odb().is_ok_and(|objects| objects.exists(id))
     }
 
     /// Stores a file's next content while there is time; None if git would change it on the way.
@@ -214,7 +211,7 @@ impl WorkTree {
 
     /// The files on disk are as they are committed: nothing of the user's is overwritten.
     pub(super) fn require_unedited(&self, changes: &[TreeChange]) -> Result<(), GitError> {
-        let now = self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")?;
+        let now = self.tree_now()?;
         let mut in_the_way = Vec::new();
         for change in changes {
             let edited = entry_at(Some(&now), &change.path)? != change.old;
@@ -238,7 +235,9 @@ impl WorkTree {
             let scanned = all.excluded.get(one.path).and_then(Option::as_ref).map(|e| e.mode);
             let mode = scanned.or_else(|| index.get_path(one.path, 0).map(|entry| entry.mode));
             // An agent's `git gc` may have deleted what nothing referred to.
-            let known = one.stored.map(|StoredBlob(id)| id).filter(|id| self.has_object(*id));
+            let objects = self.repo.odb().ok();
+            let is_there = |id: &Oid| objects.as_ref().is_some_and(|objects| objects.exists(*id));
+            let known = one.stored.map(|StoredBlob(id)| id).filter(is_there);
             Ok((one.path.to_owned(), self.stored(mode, one.path, one.bytes, known)?))
         };
         replaced.iter().map(entry).collect()
@@ -247,15 +246,18 @@ impl WorkTree {
     /// An agent may have made a branch of its own. If it contains the run's branch, the run's
     /// branch is fast-forwarded; otherwise a commit would lose the commits of one of the two.
     pub(super) fn require_forward(&self, head: &Tip, from: Option<Oid>) -> Result<(), GitError> {
-        if head.reference == self.home || self.contains(head.commit, from)? {
+        if head.reference == self.run_branch || self.contains(head.commit, from)? {
             return Ok(());
         }
         let named = |name: &Option<String>| short(name.as_deref().unwrap_or("detached")).to_owned();
-        Err(GitError::BranchChanged { expected: named(&self.home), found: named(&head.reference) })
+        Err(GitError::BranchChanged {
+            expected: named(&self.run_branch),
+            found: named(&head.reference),
+        })
     }
 
     /// Moves the run's branch forward to HEAD, and HEAD to it.
-    pub fn come_home(&self) -> Result<(), GitError> {
+    pub fn reattach(&self) -> Result<(), GitError> {
         let head = tip(&self.repo)?;
         let from = self.branch_commit(&head)?;
         self.require_forward(&head, from)?;
@@ -270,7 +272,7 @@ impl WorkTree {
         to: Option<Oid>,
         log: &str,
     ) -> Result<(), GitError> {
-        let name = self.home.as_deref().unwrap_or("HEAD");
+        let name = self.run_branch.as_deref().unwrap_or("HEAD");
         let lock = self.ref_lock(name);
         // A ref that goes may be in two places.
         let packed = to.is_none().then(|| self.ref_lock("packed-refs"));
@@ -283,8 +285,8 @@ impl WorkTree {
                 _ => GitError::Git { doing: "move the branch", source },
             })
         };
-        patiently(self.lock_patience, &lock, || self.noting(&locks, swap))?;
-        match &self.home {
+        retry_while_locked(self.lock_patience, &lock, || self.with_lock_note(&locks, swap))?;
+        match &self.run_branch {
             Some(name) if tip(&self.repo)?.reference.as_ref() != Some(name) => self.set_head(name),
             _ => Ok(()),
         }
@@ -308,7 +310,7 @@ impl WorkTree {
     }
 
     fn branch_name(&self) -> &str {
-        short(self.home.as_deref().unwrap_or("HEAD"))
+        short(self.run_branch.as_deref().unwrap_or("HEAD"))
     }
 }
 
@@ -318,4 +320,54 @@ fn as_edits(replaced: &[(PathBuf, TreeEntry)]) -> Vec<Edit<'_>> {
 
 fn as_change((path, entry): (&PathBuf, &Option<git2::IndexEntry>)) -> TreeChange {
     TreeChange { path: path.clone(), old: None, new: entry.as_ref().map(TreeEntry::from) }
+}
+
+pub struct UndoRequest<'a> {
+    pub closing: &'a ClosedStory,
+    /// The backlog, relative to the root, with the bytes that it will have on disk.
+    pub replaced: &'a [Replacement<'a>],
+    pub message: &'a str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// The new commit's full id.
+    pub commit: String,
+    /// The number of reverted files, without the backlog.
+    pub files: usize,
+}
+
+impl WorkTree {
+    /// Reverts everything from the story's base to its closing commit, on top of HEAD, in index and
+    /// files too. Changes nothing if there are conflicts or uncommitted changes in the way.
+    pub fn undo(&self, request: &UndoRequest<'_>) -> Result<Undone, GitError> {
+        let index = self.settled_index()?;
+        let head = tip(&self.repo)?;
+        let (Some(on), Some(ours)) = (head.commit, self.tree_at(head.commit)?) else {
+            return Err(GitError::NothingToUndo);
+        };
+        let except: Vec<PathBuf> = request.replaced.iter().map(|one| one.path.to_owned()).collect();
+        let changes = self.without_story(request.closing, &ours, &except)?;
+        self.require_unedited(&changes)?;
+        let files = changes.len();
+        let landing = Landing {
+            from: self.branch_commit(&head)?,
+            ..Landing::of_changes(on, changes, "revert")
+        };
+        let replaced = self.replacements(&index, &Contribution::default(), request.replaced)?;
+        let commit = self.land(self.ready(landing, replaced, request.message)?, None)?.commit;
+        Ok(Undone { commit, files })
+    }
+
+    fn without_story(
+        &self,
+        closing: &ClosedStory,
+        ours: &Tree<'_>,
+        except: &[PathBuf],
+    ) -> Result<Vec<TreeChange>, GitError> {
+        let (before, after) = self.sides_of(closing)?;
+        let before = before.map_or_else(|| self.tree_or_empty(None), Ok)?;
+        let sides = ThreeWay { base: &after, ours, theirs: &before, prefers_theirs: false };
+        sides.merge(&self.repo, except)?.map_err(GitError::UndoConflicts)
+    }
 }

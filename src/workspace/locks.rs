@@ -1,21 +1,29 @@
-//! Lock files: waits for those of other git processes, and removes those that a killed ralph left.
+//! Lock files: waits for those of other git processes, and removes those that a killed ralph or a
+//! killed agent left.
 //!
 //! libgit2 locks with files, and a killed process leaves them. So before ralph takes a lock, it
 //! writes a note with the lock's name and its own process, and removes the note afterwards. A lock
 //! is removed only if a note names it, the writer of the note is dead, the lock was created right
 //! after the note, and no git process runs in the repository.
+//!
+//! An attempt that is cut short by a timeout, a signal or its driver's death may leave locks of its
+//! agent's git. A lock is the agent's if it appeared after the attempt began and no git process runs
+//! in the repository. After an agent that ended by itself, locks are left alone.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use git2::ErrorCode;
 
+use super::checkout::remove_if_there;
 use super::error::{GitError, file_error};
-use super::holders::{Writer, somebody_works_in};
 use super::tree::{bytes_of, path_of};
 use super::{OWN_GIT_FOLDER, WorkTree};
 
@@ -37,16 +45,16 @@ impl Drop for LockNote {
 
 impl WorkTree {
     /// Waits until the lock is free, then notes it and calls `act`, which takes it.
-    pub(super) fn locking<T>(
+    pub(super) fn with_lock<T>(
         &self,
         lock: &Path,
         mut act: impl FnMut() -> Result<T, GitError>,
     ) -> Result<T, GitError> {
-        patiently(self.lock_patience, lock, || self.noting(&[lock], &mut act))
+        retry_while_locked(self.lock_patience, lock, || self.with_lock_note(&[lock], &mut act))
     }
 
     /// The same without waiting, and for several locks.
-    pub(super) fn noting<T>(
+    pub(super) fn with_lock_note<T>(
         &self,
         locks: &[&Path],
         act: impl FnOnce() -> Result<T, GitError>,
@@ -119,8 +127,8 @@ impl WorkTree {
             return Ok(false);
         }
         // Processes that the agent left may be ending right now.
-        patiently(self.lock_patience, lock, || {
-            let busy = somebody_works_in(&[&self.root, &self.git_dir, &self.common_dir], lock);
+        retry_while_locked(self.lock_patience, lock, || {
+            let busy = git_is_running_in(&[&self.root, &self.git_dir, &self.common_dir], lock);
             if busy { Err(GitError::Locked(lock.to_owned())) } else { Ok(true) }
         })
     }
@@ -130,14 +138,17 @@ impl WorkTree {
 pub(super) fn write_note(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(0o600);
-    let file = options.open(path).or_else(|error| match (error.kind(), path.parent()) {
-        (ErrorKind::NotFound, Some(folder)) => {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            options.open(path)
-        }
+    let file = options.open(path).or_else(|error| match error.kind() {
+        ErrorKind::NotFound => private_parent(path).and_then(|()| options.open(path)),
         _ => Err(error),
     });
     file?.write_all(bytes)
+}
+
+/// Creates the folder of a file.
+pub(super) fn private_parent(file: &Path) -> io::Result<()> {
+    let Some(folder) = file.parent() else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// libgit2 links a new file to its name and ignores it if the first name, the lock, cannot be
@@ -163,7 +174,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// Repeats `act` as long as it finds a lock taken, at most for `patience`.
 ///
 /// `act` must read from disk: the previous holder of the lock may have changed it.
-pub(super) fn patiently<T>(
+pub(super) fn retry_while_locked<T>(
     patience: Duration,
     lock: &Path,
     mut act: impl FnMut() -> Result<T, GitError>,
@@ -186,5 +197,182 @@ pub(super) fn is_lock(error: &GitError) -> bool {
     match error {
         GitError::Git { source, .. } => source.code() == ErrorCode::Locked,
         error => matches!(error, GitError::Locked(_)),
+    }
+}
+
+/// A file in the work tree's own git folder, present during an attempt.
+const ATTEMPT_NOTE: &str = "attempt";
+
+impl WorkTree {
+    /// From now on a lock may be the agent's.
+    pub fn begin_attempt(&self) -> Result<(), GitError> {
+        let note = self.attempt_note();
+        write_note(&note, &[]).map_err(file_error("write", &note))
+    }
+
+    /// Call after all processes of the attempt have ended; returns the removed locks.
+    pub fn end_attempt(&self, cut_short: bool) -> Result<Vec<PathBuf>, GitError> {
+        let removed = if cut_short { self.locks_of_attempt()? } else { Vec::new() };
+        remove(&removed)?;
+        let note = self.attempt_note();
+        remove_if_there(&note).map(|()| removed).map_err(file_error("delete", &note))
+    }
+
+    /// Locks that came since the attempt began and that no git process holds.
+    pub(super) fn locks_of_attempt(&self) -> Result<Vec<PathBuf>, GitError> {
+        let note = self.attempt_note();
+        match note.metadata().and_then(|note| note.modified()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            began => Ok(self.locks_since(began.map_err(file_error("read", &note))?)),
+        }
+    }
+
+    pub(super) fn remove_locks_of_attempt(&self) -> Result<(), GitError> {
+        remove(&self.locks_of_attempt()?)
+    }
+
+    fn attempt_note(&self) -> PathBuf {
+        self.git_dir.join(OWN_GIT_FOLDER).join(ATTEMPT_NOTE)
+    }
+
+    fn locks_since(&self, began: SystemTime) -> Vec<PathBuf> {
+        let mut locks = BTreeSet::new();
+        for folder in [&self.git_dir, &self.common_dir] {
+            find_locks(folder, false, &mut locks);
+            find_locks(&folder.join("refs"), true, &mut locks);
+        }
+        let came_since = |lock: &PathBuf| {
+            let found = lock.symlink_metadata().ok().filter(fs::Metadata::is_file);
+            found.and_then(|found| found.modified().ok()).is_some_and(|time| time >= began)
+        };
+        let folders: [&Path; 3] = [&self.root, &self.git_dir, &self.common_dir];
+        let is_left = |lock: &PathBuf| came_since(lock) && !git_is_running_in(&folders, lock);
+        locks.into_iter().filter(is_left).collect()
+    }
+}
+
+fn remove(locks: &[PathBuf]) -> Result<(), GitError> {
+    locks.iter().try_for_each(|lock| fs::remove_file(lock).map_err(file_error("delete", lock)))
+}
+
+fn find_locks(folder: &Path, deep: bool, found: &mut BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            if deep {
+                find_locks(&path, deep, found);
+            }
+        } else if path.extension().is_some_and(|ending| ending == "lock") {
+            found.insert(path);
+        }
+    }
+}
+
+/// Identifies a process for good: pids are reused, and start times repeat after a reboot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Writer {
+    pub pid: u32,
+    pub started: u64,
+    pub boot: String,
+}
+
+impl Writer {
+    pub fn this_process() -> &'static Self {
+        static THIS: OnceLock<Writer> = OnceLock::new();
+        THIS.get_or_init(|| {
+            let pid = std::process::id();
+            let started = system::started(pid).unwrap_or_default();
+            Self { pid, started, boot: system::boot() }
+        })
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.boot == system::boot() && system::started(self.pid) == Some(self.started)
+    }
+
+    /// Parses the result of `to_string`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '-');
+        let (pid, started) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some(Self { pid, started, boot: parts.next()?.to_owned() })
+    }
+}
+
+impl fmt::Display for Writer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}-{}-{}", self.pid, self.started, self.boot)
+    }
+}
+
+/// Whether a git process runs in one of the folders, or any process has the file open.
+pub(super) fn git_is_running_in(folders: &[&Path], file: &Path) -> bool {
+    system::git_is_running_in(folders, file)
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::fs;
+    use std::io::ErrorKind;
+    use std::path::Path;
+
+    /// None if there is no such process, or it is a zombie.
+    pub fn started(pid: u32) -> Option<u64> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        // The name is in parentheses and may contain any character, even `)`.
+        let (_, after) = stat.rsplit_once(')')?;
+        let mut fields = after.split_ascii_whitespace();
+        let is_dead = matches!(fields.next()?, "Z" | "X");
+        fields.nth(18)?.parse().ok().filter(|_| !is_dead)
+    }
+
+    pub fn boot() -> String {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        id.trim().to_owned()
+    }
+
+    pub fn git_is_running_in(folders: &[&Path], file: &Path) -> bool {
+        let Ok(processes) = fs::read_dir("/proc") else { return true };
+        let is_process = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            name.iter().all(u8::is_ascii_digit) && name != std::process::id().to_string().as_bytes()
+        };
+        let processes = processes.flatten().map(|entry| entry.path());
+        processes.into_iter().filter(|path| is_process(path)).any(|process| {
+            let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+            let is_git = name.trim_end() == "git" || name.starts_with("git-");
+            // The folder of another user's process is unknown: it may be here. A dead process has
+            // none.
+            let is_here = || match fs::read_link(process.join("cwd")) {
+                Ok(place) => folders.iter().any(|folder| place.starts_with(folder)),
+                Err(error) => error.kind() == ErrorKind::PermissionDenied,
+            };
+            let opened = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+            let mut opened = opened.filter_map(|entry| fs::read_link(entry.path()).ok());
+            (is_git && is_here()) || opened.any(|path| path == file)
+        })
+    }
+}
+
+/// Without `/proc`, a living process with the same pid counts as the same one, and other processes
+/// cannot be listed.
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::path::Path;
+
+    use rustix::process::{Pid, test_kill_process};
+
+    pub fn started(pid: u32) -> Option<u64> {
+        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+        let gone = test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+        (!gone).then_some(0)
+    }
+
+    pub fn boot() -> String {
+        String::new()
+    }
+
+    pub fn git_is_running_in(_folders: &[&Path], _file: &Path) -> bool {
+        false
     }
 }

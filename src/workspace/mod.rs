@@ -6,59 +6,46 @@
 //! elsewhere, and never decide about a story. All functions are synchronous and hold no lock
 //! between calls.
 
-mod attributes;
 mod base;
 mod branch;
+mod catalog;
 mod checkout;
-mod closing;
 mod collect;
 mod commit;
 mod diff;
 mod error;
 mod guard;
-mod holders;
 mod index;
 mod integrate;
-mod keep;
-mod kept;
 mod locks;
-mod merge;
 mod open;
 mod packed_refs;
-mod preflight;
-mod prune;
-mod restore;
 mod scan;
 mod shelve;
 mod sign;
+mod snapshot;
 mod staging;
-mod stat_cache;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod undo;
-mod user_edits;
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use base::Difference;
-pub use branch::{Head, Switched, Whereabouts};
-pub use closing::{BASE_TRAILER, ClosedStory as Closing, ClosedStory, UNDONE_TRAILER};
+pub use branch::{BranchState, Head, Switched};
+pub use catalog::{Keeping, SnapshotKind, SnapshotRef};
 pub use collect::CollectRequest;
-pub use diff::{Altered, DiffStat, hash};
+pub use commit::{BASE_TRAILER, ClosedStory, UNDONE_TRAILER};
+pub use diff::{ChangedFile, DiffStat, hash};
 pub use error::GitError;
-pub use guard::{GitSetup as Setup, GitSetup, Guard, GuardPart, GuardedAttempt, Losses, Stash};
-pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob};
-pub use kept::{SnapshotKind as Kind, SnapshotKind, SnapshotRef as Kept, SnapshotRef};
-pub use open::init_scratch;
-pub use preflight::{FileLocation as Place, FileLocation, Surroundings, Uncommitted};
-pub use prune::Keeping;
-pub use restore::Recalled;
-pub use shelve::BroughtBack;
+pub use guard::{GitSetup, Guard, GuardPart, GuardedAttempt, Losses, Stash};
+pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob, UndoRequest, Undone};
+pub use open::{FileLocation, Surroundings, Uncommitted, init_scratch};
+pub use shelve::Unshelved;
+pub use snapshot::Restored;
 pub use staging::{Contribution, LeftOut, Staging, WhyLeftOut};
-pub use undo::{UndoRequest, Undone};
 
 /// The driver's own folder at the root of the work tree.
 const OWN_FOLDER: &str = ".ralph";
@@ -73,14 +60,14 @@ pub struct WorkTree {
     git_dir: PathBuf,
     common_dir: PathBuf,
     /// The full name of the branch that the run works on; None with a detached HEAD.
-    home: Option<String>,
+    run_branch: Option<String>,
     signer: Option<sign::Signer>,
     /// The active run, if any.
-    service: Option<keep::ServedRun>,
+    service: Option<snapshot::RunLabel>,
     /// The highest number of a snapshot, once it is known.
     highest: Cell<Option<u64>>,
     /// The in-memory index differs from the one on disk.
-    index_is_altered: Cell<bool>,
+    index_is_modified: Cell<bool>,
     lock_patience: Duration,
 }
 

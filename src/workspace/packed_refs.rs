@@ -37,7 +37,7 @@ impl WorkTree {
         }
         let file = self.common_dir.join(FILE);
         let lock = self.ref_lock(FILE);
-        let (loose, deleted) = self.noting(&[&lock], || {
+        let (loose, deleted) = self.with_lock_note(&[&lock], || {
             // Deleting a ref needs this lock, so no deleted ref is packed again.
             let held = File::create_new(&lock).map_err(file_error("lock", &file))?;
             let read = |name: &String| read_ref(&self.common_dir.join(name));
@@ -69,7 +69,7 @@ impl WorkTree {
     fn delete_loose(&self, loose: &BTreeMap<&str, Oid>) -> Result<(), GitError> {
         let locks: Vec<PathBuf> = loose.keys().map(|name| self.ref_lock(name)).collect();
         let locks: Vec<&Path> = locks.iter().map(PathBuf::as_path).collect();
-        self.noting(&locks, || {
+        self.with_lock_note(&locks, || {
             let mut folders = BTreeSet::new();
             for (name, lock) in loose.keys().zip(&locks) {
                 let file = self.common_dir.join(name);

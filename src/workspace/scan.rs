@@ -1,11 +1,19 @@
 //! The work tree as a git tree, without touching index, HEAD or files.
+//!
+//! Git's index covers unchanged tracked files. The stat cache, a small index file of the driver's own,
+//! has times and hashes of the others, so that scans do not read them again.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{self, Metadata, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Oid, Repository};
+use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Odb, Oid, Repository, Tree};
 
 use super::error::{GitContext, GitError};
+use super::index::{statted, unstatted};
+use super::locks::private_parent;
 use super::tree::{TreeEntry, bytes_of, changes_in, edited, path_of};
 use super::{OWN_FOLDER, WorkTree, branch};
 
@@ -22,6 +30,10 @@ impl WorkTree {
         Ok(self.scan()?.tree.to_string())
     }
 
+    pub(super) fn tree_now(&self) -> Result<Tree<'_>, GitError> {
+        self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")
+    }
+
     /// The work tree as it is now; costs about as much as `git status`.
     pub(super) fn scan(&self) -> Result<Scan, GitError> {
         let mut index = self.fresh_index()?;
@@ -32,7 +44,7 @@ impl WorkTree {
             && !index.has_conflicts()
             && !is_sparse(&index)
             && !has_own_folder(&index);
-        self.index_is_altered.set(true);
+        self.index_is_modified.set(true);
         let nested = stage_all(&differences, &mut index, &mut |path| cache.knows(path));
         let nested = nested.doing(READ_FILES)?;
         let odb = self.repo.odb().doing("open the repository's objects")?;
@@ -47,7 +59,7 @@ impl WorkTree {
         found.extend(cache.unchanged.into_iter().map(|(path, entry)| (path, Some(entry))));
         if is_simple {
             before.restore(&mut index).doing("restore the index")?;
-            self.index_is_altered.set(false);
+            self.index_is_modified.set(false);
         }
         Ok(Scan { tree, head, nested, found })
     }
@@ -146,4 +158,103 @@ pub(super) fn left_out_by_sparse_checkout(index: &Index) -> HashSet<PathBuf> {
     }
     let left_out = index.iter().filter(|entry| entry.flags_extended & SKIP_WORKTREE != 0);
     left_out.map(|entry| path_of(&entry.path)).collect()
+}
+
+const FILE_NAME: &str = "seen";
+/// A file that was just written can change again without another time stamp.
+const A_MOMENT: Duration = Duration::from_secs(2);
+/// Fewer files are read again instead of cached.
+const WORTH_IT: usize = 64;
+/// The same for few but large files, in bytes.
+const WORTH_IT_BYTES: u64 = 1 << 20;
+
+/// The cache during one scan: the known entries, and what the scan found.
+pub(super) struct StatCache {
+    root: PathBuf,
+    file: PathBuf,
+    known: HashMap<PathBuf, IndexEntry>,
+    began: SystemTime,
+    /// Files that match their entries.
+    pub unchanged: BTreeMap<PathBuf, IndexEntry>,
+    /// Files that had to be read, with their metadata from right before.
+    read: Vec<(PathBuf, Metadata)>,
+}
+
+impl WorkTree {
+    pub(super) fn stat_cache(&self) -> StatCache {
+        let file = self.git_dir.join(super::OWN_GIT_FOLDER).join(FILE_NAME);
+        let known = Index::open(&file).ok().filter(|index| !index.is_empty());
+        let known = known.map(|index| index.iter().map(|e| (path_of(&e.path), e)).collect());
+        StatCache {
+            root: self.root.clone(),
+            file,
+            known: known.unwrap_or_default(),
+            began: SystemTime::now(),
+            unchanged: BTreeMap::new(),
+            read: Vec::new(),
+        }
+    }
+}
+
+impl StatCache {
+    /// Whether the file matches its entry; if not, the scan reads it.
+    pub fn knows(&mut self, path: &Path) -> bool {
+        let Ok(found) = fs::symlink_metadata(self.root.join(path)) else {
+            return false;
+        };
+        match self.known.remove(path).filter(|entry| is_same(entry, &found)) {
+            Some(entry) => {
+                self.unchanged.insert(path.to_owned(), entry);
+                true
+            }
+            None => {
+                self.read.push((path.to_owned(), found));
+                false
+            }
+        }
+    }
+
+    /// Reads files again whose objects the repository has lost.
+    pub fn verify(&mut self, odb: &Odb<'_>, index: &mut Index) -> Result<(), git2::Error> {
+        let lost = self.unchanged.extract_if(.., |_, entry| !odb.exists(entry.id));
+        lost.into_iter().try_for_each(|(path, _)| index.add_path(&path))
+    }
+
+    /// Writes the cache from the in-memory index. Errors are ignored: the cache only saves time.
+    pub fn remember(&self, tree: &WorkTree, index: &Index) {
+        let bytes: u64 = self.read.iter().map(|(_, found)| found.len()).sum();
+        if self.read.len() >= WORTH_IT || bytes >= WORTH_IT_BYTES {
+            let lock = self.file.with_extension("lock");
+            let _ = tree.with_lock_note(&[&lock], || self.write(index).doing("remember files"));
+        }
+    }
+
+    fn write(&self, index: &Index) -> Result<(), git2::Error> {
+        let _ = private_parent(&self.file);
+        let mut file = Index::open(&self.file)?;
+        file.clear()?;
+        for entry in self.unchanged.values() {
+            file.add(entry)?;
+        }
+        for (path, found) in self.read.iter().filter(|(_, found)| self.is_settled(found)) {
+            if let Some(entry) = index.get_path(path, 0) {
+                file.add(&statted(entry, found))?;
+            }
+        }
+        file.write()?;
+        let _ = fs::set_permissions(&self.file, Permissions::from_mode(0o600));
+        Ok(())
+    }
+
+    fn is_settled(&self, found: &Metadata) -> bool {
+        let limit = self.began.checked_sub(A_MOMENT).unwrap_or(UNIX_EPOCH);
+        found.modified().is_ok_and(|time| time < limit)
+    }
+}
+
+/// The file's metadata matches the entry.
+fn is_same(entry: &IndexEntry, found: &Metadata) -> bool {
+    let now = statted(unstatted(Path::new(""), TreeEntry::from(entry)), found);
+    let looks = |e: &IndexEntry| (e.mtime, e.ctime, e.ino, e.file_size);
+    looks(entry) == looks(&now)
 }

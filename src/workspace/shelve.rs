@@ -8,19 +8,19 @@ use git2::{Commit, Oid, RepositoryState, Tree};
 
 use crate::model::{Base, StoryId};
 
-use super::base::commit_id;
 use super::branch::Tip;
+use super::branch::commit_id;
+use super::catalog::{SnapshotKind, SnapshotRef, kind_of};
 use super::diff::{DiffStat, stat};
 use super::error::{GitContext, GitError, if_found};
 use super::index::{Staged, unstatted};
-use super::keep::SnapshotNote;
-use super::kept::{SnapshotKind, SnapshotRef, kind_of};
-use super::merge::{ThreeWay, with_changes};
+use super::snapshot::SnapshotNote;
+use super::tree::{ThreeWay, with_changes};
 use super::tree::{TreeChange, TreeEntry, between, entry_at, path_of};
 use super::{WorkTree, branch};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BroughtBack {
+pub enum Unshelved {
     /// The work is in the tree, merged with later changes.
     Clean,
     /// Nothing was changed: these paths conflict.
@@ -28,7 +28,7 @@ pub enum BroughtBack {
 }
 
 /// Everything needed to reset the tree to the base.
-struct WayBack<'a> {
+struct ResetPlan<'a> {
     base_tree: Tree<'a>,
     /// What the base had committed; None on a branch without commits.
     committed: Option<Tree<'a>>,
@@ -44,7 +44,7 @@ impl WorkTree {
     /// `except` stay as they are. None if nothing changed.
     ///
     /// An interrupted call can be repeated: refs are never overwritten.
-    pub fn set_aside(
+    pub fn shelve(
         &self,
         story: &StoryId,
         n: u32,
@@ -54,7 +54,7 @@ impl WorkTree {
         let head = branch::tip(&self.repo)?;
         let home = self.branch_commit(&head)?;
         let now = self.scan()?.tree;
-        let way = self.way_back(base, &head, now)?;
+        let way = self.plan_reset(base, &head, now)?;
         let changes = without(&way.changes, except);
         let kept = self.kept_at(story, n)?;
         if kept.is_none() && changes.is_empty() && self.is_settled_at(base, &head) {
@@ -65,7 +65,7 @@ impl WorkTree {
             Some(kept) => self.require_same(kept, base, &changes)?,
             None => {
                 let text = format!("ralph: shelved work on {story} ({n})");
-                let (story_named, kind) = (Some(story), SnapshotKind::SetAside);
+                let (story_named, kind) = (Some(story), SnapshotKind::Shelved);
                 let note = SnapshotNote { kind, text: &text, story: story_named, iteration: None };
                 self.keep(&note, reference_name(story, n), base, &head, now)?.reference
             }
@@ -77,11 +77,11 @@ impl WorkTree {
         Ok(Some(reference))
     }
 
-    fn way_back(&self, base: &Base, head: &Tip, now: Oid) -> Result<WayBack<'_>, GitError> {
+    fn plan_reset(&self, base: &Base, head: &Tip, now: Oid) -> Result<ResetPlan<'_>, GitError> {
         let base_tree = self.tree(&base.tree)?;
         let now = self.repo.find_tree(now).doing("read the snapshot")?;
         let (committed, tip) = (self.committed_at(base)?, self.tree_at(head.commit)?);
-        Ok(WayBack {
+        Ok(ResetPlan {
             changes: between(&self.repo, Some(&now), Some(&base_tree))?,
             commits: between(&self.repo, committed.as_ref(), tip.as_ref())?,
             base_tree,
@@ -90,7 +90,7 @@ impl WorkTree {
     }
 
     fn is_settled_at(&self, base: &Base, head: &Tip) -> bool {
-        head.reference == self.home
+        head.reference == self.run_branch
             && head.commit.map(|id| id.to_string()) == base.commit
             && self.repo.state() == RepositoryState::Clean
     }
@@ -101,8 +101,8 @@ impl WorkTree {
         let found = if_found(self.repo.find_reference(&name)).doing("look for shelved work")?;
         let commit = found.map(|r| r.peel_to_commit()).transpose().doing("read shelved work")?;
         match commit {
-            Some(commit) if kind_of(&commit) != Some(SnapshotKind::SetAside) => {
-                Err(GitError::AlreadyKept(name))
+            Some(commit) if kind_of(&commit) != Some(SnapshotKind::Shelved) => {
+                Err(GitError::RefTaken(name))
             }
             commit => Ok(commit.map(|commit| (name, commit))),
         }
@@ -121,7 +121,7 @@ impl WorkTree {
         for change in changes.iter().filter(|change| change.old.is_some()) {
             same &= entry_at(Some(&kept), &change.path)? == change.old;
         }
-        if same { Ok(name) } else { Err(GitError::AlreadyKept(name)) }
+        if same { Ok(name) } else { Err(GitError::RefTaken(name)) }
     }
 
     /// Stores a failed attempt's work, including its own commits, at the first free number from `n`
@@ -169,7 +169,7 @@ impl WorkTree {
 
     /// The base's entries for paths that the agent changed, staged or committed. The user's other
     /// staged changes stay.
-    fn index_of_base(&self, way: &WayBack<'_>) -> Result<Vec<Staged>, GitError> {
+    fn index_of_base(&self, way: &ResetPlan<'_>) -> Result<Vec<Staged>, GitError> {
         let index = self.fresh_index()?;
         let committed: BTreeSet<&PathBuf> = way.commits.iter().map(|c| &c.path).collect();
         let mut paths: BTreeSet<PathBuf> = committed.iter().map(|path| (*path).clone()).collect();
@@ -187,38 +187,33 @@ impl WorkTree {
 
     /// Merges shelved work into the files; index and HEAD stay as they are, and so do files in
     /// `except` and the ref.
-    pub fn bring_back(&self, reference: &str, except: &[PathBuf]) -> Result<BroughtBack, GitError> {
+    pub fn unshelve(&self, reference: &str, except: &[PathBuf]) -> Result<Unshelved, GitError> {
         let kept = self.kept_work(reference)?;
         let base = base_of(&kept)?.tree().doing("read the base of shelved work")?;
-        let now = self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")?;
+        let now = self.tree_now()?;
         let theirs = kept.tree().doing("read shelved work")?;
         let sides = ThreeWay { base: &base, ours: &now, theirs: &theirs, prefers_theirs: false };
         match sides.merge(&self.repo, except)? {
-            Err(paths) => Ok(BroughtBack::Conflicts(paths)),
+            Err(paths) => Ok(Unshelved::Conflicts(paths)),
             Ok(changes) => self.write_merged(&now, &changes),
         }
     }
 
     fn kept_work(&self, reference: &str) -> Result<Commit<'_>, GitError> {
         let found = self.repo.find_reference(reference).and_then(|r| r.peel_to_commit());
-        let kept = found.map_err(|_| GitError::NotSetAside(reference.to_owned()))?;
+        let kept = found.map_err(|_| GitError::NotShelved(reference.to_owned()))?;
         let based = kept.parent_count() > 0;
-        based.then_some(kept).ok_or_else(|| GitError::NotSetAside(reference.to_owned()))
+        based.then_some(kept).ok_or_else(|| GitError::NotShelved(reference.to_owned()))
     }
 
-    fn write_merged(
-        &self,
-        now: &Tree<'_>,
-        changes: &[TreeChange],
-    ) -> Result<BroughtBack, GitError> {
-        let in_the_way: Vec<_> = changes.iter().filter(|c| self.is_in_the_way(c)).collect();
+    fn write_merged(&self, now: &Tree<'_>, changes: &[TreeChange]) -> Result<Unshelved, GitError> {
+        let in_the_way = self.files_in_the_way(changes);
         if !in_the_way.is_empty() {
-            let paths = in_the_way.iter().map(|change| change.path.display().to_string());
-            return Ok(BroughtBack::Conflicts(paths.collect()));
+            return Ok(Unshelved::Conflicts(in_the_way));
         }
         self.require_writable(changes)?;
         self.write_files(&with_changes(&self.repo, now, changes)?, changes)?;
-        Ok(BroughtBack::Clean)
+        Ok(Unshelved::Clean)
     }
 }
 

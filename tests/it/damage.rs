@@ -65,7 +65,7 @@ fn other_commands_say_what_to_do_about_a_damaged_journal() {
     spoil_journal(&world);
     let said = world.ralph(&["status"]);
     assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.err.contains("`ralph run` renames it"), "{}", said.err);
+    assert!(said.err.contains("`ralph run` renames it and rebuilds"), "{}", said.err);
     assert_eq!(kept_journals(&world), 0);
 }
 

@@ -200,8 +200,12 @@ fn notes_wait_for_a_story_that_is_parked_and_come_back_with_it() {
 #[test]
 fn whatever_an_agent_makes_of_its_notes_the_run_goes_on() {
     for (case, command, told) in [
-        ("pipe", "mkfifo .ralph/scratchpad.md", "instead of a file"),
-        ("link", "ln -s /etc/passwd .ralph/scratchpad.md", "instead of a file"),
+        ("pipe", "mkfifo .ralph/scratchpad.md", "a link, a folder or a pipe instead of a file"),
+        (
+            "link",
+            "ln -s /etc/passwd .ralph/scratchpad.md",
+            "a link, a folder or a pipe instead of a file",
+        ),
         ("bytes", "printf 'a\\\\377b' > .ralph/scratchpad.md", ""),
         ("gone", "rm -rf .ralph", ""),
     ] {

@@ -354,16 +354,12 @@ impl AttemptTimes {
         }
     }
 
-    /// Background tasks have their own grace, counted from the first result.
-    fn result_deadline(&self, result_at: Instant, times: &Timeouts) -> Instant {
-        let last = result_at + times.background.max(times.after_result);
-        self.done_since.map_or(last, |since| last.min(since + times.after_result))
-    }
-
     /// The next timeout, and its kind.
     fn deadline(&self, times: &Timeouts, has_begun: bool) -> (Deadline, EndedBy) {
-        if let Some(at) = self.result_at {
-            let at = self.result_deadline(at, times);
+        if let Some(result_at) = self.result_at {
+            // Background tasks have their own grace, counted from the first result.
+            let last = result_at + times.background.max(times.after_result);
+            let at = self.done_since.map_or(last, |since| last.min(since + times.after_result));
             return (Deadline { at, silence: false }, EndedBy::AfterResult);
         }
         let (silent, why) = if has_begun {

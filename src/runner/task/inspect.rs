@@ -12,7 +12,7 @@ use crate::runner::config::RunConfig;
 use crate::runner::effects::{EndedAttempt, Inspection};
 use crate::runner::error::RunnerError;
 use crate::runner::task::EventSink;
-use crate::workspace::{Difference, Guard, GuardPart, Place, WorkTree};
+use crate::workspace::{ChangedFile, Difference, FileLocation, Guard, GuardPart, WorkTree};
 
 /// What is compared with after an attempt.
 pub struct Inspect {
@@ -74,8 +74,8 @@ impl Inspect {
 
     /// Since the story's base, so that no attempt can prepare them for the next.
     fn changed_files(&self, tree: &WorkTree) -> Result<Vec<Concern>, RunnerError> {
-        let changed = tree.altered(&self.start.base, &self.watched, &self.config.protect)?;
-        let concern = |one: crate::workspace::Altered| Concern {
+        let changed = tree.changed_files(&self.start.base, &self.watched, &self.config.protect)?;
+        let concern = |one: ChangedFile| Concern {
             what: format!("`{}` changed", visible_line(&one.path.to_string_lossy())),
             diff: one.diff,
         };
@@ -176,8 +176,8 @@ fn is_not_worth_stopping(violation: &Violation) -> bool {
 
 /// The path of the instructions in the work tree, if they are there.
 pub fn instructions_in(tree: &WorkTree, config: &RunConfig) -> Option<PathBuf> {
-    match tree.place_of(config.instructions_file.as_deref()?) {
-        Ok(Place::Inside(path)) => Some(path),
+    match tree.locate(config.instructions_file.as_deref()?) {
+        Ok(FileLocation::Inside(path)) => Some(path),
         _ => None,
     }
 }
@@ -190,7 +190,7 @@ pub fn tell_changed_instructions(
     log: &mut dyn EventSink,
 ) {
     let Some(path) = instructions_in(tree, config) else { return };
-    let changed = tree.altered(before, std::slice::from_ref(&path), &[]);
+    let changed = tree.changed_files(before, std::slice::from_ref(&path), &[]);
     if changed.is_ok_and(|changed| !changed.is_empty()) {
         let path = visible_line(&path.to_string_lossy());
         log.notice(Notice::Tree(TreeNotice::InstructionsDiffer { path }));

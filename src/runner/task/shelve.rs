@@ -8,7 +8,7 @@ use crate::runner::config::RunConfig;
 use crate::runner::effects::KeptWork;
 use crate::runner::error::RunnerError;
 use crate::runner::task::EventSink;
-use crate::workspace::{BroughtBack, GitError, WorkTree};
+use crate::workspace::{GitError, Unshelved, WorkTree};
 
 /// A story's work in its lane.
 pub struct StoryWork {
@@ -52,8 +52,8 @@ impl StoryWork {
     ) -> Result<Option<String>, RunnerError> {
         let mut number = self.number;
         loop {
-            match tree.set_aside(&self.story, number, base, except) {
-                Err(GitError::AlreadyKept(_)) => number += 1,
+            match tree.shelve(&self.story, number, base, except) {
+                Err(GitError::RefTaken(_)) => number += 1,
                 kept => return Ok(kept?),
             }
         }
@@ -106,9 +106,9 @@ impl ShelvedWork<'_> {
         let (story, base) = (self.story.clone(), self.base.clone());
         // Record the base first: after a crash half of the work may be in the tree.
         log.record(Event::BaseSet { story, base, lane: self.lane })?;
-        let conflicts = match tree.bring_back(&self.reference, self.except)? {
-            BroughtBack::Clean => Vec::new(),
-            BroughtBack::Conflicts(paths) => paths,
+        let conflicts = match tree.unshelve(&self.reference, self.except)? {
+            Unshelved::Clean => Vec::new(),
+            Unshelved::Conflicts(paths) => paths,
         };
         let is_clean = conflicts.is_empty();
         let (story, reference) = (self.story.clone(), self.reference);

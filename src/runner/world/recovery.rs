@@ -12,7 +12,9 @@ use crate::runner::log::RunLog;
 use crate::runner::task::EventSink;
 use crate::runner::task::inspect::{repair, tell_changed_instructions};
 use crate::state::{Marks, RunState, Stage};
-use crate::workspace::{GitError, Guard, GuardPart, GuardedAttempt, Kept, Kind, WorkTree};
+use crate::workspace::{
+    GitError, Guard, GuardPart, GuardedAttempt, SnapshotKind, SnapshotRef, WorkTree,
+};
 
 use super::World;
 
@@ -213,7 +215,7 @@ impl World {
             skipped: self.confirmed(skipped.into_iter())?,
         }];
         for kept in self.last_kept()? {
-            if let (Kind::SetAside, Some(story)) = (kept.kind, kept.story) {
+            if let (SnapshotKind::Shelved, Some(story)) = (kept.kind, kept.story) {
                 let (reference, claimed) = (Some(kept.reference), false);
                 events.push(Event::WorkSetAside { story, reference, claimed });
             }
@@ -234,8 +236,8 @@ impl World {
     }
 
     /// The newest snapshot of each open story of this backlog.
-    fn last_kept(&self) -> Result<Vec<Kept>, RunnerError> {
-        let kept = self.env.home.tree().kept_for_this_backlog()?;
+    fn last_kept(&self) -> Result<Vec<SnapshotRef>, RunnerError> {
+        let kept = self.env.home.tree().snapshots_of_backlog()?;
         let stories = self.env.backlog.current().stories.iter();
         let open = stories.filter(|story| !story.is_settled());
         let newest = |id: &StoryId| kept.iter().rev().find(|kept| kept.story.as_ref() == Some(id));
@@ -248,7 +250,7 @@ impl World {
             log.notice(Notice::Backlog(BacklogNotice::MarkUnconfirmed { story }));
         }
         for kept in self.last_kept()? {
-            let comes_back = kept.kind == Kind::SetAside;
+            let comes_back = kept.kind == SnapshotKind::Shelved;
             if let (Some(story), reference) = (kept.story, kept.reference) {
                 log.notice(Notice::Tree(TreeNotice::WorkKept { story, reference, comes_back }));
             }

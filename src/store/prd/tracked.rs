@@ -7,8 +7,7 @@ use crate::model::{Backlog, Story, StoryId};
 use crate::store::files::{self, PreparedFile};
 
 use super::edit::{EditError, Mark, StoryAt, StorySpans, TextEdit, apply};
-use super::error::{LoadError, WriteError};
-use super::{Loaded, PrdFile, Stamp};
+use super::{LoadError, Loaded, PrdFile, Stamp, WriteError};
 
 /// What a look at the file found.
 #[derive(Debug)]

@@ -80,7 +80,7 @@ pub fn with_suffix(database: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Keeps a damaged journal under another name, so that the next one is new. Returns its path.
-pub fn set_aside(path: &Path, at: i64) -> io::Result<PathBuf> {
+pub fn rename_damaged(path: &Path, at: i64) -> io::Result<PathBuf> {
     let kept = PathBuf::from(format!("{}{MARK}{at}", path.display()));
     for part in PARTS {
         let old = with_suffix(path, part);
@@ -95,7 +95,7 @@ pub fn set_aside(path: &Path, at: i64) -> io::Result<PathBuf> {
 }
 
 /// An earlier journal was damaged.
-pub fn was_set_aside(path: &Path) -> bool {
+pub fn was_damaged(path: &Path) -> bool {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
     let start = format!("{}{MARK}", name.to_string_lossy());
     let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
     use crate::model::{Event, Recorded, StoryClosed, StoryId};
-    use crate::store::{Journal, SqliteJournal, Store, StorePlace};
+    use crate::store::{Journal, Store, StorePlace};
 
     const PRD: &str = "PRD.json";
 
@@ -152,7 +152,7 @@ mod tests {
     }
 
     /// As small as SQLite makes one, so that every byte can be tried.
-    fn small(folder: &Path, events: RangeInclusive<i64>) -> SqliteJournal {
+    fn small(folder: &Path, events: RangeInclusive<i64>) -> impl Journal + use<> {
         let connection = Connection::open(folder.join("journal.db")).unwrap();
         connection.execute_batch("PRAGMA page_size = 512; VACUUM;").unwrap();
         drop(connection);
@@ -221,7 +221,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let store = store_in(folder.path());
         assert!(store.check().unwrap_err().is_damage());
-        store.set_aside(7).unwrap();
+        store.rename_damaged(7).unwrap();
         store.check().unwrap();
     }
 
@@ -245,12 +245,12 @@ mod tests {
         for part in PARTS {
             fs::write(format!("{}{part}", path.display()), format!("bad{part}")).unwrap();
         }
-        assert!(!was_set_aside(&path));
-        let kept = set_aside(&path, 7).unwrap();
+        assert!(!was_damaged(&path));
+        let kept = rename_damaged(&path, 7).unwrap();
         assert_eq!(kept, folder.path().join("journal.db.corrupt-7"));
         assert_eq!(fs::read_to_string(&kept).unwrap(), "bad");
         assert_eq!(fs::read_to_string(format!("{}-wal", kept.display())).unwrap(), "bad-wal");
-        assert!(was_set_aside(&path) && !path.exists());
+        assert!(was_damaged(&path) && !path.exists());
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::store::{Problem, StoreError};
 
 use super::Database;
 use super::damage::{sum, writing};
-use super::rows::Rows;
 use super::sync::SyncPoint;
+use super::tables::Rows;
 
 /// Append, sync, and read from a cursor: a remote database could do that too.
 pub trait Journal {
@@ -25,14 +25,19 @@ pub trait Journal {
 }
 
 /// The events of one backlog in one work tree.
-pub struct SqliteJournal {
-    pub(in crate::store) database: Rc<Database>,
+struct SqliteJournal {
+    database: Rc<Database>,
     /// The PRD's path in the repository.
-    pub(in crate::store) backlog: String,
+    backlog: String,
     /// Which of the repository's work trees; empty for the main one.
-    pub(in crate::store) work_tree: String,
+    work_tree: String,
     /// The last event that was appended.
-    pub(in crate::store) newest: i64,
+    newest: i64,
+}
+
+pub fn open(database: Rc<Database>, backlog: &str, work_tree: &str) -> impl Journal + use<> {
+    let (backlog, work_tree) = (backlog.to_owned(), work_tree.to_owned());
+    SqliteJournal { database, backlog, work_tree, newest: 0 }
 }
 
 /// A run without an end.

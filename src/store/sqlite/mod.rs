@@ -4,10 +4,8 @@ pub mod costs;
 mod damage;
 pub mod human;
 pub mod journal;
-mod rows;
-mod schema;
 pub mod sync;
-pub mod user_costs;
+mod tables;
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -24,7 +22,10 @@ use super::{Problem, StoreError};
 use damage::{reading, writing};
 use sync::Syncer;
 
-pub use damage::{Newest, set_aside, was_set_aside};
+/// What SQLite reports.
+pub type Failure = rusqlite::Error;
+
+pub use damage::{Newest, rename_damaged, was_damaged};
 
 /// How long another process may lock the database.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -62,13 +63,13 @@ impl Database {
         let mut connection = Connection::open(path).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.busy_timeout(PATIENCE).map_err(failed)?;
-        let found = schema::version(&connection).map_err(failed)?;
-        if found > schema::KNOWN {
-            return Err(Problem::Newer { path: shown, found, known: schema::KNOWN }.into());
+        let found = tables::version(&connection).map_err(failed)?;
+        if found > tables::KNOWN {
+            return Err(Problem::Newer { path: shown, found, known: tables::KNOWN }.into());
         }
         configure(&connection).map_err(failed)?;
-        if found < schema::KNOWN {
-            schema::migrate(&mut connection).map_err(failed)?;
+        if found < tables::KNOWN {
+            tables::migrate(&mut connection).map_err(failed)?;
         }
         Ok(Self { syncer: OnceCell::new(), connection, path: path.to_owned() })
     }
@@ -113,7 +114,7 @@ fn create(path: &Path) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    schema::migrate(&mut connection)?;
+    tables::migrate(&mut connection)?;
     connection.close().map_err(|(_, error)| error)
 }
 

@@ -5,26 +5,22 @@
 //! be compared. The caller records a violation before it repairs it, so that an interrupted repair
 //! is repeated.
 
-mod agent_locks;
-mod instructions;
-mod setup;
-mod stashes;
-mod user_files;
+mod files;
+mod repository;
 
 use std::path::{Path, PathBuf};
 
 use crate::model::{Base, StoryId, Violation};
 use crate::text::signals::ticks_task_complete;
 
-use self::instructions::Instructions;
+use self::files::Instructions;
 use super::WorkTree;
-use super::branch::Whereabouts;
+use super::branch::BranchState;
 use super::error::{GitError, file_error};
-use super::preflight::FileLocation;
+use super::open::FileLocation;
 
-pub use setup::GitSetup;
-pub use stashes::Stash;
-pub use user_files::Losses;
+pub use files::Losses;
+pub use repository::{GitSetup, Stash};
 
 /// The attempt that is guarded.
 #[derive(Clone, Debug)]
@@ -117,10 +113,10 @@ impl Guard {
                 let messages = gone.into_iter().map(|stash| stash.message).collect();
                 Violation::Stashes { messages }
             }),
-            GuardPart::Branch => match tree.whereabouts(&self.attempt.base)? {
-                Whereabouts::Home => None,
-                Whereabouts::Ahead { on } => Some(Violation::OtherBranch { on }),
-                Whereabouts::Strayed(how) => Some(Violation::BranchLost { how }),
+            GuardPart::Branch => match tree.branch_state(&self.attempt.base)? {
+                BranchState::OnBranch => None,
+                BranchState::Ahead { on } => Some(Violation::OtherBranch { on }),
+                BranchState::Lost(how) => Some(Violation::BranchLost { how }),
             },
             GuardPart::UserFiles => {
                 let Losses { lost, blocked } = self.losses(tree)?;
@@ -138,13 +134,13 @@ impl Guard {
         match violation {
             Violation::Locks { .. } => tree.remove_locks_of_attempt(),
             Violation::Setup { names, .. } => match &self.setup {
-                Some(before) => tree.put_back_setup(before, names, &self.attempt.attempt),
+                Some(before) => tree.restore_setup(before, names, &self.attempt.attempt),
                 None => Ok(()),
             },
-            Violation::Stashes { .. } => tree.put_back_stashes(&self.stashes).map(drop),
-            Violation::OtherBranch { .. } => tree.come_home(),
+            Violation::Stashes { .. } => tree.restore_stashes(&self.stashes).map(drop),
+            Violation::OtherBranch { .. } => tree.reattach(),
             Violation::UserFiles { .. } => {
-                tree.put_back(&self.attempt.before, &self.losses(tree)?.lost)
+                tree.restore_user_files(&self.attempt.before, &self.losses(tree)?.lost)
             }
             Violation::Instructions { .. } => match &self.instructions {
                 Some(held) => held.restore(tree),
@@ -172,7 +168,7 @@ impl Guard {
         let Some(now) = held.changed() else { return Ok(None) };
         let claims = ticks_task_complete(&held.text(), &String::from_utf8_lossy(&now));
         let GuardedAttempt { story, iteration, base, number, spare, .. } = &self.attempt;
-        let kept = if let Ok(FileLocation::Inside(_)) = tree.place_of(held.path()) {
+        let kept = if let Ok(FileLocation::Inside(_)) = tree.locate(held.path()) {
             let kept = tree.keep_attempt(story, *number, *iteration, base)?;
             kept.map(|(kept, _)| kept.reference)
         } else {

@@ -1,29 +1,18 @@
 //! Real repositories in temporary folders, set up and checked by the git binary.
 
-mod altered;
-mod belongings;
-mod bring_back;
+mod branch;
 mod commit;
-mod cut_short;
+mod diff;
 mod guard;
-mod holders;
 mod integrate;
-mod kept;
 mod locks;
 mod odd_files;
 mod open;
-mod own_locks;
-mod place;
 mod sandbox;
 mod scan;
-mod setup;
 mod shelve;
 mod sign;
+mod snapshots;
 mod staging;
-mod stat_cache;
-mod summary;
-mod surroundings;
-mod switch;
-mod undo;
 mod user_edits;
-mod work_trees;
+mod user_files;

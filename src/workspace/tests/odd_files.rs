@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::workspace::BroughtBack;
+use crate::workspace::Unshelved;
 
 use super::sandbox::{CommitRequest, Sandbox, close, story};
 
@@ -38,10 +38,10 @@ fn round_trip(repo: &Sandbox, work: impl Fn()) {
     let (before, status) = (listing(repo.root()), repo.status());
     work();
     let after = listing(repo.root());
-    let kept = tree.set_aside(&story("S"), 1, &base, &[]).unwrap().expect("something to keep");
+    let kept = tree.shelve(&story("S"), 1, &base, &[]).unwrap().expect("something to keep");
     assert_eq!(listing(repo.root()), before);
     assert_eq!(repo.status(), status);
-    assert_eq!(tree.bring_back(&kept, &[]).unwrap(), BroughtBack::Clean);
+    assert_eq!(tree.unshelve(&kept, &[]).unwrap(), Unshelved::Clean);
     assert_eq!(listing(repo.root()), after);
     close(&tree, &base);
     assert_eq!(listing(repo.root()), after);
@@ -117,7 +117,7 @@ fn only_the_globs_own_file_is_written_back() {
     let tree = repo.open();
     let base = tree.base().unwrap();
     repo.write("*", "star 1\n").write("a", "edited by the human\n");
-    tree.set_aside(&story("S"), 1, &base, &[PathBuf::from("a")]).unwrap();
+    tree.shelve(&story("S"), 1, &base, &[PathBuf::from("a")]).unwrap();
     assert_eq!(
         (repo.read("*").as_str(), repo.read("a").as_str()),
         ("star\n", "edited by the human\n")
@@ -142,7 +142,7 @@ fn the_same_swaps_with_files_that_were_never_committed() {
     let base = tree.base().unwrap();
     let before = listing(repo.root());
     repo.delete("u").write("u/inside", "i\n").delete("v").write("v", "file\n");
-    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    tree.shelve(&story("S"), 1, &base, &[]).unwrap().unwrap();
     assert_eq!(listing(repo.root()), before);
     assert_eq!(repo.status(), "?? u\n?? v/w\n");
 }

@@ -1,6 +1,8 @@
 use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::workspace::{GitError, Head, WorkTree};
+use crate::workspace::{FileLocation, GitError, Head, WorkTree};
 
 use super::sandbox::Sandbox;
 
@@ -93,4 +95,115 @@ fn every_refusal_says_what_to_do() {
     assert!(text.contains("git config user.name"), "{text}");
     let text = GitError::InProgress { what: "rebase" }.to_string();
     assert!(text.contains("git rebase --abort"), "{text}");
+}
+
+fn paths(paths: &[&str]) -> Vec<PathBuf> {
+    paths.iter().map(PathBuf::from).collect()
+}
+
+#[test]
+fn tells_edits_from_untracked_files() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    assert_eq!(tree.uncommitted(&[]).unwrap(), crate::workspace::Uncommitted::default());
+    repo.write("a", "a1\n").delete("b").write("u", "u\n").write("PRD.json", "{}");
+    repo.write("staged", "s\n").git(["add", "staged"]);
+    repo.write("folder/x", "x\n").write("folder/y", "y\n").write(".ralph/z", "z\n");
+    let found = tree.uncommitted(&paths(&["PRD.json"])).unwrap();
+    assert_eq!(found.edited, paths(&["a", "b", "staged"]));
+    assert_eq!(found.untracked, paths(&["folder/", "u"]));
+}
+
+#[test]
+fn a_sparse_checkout_misses_nothing() {
+    let repo = Sandbox::new();
+    repo.git(["sparse-checkout", "set", "--no-sparse-index", "other"]);
+    assert!(!repo.exists("docs/c"));
+    let tree = repo.open();
+    assert_eq!(tree.uncommitted(&[]).unwrap().edited, paths(&[]));
+    assert!(tree.surroundings().unwrap().is_sparse);
+}
+
+#[test]
+fn hooks_are_programs_in_the_folder_that_git_uses() {
+    let repo = Sandbox::new();
+    let hooks = || repo.open().surroundings().unwrap().hooks;
+    repo.write(".git/hooks/commit-msg", "not a program");
+    assert_eq!(hooks(), paths(&[]));
+    repo.write(".git/hooks/pre-commit", "#!/bin/sh\n").make_executable(".git/hooks/pre-commit");
+    assert_eq!(hooks(), paths(&[".git/hooks/pre-commit"]));
+    repo.write("tools/commit-msg", "#!/bin/sh\n").make_executable("tools/commit-msg");
+    repo.git(["config", "core.hooksPath", "tools"]);
+    assert_eq!(hooks(), paths(&["tools/commit-msg"]));
+}
+
+#[test]
+fn attributes_count_when_somebody_said_what_they_do() {
+    let repo = Sandbox::new();
+    repo.write("sub/.gitattributes", "# *.c filter=c\n*.bin filter=strip diff=strip -text\n");
+    repo.commit_all("attributes");
+    let found = || repo.open().surroundings().unwrap().attributes;
+    assert!(found().is_empty());
+    repo.git(["config", "filter.strip.clean", "cat"]);
+    repo.write(".git/info/attributes", "*.u16 working-tree-encoding=UTF-16\n");
+    let words: Vec<String> = found().into_iter().collect();
+    assert_eq!(words, ["filter=strip", "working-tree-encoding=UTF-16"]);
+}
+
+#[test]
+fn submodules_are_found() {
+    let other = Sandbox::new();
+    let repo = Sandbox::new();
+    assert!(repo.open().surroundings().unwrap().submodules.is_empty());
+    let from = other.root().to_str().unwrap();
+    repo.git(["-c", "protocol.file.allow=always", "submodule", "add", "-q", from, "lib"]);
+    repo.commit_all("submodule");
+    let tree = repo.open();
+    assert_eq!(tree.surroundings().unwrap().submodules, paths(&["lib"]));
+    repo.write("lib/a", "work inside\n");
+    assert_eq!(tree.uncommitted(&[]).unwrap().edited, paths(&[]));
+}
+
+#[test]
+fn an_index_that_somebody_holds_is_waited_for_and_named() {
+    let repo = Sandbox::new();
+    let mut tree = repo.open();
+    tree.require_unlocked().unwrap();
+    tree.lock_patience = Duration::from_millis(30);
+    repo.write(".git/index.lock", "");
+    match tree.require_unlocked() {
+        Err(GitError::Locked(file)) => assert_eq!(file, repo.path(".git/index.lock")),
+        other => panic!("{other:?}"),
+    }
+    assert!(repo.exists(".git/index.lock"));
+}
+
+#[test]
+fn tells_where_a_path_stands() {
+    let repo = Sandbox::new();
+    repo.write(".gitignore", "*.log\nout/\n").write("tracked.log", "t\n");
+    repo.git(["add", "-f", "tracked.log"]);
+    repo.git(["init", "-q", "nested"]);
+    repo.link("link", "docs/c").link("away", "/etc/hostname");
+    let tree = repo.open();
+    let inside = |path: &str| FileLocation::Inside(PathBuf::from(path));
+    let ignored = |path: &str| FileLocation::Ignored(PathBuf::from(path));
+    let rows = [
+        ("a", inside("a")),
+        ("docs/../a", inside("a")),
+        ("docs/not-yet", inside("docs/not-yet")),
+        ("link", inside("docs/c")),
+        ("tracked.log", inside("tracked.log")),
+        ("x.log", ignored("x.log")),
+        ("out/PRD.json", ignored("out/PRD.json")),
+        (".ralph/x", ignored(".ralph/x")),
+        ("away", FileLocation::Outside),
+        ("../beside", FileLocation::Outside),
+        (".git/config", FileLocation::Outside),
+        ("nested/PRD.json", FileLocation::Outside),
+        ("", FileLocation::Outside),
+    ];
+    for (path, place) in rows {
+        assert_eq!(tree.locate(&repo.path(path)).unwrap(), place, "{path}");
+    }
 }

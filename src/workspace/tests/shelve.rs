@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
-use crate::workspace::{BroughtBack, GitError, Head};
+use crate::workspace::{GitError, Head, Unshelved, WorkTree};
 
-use super::sandbox::{Sandbox, story};
+use super::sandbox::{Sandbox, close, story};
 
 #[test]
 fn nothing_to_set_aside() {
@@ -10,10 +10,10 @@ fn nothing_to_set_aside() {
     repo.write("u", "u\n").write("PRD.json", "{}");
     let tree = repo.open();
     let base = tree.base().unwrap();
-    assert_eq!(tree.set_aside(&story("S"), 1, &base, &[]).unwrap(), None);
+    assert_eq!(tree.shelve(&story("S"), 1, &base, &[]).unwrap(), None);
     repo.write("PRD.json", "edited by the human");
     let except = [PathBuf::from("PRD.json")];
-    assert_eq!(tree.set_aside(&story("S"), 1, &base, &except).unwrap(), None);
+    assert_eq!(tree.shelve(&story("S"), 1, &base, &except).unwrap(), None);
     assert_eq!(repo.read("PRD.json"), "edited by the human");
     assert_eq!(repo.git(["for-each-ref", "refs/ralph"]), "");
 }
@@ -39,7 +39,7 @@ fn everything_goes_back_to_the_base_and_comes_again() {
     let own = repo.head();
     repo.write("docs/c", "c2\n").write("deep/new", "n\n").write("a", "a by both\n").delete("u");
     repo.git(["add", "deep/new"]);
-    let kept = tree.set_aside(&story("US-1"), 2, &base, &[]).unwrap().unwrap();
+    let kept = tree.shelve(&story("US-1"), 2, &base, &[]).unwrap().unwrap();
 
     assert_eq!(kept, "refs/ralph/attempts/US-1/2");
     assert_eq!((repo.head(), repo.status()), (head, status));
@@ -55,7 +55,7 @@ fn everything_goes_back_to_the_base_and_comes_again() {
 
     repo.git(["reflog", "expire", "--expire=now", "--all"]);
     repo.git(["gc", "-q", "--prune=now"]);
-    assert_eq!(tree.bring_back(&kept, &[]).unwrap(), BroughtBack::Clean);
+    assert_eq!(tree.unshelve(&kept, &[]).unwrap(), Unshelved::Clean);
     assert_eq!((repo.read("docs/c"), repo.read("deep/new")), ("c2\n".into(), "n\n".into()));
     assert_eq!(repo.read("a"), "a by both\n");
     assert!(!repo.exists("u"));
@@ -71,7 +71,7 @@ fn a_commit_with_the_users_files_is_undone_too() {
     let base = tree.base().unwrap();
     let (head, status) = (repo.head(), repo.status());
     repo.write("agent", "work\n").commit_all("everything");
-    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    tree.shelve(&story("S"), 1, &base, &[]).unwrap().unwrap();
     assert_eq!((repo.head(), repo.status()), (head, status));
     assert_eq!((repo.read("a"), repo.read("u")), ("a by the user\n".into(), "u\n".into()));
 }
@@ -85,7 +85,7 @@ fn what_the_user_staged_stays_staged_when_the_agent_edits_it() {
     let base = tree.base().unwrap();
     let status = repo.status();
     repo.write("s", "edited\n");
-    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    tree.shelve(&story("S"), 1, &base, &[]).unwrap().unwrap();
     assert_eq!(repo.status(), status);
 }
 
@@ -98,11 +98,11 @@ fn the_humans_files_stay_as_they_are() {
     repo.write("PRD.json", "agent").commit_all("by the agent");
     repo.write("PRD.json", "now").write("PROMPT.md", "new").write("a", "a1\n");
     let except = [PathBuf::from("PRD.json"), PathBuf::from("PROMPT.md")];
-    let kept = tree.set_aside(&story("S"), 1, &base, &except).unwrap().unwrap();
+    let kept = tree.shelve(&story("S"), 1, &base, &except).unwrap().unwrap();
     assert_eq!((repo.read("PRD.json"), repo.read("PROMPT.md")), ("now".into(), "new".into()));
     assert_eq!(repo.status(), " M PRD.json\n?? PROMPT.md\n");
     repo.write("PRD.json", "later").delete("PROMPT.md");
-    assert_eq!(tree.bring_back(&kept, &except).unwrap(), BroughtBack::Clean);
+    assert_eq!(tree.unshelve(&kept, &except).unwrap(), Unshelved::Clean);
     assert_eq!((repo.read("PRD.json"), repo.read("a")), ("later".into(), "a1\n".into()));
     assert!(!repo.exists("PROMPT.md"));
 }
@@ -115,12 +115,12 @@ fn a_branch_without_commits_has_none_again() {
     let base = tree.base().unwrap();
     repo.write("x", "x\n").commit_all("by the agent");
     repo.write("y", "y\n");
-    let kept = tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    let kept = tree.shelve(&story("S"), 1, &base, &[]).unwrap().unwrap();
     assert_eq!(tree.branch().unwrap(), Head::Branch { name: "main".into(), unborn: true });
     assert_eq!(repo.status(), "?? mine\n");
-    assert_eq!(tree.bring_back(&kept, &[]).unwrap(), BroughtBack::Clean);
+    assert_eq!(tree.unshelve(&kept, &[]).unwrap(), Unshelved::Clean);
     assert_eq!(repo.status(), "?? mine\n?? x\n?? y\n");
-    tree.set_aside(&story("S"), 2, &base, &[]).unwrap().unwrap();
+    tree.shelve(&story("S"), 2, &base, &[]).unwrap().unwrap();
     assert_eq!(repo.status(), "?? mine\n");
 }
 
@@ -132,10 +132,10 @@ fn files_that_only_a_changed_ignore_rule_made_known_are_not_deleted() {
     let tree = repo.open();
     let base = tree.base().unwrap();
     repo.write(".gitignore", "# nothing\n").write("agent", "work\n");
-    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    tree.shelve(&story("S"), 1, &base, &[]).unwrap().unwrap();
     assert_eq!((repo.read("secret"), repo.read("cache/x")), ("s\n".into(), "x\n".into()));
     repo.git(["add", "-f", "secret"]);
-    tree.set_aside(&story("S"), 2, &base, &[]).unwrap().unwrap();
+    tree.shelve(&story("S"), 2, &base, &[]).unwrap().unwrap();
     assert_eq!(repo.read("secret"), "s\n");
     assert_eq!(repo.status(), "?? forced.log\n");
 }
@@ -152,11 +152,11 @@ fn a_merge_left_half_done_is_called_off() {
     repo.git_fails(["merge", "other"]);
     // The file is as at the base, and still unmerged in the index.
     repo.write("a", "ours\n");
-    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    tree.shelve(&story("S"), 1, &base, &[]).unwrap().unwrap();
     assert_eq!((repo.status(), repo.read("a")), (String::new(), "ours\n".into()));
     repo.open();
     repo.git_fails(["rebase", "other"]);
-    tree.set_aside(&story("S"), 2, &base, &[]).unwrap().unwrap();
+    tree.shelve(&story("S"), 2, &base, &[]).unwrap().unwrap();
     assert_eq!(repo.status(), "");
     assert_eq!(repo.open().branch().unwrap(), Head::Branch { name: "main".into(), unborn: false });
 }
@@ -170,7 +170,7 @@ fn other_branches_stay_where_the_agent_left_them() {
     let base = tree.base().unwrap();
     repo.git(["switch", "-q", "old"]);
     let own = repo.write("b", "b1\n").commit_all("elsewhere");
-    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    tree.shelve(&story("S"), 1, &base, &[]).unwrap().unwrap();
     assert_eq!(tree.branch().unwrap(), Head::Branch { name: "main".into(), unborn: false });
     assert_eq!((repo.head(), repo.status()), (head, String::new()));
     assert_eq!(repo.git(["rev-parse", "old"]).trim(), own);
@@ -184,7 +184,7 @@ fn a_detached_head_goes_back_too() {
     let base = tree.base().unwrap();
     let head = repo.head();
     repo.write("a", "a1\n").commit_all("by the agent");
-    tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    tree.shelve(&story("S"), 1, &base, &[]).unwrap().unwrap();
     assert_eq!((repo.head(), repo.status()), (head, String::new()));
     assert_eq!(tree.branch().unwrap(), Head::Detached);
 }
@@ -197,13 +197,70 @@ fn an_interrupted_call_is_finished_by_the_next() {
     let head = repo.head();
     repo.write("a", "a1\n").write("b", "b1\n").commit_all("by the agent");
     let own = repo.head();
-    let kept = tree.set_aside(&story("S"), 1, &base, &[]).unwrap();
+    let kept = tree.shelve(&story("S"), 1, &base, &[]).unwrap();
     repo.git(["reset", "-q", "--hard", &own]);
     repo.write("b", "b0\n");
-    assert_eq!(tree.set_aside(&story("S"), 1, &base, &[]).unwrap(), kept);
+    assert_eq!(tree.shelve(&story("S"), 1, &base, &[]).unwrap(), kept);
     assert_eq!((repo.head(), repo.status()), (head, String::new()));
     repo.write("a", "edited by the human\n");
-    let refused = tree.set_aside(&story("S"), 1, &base, &[]);
-    assert!(matches!(refused, Err(GitError::AlreadyKept(_))));
+    let refused = tree.shelve(&story("S"), 1, &base, &[]);
+    assert!(matches!(refused, Err(GitError::RefTaken(_))));
     assert_eq!(repo.read("a"), "edited by the human\n");
+}
+
+/// `a` with an edit of the agent in its first line, set aside.
+fn shelved_edit(repo: &Sandbox) -> (WorkTree, String) {
+    let lines: String = (0..20).map(|n| format!("line {n}\n")).collect();
+    repo.write("a", &lines).commit_all("lines");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write("a", lines.replacen("line 0", "line zero", 1)).write("new", "n\n");
+    let kept = tree.shelve(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    (tree, kept)
+}
+
+#[test]
+fn merges_with_what_was_committed_meanwhile() {
+    let repo = Sandbox::new();
+    let (tree, kept) = shelved_edit(&repo);
+    let base = tree.base().unwrap();
+    repo.write("a", repo.read("a").replace("line 19", "line nineteen")).write("b", "b1\n");
+    close(&tree, &base);
+    let head = repo.head();
+    assert_eq!(tree.unshelve(&kept, &[]).unwrap(), Unshelved::Clean);
+    let text = repo.read("a");
+    assert!(text.starts_with("line zero\n") && text.ends_with("line nineteen\n"), "{text}");
+    assert_eq!((repo.head(), repo.status()), (head, " M a\n?? new\n".into()));
+    assert_ne!(repo.git(["for-each-ref", &kept]), "");
+}
+
+#[test]
+fn with_conflicts_nothing_is_touched() {
+    let repo = Sandbox::new();
+    let (tree, kept) = shelved_edit(&repo);
+    repo.write("a", repo.read("a").replacen("line 0", "line null", 1));
+    let status = repo.status();
+    let result = tree.unshelve(&kept, &[]).unwrap();
+    assert_eq!(result, Unshelved::Conflicts(vec!["a".into()]));
+    assert_eq!(repo.status(), status);
+    assert!(repo.read("a").starts_with("line null\n") && !repo.exists("new"));
+}
+
+#[test]
+fn an_ignored_file_is_not_overwritten() {
+    let repo = Sandbox::new();
+    let (tree, kept) = shelved_edit(&repo);
+    repo.write(".git/info/exclude", "new\n").write("new", "precious\n");
+    let result = tree.unshelve(&kept, &[]).unwrap();
+    assert_eq!(result, Unshelved::Conflicts(vec!["new".into()]));
+    assert_eq!(repo.read("new"), "precious\n");
+}
+
+#[test]
+fn refuses_what_was_not_set_aside() {
+    let repo = Sandbox::new();
+    for name in ["refs/ralph/attempts/S/1", "refs/heads/main"] {
+        let result = repo.open().unshelve(name, &[]);
+        assert!(matches!(result, Err(GitError::NotShelved(_))), "{name}");
+    }
 }

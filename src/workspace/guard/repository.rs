@@ -1,15 +1,17 @@
-//! The git setup of the repository: configuration, hooks, attributes and excludes.
+//! The git setup of the repository (configuration, hooks, attributes and excludes) and its stashes.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, Metadata, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use git2::Oid;
 use serde::{Deserialize, Serialize};
 
-use crate::workspace::checkout::is_absence;
-use crate::workspace::error::{GitError, file_error};
+use crate::workspace::checkout::{is_absence, remove_if_there};
+use crate::workspace::error::{GitContext, GitError, file_error, if_found};
+use crate::workspace::locks::private_parent;
 use crate::workspace::{OWN_GIT_FOLDER, WorkTree};
 
 const SHARED: [&str; 3] = ["config", "info/attributes", "info/exclude"];
@@ -21,7 +23,7 @@ const EXAMPLE: &str = ".sample";
 /// Larger files are compared by size.
 const LARGEST: u64 = 16 << 20;
 /// The setup before the last attempt, for recovery after a crash.
-const HELD: &str = "setup.json";
+const HELD_SETUP: &str = "setup.json";
 /// The folder for attempts' versions.
 const CHANGED: &str = "changed";
 
@@ -62,7 +64,7 @@ impl WorkTree {
     /// The current setup, stored for recovery after a crash.
     pub fn hold_setup(&self) -> Result<GitSetup, GitError> {
         let setup = self.setup()?;
-        let path = self.git_dir.join(OWN_GIT_FOLDER).join(HELD);
+        let path = self.git_dir.join(OWN_GIT_FOLDER).join(HELD_SETUP);
         let text = serde_json::to_vec(&setup).unwrap_or_default();
         if fs::read(&path).ok().as_ref() != Some(&text) {
             self.write_whole(&path, &text, 0o600).map_err(file_error("write", &path))?;
@@ -72,7 +74,7 @@ impl WorkTree {
 
     /// The setup right before the last attempt; None if it is unknown.
     pub fn held_setup(&self) -> Option<GitSetup> {
-        let text = fs::read(self.git_dir.join(OWN_GIT_FOLDER).join(HELD)).ok()?;
+        let text = fs::read(self.git_dir.join(OWN_GIT_FOLDER).join(HELD_SETUP)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
@@ -82,7 +84,7 @@ impl WorkTree {
     }
 
     /// Restores these parts. The current versions are kept.
-    pub fn put_back_setup(
+    pub fn restore_setup(
         &self,
         before: &GitSetup,
         names: &[String],
@@ -216,14 +218,74 @@ fn free(path: &Path) -> PathBuf {
     names.find(is_free).unwrap_or_default()
 }
 
-fn private_parent(path: &Path) -> io::Result<()> {
-    let Some(folder) = path.parent() else { return Ok(()) };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+const STASH: &str = "refs/stash";
+const HELD_STASHES: &str = "refs/ralph/stashes";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stash {
+    id: Oid,
+    /// Its message in `git stash list`.
+    pub message: String,
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if is_absence(&error) => Ok(()),
-        removed => removed,
+impl WorkTree {
+    /// All stashes, newest first; protects them from `git gc`.
+    pub fn hold_stashes(&self) -> Result<Vec<Stash>, GitError> {
+        let stashes = self.stashes()?;
+        for stash in &stashes {
+            let name = format!("{HELD_STASHES}/{}", stash.id);
+            self.with_lock(&self.ref_lock(&name), || {
+                let held = self.repo.reference(&name, stash.id, true, "ralph");
+                held.map(drop).doing("protect the stashes")
+            })?;
+        }
+        Ok(stashes)
+    }
+
+    pub(super) fn dropped_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>, GitError> {
+        if before.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.stashes()?;
+        Ok(before.iter().filter(|stash| !now.contains(stash)).cloned().collect())
+    }
+
+    /// Restores dropped stashes as the newest, and returns them.
+    pub fn restore_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>, GitError> {
+        let gone = self.dropped_stashes(before)?;
+        for stash in gone.iter().rev() {
+            self.repo.reference_ensure_log(STASH).doing("restore a stash")?;
+            self.with_lock(&self.ref_lock(STASH), || {
+                let stored = self.repo.reference(STASH, stash.id, true, &stash.message);
+                stored.map(drop).doing("restore a stash")
+            })?;
+        }
+        Ok(gone)
+    }
+
+    /// Releases stashes that the human dropped.
+    pub(in crate::workspace) fn release_stashes(&self) -> Result<(), GitError> {
+        let held =
+            self.repo.references_glob(&format!("{HELD_STASHES}/*")).doing("list the stashes")?;
+        let known = self.stashes()?;
+        for held in held.flatten() {
+            if !known.iter().any(|stash| Some(stash.id) == held.target()) {
+                // The next run tries again.
+                let _ = self.delete_ref(held);
+            }
+        }
+        Ok(())
+    }
+
+    fn stashes(&self) -> Result<Vec<Stash>, GitError> {
+        if if_found(self.repo.refname_to_id(STASH)).doing("look for stashes")?.is_none() {
+            return Ok(Vec::new());
+        }
+        let log = self.repo.reflog(STASH).doing("list the stashes")?;
+        let stash = |entry: git2::ReflogEntry<'_>| Stash {
+            id: entry.id_new(),
+            message: String::from_utf8_lossy(entry.message_bytes().unwrap_or_default()).into(),
+        };
+        Ok(log.iter().map(stash).collect())
     }
 }

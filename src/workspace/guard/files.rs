@@ -1,15 +1,91 @@
-//! User files: files with uncommitted changes before a story began.
+//! The human's files that agents can write: the instructions (PROMPT.md), and files with uncommitted
+//! changes before a story began.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::model::Base;
+use rustix::fs::OFlags;
 
+use crate::model::Base;
 use crate::workspace::WorkTree;
 use crate::workspace::checkout::is_absence;
-use crate::workspace::error::{GitContext, GitError};
+use crate::workspace::error::{GitContext, GitError, file_error};
 use crate::workspace::tree::{TreeChange, TreeEntry, between, entry_at};
+
+/// The most bytes to hold.
+const LONGEST: u64 = 16 * 1024 * 1024;
+
+/// The file as it was before an attempt.
+#[derive(Clone, Debug)]
+pub struct Instructions {
+    path: PathBuf,
+    /// The file itself: PROMPT.md may be a link.
+    real: PathBuf,
+    bytes: Vec<u8>,
+    mode: u32,
+}
+
+impl Instructions {
+    /// None if they cannot be read.
+    pub fn hold(path: &Path) -> Option<Self> {
+        let real = fs::canonicalize(path).ok()?;
+        let bytes = read(&real).ok()?;
+        let mode = fs::metadata(&real).ok()?.permissions().mode() & 0o777;
+        Some(Self { path: path.to_owned(), real, bytes, mode })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// The current content if it differs; empty if it cannot be read.
+    pub fn changed(&self) -> Option<Vec<u8>> {
+        let is_same_file = fs::canonicalize(&self.path).is_ok_and(|real| real == self.real);
+        match read(&self.real) {
+            Ok(now) if is_same_file && now == self.bytes => None,
+            Ok(now) if is_same_file => Some(now),
+            _ => Some(read(&self.path).unwrap_or_default()),
+        }
+    }
+
+    /// Never writes through a new link.
+    pub fn restore(&self, tree: &WorkTree) -> Result<(), GitError> {
+        self.put_back(tree).map_err(file_error("restore", &self.path))
+    }
+
+    fn put_back(&self, tree: &WorkTree) -> io::Result<()> {
+        let folder = self.real.parent().unwrap_or(&self.real);
+        if fs::canonicalize(folder)? != folder {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "its folder is now a link"));
+        }
+        if fs::symlink_metadata(&self.real).is_ok_and(|found| found.is_symlink()) {
+            fs::remove_file(&self.real)?;
+        }
+        tree.write_whole(&self.real, &self.bytes, self.mode)?;
+        if self.changed().is_none() {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "the link to it changed"))
+    }
+}
+
+/// Opens without blocking: the file may have become a pipe.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// What an attempt did to files that were uncommitted before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +122,7 @@ impl WorkTree {
     }
 
     /// Restores these files as they were right before the attempt.
-    pub fn put_back(&self, before: &Base, paths: &[PathBuf]) -> Result<(), GitError> {
+    pub fn restore_user_files(&self, before: &Base, paths: &[PathBuf]) -> Result<(), GitError> {
         let tree = self.tree(&before.tree)?;
         let mut changes = Vec::new();
         for path in paths {
@@ -74,7 +150,7 @@ impl WorkTree {
             Ok(_) => {}
         }
         let mut index = self.fresh_index()?;
-        self.index_is_altered.set(true);
+        self.index_is_modified.set(true);
         index.add_path(path).doing("read one of your files")?;
         let entry = index.get_path(path, 0);
         Ok(OnDisk::Entry(entry.map(|entry| TreeEntry::from(&entry))))

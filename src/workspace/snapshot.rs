@@ -1,18 +1,19 @@
-//! Takes snapshots of the work tree: commits at refs, each with a short number.
+//! Takes snapshots of the work tree, commits at refs with a short number each, and restores files from
+//! them.
 
-use std::fs::{DirBuilder, File};
-use std::io;
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use git2::{Commit, ErrorCode, Oid, Tree};
 
 use crate::model::{Base, StoryId, visible_line};
 
+use super::catalog::{SnapshotKind, SnapshotRef, parse_snapshot};
 use super::error::{GitContext, GitError, file_error, if_found};
-use super::kept::{SnapshotKind, SnapshotRef, understand};
-use super::locks::is_lock;
+use super::locks::{is_lock, private_parent};
+use super::tree::{TreeChange, between, path_of};
 use super::{OWN_GIT_FOLDER, WorkTree};
 
 /// The file with the highest number, so that finding the next one needs no listing.
@@ -20,7 +21,7 @@ const NUMBERS: &str = "numbers";
 
 /// The active run of a work tree, named in its snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ServedRun {
+pub(super) struct RunLabel {
     pub run: String,
     /// The backlog's path in the repository.
     pub backlog: String,
@@ -38,7 +39,7 @@ pub(super) struct SnapshotNote<'a> {
 impl WorkTree {
     /// From now on, snapshots belong to this run.
     pub fn serve(&mut self, run: &str, backlog: &str) {
-        self.service = Some(ServedRun { run: run.to_owned(), backlog: visible_line(backlog) });
+        self.service = Some(RunLabel { run: run.to_owned(), backlog: visible_line(backlog) });
     }
 
     /// The ref for a snapshot before the run's attempt `n`, or for the next number that is free.
@@ -94,9 +95,9 @@ impl WorkTree {
         loop {
             let name = format!("{folder}/{n}");
             let kept =
-                if self.is_free(&name)? { keep(&name) } else { Err(GitError::AlreadyKept(name)) };
+                if self.is_free(&name)? { keep(&name) } else { Err(GitError::RefTaken(name)) };
             match kept {
-                Err(GitError::AlreadyKept(_)) => n = n.saturating_add(1),
+                Err(GitError::RefTaken(_)) => n = n.saturating_add(1),
                 kept => return kept,
             }
         }
@@ -118,17 +119,15 @@ impl WorkTree {
     ) -> Result<SnapshotRef, GitError> {
         let (number, commit) = self.numbered(tree, parents, note)?;
         let reference = name(number);
-        let made = self.noting(&[&self.ref_lock(&reference)], || {
+        let made = self.with_lock_note(&[&self.ref_lock(&reference)], || {
             let made = self.repo.reference(&reference, commit, false, "ralph");
             made.map(drop).doing("write the snapshot's ref")
         });
         match made {
-            Err(error) if is_lock(&error) || is_taken(&error) => {
-                Err(GitError::AlreadyKept(reference))
-            }
+            Err(error) if is_lock(&error) || is_taken(&error) => Err(GitError::RefTaken(reference)),
             made => made.and_then(|()| {
                 let commit = self.repo.find_commit(commit).doing("read the snapshot")?;
-                let kept = understand(reference, &commit);
+                let kept = parse_snapshot(reference, &commit);
                 self.add_to_catalog(kept.as_slice());
                 kept.ok_or(GitError::NoSuchNumber { number, nearest: None })
             }),
@@ -145,7 +144,7 @@ impl WorkTree {
         let path = self.common_dir.join(OWN_GIT_FOLDER).join(NUMBERS);
         let mut turn = turn(&path).map_err(file_error("lock", &path))?;
         let number = self.last_number(&mut turn)? + 1;
-        let commit = self.new_commit(tree, parents, &self.message(note, number))?;
+        let commit = self.new_commit(tree, parents, &self.message(note, number), None)?;
         let noted = turn.set_len(0).and_then(|()| writeln!(turn, "{number}"));
         noted.map_err(file_error("write", &path))?;
         Ok((number, commit))
@@ -158,7 +157,7 @@ impl WorkTree {
         let read = turn.read_to_string(&mut text).ok();
         let noted = read.and_then(|_| text.trim().parse::<u64>().ok());
         if self.highest.get().is_none() || noted.is_none() {
-            self.kept()?;
+            self.snapshots()?;
         }
         Ok(noted.unwrap_or_default().max(self.highest.get().unwrap_or_default()))
     }
@@ -194,10 +193,78 @@ fn is_taken(error: &GitError) -> bool {
 
 /// The lock for numbers; the system releases it if the process dies.
 fn turn(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
+    private_parent(path)?;
     let file = File::options().create(true).read(true).append(true).mode(0o600).open(path)?;
     file.lock()?;
     Ok(file)
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The checkpoint taken right before.
+    pub checkpoint: SnapshotRef,
+    /// Sorted.
+    pub files: Vec<PathBuf>,
+}
+
+impl WorkTree {
+    /// Takes a checkpoint, then restores `paths` (files or folders, relative to the root) from the
+    /// snapshot, or without paths everything except `except`. Index and HEAD stay as they are. None
+    /// if nothing differs.
+    pub fn restore(
+        &self,
+        kept: &SnapshotRef,
+        paths: &[PathBuf],
+        except: &[PathBuf],
+    ) -> Result<Option<Restored>, GitError> {
+        let (_, then) = self.sides(kept)?;
+        let now = self.tree_now()?;
+        for path in paths {
+            require_known(kept, path, &[&then, &now])?;
+        }
+        let is_wanted = |change: &TreeChange| match paths {
+            [] => !except.contains(&change.path),
+            paths => paths.iter().any(|path| change.path.starts_with(path)),
+        };
+        let mut changes = between(&self.repo, Some(&now), Some(&then))?;
+        changes.retain(is_wanted);
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let hidden = self.files_in_the_way(&changes);
+        if !hidden.is_empty() {
+            return Err(GitError::IgnoredInTheWay(hidden));
+        }
+        self.require_writable(&changes)?;
+        let checkpoint =
+            self.checkpoint(&format!("ralph: before `ralph restore {}`", kept.number))?;
+        let files = changes.iter().map(|change| change.path.clone()).collect();
+        self.restore_files(&then, changes)?;
+        Ok(Some(Restored { checkpoint, files }))
+    }
+}
+
+/// A misspelled path must not look like one without changes.
+fn require_known(kept: &SnapshotRef, path: &Path, trees: &[&Tree<'_>]) -> Result<(), GitError> {
+    let everything = path.as_os_str().is_empty();
+    if everything || trees.iter().any(|tree| tree.get_path(path).is_ok()) {
+        return Ok(());
+    }
+    let nearest = trees.first().and_then(|tree| nearest(tree, path));
+    Err(GitError::NotInSnapshot { number: kept.number, path: path.display().to_string(), nearest })
+}
+
+fn nearest(tree: &Tree<'_>, wanted: &Path) -> Option<String> {
+    let wanted = wanted.to_string_lossy();
+    let mut best: (f64, Option<String>) = (0.8, None);
+    let _ = tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
+        let path = path_of(entry.name_bytes());
+        let path = format!("{folder}{}", path.display());
+        let alike = strsim::jaro_winkler(&path, &wanted);
+        if alike > best.0 {
+            best = (alike, Some(path));
+        }
+        git2::TreeWalkResult::Ok
+    });
+    best.1
 }

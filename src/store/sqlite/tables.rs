@@ -1,12 +1,134 @@
-//! Fills the tables that the events add up to: runs, attempts, usage, snapshots and questions.
+//! The tables of the journal's database: how an older one gets them, and how events fill them.
 //!
-//! In the transaction that appends the events, so both always agree, and the costs of a day or a
-//! model are one query. The events stay the truth: the tables can be filled from them again.
+//! They are filled in the transaction that appends the events, so both always agree, and the costs of
+//! a day or a model are one query. The events stay the truth: the tables can be filled from them again.
 //! `snapshots` and `questions` are for people who use SQL; nothing reads them.
 
-use rusqlite::{Connection, Params, params};
+use rusqlite::{Connection, Params, TransactionBehavior, params};
 
 use crate::model::{Answer, AttemptEnded, AttemptStarted, Event, ModelUse, StoryId, Usd, Verdict};
+
+/// Each leads from one version to the next, beginning with an empty file. A released migration never
+/// changes: a change is one more.
+const MIGRATIONS: [&str; 7] = [
+    "CREATE TABLE events (
+         seq       INTEGER PRIMARY KEY,
+         backlog   TEXT    NOT NULL,
+         work_tree TEXT    NOT NULL,
+         run       TEXT    NOT NULL,
+         at        INTEGER NOT NULL,
+         version   INTEGER NOT NULL,
+         payload   TEXT    NOT NULL
+     );
+     CREATE INDEX events_by_scope ON events (backlog, work_tree, seq);",
+    "CREATE TABLE remembered (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;",
+    "CREATE TABLE trust (
+         what TEXT    NOT NULL,
+         text TEXT    NOT NULL,
+         at   INTEGER NOT NULL,
+         PRIMARY KEY (what, text)
+     ) WITHOUT ROWID;",
+    "ALTER TABLE events ADD COLUMN sum INTEGER;",
+    "CREATE TABLE wishes (
+         id        INTEGER PRIMARY KEY,
+         work_tree TEXT    NOT NULL,
+         at        INTEGER NOT NULL,
+         wish      TEXT    NOT NULL
+     );",
+    QUESTION_TABLES,
+    COST_TABLES,
+];
+
+/// For people who use SQL. A question is open while it has no `answered_at`.
+const QUESTION_TABLES: &str = "CREATE TABLE snapshots (
+         reference TEXT    NOT NULL,
+         backlog   TEXT    NOT NULL,
+         work_tree TEXT    NOT NULL,
+         run       TEXT    NOT NULL,
+         story     TEXT    NOT NULL,
+         kind      TEXT    NOT NULL,
+         at        INTEGER NOT NULL
+     );
+     CREATE TABLE questions (
+         id          INTEGER PRIMARY KEY,
+         backlog     TEXT    NOT NULL,
+         work_tree   TEXT    NOT NULL,
+         run         TEXT    NOT NULL,
+         story       TEXT    NOT NULL,
+         question    TEXT    NOT NULL,
+         raised_at   INTEGER NOT NULL,
+         parked      INTEGER NOT NULL DEFAULT 0,
+         answer      TEXT,
+         answered_at INTEGER
+     );
+     CREATE INDEX questions_by_story ON questions (backlog, work_tree, story, answered_at);";
+
+/// Costs are in millionths of a dollar, times in milliseconds since the Unix epoch.
+const COST_TABLES: &str = "CREATE TABLE runs (
+         run        TEXT PRIMARY KEY,
+         backlog    TEXT    NOT NULL,
+         work_tree  TEXT    NOT NULL,
+         project    TEXT    NOT NULL,
+         agent      TEXT    NOT NULL,
+         started_at INTEGER NOT NULL,
+         ended_at   INTEGER
+     ) WITHOUT ROWID;
+     CREATE TABLE attempts (
+         attempt    TEXT PRIMARY KEY,
+         run        TEXT    NOT NULL,
+         backlog    TEXT    NOT NULL,
+         work_tree  TEXT    NOT NULL,
+         story      TEXT    NOT NULL,
+         title      TEXT    NOT NULL,
+         iteration  INTEGER NOT NULL,
+         agent      TEXT    NOT NULL,
+         started_at INTEGER NOT NULL,
+         ended_at   INTEGER,
+         result     TEXT    NOT NULL,
+         elapsed_ms INTEGER NOT NULL DEFAULT 0,
+         turns      INTEGER NOT NULL DEFAULT 0,
+         tool_calls INTEGER NOT NULL DEFAULT 0,
+         stated     INTEGER,
+         counted    INTEGER NOT NULL DEFAULT 0
+     ) WITHOUT ROWID;
+     CREATE INDEX attempts_by_end ON attempts (ended_at, counted);
+     CREATE INDEX attempts_by_run ON attempts (run, started_at);
+     CREATE TABLE usage (
+         attempt     TEXT    NOT NULL,
+         model       TEXT    NOT NULL,
+         input       INTEGER NOT NULL,
+         output      INTEGER NOT NULL,
+         cache_read  INTEGER NOT NULL,
+         cache_write INTEGER NOT NULL,
+         counted     INTEGER NOT NULL,
+         PRIMARY KEY (attempt, model)
+     ) WITHOUT ROWID;";
+
+/// The version of the tables that this program knows.
+pub const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+pub fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// All missing steps, or none of them. The version is read under the lock: another process may have
+/// been faster.
+pub fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    migrate_by(connection, &MIGRATIONS)
+}
+
+fn migrate_by(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = version(&transaction)?;
+    for (number, step) in (1..).zip(migrations).filter(|(number, _)| *number > found) {
+        transaction.execute_batch(step)?;
+        if *step == COST_TABLES {
+            fill(&transaction)?;
+        }
+        transaction.pragma_update(None, "user_version", number)?;
+    }
+    transaction.commit()
+}
 
 /// Fills the tables from all events. An event that cannot be read is left out: reading the journal
 /// reports it.
@@ -228,35 +350,4 @@ fn signed(number: u64) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::decide::samples::{escalation, id};
-    use crate::store::{Journal, Store, StorePlace};
-
-    #[test]
-    fn questions_and_snapshots_have_rows() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal.db");
-        let store = Store::new(StorePlace::in_folder(folder.path()));
-        let mut journal = store.journal("PRD.json").unwrap();
-        let raised = |name| Event::QuestionRaised { story: id(name), question: escalation("s") };
-        let answered = |answer| Event::QuestionAnswered { story: id("A"), answer };
-        let aside = |reference: Option<&str>| Event::WorkSetAside {
-            story: id("A"),
-            reference: reference.map(str::to_owned),
-            claimed: false,
-        };
-        journal.append("r", 1, &[raised("A"), raised("B"), answered(Answer::Abort)]).unwrap();
-        journal.append("r", 2, &[Event::StoryParked { story: id("B") }]).unwrap();
-        journal.append("r", 3, &[answered(Answer::Retry), aside(None), aside(Some("x"))]).unwrap();
-        let rows = |sql: &str| -> Vec<String> {
-            let connection = Connection::open(&path).unwrap();
-            let mut query = connection.prepare(sql).unwrap();
-            query.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
-        };
-        let states = "SELECT story || ' ' || parked || ' ' || COALESCE(answered_at, 'open')
-                    FROM questions ORDER BY id";
-        assert_eq!(rows(states), ["A 0 3", "B 1 open"]);
-        assert_eq!(rows("SELECT reference || ' ' || kind FROM snapshots"), ["x set_aside"]);
-    }
-}
+mod tests;

@@ -9,14 +9,14 @@ use crate::workspace::{GitError, Keeping, SnapshotKind, SnapshotRef, WorkTree};
 use super::sandbox::{Sandbox, story};
 
 fn numbers(tree: &WorkTree) -> Vec<u64> {
-    tree.kept().unwrap().iter().map(|kept| kept.number).collect()
+    tree.snapshots().unwrap().iter().map(|kept| kept.number).collect()
 }
 
 fn snapshot(tree: &WorkTree, n: u32) -> SnapshotRef {
     let base = tree.base().unwrap();
     let name = tree.snapshot_name(n).unwrap();
     let kept = tree.keep_snapshot(&name, &story("US-1"), 4, &base).unwrap();
-    tree.kept_as(kept.number).unwrap()
+    tree.find_snapshot(kept.number).unwrap()
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn a_lock_that_a_killed_process_left_is_in_nobodys_way() {
 fn an_unknown_number_names_the_nearest() {
     let repo = Sandbox::new();
     let tree = repo.open();
-    let error = tree.kept_as(7).unwrap_err().to_string();
+    let error = tree.find_snapshot(7).unwrap_err().to_string();
     assert!(error.contains("snapshot 7") && !error.contains("did you mean"), "{error}");
     tree.checkpoint("one").unwrap();
     tree.checkpoint("two").unwrap();
-    let error = tree.kept_as(7).unwrap_err().to_string();
+    let error = tree.find_snapshot(7).unwrap_err().to_string();
     assert!(error.contains("did you mean `2`?"), "{error}");
 }
 
@@ -137,14 +137,14 @@ fn a_failed_attempts_work_is_kept_and_stays() {
     assert_eq!(stat.to_string(), "2 files, +3 -1");
     assert_eq!((repo.status(), repo.head()), (status, head.clone()));
     assert_eq!(repo.git(["rev-parse", "refs/ralph/attempts/S/1^1"]).trim(), head);
-    let patch = tree.diff_of(&tree.kept_as(kept.number).unwrap()).unwrap();
+    let patch = tree.diff_of(&tree.find_snapshot(kept.number).unwrap()).unwrap();
     let patch = String::from_utf8(patch).unwrap();
     assert!(patch.contains("-a0\n+a1\n") && patch.contains("+++ b/new"), "{patch}");
     assert!(!patch.contains("mine"), "{patch}");
     // Setting aside takes another number, because that work is something else.
-    let refused = tree.set_aside(&story("S"), 1, &base, &[]);
-    assert!(matches!(refused, Err(GitError::AlreadyKept(_))));
-    let aside = tree.set_aside(&story("S"), 2, &base, &[]).unwrap();
+    let refused = tree.shelve(&story("S"), 1, &base, &[]);
+    assert!(matches!(refused, Err(GitError::RefTaken(_))));
+    let aside = tree.shelve(&story("S"), 2, &base, &[]).unwrap();
     assert_eq!(aside.as_deref(), Some("refs/ralph/attempts/S/2"));
 }
 
@@ -156,7 +156,7 @@ fn the_branch_an_agent_left_behind_is_kept_with_its_work() {
     let base = tree.base().unwrap();
     let own = repo.write("a", "a1\n").commit_all("by the agent, at home");
     repo.git(["switch", "-q", "old"]);
-    let kept = tree.set_aside(&story("S"), 1, &base, &[]).unwrap().unwrap();
+    let kept = tree.shelve(&story("S"), 1, &base, &[]).unwrap().unwrap();
     repo.git(["reflog", "expire", "--expire=now", "--all"]);
     repo.git(["gc", "-q", "--prune=now"]);
     assert!(repo.git(["rev-list", &kept]).contains(&own));
@@ -168,21 +168,21 @@ fn files_come_back_and_what_was_there_can_be_had_again() {
     let repo = Sandbox::new();
     repo.write("u", "u0\n").write("deep/x", "x0\n");
     let tree = repo.open();
-    let then = tree.kept_as(tree.checkpoint("then").unwrap().number).unwrap();
+    let then = tree.find_snapshot(tree.checkpoint("then").unwrap().number).unwrap();
     repo.write("a", "a9\n").delete("deep").delete("u").write("later", "l\n").write("u/in", "i\n");
     repo.git(["add", "a"]);
     let (head, staged) = (repo.head(), repo.git(["show", ":a"]));
-    let done = tree.recall(&then, &[], &[]).unwrap().unwrap();
+    let done = tree.restore(&then, &[], &[]).unwrap().unwrap();
     assert_eq!(
         (repo.read("a"), repo.read("u"), repo.read("deep/x")),
         ("a0\n".into(), "u0\n".into(), "x0\n".into())
     );
     assert!(!repo.exists("later"));
     assert_eq!((repo.head(), repo.git(["show", ":a"])), (head, staged), "index and HEAD stay");
-    assert_eq!(tree.recall(&then, &[], &[]).unwrap(), None, "nothing is left to do");
+    assert_eq!(tree.restore(&then, &[], &[]).unwrap(), None, "nothing is left to do");
 
-    let before = tree.kept_as(done.checkpoint.number).unwrap();
-    tree.recall(&before, &[], &[]).unwrap().unwrap();
+    let before = tree.find_snapshot(done.checkpoint.number).unwrap();
+    tree.restore(&before, &[], &[]).unwrap().unwrap();
     assert_eq!(
         (repo.read("a"), repo.read("later"), repo.read("u/in")),
         ("a9\n".into(), "l\n".into(), "i\n".into())
@@ -194,22 +194,22 @@ fn files_come_back_and_what_was_there_can_be_had_again() {
 fn only_the_named_paths_come_back() {
     let repo = Sandbox::new();
     let tree = repo.open();
-    let then = tree.kept_as(tree.checkpoint("then").unwrap().number).unwrap();
+    let then = tree.find_snapshot(tree.checkpoint("then").unwrap().number).unwrap();
     repo.write("a", "a1\n").write("b", "b1\n").write("docs/c", "c1\n").write("docs/d", "d\n");
     let done =
-        tree.recall(&then, &[PathBuf::from("docs"), PathBuf::from("b")], &[]).unwrap().unwrap();
+        tree.restore(&then, &[PathBuf::from("docs"), PathBuf::from("b")], &[]).unwrap().unwrap();
     assert_eq!(done.files, ["b", "docs/c", "docs/d"].map(PathBuf::from));
     assert_eq!(
         (repo.read("a"), repo.read("b"), repo.read("docs/c")),
         ("a1\n".into(), "b0\n".into(), "c0\n".into())
     );
     assert!(!repo.exists("docs/d"));
-    let all = tree.recall(&then, &[], &[PathBuf::from("a")]).unwrap();
+    let all = tree.restore(&then, &[], &[PathBuf::from("a")]).unwrap();
     assert_eq!(all, None, "all but the exception is as it was");
-    let before = tree.kept().unwrap().len();
-    let error = tree.recall(&then, &[PathBuf::from("doc/c")], &[]).unwrap_err().to_string();
+    let before = tree.snapshots().unwrap().len();
+    let error = tree.restore(&then, &[PathBuf::from("doc/c")], &[]).unwrap_err().to_string();
     assert!(error.contains("did you mean `docs/c`?"), "{error}");
-    assert_eq!(tree.kept().unwrap().len(), before);
+    assert_eq!(tree.snapshots().unwrap().len(), before);
 }
 
 #[test]
@@ -217,9 +217,9 @@ fn an_ignored_file_is_never_overwritten() {
     let repo = Sandbox::new();
     repo.write("secret", "kept\n");
     let tree = repo.open();
-    let then = tree.kept_as(tree.checkpoint("then").unwrap().number).unwrap();
+    let then = tree.find_snapshot(tree.checkpoint("then").unwrap().number).unwrap();
     repo.write(".gitignore", "secret\n").write("secret", "in no snapshot\n");
-    let refused = tree.recall(&then, &[], &[]);
+    let refused = tree.restore(&then, &[], &[]);
     assert!(matches!(refused, Err(GitError::IgnoredInTheWay(_))), "{refused:?}");
     assert_eq!(repo.read("secret"), "in no snapshot\n");
 }
@@ -230,10 +230,10 @@ fn names_that_are_not_utf8_come_back_too() {
     let name = Path::new(OsStr::from_bytes(b"caf\xe9"));
     repo.write(name, "c\n");
     let tree = repo.open();
-    let then = tree.kept_as(tree.checkpoint("then").unwrap().number).unwrap();
+    let then = tree.find_snapshot(tree.checkpoint("then").unwrap().number).unwrap();
     fs::remove_file(repo.path(name)).unwrap();
     assert!(tree.diff_of(&then).unwrap().windows(3).any(|bytes| bytes == b"+c\n"));
-    let done = tree.recall(&then, &[name.to_owned()], &[]).unwrap().unwrap();
+    let done = tree.restore(&then, &[name.to_owned()], &[]).unwrap().unwrap();
     assert_eq!(done.files, [name.to_owned()]);
     assert_eq!(repo.read(name), "c\n");
 }
@@ -303,12 +303,12 @@ fn a_list_is_right_without_its_catalog_and_with_a_broken_one() {
         tree.checkpoint("one").unwrap();
     }
     let catalog = repo.path(".git/ralph/kept");
-    let (kept, known) = (tree.kept().unwrap(), fs::read(&catalog).unwrap());
+    let (kept, known) = (tree.snapshots().unwrap(), fs::read(&catalog).unwrap());
     assert_eq!(known.iter().filter(|byte| **byte == b'\n').count(), 3);
     for broken in [&b""[..], b"{}\nnot json\n", &known[..known.len() / 2]] {
         fs::write(&catalog, broken).unwrap();
-        assert_eq!(repo.open().kept().unwrap(), kept);
-        assert_eq!(repo.open().kept().unwrap(), kept);
+        assert_eq!(repo.open().snapshots().unwrap(), kept);
+        assert_eq!(repo.open().snapshots().unwrap(), kept);
     }
     // What is known of a commit is of no use without its ref.
     repo.git(["update-ref", "-d", "refs/ralph/checkpoints/2"]);

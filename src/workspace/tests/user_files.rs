@@ -2,7 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::model::BranchLoss;
-use crate::workspace::{Losses, Whereabouts};
+use crate::workspace::{BranchState, Losses};
 
 use super::sandbox::Sandbox;
 
@@ -25,7 +25,7 @@ fn what_was_uncommitted_and_is_deleted_or_reset_is_lost_and_comes_back() {
     let losses = tree.losses(&base, &base).unwrap();
     assert_eq!(losses.lost, paths(&["a", "b", "deep/u", "docs/c", "l", "s", "u"]));
     assert_eq!(losses.blocked, paths(&[]));
-    tree.put_back(&base, &losses.lost).unwrap();
+    tree.restore_user_files(&base, &losses.lost).unwrap();
     assert_eq!(tree.snapshot().unwrap(), base.tree);
     assert_eq!(
         repo.status(),
@@ -47,7 +47,7 @@ fn what_is_edited_or_was_committed_before_is_not_lost() {
     repo.delete("u");
     let losses = tree.losses(&base, &before).unwrap();
     assert_eq!(losses.lost, paths(&["u"]));
-    tree.put_back(&before, &losses.lost).unwrap();
+    tree.restore_user_files(&before, &losses.lost).unwrap();
     assert_eq!(repo.read("u"), "u by the agent\n");
     // Committed by the agent: still there.
     repo.commit_all("all of it");
@@ -65,7 +65,7 @@ fn nothing_is_written_through_a_link_or_over_a_folder() {
     std::os::unix::fs::symlink(repo.beside("outside"), repo.path("deep")).unwrap();
     let losses = tree.losses(&base, &base).unwrap();
     assert_eq!(losses, Losses { lost: vec![], blocked: paths(&["deep/u", "v"]) });
-    tree.put_back(&base, &losses.blocked).unwrap();
+    tree.restore_user_files(&base, &losses.blocked).unwrap();
     assert!(!repo.beside("outside/u").exists());
     assert_eq!(repo.read("v/in"), "i\n");
 }
@@ -78,15 +78,15 @@ fn where_head_is_decides_what_has_to_happen() {
     let tree = repo.open();
     let base = tree.base().unwrap();
     let home = repo.head();
-    let ahead = |on: &str| Whereabouts::Ahead { on: on.into() };
-    let elsewhere = Whereabouts::Strayed(BranchLoss::Elsewhere);
-    let rewritten = Whereabouts::Strayed(BranchLoss::Rewritten);
+    let ahead = |on: &str| BranchState::Ahead { on: on.into() };
+    let elsewhere = BranchState::Lost(BranchLoss::Elsewhere);
+    let rewritten = BranchState::Lost(BranchLoss::Rewritten);
     for (commands, expected) in [
-        (vec![], Whereabouts::Home),
-        (vec!["commit -q --allow-empty -m own"], Whereabouts::Home),
+        (vec![], BranchState::OnBranch),
+        (vec!["commit -q --allow-empty -m own"], BranchState::OnBranch),
         (
             vec!["commit -q --allow-empty -m own", "commit -q --amend --allow-empty -m better"],
-            Whereabouts::Home,
+            BranchState::OnBranch,
         ),
         (vec!["switch -q -c own"], ahead("own")),
         (vec!["switch -q -c own", "commit -q --allow-empty -m own"], ahead("own")),
@@ -102,10 +102,10 @@ fn where_head_is_decides_what_has_to_happen() {
         for command in &commands {
             repo.git(command.split(' '));
         }
-        assert_eq!(tree.whereabouts(&base).unwrap(), expected, "{commands:?}");
-        if matches!(expected, Whereabouts::Ahead { .. }) {
+        assert_eq!(tree.branch_state(&base).unwrap(), expected, "{commands:?}");
+        if matches!(expected, BranchState::Ahead { .. }) {
             let tip = repo.head();
-            tree.come_home().unwrap();
+            tree.reattach().unwrap();
             assert_eq!(repo.git(["branch", "--show-current"]), "main\n");
             assert_eq!(repo.head(), tip, "{commands:?}");
         }
