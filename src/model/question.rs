@@ -64,5 +64,12 @@ pub enum Request {
     /// `ralph nudge`: send this to the running agents.
     Nudge { text: String },
     /// `ralph mark`: set a story's marks.
-    Mark { story: StoryId, passes: bool, skipped: bool },
+    Mark {
+        /// The key of the backlog. Other backlogs may have a story of the same name.
+        #[serde(default)]
+        backlog: String,
+        story: StoryId,
+        passes: bool,
+        skipped: bool,
+    },
 }

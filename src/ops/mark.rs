@@ -1,12 +1,14 @@
 //! `ralph mark`, `ralph undo` and `ralph nudge`: what a human decides about stories.
 
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::model::{Backlog, Event, LaneId, Request, StoryId, visible_line};
 use crate::runner::RunnerError;
 use crate::state::RunState;
-use crate::store::Journal;
 use crate::store::prd::{Loaded, Mark, PrdFile, set_mark};
+use crate::store::{Journal, Lease, Store};
 use crate::ui;
 use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Undone, WorkTree};
 
@@ -15,6 +17,10 @@ use super::place::{
     find_story, now, open_tree, place_of, refuse_agents, state_of, store_of, take_lease,
 };
 use super::terminal::print;
+
+/// How long a run may take to set a mark, and how often to look. It takes requests four times a second.
+const PATIENCE: Duration = Duration::from_secs(5);
+const GLANCE: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoryMark {
@@ -36,20 +42,28 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<()> {
             StoryMark::Reopen => (false, false, "open"),
         })
     };
-    let (passes, skipped, _) = marks(&file.load()?)?;
+    let (passes, skipped, is) = marks(&file.load()?)?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
+    let backlog = place_of(&tree, prd)?;
     // Only one process at a time writes marks: with an active run, that is the run.
     let _lease = match take_lease(&store) {
-        Err(CommandError::Runner(RunnerError::Store(error)))
-            if error.is_held() && state_of(&store, &place_of(&tree, prd)?)?.is_open() =>
-        {
-            let request = Request::Mark { story: story.clone(), passes, skipped };
-            store.requests()?.make(now(), &request)?;
-            return print("The active run sets the mark now\n");
+        Err(error) if is_held(&error) && state_of(&store, &backlog)?.is_open() => {
+            let (key, story) = (backlog.key.clone(), story.clone());
+            let request = Request::Mark { backlog: key, story: story.clone(), passes, skipped };
+            match hand_over(&store, &request)? {
+                HandedOver::Done => {
+                    return print(&format!("marked {story} as {is}; the active run knows\n"));
+                }
+                HandedOver::Waits => {
+                    return print("The active run sets the mark as soon as it can\n");
+                }
+                HandedOver::RunEnded(lease) => lease,
+            }
         }
         taken => taken?,
     };
+    drop_requests(&store, story, &backlog.key)?;
     // A run that ended just now may have changed it.
     let loaded = file.load()?;
     let (passes, skipped, is) = marks(&loaded)?;
@@ -59,8 +73,58 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<()> {
     if text == loaded.text {
         return print(&format!("{story} is already {is}; nothing changed\n"));
     }
+    // Otherwise, after a crash, the next run could not tell it from a dead agent's.
+    let mut journal = store.journal(&backlog.key)?;
+    let state = RunState::of(&journal.read(0)?.0);
+    if let Some(run) = &state.run {
+        let mut marks = state.marks.clone();
+        marks.set(story, passes, skipped);
+        journal.append(&run.run, now(), &[marks.seen()])?;
+        journal.sync_point().wait()?;
+    }
     file.write(&text)?;
     print(&format!("marked {story} as {is} in {shown}\n"))
+}
+
+/// What became of a request to the active run.
+enum HandedOver {
+    Done,
+    Waits,
+    RunEnded(Lease),
+}
+
+/// A run that ends does not take requests any more, so this does not trust that it will.
+fn hand_over(store: &Store, request: &Request) -> Result<HandedOver> {
+    let requests = store.requests()?;
+    let number = requests.make(now(), request)?;
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
+        if requests.pending()?.iter().all(|pending| pending.number != number) {
+            return Ok(HandedOver::Done);
+        }
+        match take_lease(store) {
+            Err(error) if is_held(&error) => thread::sleep(GLANCE),
+            lease => return Ok(HandedOver::RunEnded(lease?)),
+        }
+    }
+    Ok(HandedOver::Waits)
+}
+
+fn is_held(error: &CommandError) -> bool {
+    matches!(error, CommandError::Runner(RunnerError::Store(error)) if error.is_held())
+}
+
+/// Earlier marks of the story that no run has taken: this one is newer.
+fn drop_requests(store: &Store, story: &StoryId, key: &str) -> Result<()> {
+    let requests = store.requests()?;
+    for pending in requests.pending()? {
+        let is_earlier = matches!(&pending.request, Some(Request::Mark { backlog, story: of, .. })
+            if backlog == key && of == story);
+        if is_earlier {
+            requests.settle(pending.number)?;
+        }
+    }
+    Ok(())
 }
 
 pub fn undo(story: &StoryId, prd: &Path) -> Result<()> {

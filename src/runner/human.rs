@@ -204,8 +204,8 @@ impl<E: Effects> Dispatcher<E> {
                 }
                 Ok(!starts.is_empty())
             }
-            Some(Request::Mark { story, passes, skipped }) => {
-                if self.log.state.is_rolling_back() {
+            Some(Request::Mark { backlog, story, passes, skipped }) => {
+                if backlog != self.config.backlog_key || self.log.state.is_rolling_back() {
                     return Ok(false);
                 }
                 self.effects.mark(&mut self.log, &story, passes, skipped)

@@ -38,6 +38,24 @@ impl Marks {
         Self { passing: ids(|story| story.passes), skipped: ids(|story| story.skipped) }
     }
 
+    pub fn set(&mut self, story: &StoryId, passes: bool, skipped: bool) {
+        for (set, marked) in [(passes, &mut self.passing), (skipped, &mut self.skipped)] {
+            if set {
+                marked.insert(story.clone())
+            } else {
+                marked.remove(story)
+            };
+        }
+    }
+
+    /// As an event: these are the human's.
+    pub fn seen(&self) -> Event {
+        Event::MarksSeen {
+            passing: self.passing.iter().cloned().collect(),
+            skipped: self.skipped.iter().cloned().collect(),
+        }
+    }
+
     /// Stories that neither pass nor are skipped.
     pub fn remaining(&self, backlog: &Backlog) -> usize {
         let is_open =

@@ -71,7 +71,7 @@ impl RunState {
 
     fn apply_to_run(&mut self, event: &Event) {
         // `ralph undo` between runs does not change how the last process ended.
-        if !matches!(event, Event::StoryReopened { .. }) {
+        if !matches!(event, Event::StoryReopened { .. } | Event::MarksSeen { .. }) {
             self.cut_off = match event {
                 Event::RunEnded { .. } => false,
                 // A third Ctrl-C ends the driver before its attempts are inspected.

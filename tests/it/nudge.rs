@@ -3,10 +3,11 @@
 use std::process::{Child, Stdio};
 
 use ralph::model::{Event, NudgedBy, Recorded};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::pty::Terminal;
-use crate::support::world::{Ends, RALPH, Said, until};
+use crate::support::world::{Ends, RALPH, Said, signal, until};
 use crate::support::{Prd, World};
 
 /// Talks on and on, and changes nothing.
@@ -172,7 +173,7 @@ fn in_a_terminal_the_human_gives_more_time_or_ends_it() {
 }
 
 #[test]
-fn a_mark_that_is_wanted_during_a_run_is_set_when_no_agent_works() {
+fn a_mark_during_a_run_is_set_when_the_command_returns() {
     let script = "[story.US-001]\nsteps = [{ run = \"echo y > ../here; while ! test -e ../go; do sleep 0.05; done\" }, \
                   { write = \"a.txt\", text = \"a\" }, \"complete\"]\n";
     let world = World::scripted(&Prd::stories(3), script);
@@ -180,7 +181,9 @@ fn a_mark_that_is_wanted_during_a_run_is_set_when_no_agent_works() {
     world.await_file("../here");
     let told = world.ralph(&["mark", "US-002", "skip"]);
     assert_eq!(told.code, 0, "{}", told.err);
-    assert!(told.out.contains("The active run sets the mark now"), "{}", told.out);
+    assert_eq!(told.out, "marked US-002 as skipped; the active run knows\n");
+    let prd: Value = serde_json::from_str(&world.read("PRD.json")).unwrap();
+    assert_eq!(prd["userStories"][1]["skipped"], true, "at once");
     world.write("../go", "");
     let said: Said = end(child);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -189,21 +192,36 @@ fn a_mark_that_is_wanted_during_a_run_is_set_when_no_agent_works() {
     assert_eq!(prd["userStories"][1]["skipped"], true);
 }
 
+/// However the run ends right after, or while the mark waits for it.
 #[test]
-fn a_mark_that_waited_for_a_process_that_died_is_not_set_by_the_next_one() {
-    let world = World::scripted(
-        &Prd::stories(2),
-        "[story.US-001]\nsteps = [{ run = \"echo y > ../here\" }, \"hang\"]\n",
-    );
-    let mut child = world.start(&[]);
-    world.await_file("../here");
-    assert_eq!(world.ralph(&["mark", "US-002", "skip"]).code, 0);
-    child.kill().unwrap();
-    child.code();
-    until("every process to be gone", || world.processes().is_empty().then_some(()));
-    std::fs::remove_file(world.script()).unwrap();
-    let said = world.run(&[]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    assert_eq!(world.passing(), ["US-001", "US-002"]);
-    assert!(!world.read("PRD.json").contains("skipped"));
+fn a_mark_is_not_lost_with_the_run_that_was_to_set_it() {
+    for (case, signal_first, how) in [
+        ("killed", false, Signal::KILL),
+        ("interrupted", false, Signal::INT),
+        ("interrupted just before", true, Signal::INT),
+        ("killed just before", true, Signal::KILL),
+    ] {
+        let world = World::scripted(
+            &Prd::stories(2),
+            "[story.US-001]\nsteps = [{ run = \"echo y > ../here\" }, \"hang\"]\n",
+        );
+        let child = world.start(&[]);
+        world.await_file("../here");
+        let mark = || assert_eq!(world.ralph(&["mark", "US-002", "skip"]).code, 0, "{case}");
+        if !signal_first {
+            mark();
+        }
+        signal(&child, how);
+        if signal_first {
+            mark();
+        }
+        end(child);
+        until("every process to be gone", || world.processes().is_empty().then_some(()));
+        std::fs::remove_file(world.script()).unwrap();
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{case}: {}", said.err);
+        assert_eq!(world.passing(), ["US-001"], "{case}: {}", said.err);
+        let prd: Value = serde_json::from_str(&world.read("PRD.json")).unwrap();
+        assert_eq!(prd["userStories"][1]["skipped"], true, "{case}");
+    }
 }

@@ -76,7 +76,8 @@ impl World {
             }
             Deed::Nudge => self.ask_for(Request::Nudge { text: "hurry".into() }),
             Deed::Mark { story, passes, skipped } => {
-                self.ask_for(Request::Mark { story, passes, skipped });
+                let backlog = self.config.backlog_key.clone();
+                self.ask_for(Request::Mark { backlog, story, passes, skipped });
             }
             Deed::Edit { story, passes, skipped } => {
                 self.settled.insert(story.clone());

@@ -31,7 +31,8 @@ fn waiting_for(what: &str, policy: Policy) -> Run {
 const EACH: [&str; 4] = ["gates", "a question", "a wait", "a stuck question"];
 
 fn mark(story: &str) -> Request {
-    Request::Mark { story: id(story), passes: true, skipped: false }
+    let backlog = "PRD.json".to_owned();
+    Request::Mark { backlog, story: id(story), passes: true, skipped: false }
 }
 
 #[test]

@@ -202,16 +202,10 @@ impl World {
             return Ok(());
         }
         let mut wanted = log.state.marks.clone();
-        for (set, wanted) in [(passes, &mut wanted.passing), (skipped, &mut wanted.skipped)] {
-            if set {
-                wanted.insert(story.clone())
-            } else {
-                wanted.remove(story)
-            };
-        }
+        wanted.set(story, passes, skipped);
         // First the journal: after a crash the file is set again.
         self.env.backlog.show_marks(&wanted);
-        self.record(log, seen(&wanted))?;
+        self.record(log, wanted.seen())?;
         log.sync()?;
         if self.env.backlog.problem().is_none() {
             // If that has to wait, what the file says is not the human's last word.
@@ -226,7 +220,7 @@ impl World {
     }
 
     pub(super) fn marks_in_file(&self) -> Event {
-        seen(&Marks::of(self.env.backlog.current()))
+        Marks::of(self.env.backlog.current()).seen()
     }
 
     pub(super) fn restore_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
@@ -240,12 +234,5 @@ impl World {
             log.notice(Notice::MarksPutBack { ids });
         }
         Ok(())
-    }
-}
-
-fn seen(marks: &Marks) -> Event {
-    Event::MarksSeen {
-        passing: marks.passing.iter().cloned().collect(),
-        skipped: marks.skipped.iter().cloned().collect(),
     }
 }

@@ -60,10 +60,12 @@ pub struct PendingRequest {
 }
 
 impl Requests {
-    pub fn make(&self, at: i64, request: &Request) -> Result<(), StoreError> {
+    /// Returns its number.
+    pub fn make(&self, at: i64, request: &Request) -> Result<i64, StoreError> {
         let text = serde_json::to_string(request).map_err(Problem::Payload)?;
-        let insert = "INSERT INTO wishes (work_tree, at, wish) VALUES (?1, ?2, ?3)";
-        self.database.execute(insert, params![self.work_tree, at, text])
+        let insert = "INSERT INTO wishes (work_tree, at, wish) VALUES (?1, ?2, ?3) RETURNING id";
+        let rows = self.database.rows(insert, params![self.work_tree, at, text], |row| row.get(0));
+        Ok(rows?.pop().unwrap_or_default())
     }
 
     /// Oldest first.
