@@ -4,11 +4,11 @@ use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_content};
 use crate::model::{Event, EvidenceItem, GateReport, StoryId};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{Effects, GatesOf};
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::state::Stage;
 
 impl<E: Effects> Dispatcher<E> {
-    pub(super) fn start_gates(&mut self, of: GatesOf) -> Result<(), RunnerError> {
+    pub(super) fn start_gates(&mut self, of: GatesOf) -> Result<()> {
         match &of {
             GatesOf::Baseline => self.tasks.baseline = true,
             GatesOf::Claim { story, .. } => {
@@ -24,7 +24,7 @@ impl<E: Effects> Dispatcher<E> {
         of: GatesOf,
         items: Option<Vec<EvidenceItem>>,
         changed: bool,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<()> {
         match of {
             GatesOf::Baseline => {
                 self.tasks.baseline = false;
@@ -65,7 +65,7 @@ impl<E: Effects> Dispatcher<E> {
         attempt: String,
         items: Vec<EvidenceItem>,
         changed: bool,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<()> {
         let follows = self.weigh(&story, &attempt, &items, changed);
         let rejected = matches!(follows, Event::ClaimRejected { .. });
         let checked = Event::ClaimChecked { attempt, story: story.clone(), items };
@@ -106,12 +106,7 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     /// The next attempt gets the error, or the human is asked.
-    pub(super) fn unfit(
-        &mut self,
-        id: &StoryId,
-        error: &str,
-        beyond_agent: bool,
-    ) -> Result<(), RunnerError> {
+    pub(super) fn unfit(&mut self, id: &StoryId, error: &str, beyond_agent: bool) -> Result<()> {
         let refusals = self.log.state.story(id).map_or(0, |known| known.unfit);
         match weigh_content(id, error, refusals, beyond_agent) {
             Unfit::Told { error } => self.refuse_close(id.clone(), error, true),
@@ -126,7 +121,7 @@ impl<E: Effects> Dispatcher<E> {
         story: StoryId,
         error: String,
         unfit: bool,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<()> {
         self.record(vec![Event::CloseRefused { story: story.clone(), error, unfit }])?;
         self.keep(&story)
     }

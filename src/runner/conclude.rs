@@ -11,7 +11,7 @@ use crate::model::{
 use crate::ports::{AgentNotice, BacklogNotice, Notice};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{About, Effects, EndedAttempt};
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 
 /// The verdict on an attempt, with its signals and concerns.
 struct Judged {
@@ -21,7 +21,7 @@ struct Judged {
 }
 
 impl<E: Effects> Dispatcher<E> {
-    pub(super) fn attempt_ended(&mut self, ended: EndedAttempt) -> Result<(), RunnerError> {
+    pub(super) fn attempt_ended(&mut self, ended: EndedAttempt) -> Result<()> {
         let Some(flight) = self.log.state.attempts.get(&ended.attempt) else { return Ok(()) };
         let start = flight.start.clone();
         let (attempt, story) = (ended.attempt.clone(), start.story.clone());

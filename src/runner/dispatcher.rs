@@ -16,7 +16,7 @@ use crate::ports::{AgentNotice, BacklogNotice, Notice};
 use crate::process::Order;
 use crate::runner::RunConfig;
 use crate::runner::effects::{About, Effects, GatesOf, Happened, Integration, JobResult, KeptWork};
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 
 /// This many signals end the process at once; the supervisors end the agents.
@@ -76,7 +76,7 @@ impl<E: Effects> Dispatcher<E> {
         }
     }
 
-    pub async fn run(&mut self) -> Result<Ending, RunnerError> {
+    pub async fn run(&mut self) -> Result<Ending> {
         loop {
             if let Some(signal) = self.effects.pending_signal().await {
                 self.take_signal(signal);
@@ -97,7 +97,7 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     /// One decision; signals come first.
-    fn start_what_is_due(&mut self) -> Result<Turn, RunnerError> {
+    fn start_what_is_due(&mut self) -> Result<Turn> {
         if let Some(signal) = self.interrupted {
             return self.interrupt(signal);
         }
@@ -111,7 +111,7 @@ impl<E: Effects> Dispatcher<E> {
         self.start(action)
     }
 
-    fn observe(&mut self) -> Result<Observed, RunnerError> {
+    fn observe(&mut self) -> Result<Observed> {
         let seen = self.effects.observe(&mut self.log)?;
         self.today = seen.today;
         Ok(Observed {
@@ -125,7 +125,7 @@ impl<E: Effects> Dispatcher<E> {
         })
     }
 
-    fn start(&mut self, action: Action) -> Result<Turn, RunnerError> {
+    fn start(&mut self, action: Action) -> Result<Turn> {
         self.is_stopping = matches!(action, Action::Stop(_));
         match action {
             Action::Wait(wait) => return Ok(Turn::Wait(wait)),
@@ -177,7 +177,7 @@ impl<E: Effects> Dispatcher<E> {
         Ok(Turn::Decide)
     }
 
-    pub(super) fn conclude(&mut self, happened: Happened) -> Result<(), RunnerError> {
+    pub(super) fn conclude(&mut self, happened: Happened) -> Result<()> {
         match happened {
             Happened::AttemptEnded(ended) => self.attempt_ended(*ended),
             Happened::GatesEnded { of, items, changed } => self.gates_ended(of, items, changed),
@@ -192,7 +192,7 @@ impl<E: Effects> Dispatcher<E> {
         }
     }
 
-    pub(super) fn record(&mut self, events: Vec<Event>) -> Result<(), RunnerError> {
+    pub(super) fn record(&mut self, events: Vec<Event>) -> Result<()> {
         self.log.record(self.effects.backlog(), events)
     }
 
@@ -205,26 +205,21 @@ impl<E: Effects> Dispatcher<E> {
         self.log.state.lanes.of(story).unwrap_or(LaneId::HOME)
     }
 
-    fn start_job(
-        &mut self,
-        job: LaneJob,
-        story: &StoryId,
-        lane: LaneId,
-    ) -> Result<(), RunnerError> {
+    fn start_job(&mut self, job: LaneJob, story: &StoryId, lane: LaneId) -> Result<()> {
         self.tasks.jobs.insert(lane, job);
         self.effects.start_job(&mut self.log, job, story, lane)
     }
 
     /// Stores a failed attempt's work.
-    pub(super) fn keep(&mut self, story: &StoryId) -> Result<(), RunnerError> {
+    pub(super) fn keep(&mut self, story: &StoryId) -> Result<()> {
         self.start_job(LaneJob::Keep, story, self.lane_of(story))
     }
 
-    fn shelve(&mut self, story: &StoryId) -> Result<(), RunnerError> {
+    fn shelve(&mut self, story: &StoryId) -> Result<()> {
         self.start_job(LaneJob::Shelve, story, self.lane_of(story))
     }
 
-    fn integrate(&mut self, story: StoryId) -> Result<(), RunnerError> {
+    fn integrate(&mut self, story: StoryId) -> Result<()> {
         if self.backlog().story(&story).is_some() {
             return self.start_job(LaneJob::Integrate, &story, LaneId::HOME);
         }
@@ -233,12 +228,7 @@ impl<E: Effects> Dispatcher<E> {
         self.shelve(&story)
     }
 
-    fn job_ended(
-        &mut self,
-        lane: LaneId,
-        story: StoryId,
-        result: JobResult,
-    ) -> Result<(), RunnerError> {
+    fn job_ended(&mut self, lane: LaneId, story: StoryId, result: JobResult) -> Result<()> {
         self.tasks.jobs.remove(&lane);
         self.end_is_over();
         let event = match result {
@@ -264,14 +254,14 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     /// Whether it may start is decided again when the lane is ready for it.
-    fn start_attempt(&mut self, story: StoryId, lane: LaneId) -> Result<(), RunnerError> {
+    fn start_attempt(&mut self, story: StoryId, lane: LaneId) -> Result<()> {
         if self.tasks.ready.take() == Some((lane, story.clone())) {
             return self.effects.start_attempt(&mut self.log, &story, lane);
         }
         self.start_job(LaneJob::Prepare, &story, lane)
     }
 
-    fn integrated(&mut self, story: StoryId, how: Integration) -> Result<(), RunnerError> {
+    fn integrated(&mut self, story: StoryId, how: Integration) -> Result<()> {
         let claim = self.log.state.story(&story).and_then(|known| known.stage.claim());
         let attempt = claim.map(|claim| claim.attempt.clone()).unwrap_or_default();
         match how {
@@ -288,13 +278,13 @@ impl<E: Effects> Dispatcher<E> {
         }
     }
 
-    fn conflicts(&mut self, story: StoryId) -> Result<(), RunnerError> {
+    fn conflicts(&mut self, story: StoryId) -> Result<()> {
         let error = "its work conflicts with the branch".to_owned();
         self.refuse_close(story, error, false)
     }
 
     /// Waits for the human to fix the backlog, but not forever.
-    fn check_unwritable(&mut self, observed: &Observed) -> Result<(), RunnerError> {
+    fn check_unwritable(&mut self, observed: &Observed) -> Result<()> {
         let mut settling = self.log.state.stories.iter().filter(|(_, s)| s.is_being_settled());
         let waits = settling.next().filter(|_| !observed.backlog_usable);
         let Some((story, _)) = waits else {
@@ -366,7 +356,7 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     /// Waits for everything that runs, unless there were too many signals.
-    fn interrupt(&mut self, signal: i32) -> Result<Turn, RunnerError> {
+    fn interrupt(&mut self, signal: i32) -> Result<Turn> {
         let waits = !self.is_idle() || !self.questions.is_empty();
         if waits && self.signals < IMPATIENT {
             return Ok(Turn::Wait(None));

@@ -16,7 +16,7 @@ use crate::model::{
 use crate::ports::Asked;
 use crate::process::Order;
 use crate::process::pump::SupervisedEnd;
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::workspace::Difference;
 
@@ -163,8 +163,8 @@ pub trait Effects {
     /// Why the file cannot be used now.
     fn backlog_problem(&self) -> Option<&str>;
     /// Reads edits of the backlog file.
-    fn refresh(&mut self, log: &mut RunLog) -> Result<(), RunnerError>;
-    fn observe(&mut self, log: &mut RunLog) -> Result<Sighting, RunnerError>;
+    fn refresh(&mut self, log: &mut RunLog) -> Result<()>;
+    fn observe(&mut self, log: &mut RunLog) -> Result<Sighting>;
     /// A signal that arrived since the last wait.
     fn pending_signal(&mut self) -> impl Future<Output = Option<i32>>;
     /// Waits for the next thing, at most `most`.
@@ -172,7 +172,7 @@ pub trait Effects {
         &mut self,
         log: &mut RunLog,
         most: Option<Duration>,
-    ) -> impl Future<Output = Result<Happened, RunnerError>>;
+    ) -> impl Future<Output = Result<Happened>>;
 
     /// A task: [`Happened::JobEnded`].
     fn start_job(
@@ -181,23 +181,18 @@ pub trait Effects {
         job: LaneJob,
         story: &StoryId,
         lane: LaneId,
-    ) -> Result<(), RunnerError>;
+    ) -> Result<()>;
     /// In a lane that is ready. A task: [`Happened::AttemptEnded`].
-    fn start_attempt(
-        &mut self,
-        log: &mut RunLog,
-        story: &StoryId,
-        lane: LaneId,
-    ) -> Result<(), RunnerError>;
+    fn start_attempt(&mut self, log: &mut RunLog, story: &StoryId, lane: LaneId) -> Result<()>;
     /// A task: [`Happened::GatesEnded`].
-    fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<(), RunnerError>;
+    fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<()>;
     /// A task: [`Happened::Answered`].
     fn ask(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration);
 
     /// Before its end is judged: reads what the attempt did to the backlog.
     fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt);
     /// The attempt's end is recorded.
-    fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<(), RunnerError>;
+    fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<()>;
     /// Secrets in a text are replaced.
     fn redact(&self, text: &str) -> String;
     fn disown(&mut self, log: &mut RunLog, story: &StoryId);
@@ -208,7 +203,7 @@ pub trait Effects {
         story: &StoryId,
         passes: bool,
         skipped: bool,
-    ) -> Result<bool, RunnerError>;
+    ) -> Result<bool>;
 
     fn withdraw(&mut self, about: &About);
     /// The agent takes messages while it runs.
@@ -223,6 +218,6 @@ pub trait Effects {
     fn order(&mut self, order: Order);
     fn listen_for_skip(&mut self, on: bool);
     /// Requests from other processes; None is one that this version does not know.
-    fn requests(&mut self) -> Result<Vec<(i64, Option<Request>)>, RunnerError>;
-    fn settle_request(&mut self, number: i64) -> Result<(), RunnerError>;
+    fn requests(&mut self) -> Result<Vec<(i64, Option<Request>)>>;
+    fn settle_request(&mut self, number: i64) -> Result<()>;
 }

@@ -17,6 +17,8 @@ const LOOK: &str = if cfg!(target_os = "linux") {
     "kill them, then run `ralph run` again"
 };
 
+pub type Result<T, E = RunnerError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     #[error(transparent)]

@@ -10,7 +10,7 @@ use crate::model::{
 use crate::ports::{AgentNotice, Asked, Notice};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{About, Effects};
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::runner::interrupts::SIGINT;
 
 impl<E: Effects> Dispatcher<E> {
@@ -55,7 +55,7 @@ impl<E: Effects> Dispatcher<E> {
         is_open && self.log.state.is_asking(story)
     }
 
-    pub(super) fn answered(&mut self, about: About, asked: Asked) -> Result<(), RunnerError> {
+    pub(super) fn answered(&mut self, about: About, asked: Asked) -> Result<()> {
         self.questions.remove(&about);
         if asked == Asked::Interrupted {
             self.take_signal(SIGINT);
@@ -69,7 +69,7 @@ impl<E: Effects> Dispatcher<E> {
         }
     }
 
-    fn story_answered(&mut self, story: StoryId, asked: Asked) -> Result<(), RunnerError> {
+    fn story_answered(&mut self, story: StoryId, asked: Asked) -> Result<()> {
         if !self.is_answer_wanted(&story) {
             return Ok(());
         }
@@ -81,7 +81,7 @@ impl<E: Effects> Dispatcher<E> {
         }
     }
 
-    pub(super) fn unstick(&mut self, due: &StuckDue) -> Result<(), RunnerError> {
+    pub(super) fn unstick(&mut self, due: &StuckDue) -> Result<()> {
         let Some(flight) = self.log.state.attempts.get(&due.attempt) else { return Ok(()) };
         let start = flight.start.clone();
         let busy = self.effects.busy(&due.attempt);
@@ -109,12 +109,7 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     /// After the attempt's end, only answers about the story count.
-    fn stuck_answered(
-        &mut self,
-        attempt: &str,
-        story: StoryId,
-        asked: Asked,
-    ) -> Result<(), RunnerError> {
+    fn stuck_answered(&mut self, attempt: &str, story: StoryId, asked: Asked) -> Result<()> {
         let Asked::Answered(answer) = asked else { return Ok(()) };
         let Some(flight) = self.log.state.attempts.get(attempt) else {
             return self.answered_late(story, answer);
@@ -149,7 +144,7 @@ impl<E: Effects> Dispatcher<E> {
         }
     }
 
-    fn answered_late(&mut self, story: StoryId, answer: Answer) -> Result<(), RunnerError> {
+    fn answered_late(&mut self, story: StoryId, answer: Answer) -> Result<()> {
         match answer {
             Answer::Skip | Answer::Abort | Answer::Guidance { .. } => {
                 self.record(vec![Event::QuestionAnswered { story, answer }])
@@ -158,24 +153,19 @@ impl<E: Effects> Dispatcher<E> {
         }
     }
 
-    fn terminate(&mut self, start: &AttemptStarted, busy: Duration) -> Result<(), RunnerError> {
+    fn terminate(&mut self, start: &AttemptStarted, busy: Duration) -> Result<()> {
         self.stuck(&start.story, StuckEvent::Ended { minutes: stuck::minutes(busy) })?;
         self.effects.stuck_step(&start.attempt, Some(StuckStep::Terminate));
         self.effects.end_attempt(&start.attempt, EndedBy::Stuck);
         Ok(())
     }
 
-    fn stuck(&mut self, story: &StoryId, step: StuckEvent) -> Result<(), RunnerError> {
+    fn stuck(&mut self, story: &StoryId, step: StuckEvent) -> Result<()> {
         self.record(vec![Event::Stuck { story: story.clone(), step }])
     }
 
     /// Sends the message to the agent, or keeps it for the next one.
-    fn nudge(
-        &mut self,
-        start: &AttemptStarted,
-        text: String,
-        by: NudgedBy,
-    ) -> Result<(), RunnerError> {
+    fn nudge(&mut self, start: &AttemptStarted, text: String, by: NudgedBy) -> Result<()> {
         let delivered = self.effects.takes_messages(&start.attempt);
         let (story, said) = (start.story.clone(), text.clone());
         self.record(vec![Event::Nudged { story, text, by, delivered }])?;
@@ -183,7 +173,7 @@ impl<E: Effects> Dispatcher<E> {
         Ok(())
     }
 
-    pub(super) fn take_requests(&mut self) -> Result<(), RunnerError> {
+    pub(super) fn take_requests(&mut self) -> Result<()> {
         for (number, request) in self.effects.requests()? {
             if self.take_request(request)? {
                 self.effects.settle_request(number)?;
@@ -193,7 +183,7 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     /// False: try again later.
-    fn take_request(&mut self, request: Option<Request>) -> Result<bool, RunnerError> {
+    fn take_request(&mut self, request: Option<Request>) -> Result<bool> {
         match request {
             Some(Request::Nudge { text }) => {
                 let starts: Vec<AttemptStarted> =

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 use crate::workspace::WorkTree;
 
 /// Looking at a work tree and changing it takes time: tasks do that on a thread. At most one task
@@ -39,7 +39,7 @@ impl Lane {
     pub async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&WorkTree) -> T + Send + 'static,
-    ) -> Result<T, RunnerError> {
+    ) -> Result<T> {
         let lane = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&lane.tree())).await;
         done.map_err(|lost| RunnerError::TaskLost(lost.to_string()))

@@ -6,7 +6,7 @@
 
 use crate::model::{Backlog, Event, Recorded};
 use crate::ports::{Clock, Notice, Reporter, View};
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::state::RunState;
 use crate::store::{Journal, SyncPoint};
 
@@ -55,7 +55,7 @@ impl RunLog {
     }
 
     /// `backlog` is the one after the events.
-    pub fn record(&mut self, backlog: &Backlog, events: Vec<Event>) -> Result<(), RunnerError> {
+    pub fn record(&mut self, backlog: &Backlog, events: Vec<Event>) -> Result<()> {
         if events.is_empty() {
             return Ok(());
         }
@@ -74,7 +74,7 @@ impl RunLog {
         self.journal.sync_point()
     }
 
-    pub fn sync(&self) -> Result<(), RunnerError> {
+    pub fn sync(&self) -> Result<()> {
         Ok(self.sync_point().wait()?)
     }
 

@@ -28,6 +28,7 @@ use self::world::recovery::is_same;
 
 pub use config::RunConfig;
 pub use dispatcher::{Dispatcher, Ending};
+use error::Result;
 pub use error::RunnerError;
 pub use interrupts::{Interrupts, SIGINT};
 pub use lane::Lane;
@@ -47,7 +48,7 @@ pub fn begin(
     history: JournalHistory,
     env: Env,
     mut config: RunConfig,
-) -> Result<Dispatcher<World>, RunnerError> {
+) -> Result<Dispatcher<World>> {
     let interrupts = Interrupts::listen()?;
     env.supervisor.prepare();
     let is_new = history.events.is_empty();
@@ -81,7 +82,7 @@ pub fn end_earlier_runs(
     runs: &[OpenRun],
     keep: &[String],
     reporter: &mut dyn Reporter,
-) -> Result<(), RunnerError> {
+) -> Result<()> {
     let marks: Vec<RunMark> =
         runs.iter().filter_map(|open| RunMark::new(&open.run, open.began)).collect();
     match sweep(&marks, keep) {

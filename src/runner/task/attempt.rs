@@ -16,7 +16,7 @@ use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
 use crate::process::{Order, ProcessExit, Spec, Supervisor};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{AtStart, EndedAttempt, Happened, Inspection};
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::runner::lane::Lane;
 use crate::runner::task::inspect::Inspect;
 use crate::runner::task::progress::AgentProgress;
@@ -78,7 +78,7 @@ pub struct Begin {
 }
 
 impl Begin {
-    fn run(self, tree: &WorkTree) -> Result<(), RunnerError> {
+    fn run(self, tree: &WorkTree) -> Result<()> {
         tree.keep_snapshot(&self.snapshot, &self.story, self.iteration, &self.before)?;
         self.files.write_prompt(&self.prompt)?;
         Ok(self.started.wait()?)
@@ -126,7 +126,7 @@ enum Input {
 }
 
 impl AttemptTask {
-    pub async fn run(self) -> Result<Happened, RunnerError> {
+    pub async fn run(self) -> Result<Happened> {
         let transcript = self.transcript();
         let progress =
             AgentProgress::new(self.begin.before.clone(), self.config.backlog_in_tree.clone());

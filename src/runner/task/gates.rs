@@ -16,7 +16,7 @@ use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
 use crate::process::{Order, ProcessExit, Spec, Supervisor};
 use crate::runner::effects::{GatesOf, Happened};
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 use crate::runner::lane::Lane;
 use crate::runner::task::{Mailbox, Message};
 use crate::store::SyncPoint;
@@ -52,7 +52,7 @@ struct Tried {
 }
 
 impl GatesTask {
-    pub async fn run(mut self) -> Result<Happened, RunnerError> {
+    pub async fn run(mut self) -> Result<Happened> {
         let planned = self.planned.clone();
         self.lane.with(move |_| planned.wait()).await??;
         let items = self.run_all().await?;
@@ -64,13 +64,13 @@ impl GatesTask {
     }
 
     /// Whether there is anything to commit.
-    async fn has_changed(&mut self) -> Result<bool, RunnerError> {
+    async fn has_changed(&mut self) -> Result<bool> {
         let Some(base) = self.base.take() else { return Ok(true) };
         Ok(self.lane.with(move |tree| tree.changed_since(&base)).await??)
     }
 
     /// Until one fails; the baseline runs them all. None: ordered to stop.
-    async fn run_all(&mut self) -> Result<Option<Vec<EvidenceItem>>, RunnerError> {
+    async fn run_all(&mut self) -> Result<Option<Vec<EvidenceItem>>> {
         let mut items = Vec::new();
         for (gate, guards) in std::mem::take(&mut self.due) {
             self.tell(&gate).await;
@@ -95,7 +95,7 @@ impl GatesTask {
     }
 
     /// With its retries.
-    async fn run_gate(&mut self, gate: &Gate) -> Result<Option<GateReport>, RunnerError> {
+    async fn run_gate(&mut self, gate: &Gate) -> Result<Option<GateReport>> {
         let started = (self.clock)().steady;
         let mut tries = gate.retries + 1;
         loop {
@@ -115,7 +115,7 @@ impl GatesTask {
         }
     }
 
-    async fn once(&mut self, gate: &Gate) -> Result<Tried, RunnerError> {
+    async fn once(&mut self, gate: &Gate) -> Result<Tried> {
         let _ = writeln!(self.log, "$ {}", self.shown(gate));
         let running = self.supervisor.spawn(&self.spec(gate))?;
         let mut pump = Pump::new(running, self.stop.clone());

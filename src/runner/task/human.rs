@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::ports::{Ask, Asked, Human, WITHDRAWAL};
 use crate::runner::effects::{About, Happened};
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 
 /// The loop's handle on an open question.
 pub struct OpenQuestion {
@@ -47,7 +47,7 @@ impl QuestionTask {
         (open, Self { about, ask, human, withdrawal })
     }
 
-    pub async fn run(self) -> Result<Happened, RunnerError> {
+    pub async fn run(self) -> Result<Happened> {
         let (human, ask) = (self.human, self.ask);
         let mut asking = tokio::task::spawn_blocking(move || human.ask(&ask));
         let asked = tokio::select! {

@@ -10,7 +10,7 @@ use crate::model::{
 use crate::ports::{Notice, TreeNotice};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{EndedAttempt, Inspection};
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::runner::task::EventSink;
 use crate::workspace::{ChangedFile, Difference, FileLocation, Guard, GuardPart, WorkTree};
 
@@ -33,7 +33,7 @@ impl Inspect {
         tree: &WorkTree,
         ended: &EndedAttempt,
         log: &mut dyn EventSink,
-    ) -> Result<Inspection, RunnerError> {
+    ) -> Result<Inspection> {
         let cut_short = ended.ended_by.is_some() || !ended.processes.leftovers.is_empty();
         let parts = GuardPart::after_attempt(cut_short);
         let Repaired { branch_loss, ticked } = repair(tree, &self.start, &self.guard, parts, log)?;
@@ -57,7 +57,7 @@ impl Inspect {
         tree: &WorkTree,
         ended: &EndedAttempt,
         claims: bool,
-    ) -> Result<(Option<Difference>, Vec<Concern>), RunnerError> {
+    ) -> Result<(Option<Difference>, Vec<Concern>)> {
         let (outcome, signals) = (&ended.report.outcome, &ended.report.signals);
         let says_nothing = matches!(outcome, Outcome::EndedByUs | Outcome::PromptTooLong { .. })
             || ServiceFault::of(outcome).is_some();
@@ -73,7 +73,7 @@ impl Inspect {
     }
 
     /// Since the story's base, so that no attempt can prepare them for the next.
-    fn changed_files(&self, tree: &WorkTree) -> Result<Vec<Concern>, RunnerError> {
+    fn changed_files(&self, tree: &WorkTree) -> Result<Vec<Concern>> {
         let changed = tree.changed_files(&self.start.base, &self.watched, &self.config.protect)?;
         let concern = |one: ChangedFile| Concern {
             what: format!("`{}` changed", visible_line(&one.path.to_string_lossy())),
@@ -99,7 +99,7 @@ pub fn repair(
     guard: &Guard,
     parts: &[GuardPart],
     log: &mut dyn EventSink,
-) -> Result<Repaired, RunnerError> {
+) -> Result<Repaired> {
     let mut repaired = Repaired::default();
     for part in parts {
         let violation = match guard.check(tree, *part) {
@@ -128,11 +128,7 @@ pub fn repair(
 }
 
 /// Call before the repair: an interrupted repair is repeated.
-fn record(
-    start: &AttemptStarted,
-    violation: &Violation,
-    log: &mut dyn EventSink,
-) -> Result<(), RunnerError> {
+fn record(start: &AttemptStarted, violation: &Violation, log: &mut dyn EventSink) -> Result<()> {
     let story = start.story.clone();
     let mut tell = |notice| log.notice(Notice::Tree(notice));
     match violation.clone() {

@@ -8,7 +8,7 @@ use crate::model::{Base, Event, EvidenceItem, LaneId, Story, StoryId, first_few,
 use crate::ports::{AgentNotice, Notice};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::Integration;
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 use crate::runner::task::inspect::instructions_in;
 use crate::runner::task::shelve::bring_home;
 use crate::runner::task::{EventSink, Mailbox, Message};
@@ -65,11 +65,7 @@ pub struct Close {
 }
 
 impl Close {
-    pub fn run(
-        mut self,
-        tree: &WorkTree,
-        mailbox: &mut Mailbox,
-    ) -> Result<Integration, RunnerError> {
+    pub fn run(mut self, tree: &WorkTree, mailbox: &mut Mailbox) -> Result<Integration> {
         if !self.work_is_there(tree, mailbox)? {
             return Ok(Integration::Conflicting);
         }
@@ -102,11 +98,7 @@ impl Close {
     }
 
     /// False if shelved work conflicts with the branch.
-    fn work_is_there(
-        &mut self,
-        tree: &WorkTree,
-        log: &mut dyn EventSink,
-    ) -> Result<bool, RunnerError> {
+    fn work_is_there(&mut self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<bool> {
         let Some(reference) = self.shelved.take() else { return Ok(true) };
         let MarkCommit { story, config, .. } = &self.landing;
         let base = bring_home(tree, &story.id, Some(reference), config, log)?;
@@ -115,7 +107,7 @@ impl Close {
         Ok(is_there)
     }
 
-    fn commit(self, tree: &WorkTree) -> Result<(String, Landed), RunnerError> {
+    fn commit(self, tree: &WorkTree) -> Result<(String, Landed)> {
         let Self { landing, evidence, by, secrets, .. } = self;
         let base = landing.base.as_ref();
         let mut trailers = landing.trailers();
@@ -168,11 +160,7 @@ pub struct Occupant {
 
 impl Skip {
     /// Returns the commit, if the backlog is committed.
-    pub fn run(
-        self,
-        tree: &WorkTree,
-        mailbox: &mut Mailbox,
-    ) -> Result<Option<String>, RunnerError> {
+    pub fn run(self, tree: &WorkTree, mailbox: &mut Mailbox) -> Result<Option<String>> {
         let (commit, landed) = self.landing.skip(tree)?;
         if let (Some(Occupant { story, base, head }), Some(_)) = (self.occupant, &commit) {
             let base = tree.move_base(&base, head.as_deref())?;
@@ -186,7 +174,7 @@ impl Skip {
 }
 
 impl MarkCommit {
-    fn skip(self, tree: &WorkTree) -> Result<(Option<String>, Landed), RunnerError> {
+    fn skip(self, tree: &WorkTree) -> Result<(Option<String>, Landed)> {
         let before = self.commit_from_before(tree)?;
         if before.is_some() || self.config.backlog_in_tree.is_none() {
             self.planned.wait()?;
@@ -200,7 +188,7 @@ impl MarkCommit {
     }
 
     /// Writes the backlog and moves the branch, after the plan is synced.
-    fn land(self, tree: &WorkTree, ready: ReadyCommit) -> Result<(Committed, Landed), RunnerError> {
+    fn land(self, tree: &WorkTree, ready: ReadyCommit) -> Result<(Committed, Landed)> {
         self.planned.wait()?;
         let written = self.text.write()?;
         let backlog = self.config.backlog_in_tree.as_deref();
@@ -217,13 +205,13 @@ impl MarkCommit {
     }
 
     /// The commit is there: only the file lacks the mark.
-    fn confirm(self) -> Result<Landed, RunnerError> {
+    fn confirm(self) -> Result<Landed> {
         let written = self.text.write()?;
         Ok(Landed { written, next_base: None, left_out: Vec::new() })
     }
 
     /// An earlier process may have died between the commit and its confirmation.
-    fn commit_from_before(&self, tree: &WorkTree) -> Result<Option<String>, RunnerError> {
+    fn commit_from_before(&self, tree: &WorkTree) -> Result<Option<String>> {
         if !self.unconfirmed {
             return Ok(None);
         }
@@ -251,7 +239,7 @@ impl MarkCommit {
     }
 
     /// The committed instructions from before the story, if the agent committed a change to them.
-    fn instructions(&self, tree: &WorkTree) -> Result<Option<(PathBuf, Vec<u8>)>, RunnerError> {
+    fn instructions(&self, tree: &WorkTree) -> Result<Option<(PathBuf, Vec<u8>)>> {
         let path = instructions_in(tree, &self.config);
         let (Some(base), Some(path)) = (&self.base, path) else { return Ok(None) };
         let before = tree.committed_before(base, &path)?;
@@ -260,7 +248,7 @@ impl MarkCommit {
 }
 
 /// Needed if the agent made commits of its own: then the parent is not the story's base.
-fn base_trailer(tree: &WorkTree, base: Option<&Base>) -> Result<Option<Trailer>, RunnerError> {
+fn base_trailer(tree: &WorkTree, base: Option<&Base>) -> Result<Option<Trailer>> {
     let Some(base) = base else { return Ok(None) };
     if base.commit == tree.head_commit()? {
         return Ok(None);
@@ -270,11 +258,7 @@ fn base_trailer(tree: &WorkTree, base: Option<&Base>) -> Result<Option<Trailer>,
 }
 
 /// Records uncommitted edits that the gates saw besides the story's work.
-fn note_on_edits(
-    tree: &WorkTree,
-    base: &Base,
-    human_files: &[PathBuf],
-) -> Result<Option<String>, RunnerError> {
+fn note_on_edits(tree: &WorkTree, base: &Base, human_files: &[PathBuf]) -> Result<Option<String>> {
     let mut edited = tree.edited_before(base)?;
     edited.retain(|path| !human_files.contains(path));
     Ok((!edited.is_empty())

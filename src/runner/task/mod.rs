@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::model::Event;
 use crate::ports::{Activity, Notice};
 use crate::runner::effects::Happened;
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 use crate::runner::task::integrate::Landed;
 use crate::runner::task::prepare::Prepared;
 use crate::store::SyncPoint;
@@ -47,16 +47,13 @@ pub enum Message {
         blob: Option<StoredBlob>,
     },
     /// The end of a task.
-    Ended(Result<Happened, RunnerError>),
+    Ended(Result<Happened>),
 }
 
 pub type Mailbox = mpsc::Sender<Message>;
 
 /// Starts a task; if it panics, it is reported as lost.
-pub fn spawn(
-    mailbox: &Mailbox,
-    task: impl Future<Output = Result<Happened, RunnerError>> + Send + 'static,
-) {
+pub fn spawn(mailbox: &Mailbox, task: impl Future<Output = Result<Happened>> + Send + 'static) {
     let mailbox = mailbox.clone();
     let running = tokio::spawn(task);
     tokio::spawn(async move {
@@ -70,13 +67,13 @@ pub fn spawn(
 /// Records what a work on a tree finds out on its way.
 pub trait EventSink {
     /// Returns when the event is safe.
-    fn record(&mut self, event: Event) -> Result<(), RunnerError>;
+    fn record(&mut self, event: Event) -> Result<()>;
     fn notice(&mut self, notice: Notice);
 }
 
 /// To the loop, from the thread of a task.
 impl EventSink for Mailbox {
-    fn record(&mut self, event: Event) -> Result<(), RunnerError> {
+    fn record(&mut self, event: Event) -> Result<()> {
         let (reply, recorded) = oneshot::channel();
         let sent = self.blocking_send(Message::Record(Box::new(event), reply));
         match recorded.blocking_recv() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::model::{Base, Changes, LaneId, StoryId};
 use crate::runner::config::RunConfig;
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::runner::task::EventSink;
 use crate::runner::task::shelve::ShelvedWork;
 use crate::workspace::{Guard, GuardedAttempt, WorkTree};
@@ -47,7 +47,7 @@ pub struct Prepared {
 }
 
 impl Prepare {
-    pub fn run(self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<Prepared, RunnerError> {
+    pub fn run(self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<Prepared> {
         let mut before = match self.known {
             Some(known) => known,
             None => tree.base()?,

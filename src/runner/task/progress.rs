@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use crate::model::Base;
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::workspace::WorkTree;
 
 /// What a running agent changed.
@@ -20,7 +20,7 @@ impl AgentProgress {
     }
 
     /// Since the last scan. A mark in the backlog may be the human's or the run's.
-    pub fn look(&self, tree: &WorkTree) -> Result<bool, RunnerError> {
+    pub fn look(&self, tree: &WorkTree) -> Result<bool> {
         let now = tree.base()?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *seen, now);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::model::{Base, Cause, Event, LaneId, StoryId};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::KeptWork;
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::runner::task::EventSink;
 use crate::workspace::{GitError, Unshelved, WorkTree};
 
@@ -24,18 +24,13 @@ pub struct StoryWork {
 
 impl StoryWork {
     /// Takes it out of the lane; returns the ref that has it.
-    pub fn shelve(self, tree: &WorkTree) -> Result<Option<String>, RunnerError> {
+    pub fn shelve(self, tree: &WorkTree) -> Result<Option<String>> {
         let Some(base) = &self.base else { return Ok(None) };
         self.leave(tree, base, &self.config.human_files)
     }
 
     /// Carries out a planned roll-back; after a crash again.
-    pub fn roll_back(
-        self,
-        tree: &WorkTree,
-        to: &Base,
-        why: Cause,
-    ) -> Result<Option<String>, RunnerError> {
+    pub fn roll_back(self, tree: &WorkTree, to: &Base, why: Cause) -> Result<Option<String>> {
         // An agent that lost the branch may have changed the human's files.
         let except = match why {
             Cause::FreshStart => self.config.human_files.as_slice(),
@@ -44,12 +39,7 @@ impl StoryWork {
         self.leave(tree, to, except)
     }
 
-    fn leave(
-        &self,
-        tree: &WorkTree,
-        base: &Base,
-        except: &[PathBuf],
-    ) -> Result<Option<String>, RunnerError> {
+    fn leave(&self, tree: &WorkTree, base: &Base, except: &[PathBuf]) -> Result<Option<String>> {
         let mut number = self.number;
         loop {
             match tree.shelve(&self.story, number, base, except) {
@@ -60,7 +50,7 @@ impl StoryWork {
     }
 
     /// Stores a failed attempt's work at a ref; it stays in the lane too.
-    pub fn keep(self, tree: &WorkTree) -> Result<Option<KeptWork>, RunnerError> {
+    pub fn keep(self, tree: &WorkTree) -> Result<Option<KeptWork>> {
         let Some(base) = &self.base else { return Ok(None) };
         let kept = tree.keep_attempt(&self.story, self.number, self.iteration, base)?;
         Ok(kept
@@ -76,7 +66,7 @@ pub fn bring_home(
     shelved: Option<String>,
     config: &RunConfig,
     log: &mut dyn EventSink,
-) -> Result<Option<Base>, RunnerError> {
+) -> Result<Option<Base>> {
     let base = tree.base()?;
     tree.hold(&base)?;
     let Some(reference) = shelved else {
@@ -102,7 +92,7 @@ pub struct ShelvedWork<'a> {
 
 impl ShelvedWork<'_> {
     /// False if it conflicts with what is in the lane: then nothing changed.
-    pub fn unshelve(self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<bool, RunnerError> {
+    pub fn unshelve(self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<bool> {
         let (story, base) = (self.story.clone(), self.base.clone());
         // Record the base first: after a crash half of the work may be in the tree.
         log.record(Event::BaseSet { story, base, lane: self.lane })?;

@@ -28,7 +28,7 @@ use crate::runner::effects::{
     About, AtStart, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, JobResult,
     Sighting,
 };
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::runner::log::RunLog;
 use crate::settings::{Flags, RunSettings};
 use crate::store::{Journal, StoreError, SyncPoint};
@@ -127,12 +127,12 @@ impl Effects for Fake {
         self.problem.as_deref()
     }
 
-    fn refresh(&mut self, _log: &mut RunLog) -> Result<(), RunnerError> {
+    fn refresh(&mut self, _log: &mut RunLog) -> Result<()> {
         self.backlog.clone_from(&self.file);
         Ok(())
     }
 
-    fn observe(&mut self, _log: &mut RunLog) -> Result<Sighting, RunnerError> {
+    fn observe(&mut self, _log: &mut RunLog) -> Result<Sighting> {
         self.turns += 1;
         assert!(self.turns < 1000, "it decides again and again: {:?}", self.did);
         let bytes = if self.disk_is_low { 10 } else { 1_000_000 };
@@ -149,11 +149,7 @@ impl Effects for Fake {
         None
     }
 
-    async fn next(
-        &mut self,
-        log: &mut RunLog,
-        most: Option<Duration>,
-    ) -> Result<Happened, RunnerError> {
+    async fn next(&mut self, log: &mut RunLog, most: Option<Duration>) -> Result<Happened> {
         self.waits = most;
         if !self.jobs_last && !self.jobs.is_empty() {
             self.end_job();
@@ -165,12 +161,7 @@ impl Effects for Fake {
         }
     }
 
-    fn start_attempt(
-        &mut self,
-        log: &mut RunLog,
-        story: &StoryId,
-        lane: LaneId,
-    ) -> Result<(), RunnerError> {
+    fn start_attempt(&mut self, log: &mut RunLog, story: &StoryId, lane: LaneId) -> Result<()> {
         self.attempts += 1;
         let attempt = format!("{story}{}", self.attempts);
         self.note(format!("start {attempt} in {lane}"));
@@ -200,7 +191,7 @@ impl Effects for Fake {
         job: LaneJob,
         story: &StoryId,
         lane: LaneId,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<()> {
         match job {
             LaneJob::Prepare | LaneJob::Keep => {}
             LaneJob::Land => self.note(format!("land {story}")),
@@ -220,11 +211,11 @@ impl Effects for Fake {
         text.to_owned()
     }
 
-    fn forget_attempt(&mut self, _log: &mut RunLog, _attempt: &str) -> Result<(), RunnerError> {
+    fn forget_attempt(&mut self, _log: &mut RunLog, _attempt: &str) -> Result<()> {
         Ok(())
     }
 
-    fn run_gates(&mut self, _log: &mut RunLog, of: GatesOf) -> Result<(), RunnerError> {
+    fn run_gates(&mut self, _log: &mut RunLog, of: GatesOf) -> Result<()> {
         self.note(match of {
             GatesOf::Baseline => "baseline".to_owned(),
             GatesOf::Claim { story, .. } => format!("gates of {story}"),
@@ -242,7 +233,7 @@ impl Effects for Fake {
         story: &StoryId,
         passes: bool,
         skipped: bool,
-    ) -> Result<bool, RunnerError> {
+    ) -> Result<bool> {
         self.note(format!("mark {story}"));
         self.set(story, passes, skipped);
         Ok(true)
@@ -291,11 +282,11 @@ impl Effects for Fake {
 
     fn listen_for_skip(&mut self, _on: bool) {}
 
-    fn requests(&mut self) -> Result<Vec<(i64, Option<Request>)>, RunnerError> {
+    fn requests(&mut self) -> Result<Vec<(i64, Option<Request>)>> {
         Ok(self.requests.clone())
     }
 
-    fn settle_request(&mut self, number: i64) -> Result<(), RunnerError> {
+    fn settle_request(&mut self, number: i64) -> Result<()> {
         self.requests.retain(|(other, _)| *other != number);
         Ok(())
     }

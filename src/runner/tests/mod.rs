@@ -18,7 +18,7 @@ use crate::model::{AgentSignals, Answer, Concern, Event, Outcome, Policy, RunSta
 use crate::ports::{Asked, Moment};
 use crate::runner::dispatcher::{Dispatcher, Ending};
 use crate::runner::effects::{About, GatesOf, Happened};
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 
 use fake::{Fake, Kept, Silent, config, ended};
@@ -30,7 +30,7 @@ struct Run {
 }
 
 /// How a run's process ended, if it did.
-type End = Option<Result<Ending, RunnerError>>;
+type End = Option<Result<Ending>>;
 
 impl Run {
     /// A, B and C can be started; a gate decides over every claim.

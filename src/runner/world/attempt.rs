@@ -18,7 +18,7 @@ use crate::model::{AttemptStarted, EndedBy, Event, LaneId, Role, Story, StoryId,
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Spec};
 use crate::runner::effects::AtStart;
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::runner::lane::Lane;
 use crate::runner::log::RunLog;
 use crate::runner::task;
@@ -122,7 +122,7 @@ impl World {
         log: &mut RunLog,
         id: &StoryId,
         lane: LaneId,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<()> {
         let Some(ready) = self.prepared.remove(&lane).filter(|ready| ready.story == *id) else {
             return Ok(());
         };

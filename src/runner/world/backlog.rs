@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::{Backlog, Event, LaneId, StoryId};
 use crate::ports::{BacklogNotice, Notice};
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::runner::log::RunLog;
 use crate::state::{Marks, StoryState};
 use crate::store::prd::{
@@ -133,7 +133,7 @@ impl BacklogFile {
 
     /// Sets all marks in the file to the known ones; returns the stories that differed. None if the
     /// file was edited at the same moment: then that has to be read first.
-    pub fn restore_marks(&mut self, known: &Marks) -> Result<Option<Vec<StoryId>>, RunnerError> {
+    pub fn restore_marks(&mut self, known: &Marks) -> Result<Option<Vec<StoryId>>> {
         let (text, touched) = self.file.with_marks(&self.backlog.stories, |id| pair(known, id))?;
         if !touched.is_empty() {
             match text.write() {
@@ -171,7 +171,7 @@ impl World {
 
     /// Records the human's marks; reverts and reports an agent's. While agents run anywhere, a mark
     /// in the file may be theirs; `ralph mark` is the human's.
-    pub(super) fn settle_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+    pub(super) fn settle_marks(&mut self, log: &mut RunLog) -> Result<()> {
         let attempts = &log.state.attempts;
         let busy = !attempts.is_free(LaneId::HOME) || log.state.is_rolling_back();
         if busy || self.is_landing || self.env.backlog.problem().is_some() {
@@ -197,7 +197,7 @@ impl World {
         story: &StoryId,
         passes: bool,
         skipped: bool,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<()> {
         if self.env.backlog.current().story(story).is_none() {
             return Ok(());
         }
@@ -223,7 +223,7 @@ impl World {
         Marks::of(self.env.backlog.current()).seen()
     }
 
-    pub(super) fn restore_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+    pub(super) fn restore_marks(&mut self, log: &mut RunLog) -> Result<()> {
         let Some(mut ids) = self.env.backlog.restore_marks(&log.state.marks)? else {
             self.marks_are_suspect = true;
             return Ok(());

@@ -6,7 +6,7 @@ use crate::decide::situation::LaneJob;
 use crate::model::{EvidenceItem, LaneId, StoryId};
 use crate::ports::{NotCommitted, Notice, TreeNotice};
 use crate::runner::effects::{Happened, JobResult};
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::runner::task;
 use crate::runner::task::integrate::{Close, Landed, MarkCommit, Occupant, Skip};
@@ -21,8 +21,7 @@ use crate::workspace::{LeftOut, WhyLeftOut, WorkTree};
 use super::World;
 
 /// What a job does on its thread.
-type Work =
-    Box<dyn FnOnce(&WorkTree, &mut Mailbox) -> Result<JobResult, RunnerError> + Send + 'static>;
+type Work = Box<dyn FnOnce(&WorkTree, &mut Mailbox) -> Result<JobResult> + Send + 'static>;
 
 impl World {
     pub(super) fn begin_job(
@@ -31,7 +30,7 @@ impl World {
         job: LaneJob,
         story: &StoryId,
         lane: LaneId,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<()> {
         let work: Work = match job {
             LaneJob::Prepare => self.prepare(log, story, lane)?,
             LaneJob::Keep => {
@@ -62,12 +61,7 @@ impl World {
         Ok(())
     }
 
-    fn prepare(
-        &mut self,
-        log: &mut RunLog,
-        id: &StoryId,
-        lane: LaneId,
-    ) -> Result<Work, RunnerError> {
+    fn prepare(&mut self, log: &mut RunLog, id: &StoryId, lane: LaneId) -> Result<Work> {
         self.with_scratchpad(log, |dir| dir.unshelve_scratchpad(id));
         let known = log.state.story(id);
         let iteration = log.state.attempts.next_iteration();
@@ -123,7 +117,7 @@ impl World {
         })
     }
 
-    fn close(&mut self, log: &RunLog, id: &StoryId) -> Result<Work, RunnerError> {
+    fn close(&mut self, log: &RunLog, id: &StoryId) -> Result<Work> {
         let landing = self.landing(log, id, Mark::Passes(true))?;
         let known = log.state.story(id);
         let stage = known.map(|known| &known.stage);
@@ -144,7 +138,7 @@ impl World {
         Ok(Box::new(|tree, mailbox| Ok(JobResult::Integrated(close.run(tree, mailbox)?))))
     }
 
-    fn skip(&mut self, log: &RunLog, id: &StoryId) -> Result<Work, RunnerError> {
+    fn skip(&mut self, log: &RunLog, id: &StoryId) -> Result<Work> {
         let landing = self.landing(log, id, Mark::Skipped(true))?;
         let occupant = log.state.lanes.occupant(LaneId::HOME);
         let occupant = occupant.and_then(|story| {
@@ -157,12 +151,7 @@ impl World {
     }
 
     /// From here on the job has the backlog file, until it ends.
-    fn landing(
-        &mut self,
-        log: &RunLog,
-        id: &StoryId,
-        mark: Mark,
-    ) -> Result<MarkCommit, RunnerError> {
+    fn landing(&mut self, log: &RunLog, id: &StoryId, mark: Mark) -> Result<MarkCommit> {
         let Some(story) = self.env.backlog.current().story(id).cloned() else {
             return Err(EditError::NoSuchStory(id.clone()).into());
         };

@@ -2,7 +2,7 @@
 
 use crate::model::{Event, LaneId, StuckEvent};
 use crate::runner::effects::{About, Effects, Happened};
-use crate::runner::error::RunnerError;
+use crate::runner::error::Result;
 use crate::runner::log::RunLog;
 use crate::runner::task::Message;
 
@@ -14,7 +14,7 @@ impl World {
         &mut self,
         log: &mut RunLog,
         message: Message,
-    ) -> Result<Option<Happened>, RunnerError> {
+    ) -> Result<Option<Happened>> {
         match message {
             Message::Activity(activity) => log.reporter.on_activity(&activity),
             Message::Notice(notice) => log.notice(notice),
@@ -51,12 +51,7 @@ impl World {
     }
 
     /// A running attempt's tree was scanned.
-    fn scanned(
-        &mut self,
-        log: &mut RunLog,
-        attempt: String,
-        changed: bool,
-    ) -> Result<(), RunnerError> {
+    fn scanned(&mut self, log: &mut RunLog, attempt: String, changed: bool) -> Result<()> {
         let running = self.running.get_mut(&attempt);
         let recovered = running.is_some_and(|running| running.scanned(changed));
         let flight = log.state.attempts.get(&attempt).filter(|_| recovered);

@@ -30,7 +30,7 @@ use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Supervisor};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Happened, Sighting};
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 use crate::runner::interrupts::Interrupts;
 use crate::runner::lane::Lane;
 use crate::runner::log::RunLog;
@@ -129,11 +129,11 @@ impl World {
     }
 
     /// There is only one today: see `Policy::lanes`.
-    fn lane(&self, lane: LaneId) -> Result<&Lane, RunnerError> {
+    fn lane(&self, lane: LaneId) -> Result<&Lane> {
         if lane == LaneId::HOME { Ok(&self.env.home) } else { Err(RunnerError::NoLane(lane)) }
     }
 
-    fn record(&self, log: &mut RunLog, event: Event) -> Result<(), RunnerError> {
+    fn record(&self, log: &mut RunLog, event: Event) -> Result<()> {
         log.record(self.env.backlog.current(), vec![event])
     }
 }
@@ -147,12 +147,12 @@ impl Effects for World {
         self.env.backlog.problem()
     }
 
-    fn refresh(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+    fn refresh(&mut self, log: &mut RunLog) -> Result<()> {
         self.refresh_backlog(log);
         self.settle_marks(log)
     }
 
-    fn observe(&mut self, log: &mut RunLog) -> Result<Sighting, RunnerError> {
+    fn observe(&mut self, log: &mut RunLog) -> Result<Sighting> {
         self.look_around(log)
     }
 
@@ -164,11 +164,7 @@ impl Effects for World {
         self.interrupts.try_next()
     }
 
-    async fn next(
-        &mut self,
-        log: &mut RunLog,
-        most: Option<Duration>,
-    ) -> Result<Happened, RunnerError> {
+    async fn next(&mut self, log: &mut RunLog, most: Option<Duration>) -> Result<Happened> {
         let tick = sleep(most.map_or(LOOK, |most| most.min(LOOK)));
         tokio::pin!(tick);
         loop {
@@ -199,16 +195,11 @@ impl Effects for World {
         job: LaneJob,
         story: &StoryId,
         lane: LaneId,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<()> {
         self.begin_job(log, job, story, lane)
     }
 
-    fn start_attempt(
-        &mut self,
-        log: &mut RunLog,
-        story: &StoryId,
-        lane: LaneId,
-    ) -> Result<(), RunnerError> {
+    fn start_attempt(&mut self, log: &mut RunLog, story: &StoryId, lane: LaneId) -> Result<()> {
         self.begin_attempt(log, story, lane)
     }
 
@@ -223,12 +214,12 @@ impl Effects for World {
         self.env.secrets.redact(text).into_owned()
     }
 
-    fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<(), RunnerError> {
+    fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<()> {
         self.running.remove(attempt);
         self.tell_user_books(log)
     }
 
-    fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<(), RunnerError> {
+    fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<()> {
         let (due, story, iteration) = match &of {
             GatesOf::Baseline => {
                 let all = self.config.gates.all.iter().map(|gate| (gate.clone(), None));
@@ -278,7 +269,7 @@ impl Effects for World {
         story: &StoryId,
         passes: bool,
         skipped: bool,
-    ) -> Result<bool, RunnerError> {
+    ) -> Result<bool> {
         if self.is_landing {
             return Ok(false);
         }
@@ -337,12 +328,12 @@ impl Effects for World {
         }
     }
 
-    fn requests(&mut self) -> Result<Vec<(i64, Option<Request>)>, RunnerError> {
+    fn requests(&mut self) -> Result<Vec<(i64, Option<Request>)>> {
         let pending = self.env.requests.pending()?.into_iter();
         Ok(pending.map(|PendingRequest { number, request }| (number, request)).collect())
     }
 
-    fn settle_request(&mut self, number: i64) -> Result<(), RunnerError> {
+    fn settle_request(&mut self, number: i64) -> Result<()> {
         Ok(self.env.requests.settle(number)?)
     }
 }

@@ -10,7 +10,7 @@ use crate::decide::situation::FreeDisk;
 use crate::model::{Event, SpentToday, StoryId, Usd};
 use crate::ports::{ConfigNotice, Notice};
 use crate::runner::effects::Sighting;
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::store::files::free_space;
 use crate::store::{Costs, StoreError, UserCosts};
@@ -18,7 +18,7 @@ use crate::store::{Costs, StoreError, UserCosts};
 use super::World;
 
 impl World {
-    pub(super) fn look_around(&mut self, log: &mut RunLog) -> Result<Sighting, RunnerError> {
+    pub(super) fn look_around(&mut self, log: &mut RunLog) -> Result<Sighting> {
         let policy = self.config.stuck;
         self.running.values_mut().for_each(|running| running.scan_if_due(&policy));
         let agents: Duration = self.running.values().map(|running| running.busy()).sum();
@@ -60,7 +60,7 @@ pub struct CostBooks {
 
 impl World {
     /// Checked before each start, because other runs may spend at the same time.
-    pub(super) fn spent_today(&mut self, log: &RunLog) -> Result<SpentToday, RunnerError> {
+    pub(super) fn spent_today(&mut self, log: &RunLog) -> Result<SpentToday> {
         let budgets = &self.config.policy.budgets;
         let (day, user_day) = (budgets.per_day.is_some(), budgets.per_user_day.is_some());
         let lanes = usize::try_from(self.config.policy.lanes.get()).unwrap_or(usize::MAX);
@@ -104,18 +104,14 @@ impl World {
     }
 
     /// Copies new costs from the journal to the user's costs, including those missed by a crash.
-    pub(super) fn tell_user_books(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+    pub(super) fn tell_user_books(&mut self, log: &mut RunLog) -> Result<()> {
         let Some(user) = &self.env.costs.user else { return Ok(()) };
         let is_needed = self.config.policy.budgets.per_user_day.is_some();
         let told = if is_needed { user.take_over_now() } else { user.take_over() };
         told.or_else(|error| self.without_user_books(log, error))
     }
 
-    fn without_user_books(
-        &mut self,
-        log: &mut RunLog,
-        error: StoreError,
-    ) -> Result<(), RunnerError> {
+    fn without_user_books(&mut self, log: &mut RunLog, error: StoreError) -> Result<()> {
         if self.config.policy.budgets.per_user_day.is_some() {
             return Err(RunnerError::UserCosts(error));
         }

@@ -8,7 +8,7 @@ use crate::model::{
     visible_line,
 };
 use crate::ports::{BacklogNotice, Notice, TreeNotice};
-use crate::runner::error::RunnerError;
+use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::runner::task::EventSink;
 use crate::runner::task::inspect::{repair, tell_changed_instructions};
@@ -26,7 +26,7 @@ struct DirectLog<'a> {
 }
 
 impl EventSink for DirectLog<'_> {
-    fn record(&mut self, event: Event) -> Result<(), RunnerError> {
+    fn record(&mut self, event: Event) -> Result<()> {
         self.log.record(self.backlog, vec![event])?;
         self.log.sync()
     }
@@ -38,11 +38,7 @@ impl EventSink for DirectLog<'_> {
 
 impl World {
     /// Before anything is recorded.
-    pub(in crate::runner) fn take_up(
-        &mut self,
-        log: &mut RunLog,
-        cut_off: bool,
-    ) -> Result<(), RunnerError> {
+    pub(in crate::runner) fn take_up(&mut self, log: &mut RunLog, cut_off: bool) -> Result<()> {
         self.marks_are_suspect = cut_off;
         let settling = log.state.stories.iter().filter(|(_, known)| known.is_being_settled());
         self.unconfirmed = settling.map(|(id, _)| id.clone()).collect();
@@ -59,10 +55,7 @@ impl World {
         Ok(())
     }
 
-    pub(in crate::runner) fn finish_taking_up(
-        &mut self,
-        log: &mut RunLog,
-    ) -> Result<(), RunnerError> {
+    pub(in crate::runner) fn finish_taking_up(&mut self, log: &mut RunLog) -> Result<()> {
         self.env.backlog.compare_marks(&log.state.marks);
         self.tell_user_books(log)?;
         self.warn_unkept_budgets(log);
@@ -70,11 +63,7 @@ impl World {
         Ok(())
     }
 
-    pub(in crate::runner) fn resume(
-        &mut self,
-        log: &mut RunLog,
-        cut_off: bool,
-    ) -> Result<(), RunnerError> {
+    pub(in crate::runner) fn resume(&mut self, log: &mut RunLog, cut_off: bool) -> Result<()> {
         self.require_same_branch(log)?;
         let found = findings(&log.state);
         if cut_off {
@@ -96,7 +85,7 @@ impl World {
     }
 
     /// Repairs after attempts that were cut off.
-    fn repair_after_cut(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+    fn repair_after_cut(&mut self, log: &mut RunLog) -> Result<()> {
         let cut_off: Vec<_> =
             log.state.attempts.iter().map(|flight| flight.start.clone()).collect();
         for start in &cut_off {
@@ -105,11 +94,7 @@ impl World {
         Ok(())
     }
 
-    fn repair_after_crash(
-        &mut self,
-        log: &mut RunLog,
-        start: &AttemptStarted,
-    ) -> Result<(), RunnerError> {
+    fn repair_after_crash(&mut self, log: &mut RunLog, start: &AttemptStarted) -> Result<()> {
         let base = log.state.story(&start.story).and_then(|known| known.base());
         let guarded = GuardedAttempt {
             attempt: start.attempt.clone(),
@@ -135,7 +120,7 @@ impl World {
         &mut self,
         log: &mut RunLog,
         rebuilding: bool,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<()> {
         self.shelve_stale_work(log)?;
         let known =
             if rebuilding { self.known_without_a_journal()? } else { vec![self.marks_in_file()] };
@@ -168,7 +153,7 @@ impl World {
     }
 
     /// A run stays on its branch, unless the human chooses another one.
-    fn require_same_branch(&self, log: &RunLog) -> Result<(), RunnerError> {
+    fn require_same_branch(&self, log: &RunLog) -> Result<()> {
         let before = log.state.run.as_ref().and_then(|run| run.branch.clone());
         match (before, &self.config.branch) {
             (Some(before), Some(now)) if before != *now && !self.config.branch_is_chosen => {
@@ -179,7 +164,7 @@ impl World {
     }
 
     /// Shelves work of stories that were replaced by another one with the same id.
-    fn shelve_stale_work(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+    fn shelve_stale_work(&mut self, log: &mut RunLog) -> Result<()> {
         let backlog = self.env.backlog.current();
         let is_other = |id: &&StoryId| !continues(&log.state, backlog, id);
         let in_lanes = log.state.lanes.iter().map(|(_, story)| story);
@@ -203,7 +188,7 @@ impl World {
     }
 
     /// Commits made while no attempt ran are the human's: moves the base onto them.
-    pub(in crate::runner) fn follow_branch(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+    pub(in crate::runner) fn follow_branch(&mut self, log: &mut RunLog) -> Result<()> {
         let moved = base_on_branch(&log.state, &self.env.home.tree())?;
         let Some((story, base)) = moved else { return Ok(()) };
         self.env.home.tree().hold(&base)?;
@@ -211,7 +196,7 @@ impl World {
     }
 
     /// A mark counts if a commit of the branch confirms it. Shelved work comes back.
-    fn known_without_a_journal(&self) -> Result<Vec<Event>, RunnerError> {
+    fn known_without_a_journal(&self) -> Result<Vec<Event>> {
         let Marks { passing, skipped } = Marks::of(self.env.backlog.current());
         let mut events = vec![Event::MarksSeen {
             passing: self.confirmed(passing.into_iter())?,
@@ -226,7 +211,7 @@ impl World {
         Ok(events)
     }
 
-    fn confirmed(&self, ids: impl Iterator<Item = StoryId>) -> Result<Vec<StoryId>, RunnerError> {
+    fn confirmed(&self, ids: impl Iterator<Item = StoryId>) -> Result<Vec<StoryId>> {
         let backlog = visible_line(&self.config.backlog_name);
         let mut confirmed = Vec::new();
         for id in ids {
@@ -239,7 +224,7 @@ impl World {
     }
 
     /// The newest snapshot of each open story of this backlog.
-    fn last_kept(&self) -> Result<Vec<SnapshotRef>, RunnerError> {
+    fn last_kept(&self) -> Result<Vec<SnapshotRef>> {
         let kept = self.env.home.tree().snapshots_of_backlog()?;
         let stories = self.env.backlog.current().stories.iter();
         let open = stories.filter(|story| !story.is_settled());
@@ -248,7 +233,7 @@ impl World {
     }
 
     /// Reports what was found, and reverts unconfirmed marks.
-    fn tell_what_is_known(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+    fn tell_what_is_known(&mut self, log: &mut RunLog) -> Result<()> {
         for story in self.env.backlog.restore_marks(&log.state.marks)?.unwrap_or_default() {
             log.notice(Notice::Backlog(BacklogNotice::MarkUnconfirmed { story }));
         }
