@@ -1,18 +1,17 @@
-//! Starts the jobs that use a lane's work tree, with what they need from the state.
+//! Starts jobs at a lane's work tree, and takes what tasks tell the loop.
 
 use std::sync::Arc;
 
 use crate::decide::situation::LaneJob;
-use crate::model::{EvidenceItem, LaneId, StoryId};
+use crate::model::{Event, EvidenceItem, LaneId, StoryId, StuckEvent};
 use crate::ports::{NotCommitted, Notice, TreeNotice};
-use crate::runner::effects::{Happened, JobResult};
+use crate::runner::effects::{About, Effects, Happened, JobResult};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::runner::task;
 use crate::runner::task::integrate::{Close, Landed, MarkCommit, Occupant, Skip};
 use crate::runner::task::prepare::Prepare;
-use crate::runner::task::shelve::StoryWork;
-use crate::runner::task::shelve::bring_home;
+use crate::runner::task::shelve::{StoryWork, bring_home};
 use crate::runner::task::{Mailbox, Message};
 use crate::state::{Acceptance, Stage};
 use crate::store::prd::{EditError, Mark, WriteError};
@@ -184,6 +183,57 @@ impl World {
                 log.notice(Notice::Tree(not_committed(one)));
             }
         }
+    }
+
+    /// None: it was not the end of a task.
+    pub(super) fn take_message(
+        &mut self,
+        log: &mut RunLog,
+        message: Message,
+    ) -> Result<Option<Happened>> {
+        match message {
+            Message::Activity(activity) => log.reporter.on_activity(&activity),
+            Message::Notice(notice) => log.notice(notice),
+            Message::Record(event, recorded) => {
+                self.record(log, *event)?;
+                // The task may have been given up.
+                let _ = recorded.send(log.sync_point());
+            }
+            Message::Scanned { attempt, changed } => self.scanned(log, attempt, changed)?,
+            Message::Prepared(prepared) => {
+                self.prepared.insert(prepared.lane, *prepared);
+            }
+            Message::Landed(landed) => self.landed(log, *landed),
+            Message::StoredAhead { text, blob } => {
+                self.stored_ahead = blob;
+                self.env.backlog.take_prepared(text);
+            }
+            Message::Ended(happened) => {
+                let happened = happened?;
+                self.forget(&happened);
+                return Ok(Some(happened));
+            }
+        }
+        Ok(None)
+    }
+
+    fn forget(&mut self, happened: &Happened) {
+        match happened {
+            Happened::GatesEnded { of, .. } => self.gates.retain(|(running, ..)| running != of),
+            Happened::Answered { asked, .. } => self.questions.ended(asked),
+            Happened::JobEnded { lane: LaneId::HOME, .. } => self.is_landing = false,
+            _ => {}
+        }
+    }
+
+    /// A running attempt's tree was scanned.
+    fn scanned(&mut self, log: &mut RunLog, attempt: String, changed: bool) -> Result<()> {
+        let running = self.running.get_mut(&attempt);
+        let recovered = running.is_some_and(|running| running.scanned(changed));
+        let flight = log.state.attempts.get(&attempt).filter(|_| recovered);
+        let Some(story) = flight.map(|flight| flight.start.story.clone()) else { return Ok(()) };
+        self.withdraw(&About::Attempt { attempt, story: story.clone() });
+        self.record(log, Event::Stuck { story, step: StuckEvent::Recovered })
     }
 }
 

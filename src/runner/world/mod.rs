@@ -3,7 +3,6 @@
 mod attempt;
 pub mod backlog;
 mod jobs;
-mod messages;
 pub mod observe;
 pub mod prompt;
 mod questions;
