@@ -124,8 +124,9 @@ pub type Edges = Vec<Vec<usize>>;
 pub fn cycles(mut edges: Edges, limit: usize) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     while found.len() < limit {
-        let components = Components::of(&edges);
-        let round: Vec<Vec<usize>> = components.shortest_cycles().collect();
+        let (starts, component_of) = components(&edges);
+        let shortest = |start| shortest_cycle(&edges, &component_of, start);
+        let round: Vec<Vec<usize>> = starts.into_iter().filter_map(shortest).collect();
         if round.is_empty() {
             break;
         }
@@ -144,114 +145,67 @@ fn remove_first_edge(edges: &mut Edges, cycle: &[usize]) {
     edges[from].retain(|target| *target != to);
 }
 
-const UNSEEN: usize = usize::MAX;
-
-/// Strongly connected components: only inside one can there be a cycle. Tarjan's algorithm, with
-/// its call stack as a list.
-struct Components<'e> {
-    edges: &'e Edges,
-    seen: usize,
-    order: Vec<usize>,
-    /// The earliest node each one can reach among those not yet in a component.
-    lowest: Vec<usize>,
-    pending: Vec<usize>,
-    component_of: Vec<usize>,
-    components: Vec<Vec<usize>>,
+/// Strongly connected components: only inside one can there be a cycle. Kosaraju's algorithm.
+/// Returns the lowest node of each, those first that others lead to, and for each node that of its
+/// component.
+fn components(edges: &Edges) -> (Vec<usize>, Vec<usize>) {
+    let mut backwards = vec![Vec::new(); edges.len()];
+    for (from, targets) in edges.iter().enumerate() {
+        targets.iter().for_each(|to| backwards[*to].push(from));
+    }
+    let mut seen = vec![false; edges.len()];
+    let all = 0..edges.len();
+    let left: Vec<usize> = all.flat_map(|root| walk_from(root, edges, &mut seen)).collect();
+    seen.fill(false);
+    let (mut starts, mut component_of) = (Vec::new(), vec![0; edges.len()]);
+    for root in left.into_iter().rev() {
+        let component = walk_from(root, &backwards, &mut seen);
+        let Some(&lowest) = component.iter().min() else { continue };
+        component.iter().for_each(|node| component_of[*node] = lowest);
+        starts.push(lowest);
+    }
+    starts.reverse();
+    (starts, component_of)
 }
 
-impl<'e> Components<'e> {
-    fn of(edges: &'e Edges) -> Self {
-        let unseen = vec![UNSEEN; edges.len()];
-        let mut all = Self {
-            edges,
-            seen: 0,
-            order: unseen.clone(),
-            lowest: unseen.clone(),
-            pending: Vec::new(),
-            component_of: unseen,
-            components: Vec::new(),
-        };
-        for node in 0..edges.len() {
-            if all.order[node] == UNSEEN {
-                all.walk_from(node);
-            }
+/// The nodes that can be reached and were not seen before, in the order in which a search leaves
+/// them for good.
+fn walk_from(root: usize, edges: &Edges, seen: &mut [bool]) -> Vec<usize> {
+    let (mut left, mut path) = (Vec::new(), Vec::new());
+    let mut next = Some(root).filter(|root| !seen[*root]);
+    loop {
+        if let Some(node) = next {
+            seen[node] = true;
+            path.push((node, edges[node].iter()));
         }
-        all
-    }
-
-    fn walk_from(&mut self, root: usize) {
-        let mut path = vec![self.enter(root)];
-        while let Some((node, targets)) = path.last_mut() {
-            let node = *node;
-            match targets.next() {
-                Some(&target) if self.order[target] == UNSEEN => path.push(self.enter(target)),
-                Some(&target) if self.component_of[target] == UNSEEN => {
-                    self.lowest[node] = self.lowest[node].min(self.order[target]);
-                }
-                Some(_) => {}
-                None => {
-                    path.pop();
-                    if let Some((parent, _)) = path.last() {
-                        self.lowest[*parent] = self.lowest[*parent].min(self.lowest[node]);
-                    }
-                    self.close(node);
-                }
-            }
+        let Some((node, targets)) = path.last_mut() else { return left };
+        next = targets.find(|target| !seen[**target]).copied();
+        if next.is_none() {
+            left.push(*node);
+            path.pop();
         }
-    }
-
-    /// The node, and the targets that are still to be visited.
-    fn enter(&mut self, node: usize) -> (usize, std::slice::Iter<'e, usize>) {
-        self.order[node] = self.seen;
-        self.lowest[node] = self.seen;
-        self.seen += 1;
-        self.pending.push(node);
-        (node, self.edges[node].iter())
-    }
-
-    /// The pending nodes from here on are a component, unless one of them reaches further back.
-    fn close(&mut self, first: usize) {
-        if self.lowest[first] < self.order[first] {
-            return;
-        }
-        let begin = self.pending.iter().rposition(|node| *node == first).unwrap_or(0);
-        let component = self.pending.split_off(begin);
-        for node in &component {
-            self.component_of[*node] = self.components.len();
-        }
-        self.components.push(component);
-    }
-
-    fn shortest_cycles(&self) -> impl Iterator<Item = Vec<usize>> {
-        let starts = self.components.iter().filter_map(|component| component.iter().min());
-        starts.filter_map(|start| self.shortest_cycle(*start))
-    }
-
-    /// The shortest path from a node back to it.
-    fn shortest_cycle(&self, start: usize) -> Option<Vec<usize>> {
-        let mut came_from = HashMap::new();
-        let mut queue = VecDeque::from([start]);
-        while let Some(node) = queue.pop_front() {
-            for &next in &self.edges[node] {
-                if next == start {
-                    return Some(way_to(node, &came_from));
-                }
-                let is_inside = self.component_of[next] == self.component_of[start];
-                if is_inside && !came_from.contains_key(&next) {
-                    came_from.insert(next, node);
-                    queue.push_back(next);
-                }
-            }
-        }
-        None
     }
 }
 
-fn way_to(end: usize, came_from: &HashMap<usize, usize>) -> Vec<usize> {
-    let backwards = std::iter::successors(Some(end), |node| came_from.get(node).copied());
-    let mut way: Vec<usize> = backwards.collect();
-    way.reverse();
-    way
+/// The shortest path from a node back to it.
+fn shortest_cycle(edges: &Edges, component_of: &[usize], start: usize) -> Option<Vec<usize>> {
+    let mut came_from = HashMap::new();
+    let mut queue = VecDeque::from([start]);
+    while let Some(node) = queue.pop_front() {
+        for &next in &edges[node] {
+            if next == start {
+                let way = std::iter::successors(Some(node), |node| came_from.get(node).copied());
+                let way: Vec<usize> = way.collect();
+                return Some(way.into_iter().rev().collect());
+            }
+            let is_inside = component_of[next] == component_of[start];
+            if is_inside && !came_from.contains_key(&next) {
+                came_from.insert(next, node);
+                queue.push_back(next);
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]
