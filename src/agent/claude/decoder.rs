@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::agent::event::{
+use crate::agent::backend::{
     AgentEnd, AgentEvent, AgentIdentity, Decoder, EventListener, UsageUpdate, detail,
 };
 use crate::agent::json::{JsonObject, RawJson};

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::agent::AgentEvent;
 use crate::agent::StreamReader;
-use crate::agent::event::AgentEvent;
 use crate::model::{EndedBy, Exit, Outcome, StepKind, StoryId};
 use crate::text::signals::Scanner;
 
