@@ -15,7 +15,7 @@ use crate::model::{Event, NudgedBy, Recorded, StoryId, StuckEvent, WaitFor};
 use crate::ports::{Activity, Asked, Clock, Doing, Notice, Reporter, View, Wait};
 use crate::state::{Health, Stage};
 
-use super::look::{Line, TextLine, Tone};
+use super::look::{Line, LiveAgent, TextLine, Tone};
 use super::printer::LAST_WORDS;
 use super::screen::Screen;
 use super::{GLANCE, UiOptions, events, notices};
@@ -144,8 +144,8 @@ impl Reporter for Display {
             }
             Doing::Said(text) => self.said(text),
             Doing::Checking { at, gate } if !self.quiet => {
-                let (at, agent) = (*at, gate.clone());
-                let running = Line::Running { at, attempt, agent, to_go: None, health: None };
+                let agent = LiveAgent { name: gate.clone(), ..LiveAgent::default() };
+                let running = Line::Running { at: *at, attempt, agent };
                 self.queue.send(move |screen| screen.start(vec![running]));
             }
             Doing::Checking { .. } => {}

@@ -11,7 +11,7 @@ use crate::state::Health;
 
 use super::ending;
 use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_short};
-use super::look::{Line, TextLine, Tone};
+use super::look::{Line, LiveAgent, TextLine, Tone};
 
 /// What the guard repairs.
 const USER_FILES: &str = "uncommitted files that the agent deleted or reset";
@@ -118,8 +118,8 @@ fn attempt_started(at: i64, start: &AttemptStarted, view: View<'_>) -> Vec<Line>
     let to_go = forecast(view.state, view.backlog.remaining()).as_ref().map(to_go_in_short);
     let health = view.state.recent.health();
     let health = (health != Health::Healthy).then(|| health.word());
-    let (attempt, agent) = (start.attempt.clone(), start.agent.clone());
-    let running = Line::Running { at, attempt, agent, to_go, health };
+    let agent = LiveAgent { name: start.agent.clone(), to_go, health, doing: String::new() };
+    let running = Line::Running { at, attempt: start.attempt.clone(), agent };
     vec![Line::Blank, Line::Rule(heading), running]
 }
 
