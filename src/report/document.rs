@@ -5,8 +5,8 @@ use serde::{Serialize, Serializer};
 
 use crate::decide::figures::{Efficiency, Forecast};
 use crate::model::{
-    Because, Blocked, Budgets, OnEscalation, OnLimit, RunResult, StopReason, StoryId, Usage, Usd,
-    shorten,
+    Because, Blocked, Budgets, Limits, OnEscalation, OnLimit, RunResult, StopReason, StoryId,
+    Usage, Usd, shorten,
 };
 use crate::state::{BreakerPhase, RunState, Stage, StoryState};
 
@@ -195,7 +195,7 @@ pub struct AppliedSettings {
     pub branch: Option<String>,
     pub max_iterations: Option<u32>,
     pub max_attempts: u32,
-    pub limits: AppliedLimits,
+    pub limits: Limits,
     pub stuck_threshold: u32,
     pub once: bool,
     pub story: Option<StoryId>,
@@ -207,17 +207,6 @@ pub struct AppliedSettings {
     pub log_limit: u64,
     pub gates: Vec<AppliedGate>,
     pub protect: Vec<String>,
-}
-
-/// Limits other than iterations and money.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct AppliedLimits {
-    pub max_consecutive_errors: Option<u32>,
-    pub max_failing: Option<u32>,
-    pub max_run_time_ms: Option<u64>,
-    pub max_average_iteration_ms: Option<u64>,
-    pub cool_down_ms: Option<u64>,
-    pub backoff_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
