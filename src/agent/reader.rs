@@ -410,7 +410,7 @@ mod tests {
             ("start\nstep\nstep\n", CostCertainty::Part, ""),
         ] {
             let story = StoryId::try_from("US-001").unwrap();
-            let scanner = || Scanner::new(&story);
+            let scanner = || Scanner::new(&story, crate::model::CompletionMarkers::default(), 0);
             let mut reader = StreamReader::new(Box::new(StepDecoder), scanner, "");
             reader.push(output.as_bytes(), &mut |_| {});
             let report = reader.finish(&Exit::Code(0), &mut |_| {});
@@ -425,7 +425,7 @@ mod tests {
     fn listeners_hear_a_last_line_that_is_also_in_the_prompt() {
         let decoder = crate::agent::any_decoder();
         let story = StoryId::try_from("US-001").unwrap();
-        let scanner = || Scanner::new(&story);
+        let scanner = || Scanner::new(&story, crate::model::CompletionMarkers::default(), 0);
         let mut reader = StreamReader::new(decoder, scanner, "Say:\nTask US-001 complete\n");
         let mut said = Vec::new();
         let mut listen = |event: &AgentEvent<'_>| {

@@ -46,7 +46,11 @@ fn exit(meta: &str) -> Exit {
 
 fn reading() -> StreamReader {
     let story = StoryId::try_from("US-001").expect("an id");
-    StreamReader::new(any_decoder(), || Scanner::new(&story), "")
+    StreamReader::new(
+        any_decoder(),
+        || Scanner::new(&story, ralph::model::CompletionMarkers::default(), 0),
+        "",
+    )
 }
 
 fn read(recording: &Recording, chunk: usize) -> AgentReport {

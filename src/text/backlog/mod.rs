@@ -5,7 +5,6 @@
 mod diagnostic;
 mod fields;
 pub(crate) mod json;
-pub mod position;
 mod relations;
 mod spelling;
 mod story;
@@ -14,9 +13,10 @@ mod tests;
 
 use crate::model::Backlog;
 
-pub use diagnostic::{Diagnostic, Severity, render, summary};
+pub use diagnostic::{
+    BOM, Diagnostic, LineIndex, Position, Severity, position, render, span, summary,
+};
 pub use json::{MAX_BYTES, MAX_DEPTH};
-pub use position::{LineIndex, Position, position};
 
 use diagnostic::Diagnostics;
 use fields::{KnownFields, ObjectReader, Owner, check_inside, check_keys};

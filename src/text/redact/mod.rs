@@ -113,11 +113,10 @@ impl SecretRules {
         ahead: Lookahead<'_>,
         after_word: bool,
     ) -> Result<Option<FoundSecret<'_>>, More> {
-        let mut key = [0; KEY];
-        for (place, byte) in key.iter_mut().enumerate() {
-            let Some(there) = ahead.at(place)? else { return Ok(None) };
-            *byte = there;
-        }
+        let [Some(a), Some(b), Some(c)] = [ahead.at(0)?, ahead.at(1)?, ahead.at(2)?] else {
+            return Ok(None);
+        };
+        let key = [a, b, c];
         let first = self.triggers.partition_point(|trigger| first_bytes(&trigger.start) < key);
         let alike = self.triggers.iter().skip(first);
         for trigger in alike.take_while(|trigger| first_bytes(&trigger.start) == key) {
@@ -140,10 +139,7 @@ impl SecretRules {
 }
 
 fn first_bytes(start: &[u8]) -> [u8; KEY] {
-    match start {
-        [a, b, c, ..] => [*a, *b, *c],
-        _ => [0; KEY],
-    }
+    start.first_chunk().copied().unwrap_or_default()
 }
 
 /// Applies the rules to one stream.
