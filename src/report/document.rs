@@ -110,17 +110,12 @@ pub struct StopRecord {
 }
 
 impl StopRecord {
-    pub fn signal(signal: i32) -> Self {
-        Self { reason: "signal", detail: Some(signal.to_string()) }
-    }
-
-    pub fn error(error: &str) -> Self {
-        Self { reason: "error", detail: Some(shorten(error, LONGEST)) }
+    pub fn new(reason: &'static str, detail: Option<String>) -> Self {
+        Self { reason, detail: detail.map(|text| shorten(&text, LONGEST)) }
     }
 
     pub fn of(reason: &StopReason) -> Self {
-        let detail = detail(reason).map(|text| shorten(&text, LONGEST));
-        Self { reason: reason.stop().word, detail }
+        Self::new(reason.stop().word, detail(reason))
     }
 }
 
