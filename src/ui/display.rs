@@ -222,11 +222,6 @@ pub struct DisplayQueue {
     clock: Clock,
 }
 
-/// Another program has the terminal; the display continues when this is dropped.
-pub struct TerminalHold {
-    _release: Sender<Infallible>,
-}
-
 impl DisplayQueue {
     /// Without effect after the display has ended.
     pub fn send(&self, job: impl FnOnce(&mut Screen) + Send + 'static) {
@@ -247,9 +242,13 @@ impl DisplayQueue {
         deadline.is_some_and(|end| (self.clock)().steady >= end)
     }
 
-    /// Waits until everything that was sent is drawn. Nothing more is drawn until the result is
-    /// dropped.
-    pub fn hold(&self, patience: Duration, withdrawn: &AtomicBool) -> Result<TerminalHold, Asked> {
+    /// Waits until everything that was sent is drawn. Nothing more is drawn, and another program has
+    /// the terminal, until the result is dropped.
+    pub fn hold(
+        &self,
+        patience: Duration,
+        withdrawn: &AtomicBool,
+    ) -> Result<Sender<Infallible>, Asked> {
         let (held, is_held) = channel();
         let (release, released) = channel();
         self.send(move |screen| screen.hold(&held, &released));
@@ -257,9 +256,7 @@ impl DisplayQueue {
         while !withdrawn.load(Ordering::SeqCst) {
             match is_held.recv_timeout(GLANCE) {
                 // A display that has ended draws nothing.
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => {
-                    return Ok(TerminalHold { _release: release });
-                }
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(release),
                 // If the terminal accepts no output, the human cannot answer.
                 Err(RecvTimeoutError::Timeout) if self.is_over(deadline) => break,
                 Err(RecvTimeoutError::Timeout) => {}

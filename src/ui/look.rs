@@ -130,11 +130,7 @@ impl Look {
     }
 
     pub fn paint(&self, tone: Tone, content: &str) -> String {
-        let shown = one_line(content);
-        match style(tone) {
-            Some(style) if self.colors => style.force_styling(true).apply_to(shown).to_string(),
-            _ => shown,
-        }
+        style(tone).force_styling(self.colors).apply_to(one_line(content)).to_string()
     }
 
     fn rule(&self, title: &str) -> String {
@@ -164,16 +160,16 @@ impl Look {
     }
 }
 
-fn style(tone: Tone) -> Option<Style> {
+fn style(tone: Tone) -> Style {
     let style = Style::new();
     match tone {
-        Tone::Normal => None,
-        Tone::Good => Some(style.green()),
-        Tone::Bad => Some(style.red()),
-        Tone::Warning => Some(style.yellow()),
-        Tone::Question => Some(style.cyan().bold()),
-        Tone::Strong => Some(style.bold()),
-        Tone::Dim => Some(style.dim()),
+        Tone::Normal => style,
+        Tone::Good => style.green(),
+        Tone::Bad => style.red(),
+        Tone::Warning => style.yellow(),
+        Tone::Question => style.cyan().bold(),
+        Tone::Strong => style.bold(),
+        Tone::Dim => style.dim(),
     }
 }
 
