@@ -29,7 +29,8 @@ type DrawJob = Option<Box<dyn FnOnce(&mut Screen) + Send>>;
 pub struct Display {
     quiet: bool,
     verbose: bool,
-    queue: DisplayQueue,
+    /// For menus too, which share the terminal with this display.
+    pub queue: DisplayQueue,
     /// Bytes of activity that wait to be drawn.
     waiting: Arc<AtomicUsize>,
     /// Some text of the agent did not fit.
@@ -65,11 +66,6 @@ impl Display {
             attempts: BTreeMap::new(),
             over,
         }
-    }
-
-    /// For menus, which share the terminal with this display.
-    pub fn queue(&self) -> DisplayQueue {
-        self.queue.clone()
     }
 
     /// The attempts whose agent or gates still run after an event.

@@ -54,7 +54,8 @@ pub type WindowSize = Box<dyn Fn() -> Option<(usize, usize)> + Send>;
 
 pub struct Printer {
     out: Box<dyn Write + Send>,
-    look: Look,
+    /// For a display that places its lines itself.
+    pub(super) look: Look,
     window: WindowSize,
 }
 
@@ -92,11 +93,6 @@ impl Printer {
         let size = (self.window)();
         self.look.columns = size.map(|(_, columns)| columns);
         size.unwrap_or((24, 80))
-    }
-
-    /// For a display that places its lines itself.
-    pub(super) fn look(&self) -> &Look {
-        &self.look
     }
 
     pub fn warning(&mut self, text: &str) {

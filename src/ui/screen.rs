@@ -202,14 +202,14 @@ impl Screen {
         let (rows, columns) = self.printer.size();
         let room = rows.saturating_sub(1);
         if let Some(mut menu) = self.menu.take() {
-            let lines = menu.whole(self.printer.look(), self.open_questions);
+            let lines = menu.whole(&self.printer.look, self.open_questions);
             let lines = if lines.len() <= room {
                 lines
             } else {
                 if !std::mem::replace(&mut menu.is_printed, true) {
                     self.render(&menu.question(0), &mut out);
                 }
-                menu.short(self.printer.look(), room, self.open_questions)
+                menu.short(&self.printer.look, room, self.open_questions)
             };
             out.push_str(if menu.is_typing() { SHOW_CURSOR } else { HIDE_CURSOR });
             out.push_str(&lines.join("\n"));
@@ -223,7 +223,7 @@ impl Screen {
 
     /// At most a third of the window, so that what scrolls by can be read.
     fn moving(&mut self, rows: usize, columns: usize) -> String {
-        let (look, now) = (self.printer.look(), (self.clock)());
+        let (look, now) = (&self.printer.look, (self.clock)());
         let elapsed = |since: &Duration| now.steady.saturating_sub(*since);
         let agents = self.live.values();
         let agents = agents.map(|(agent, since)| (since, running(agent, elapsed(since))));

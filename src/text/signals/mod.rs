@@ -258,17 +258,13 @@ impl Bounded {
         let room = LIMIT - self.text.len();
         let fits = more.get(..more.floor_char_boundary(room)).unwrap_or_default();
         self.overflowed = fits.len() < more.len();
-        self.make_room(fits.len());
-        self.text.push_str(fits);
-    }
-
-    /// Doubling past the limit would waste half the buffer.
-    fn make_room(&mut self, more: usize) {
-        let needed = self.text.len() + more;
+        let needed = self.text.len() + fits.len();
         if needed > self.text.capacity() {
+            // Doubling past the limit would waste half the buffer.
             let grown = (self.text.capacity() * 2).clamp(needed, LIMIT);
             self.text.reserve_exact(grown - self.text.len());
         }
+        self.text.push_str(fits);
     }
 }
 
