@@ -92,7 +92,7 @@ fn into_a_log(recorded: &Path, folder: &Path) -> Duration {
         let mut pipe = child.stdout.take().unwrap();
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES);
         let story = StoryId::try_from("US-001").unwrap();
-        let scanner = || Scanner::new(&story);
+        let scanner = || Scanner::new(&story, ralph::model::CompletionMarkers::default(), 0);
         let mut reading = StreamReader::new(any_decoder(), scanner, "prompt");
         let mut chunk = Vec::with_capacity(CHUNK);
         while pipe.read_buf(&mut chunk).await.unwrap() > 0 {

@@ -28,7 +28,7 @@ pub fn bench() {
     let read = megabytes
         / best(ROUNDS, || {
             let story = StoryId::try_from("US-001").unwrap();
-            let scanner = || Scanner::new(&story);
+            let scanner = || Scanner::new(&story, ralph::model::CompletionMarkers::default(), 0);
             let mut reading = StreamReader::new(any_decoder(), scanner, "prompt");
             each_chunk(&rules, &recorded, |clean| {
                 reading.push(clean, &mut |heard| {

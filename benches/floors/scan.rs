@@ -21,7 +21,7 @@ pub fn bench() {
     let ours = megabytes
         / best(5, || {
             let story = StoryId::try_from("US-001").unwrap();
-            let scanner = || Scanner::new(&story);
+            let scanner = || Scanner::new(&story, ralph::model::CompletionMarkers::default(), 0);
             let mut reading = StreamReader::new(any_decoder(), scanner, "prompt");
             for chunk in recorded.chunks(CHUNK) {
                 reading.push(chunk, &mut |heard| {

@@ -6,20 +6,14 @@
 //! stable, fields come and go between versions, and their types change: every field is taken raw,
 //! so that a surprise in one of them never loses the line.
 
-use memchr::memchr2;
 use serde::Deserialize;
+
+use crate::text::backlog::json::behind_string;
 
 /// Further fields of an object are not kept, so that no line uses much more memory than its text.
 const MAX_FIELDS: usize = 64;
 /// Nearly every line has fewer fields.
 const USUAL_FIELDS: usize = 32;
-/// How many words of eight bytes of a string are searched before the vector search starts.
-const NEAR_WORDS: usize = 4;
-const LOW_BITS: u64 = u64::from_ne_bytes([0x01; 8]);
-const HIGH_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
-const QUOTES: u64 = u64::from_ne_bytes([b'"'; 8]);
-const BACKSLASHES: u64 = u64::from_ne_bytes([b'\\'; 8]);
-
 /// A JSON value as it is written; None if it is missing or null.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RawJson<'a>(Option<&'a str>);
@@ -62,7 +56,6 @@ impl<'a> RawJson<'a> {
 }
 
 /// An object that is read as far as its fields are asked for.
-#[derive(Debug)]
 pub struct JsonObject<'a> {
     rest: Cursor<'a>,
     seen: Vec<(&'a str, RawJson<'a>)>,
@@ -126,7 +119,6 @@ impl<'a> JsonObject<'a> {
     }
 }
 
-#[derive(Debug)]
 struct Cursor<'a> {
     text: &'a str,
     at: usize,
@@ -187,40 +179,6 @@ fn behind_scalar(bytes: &[u8], start: usize) -> Option<usize> {
     let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
     let length = bytes.get(start..)?.iter().position(ends)?;
     (length > 0).then_some(start + length)
-}
-
-/// From an opening quote to behind the closing one.
-#[inline]
-fn behind_string(bytes: &[u8], quote: usize) -> Option<usize> {
-    let mut at = quote + 1;
-    loop {
-        let found = at + end_or_escape(bytes.get(at..)?)?;
-        if bytes.get(found) == Some(&b'"') {
-            return Some(found + 1);
-        }
-        at = found + 2;
-    }
-}
-
-/// Most strings are short, and a vector search costs more than they are long.
-#[inline]
-fn end_or_escape(bytes: &[u8]) -> Option<usize> {
-    let mut words = bytes.chunks_exact(8);
-    for (number, word) in words.by_ref().take(NEAR_WORDS).enumerate() {
-        let word = u64::from_le_bytes(word.try_into().ok()?);
-        let hits = zero_bytes(word ^ QUOTES) | zero_bytes(word ^ BACKSLASHES);
-        if hits != 0 {
-            return Some(number * 8 + hits.trailing_zeros() as usize / 8);
-        }
-    }
-    let near = (bytes.len() / 8).min(NEAR_WORDS) * 8;
-    Some(near + memchr2(b'"', b'\\', bytes.get(near..)?)?)
-}
-
-/// The high bit of every byte that is zero; above the lowest such byte it may err.
-#[inline]
-fn zero_bytes(word: u64) -> u64 {
-    word.wrapping_sub(LOW_BITS) & !word & HIGH_BITS
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 
 mod backend;
 mod claude;
-mod event;
 mod json;
 mod plain;
 mod reader;
@@ -20,10 +19,10 @@ use backend::Capabilities;
 use claude::ClaudeDecoder;
 
 pub use backend::{
-    AgentError, AgentKind, AgentSettings, Backend, GIT_PLACES, Launch, LaunchRequest, TrustClause,
+    AgentError, AgentEvent, AgentIdentity, AgentKind, AgentSettings, Backend, Decoder, GIT_PLACES,
+    Launch, LaunchRequest, TrustClause,
 };
 pub use claude::{Claude, args_choose_mode};
-pub use event::{AgentEvent, AgentIdentity, Decoder};
 pub use plain::Plain;
 pub use reader::{AgentReport, StreamReader};
 

@@ -8,10 +8,9 @@ use crate::text::signals::Scanner;
 
 use super::any_decoder;
 use super::backend::{
-    AgentError, AgentSettings, Backend, Capabilities, Launch, LaunchRequest, TrustClause,
-    find_program,
+    AgentError, AgentEvent, AgentSettings, Backend, Capabilities, Decoder, EventListener, Launch,
+    LaunchRequest, TrustClause, find_program,
 };
-use super::event::{AgentEvent, Decoder, EventListener};
 
 /// How much of the end of an agent's text is kept at least, in bytes.
 pub const LAST_WORDS: usize = 4 * 1024;
@@ -54,7 +53,7 @@ pub struct PlainText {
     pub scanner: Scanner,
     pub echo: EchoFilter,
     /// The end of both.
-    pub last_words: Vec<u8>,
+    pub printed: Vec<u8>,
 }
 
 impl PlainText {
@@ -68,12 +67,16 @@ impl PlainText {
         self.echo.release(&mut |line| say(&mut self.scanner, line, tell));
     }
 
+    pub fn last_words(&self) -> String {
+        String::from_utf8_lossy(&self.printed).into_owned()
+    }
+
     pub fn keep(&mut self, words: &[u8]) {
         let words = words.get(words.len().saturating_sub(LAST_WORDS)..).unwrap_or(words);
-        self.last_words.extend_from_slice(words);
+        self.printed.extend_from_slice(words);
         // Not for every short line: draining moves the rest.
-        if self.last_words.len() > 2 * LAST_WORDS {
-            self.last_words.drain(..self.last_words.len() - LAST_WORDS);
+        if self.printed.len() > 2 * LAST_WORDS {
+            self.printed.drain(..self.printed.len() - LAST_WORDS);
         }
     }
 }

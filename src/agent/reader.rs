@@ -10,8 +10,8 @@ use crate::model::{
 };
 use crate::text::signals::Scanner;
 
-use super::event::{
-    AgentEnd, AgentEvent, AgentIdentity, Decoder, EndOrder, EventListener, ProcessEnd, UsageUpdate,
+use super::backend::{
+    AgentEnd, AgentEvent, AgentIdentity, Decoder, EndOrder, EventListener, UsageUpdate, detail,
 };
 use super::plain::{EchoFilter, LAST_WORDS, PlainText};
 
@@ -88,7 +88,7 @@ impl StreamReader {
             decoder,
             scanner: scanner(),
             events: EventSum::default(),
-            plain: PlainText { scanner: scanner(), echo, last_words: Vec::new() },
+            plain: PlainText { scanner: scanner(), echo, printed: Vec::new() },
             has_begun: false,
             order: None,
         }
@@ -119,11 +119,6 @@ impl StreamReader {
 
     pub fn has_result(&self) -> bool {
         self.events.result.is_some()
-    }
-
-    /// How many tasks are known to run in the background.
-    pub fn background_tasks(&self) -> usize {
-        self.events.background
     }
 
     /// More may come by itself: from a task in the background, or from the turn that the agent
@@ -158,25 +153,48 @@ impl StreamReader {
         if !self.events.any {
             self.plain.finish(tell);
         }
-        let Self { decoder, scanner, events, plain, order, .. } = self;
-        let printed = String::from_utf8_lossy(&plain.last_words);
-        // Errors are at the end.
-        let last_line = printed.lines().rev().find(|line| !line.trim().is_empty());
-        let (structured, result) = (events.any, events.result.clone());
-        let (order, last_words) = (order.as_ref(), last_line.unwrap_or_default());
-        let end = ProcessEnd { exit, order, result, structured, last_words };
+        let outcome = self.outcome(exit);
+        let Self { scanner, events, plain, .. } = self;
         AgentReport {
-            outcome: end.outcome(decoder.as_ref()),
-            signals: if structured { scanner } else { plain.scanner }.finish(),
+            outcome,
+            final_text: if events.any { events.final_text() } else { plain.last_words() },
+            signals: if events.any { scanner } else { plain.scanner }.finish(),
             usage: events.usage(),
             certainty: events.certainty(),
             subscription: events.subscription,
             context: Some(events.context).filter(|it| it.used > 0 && it.window > 0),
-            final_text: if structured { events.final_text() } else { printed.into_owned() },
             models: events.models,
             identity: events.identity,
             denied: events.denied,
         }
+    }
+
+    /// The part of the classification that is the same for all agents.
+    fn outcome(&self, exit: &Exit) -> Outcome {
+        if let Exit::NotSpawned { error } = exit {
+            return Outcome::SpawnFailed { detail: detail(error) };
+        }
+        match (&self.order, &self.events.result) {
+            (Some(order), last) => order.outcome(last.as_ref()),
+            (None, Some(Err(failed))) => failed.clone(),
+            (None, Some(Ok(()))) if *exit == Exit::Code(0) => Outcome::Completed,
+            (None, _) => self.without_result(exit),
+        }
+    }
+
+    fn without_result(&self, exit: &Exit) -> Outcome {
+        let printed = self.plain.last_words();
+        // Errors are at the end.
+        let last_line = printed.lines().rev().find(|line| !line.trim().is_empty());
+        let words = detail(last_line.unwrap_or_default());
+        let code = match exit {
+            Exit::Signal(signal) => return Outcome::KilledBySomeoneElse { signal: *signal },
+            Exit::Code(0) if !self.events.any => return Outcome::Completed,
+            Exit::Code(code) => *code,
+            _ => return Outcome::NoResult { detail: words },
+        };
+        let own = self.decoder.of_exit_code(code).filter(|_| self.events.any);
+        own.unwrap_or_else(|| Outcome::NoResult { detail: ended_with(code, words) })
     }
 
     fn line(&mut self, line: &[u8], tell: EventListener<'_>) {
@@ -259,6 +277,14 @@ impl EventSum {
         let texts = [&self.result_text, &self.last_said];
         texts.into_iter().find(|text| !text.trim().is_empty()).cloned().unwrap_or_default()
     }
+}
+
+fn ended_with(code: i32, words: String) -> String {
+    let end = match code {
+        0 => "the agent ended without a result".to_owned(),
+        code => format!("the agent ended with exit code {code}"),
+    };
+    if words.is_empty() { end } else { format!("{end}: {words}") }
 }
 
 /// Splits bytes into lines, independent of their chunks, in bounded memory.
@@ -384,7 +410,7 @@ mod tests {
             ("start\nstep\nstep\n", CostCertainty::Part, ""),
         ] {
             let story = StoryId::try_from("US-001").unwrap();
-            let scanner = || Scanner::new(&story);
+            let scanner = || Scanner::new(&story, crate::model::CompletionMarkers::default(), 0);
             let mut reader = StreamReader::new(Box::new(StepDecoder), scanner, "");
             reader.push(output.as_bytes(), &mut |_| {});
             let report = reader.finish(&Exit::Code(0), &mut |_| {});
@@ -399,7 +425,7 @@ mod tests {
     fn listeners_hear_a_last_line_that_is_also_in_the_prompt() {
         let decoder = crate::agent::any_decoder();
         let story = StoryId::try_from("US-001").unwrap();
-        let scanner = || Scanner::new(&story);
+        let scanner = || Scanner::new(&story, crate::model::CompletionMarkers::default(), 0);
         let mut reader = StreamReader::new(decoder, scanner, "Say:\nTask US-001 complete\n");
         let mut said = Vec::new();
         let mut listen = |event: &AgentEvent<'_>| {

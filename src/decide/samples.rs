@@ -70,7 +70,7 @@ pub fn policy() -> Policy {
         only: None,
         stuck_threshold: NonZeroU32::new(3).unwrap(),
         fresh_start_after: None,
-        limits: Limits::NONE,
+        limits: Limits::default(),
         max_attempts: NonZeroU32::new(5).unwrap(),
         on_escalation: OnEscalation::Ask,
         min_free_disk: None,

@@ -22,6 +22,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use std::path::Path;
 use std::time::Duration;
 
+use jiff::Timestamp;
 pub use script::ScriptError;
 use script::{MockAttempt, Scene, Script};
 use serde_json::Value;
@@ -134,7 +135,8 @@ fn play_step(
     let end = match step {
         MockStep::Fail { fail, resets_in, retries } => {
             let wait = resets_in.map_or(Duration::from_hours(1), |span| span.0);
-            stream.fail(*fail, *retries, scene.second_after(wait))?;
+            let resets_at = Timestamp::now().as_second().saturating_add_unsigned(wait.as_secs());
+            stream.fail(*fail, *retries, resets_at)?;
             MockEnd::Exit(1)
         }
         MockStep::Exit { exit, result } => {

@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use jiff::Timestamp;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -27,7 +25,6 @@ pub struct Scene {
     pub stages: Vec<String>,
     pub folder: PathBuf,
     pub prompt: Vec<u8>,
-    pub now: Timestamp,
 }
 
 impl Scene {
@@ -42,7 +39,6 @@ impl Scene {
             stages: stages.lines().map(str::to_owned).collect(),
             folder,
             prompt: Vec::new(),
-            now: Timestamp::now(),
         })
     }
 
@@ -53,12 +49,6 @@ impl Scene {
             .replace("${STORY}", self.story.as_str())
             .replace("${ATTEMPT}", &self.attempt.to_string())
             .replace("${ITERATION}", &self.iteration.to_string())
-    }
-
-    /// The moment `wait` from now, in Unix seconds.
-    pub fn second_after(&self, wait: Duration) -> i64 {
-        let wait = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
-        self.now.as_second().saturating_add(wait)
     }
 }
 

@@ -94,8 +94,6 @@ pub enum TreeNotice {
     StashRestored { message: String },
     /// Something else is in the place of lost files.
     CannotRestore { paths: Vec<PathBuf>, kept: String },
-    /// The attempt changed the instructions, and they could not be restored.
-    InstructionsNotRestored { path: String, problem: String },
     /// The instructions changed since an attempt that was interrupted.
     InstructionsDiffer { path: String },
     /// Earlier work is at a ref.

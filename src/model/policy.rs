@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::budget::Budgets;
 use super::id::StoryId;
@@ -86,31 +86,28 @@ pub struct Timeouts {
 }
 
 /// Limits other than iterations and money. None: no limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Limits {
     /// Errors in a row, over all stories.
     pub max_consecutive_errors: Option<u32>,
     /// Stop when this many of the last ten iterations failed.
     pub max_failing: Option<u32>,
     /// How long agents and gates may work.
+    #[serde(rename = "max_run_time_ms", serialize_with = "in_ms")]
     pub max_run_time: Option<Duration>,
     /// How long an iteration may take on average.
+    #[serde(rename = "max_average_iteration_ms", serialize_with = "in_ms")]
     pub max_average_iteration: Option<Duration>,
     /// The breaker's pause. None: no breaker.
+    #[serde(rename = "cool_down_ms", serialize_with = "in_ms")]
     pub cool_down: Option<Duration>,
     /// The unit of the wait after a failure. None: no wait.
+    #[serde(rename = "backoff_ms", serialize_with = "in_ms")]
     pub backoff: Option<Duration>,
 }
 
-impl Limits {
-    pub const NONE: Self = Self {
-        max_consecutive_errors: None,
-        max_failing: None,
-        max_run_time: None,
-        max_average_iteration: None,
-        cool_down: None,
-        backoff: None,
-    };
+fn in_ms<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).serialize(serializer)
 }
 
 /// Entries kept of each kind, whatever the settings.

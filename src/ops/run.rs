@@ -161,7 +161,7 @@ fn dry_plan(mut flags: Flags) -> Result<RunSettings> {
     let mut plan = RunSettings::new("", &flags, &ui::env_var)?;
     plan.agent = AgentChoice::Mock { script };
     plan.max_iterations = None;
-    plan.limits = Limits::NONE;
+    plan.limits = Limits::default();
     plan.min_free_disk = None;
     plan.budgets = Budgets::default();
     plan.on_escalation = OnEscalation::Park;

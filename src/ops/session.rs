@@ -13,7 +13,7 @@ use crate::decide::weigh::Gates;
 use crate::model::{Backlog, Gate, Policy, RunMarkers, StoryId};
 use crate::ports::{ConfigNotice, Human, Notice, Reporter};
 use crate::process::Supervisor;
-use crate::report::{AppliedGate, AppliedLimits, AppliedSettings, Publisher, Waits};
+use crate::report::{AppliedGate, AppliedSettings, Publisher, Waits};
 use crate::runner::log::{JournalHistory, RunLog};
 use crate::runner::{BacklogFile, CostBooks, Ending, Env, Lane, RunConfig, RunnerError, begin};
 use crate::settings::{self, AgentChoice, RunSettings};
@@ -157,14 +157,7 @@ impl Session<'_> {
             branch: self.branch.clone(),
             max_iterations: plan.max_iterations,
             max_attempts: plan.max_attempts.get(),
-            limits: AppliedLimits {
-                max_consecutive_errors: plan.limits.max_consecutive_errors,
-                max_failing: plan.limits.max_failing,
-                max_run_time_ms: plan.limits.max_run_time.map(ms),
-                max_average_iteration_ms: plan.limits.max_average_iteration.map(ms),
-                cool_down_ms: plan.limits.cool_down.map(ms),
-                backoff_ms: plan.limits.backoff.map(ms),
-            },
+            limits: plan.limits,
             stuck_threshold: plan.stuck_threshold.get(),
             once: plan.once,
             story: plan.story.clone(),

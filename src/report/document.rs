@@ -5,8 +5,8 @@ use serde::{Serialize, Serializer};
 
 use crate::decide::figures::{Efficiency, Forecast};
 use crate::model::{
-    Because, Blocked, Budgets, OnEscalation, OnLimit, RunResult, StopReason, StoryId, Usage, Usd,
-    shorten,
+    Because, Blocked, Budgets, Limits, OnEscalation, OnLimit, RunResult, StopReason, StoryId,
+    Usage, Usd, shorten,
 };
 use crate::state::{BreakerPhase, RunState, Stage, StoryState};
 
@@ -110,17 +110,12 @@ pub struct StopRecord {
 }
 
 impl StopRecord {
-    pub fn signal(signal: i32) -> Self {
-        Self { reason: "signal", detail: Some(signal.to_string()) }
-    }
-
-    pub fn error(error: &str) -> Self {
-        Self { reason: "error", detail: Some(shorten(error, LONGEST)) }
+    pub fn new(reason: &'static str, detail: Option<String>) -> Self {
+        Self { reason, detail: detail.map(|text| shorten(&text, LONGEST)) }
     }
 
     pub fn of(reason: &StopReason) -> Self {
-        let detail = detail(reason).map(|text| shorten(&text, LONGEST));
-        Self { reason: reason.stop().word, detail }
+        Self::new(reason.stop().word, detail(reason))
     }
 }
 
@@ -195,7 +190,7 @@ pub struct AppliedSettings {
     pub branch: Option<String>,
     pub max_iterations: Option<u32>,
     pub max_attempts: u32,
-    pub limits: AppliedLimits,
+    pub limits: Limits,
     pub stuck_threshold: u32,
     pub once: bool,
     pub story: Option<StoryId>,
@@ -207,17 +202,6 @@ pub struct AppliedSettings {
     pub log_limit: u64,
     pub gates: Vec<AppliedGate>,
     pub protect: Vec<String>,
-}
-
-/// Limits other than iterations and money.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct AppliedLimits {
-    pub max_consecutive_errors: Option<u32>,
-    pub max_failing: Option<u32>,
-    pub max_run_time_ms: Option<u64>,
-    pub max_average_iteration_ms: Option<u64>,
-    pub cool_down_ms: Option<u64>,
-    pub backoff_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]

@@ -80,7 +80,7 @@ impl RunReport {
             Event::StoryClosed(closed) => {
                 let index = self.iterations.of_attempt(&closed.attempt);
                 self.keep(index, &closed.commit);
-                self.iterations.settle(index, IterationResult::Closed, IterationPhase::Complete);
+                self.iterations.settle(index, IterationResult::Closed);
             }
             Event::WorkSetAside { story, reference: Some(reference), .. }
             | Event::Returned { story, reference: Some(reference) } => {
@@ -94,7 +94,8 @@ impl RunReport {
                 self.summary.metrics.ruts += u32::from(question.kind == EscalationKind::NoProgress);
             }
             Event::RunInterrupted { signal } => {
-                self.leave(RunPhase::Terminated, StopRecord::signal(*signal), at);
+                let stop = StopRecord::new("signal", Some(signal.to_string()));
+                self.leave(RunPhase::Terminated, stop, at);
             }
             Event::Nudged { story, by: NudgedBy::Driver, .. } => {
                 self.iterations.set_health(story, Some(Health::Stuck));
@@ -108,7 +109,8 @@ impl RunReport {
 
     /// ralph itself failed; the run stays open.
     pub fn fail(&mut self, error: &str, at: i64) {
-        self.leave(RunPhase::Failed, StopRecord::error(error), ReportTime(at));
+        let stop = StopRecord::new("error", Some(error.to_owned()));
+        self.leave(RunPhase::Failed, stop, ReportTime(at));
     }
 
     /// The backlog is not part of the events.
@@ -155,7 +157,7 @@ impl RunReport {
     }
 
     fn resume(&mut self, at: ReportTime) {
-        self.cut_off();
+        self.summary.totals.without_cost += self.iterations.cut_off();
         self.worked_ms += self.last_at.ms_since(self.since);
         self.since = at;
         self.has_tried = false;
@@ -183,7 +185,7 @@ impl RunReport {
         if let Some(error) = error {
             self.iterations.note_error(index, error);
         }
-        self.iterations.settle(index, IterationResult::Rejected, IterationPhase::Handoff);
+        self.iterations.settle(index, IterationResult::Rejected);
     }
 
     /// An answer other than these rejects a claim that is in question.
@@ -201,12 +203,8 @@ impl RunReport {
         self.iterations.keep(index, name);
     }
 
-    fn cut_off(&mut self) {
-        self.summary.totals.without_cost += self.iterations.cut_off();
-    }
-
     fn leave(&mut self, stage: RunPhase, stop: StopRecord, at: ReportTime) {
-        self.cut_off();
+        self.summary.totals.without_cost += self.iterations.cut_off();
         self.end(stop, at);
         self.left_in = Some(stage);
     }

@@ -221,19 +221,18 @@ impl Iterations {
             let place = self.times.partition_point(|time| *time <= end.elapsed_ms);
             self.times.insert(place, end.elapsed_ms);
         }
-        let phase = if came == IterationResult::Claimed {
-            IterationPhase::Reviewing
-        } else {
-            IterationPhase::Handoff
-        };
-        self.settle(index, came, phase);
+        self.settle(index, came);
     }
 
     /// Sets or changes an iteration's outcome.
-    pub fn settle(&mut self, index: Option<usize>, came: IterationResult, phase: IterationPhase) {
+    pub fn settle(&mut self, index: Option<usize>, came: IterationResult) {
         let Some(iteration) = self.at(index) else { return };
         let before = iteration.outcome.replace(came);
-        iteration.phase = phase;
+        iteration.phase = match came {
+            IterationResult::Claimed => IterationPhase::Reviewing,
+            IterationResult::Closed => IterationPhase::Complete,
+            _ => IterationPhase::Handoff,
+        };
         let (fails, failed) = (came.is_failure(), before.is_some_and(IterationResult::is_failure));
         let cost = iteration.usage.counted_usd.unwrap_or_default();
         self.running.retain(|running| Some(*running) != index);
@@ -295,7 +294,7 @@ impl Iterations {
             if let Some(iteration) = self.at(index) {
                 iteration.elapsed_ms = None;
             }
-            self.settle(index, IterationResult::CutOff, IterationPhase::Handoff);
+            self.settle(index, IterationResult::CutOff);
         }
         u32::try_from(running.len()).unwrap_or(u32::MAX)
     }

@@ -23,7 +23,7 @@ use crate::ports::{Activity, Clock, Doing, Reporter, View};
 use crate::state::RunState;
 use crate::store::ralph_dir::RalphDir;
 
-pub use document::{AppliedGate, AppliedLimits, AppliedSettings, BreakerState, Waits};
+pub use document::{AppliedGate, AppliedSettings, BreakerState, Waits};
 pub use fold::RunReport;
 
 const STATUS: &str = "status.json";

@@ -15,7 +15,7 @@ use crate::model::{Event, NudgedBy, Recorded, StoryId, StuckEvent, WaitFor};
 use crate::ports::{Activity, Asked, Clock, Doing, Notice, Reporter, View, Wait};
 use crate::state::{Health, Stage};
 
-use super::look::{Line, TextLine, Tone};
+use super::look::{Line, LiveAgent, TextLine, Tone};
 use super::printer::LAST_WORDS;
 use super::screen::Screen;
 use super::{GLANCE, UiOptions, events, notices};
@@ -29,7 +29,8 @@ type DrawJob = Option<Box<dyn FnOnce(&mut Screen) + Send>>;
 pub struct Display {
     quiet: bool,
     verbose: bool,
-    queue: DisplayQueue,
+    /// For menus too, which share the terminal with this display.
+    pub queue: DisplayQueue,
     /// Bytes of activity that wait to be drawn.
     waiting: Arc<AtomicUsize>,
     /// Some text of the agent did not fit.
@@ -65,11 +66,6 @@ impl Display {
             attempts: BTreeMap::new(),
             over,
         }
-    }
-
-    /// For menus, which share the terminal with this display.
-    pub fn queue(&self) -> DisplayQueue {
-        self.queue.clone()
     }
 
     /// The attempts whose agent or gates still run after an event.
@@ -144,8 +140,8 @@ impl Reporter for Display {
             }
             Doing::Said(text) => self.said(text),
             Doing::Checking { at, gate } if !self.quiet => {
-                let (at, agent) = (*at, gate.clone());
-                let running = Line::Running { at, attempt, agent, to_go: None, health: None };
+                let agent = LiveAgent { name: gate.clone(), ..LiveAgent::default() };
+                let running = Line::Running { at: *at, attempt, agent };
                 self.queue.send(move |screen| screen.start(vec![running]));
             }
             Doing::Checking { .. } => {}
@@ -222,11 +218,6 @@ pub struct DisplayQueue {
     clock: Clock,
 }
 
-/// Another program has the terminal; the display continues when this is dropped.
-pub struct TerminalHold {
-    _release: Sender<Infallible>,
-}
-
 impl DisplayQueue {
     /// Without effect after the display has ended.
     pub fn send(&self, job: impl FnOnce(&mut Screen) + Send + 'static) {
@@ -247,9 +238,13 @@ impl DisplayQueue {
         deadline.is_some_and(|end| (self.clock)().steady >= end)
     }
 
-    /// Waits until everything that was sent is drawn. Nothing more is drawn until the result is
-    /// dropped.
-    pub fn hold(&self, patience: Duration, withdrawn: &AtomicBool) -> Result<TerminalHold, Asked> {
+    /// Waits until everything that was sent is drawn. Nothing more is drawn, and another program has
+    /// the terminal, until the result is dropped.
+    pub fn hold(
+        &self,
+        patience: Duration,
+        withdrawn: &AtomicBool,
+    ) -> Result<Sender<Infallible>, Asked> {
         let (held, is_held) = channel();
         let (release, released) = channel();
         self.send(move |screen| screen.hold(&held, &released));
@@ -257,9 +252,7 @@ impl DisplayQueue {
         while !withdrawn.load(Ordering::SeqCst) {
             match is_held.recv_timeout(GLANCE) {
                 // A display that has ended draws nothing.
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => {
-                    return Ok(TerminalHold { _release: release });
-                }
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(release),
                 // If the terminal accepts no output, the human cannot answer.
                 Err(RecvTimeoutError::Timeout) if self.is_over(deadline) => break,
                 Err(RecvTimeoutError::Timeout) => {}

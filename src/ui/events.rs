@@ -11,7 +11,7 @@ use crate::state::Health;
 
 use super::ending;
 use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_short};
-use super::look::{Line, TextLine, Tone};
+use super::look::{Line, LiveAgent, TextLine, Tone};
 
 /// What the guard repairs.
 const USER_FILES: &str = "uncommitted files that the agent deleted or reset";
@@ -23,20 +23,21 @@ const LONGEST: usize = 300;
 pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     let at = recorded.at;
     let progress = || ending::progress(at, "Progress", view);
+    let check = |EvidenceItem::Gate(report): &EvidenceItem| gate(at, report, false);
     match &recorded.event {
         Event::RunStarted(start) => vec![title(&start.project, view), progress()],
         Event::RunContinued => continued(at, view),
         Event::AttemptStarted(start) => attempt_started(at, start, view),
         Event::AttemptEnded(end) => attempt_ended(at, end),
         Event::BudgetNear { level } => vec![budget_near(at, level)],
-        // The end of the first was not seen; the second is shown as a wait.
-        Event::AttemptLost { .. } | Event::Throttled { .. } => vec![],
-        // The commit shows the first; the second is internal.
-        Event::ClosePlanned { .. } | Event::BaseSet { .. } => vec![],
-        // A notice shows the first; the human made the second.
-        Event::WorkLetGo { .. } | Event::MarksSeen { .. } => vec![],
-        Event::BaselineTaken { reports } => reports.iter().map(|gate| baseline(at, gate)).collect(),
-        Event::ClaimChecked { items, .. } => items.iter().map(|item| checked(at, item)).collect(),
+        // The end of the first was not seen; a wait shows the second, a notice the third.
+        Event::AttemptLost { .. } | Event::Throttled { .. } | Event::WorkLetGo { .. } => vec![],
+        // The commit shows the first; the second is internal; the human made the third.
+        Event::ClosePlanned { .. } | Event::BaseSet { .. } | Event::MarksSeen { .. } => vec![],
+        Event::BaselineTaken { reports } => {
+            reports.iter().map(|report| gate(at, report, true)).collect()
+        }
+        Event::ClaimChecked { items, .. } => items.iter().map(check).collect(),
         Event::ClaimRejected { story, error, .. } => vec![rejected(at, story, error)],
         Event::CloseRefused { story, error, .. } => vec![not_closed(at, story, error)],
         Event::StoryClosed(closed) => vec![complete(at, closed, view), progress()],
@@ -118,8 +119,8 @@ fn attempt_started(at: i64, start: &AttemptStarted, view: View<'_>) -> Vec<Line>
     let to_go = forecast(view.state, view.backlog.remaining()).as_ref().map(to_go_in_short);
     let health = view.state.recent.health();
     let health = (health != Health::Healthy).then(|| health.word());
-    let (attempt, agent) = (start.attempt.clone(), start.agent.clone());
-    let running = Line::Running { at, attempt, agent, to_go, health };
+    let agent = LiveAgent { name: start.agent.clone(), to_go, health, doing: String::new() };
+    let running = Line::Running { at, attempt: start.attempt.clone(), agent };
     vec![Line::Blank, Line::Rule(heading), running]
 }
 
@@ -157,21 +158,16 @@ fn labelled(at: i64, tone: Tone, label: impl Into<String>, text: impl Into<Strin
 }
 
 /// Failing tests are normal before any work; a suite that cannot run is not.
-fn baseline(at: i64, report: &GateReport) -> Line {
-    let text = match (report.passed(), report.cannot_run()) {
-        (true, _) => good(at, report.describe()),
-        (_, true) => TextLine::at(at).with(Tone::Bad, format!("✗ {}", report.describe())),
-        _ => TextLine::at(at).plain(format!("○ {}, before any work", report.describe())),
-    };
-    text.figures([duration(report.elapsed_ms)]).into()
-}
-
-fn checked(at: i64, item: &EvidenceItem) -> Line {
-    let EvidenceItem::Gate(report) = item;
+fn gate(at: i64, report: &GateReport, is_baseline: bool) -> Line {
+    let told = report.describe();
     let text = if report.passed() {
-        good(at, report.describe())
+        good(at, told)
+    } else if !is_baseline {
+        labelled(at, Tone::Bad, "✗ ", told)
+    } else if report.cannot_run() {
+        TextLine::at(at).with(Tone::Bad, format!("✗ {told}"))
     } else {
-        labelled(at, Tone::Bad, "✗ ", report.describe())
+        TextLine::at(at).plain(format!("○ {told}, before any work"))
     };
     text.figures([duration(report.elapsed_ms)]).into()
 }

@@ -65,10 +65,6 @@ impl KeyDecoder {
         keys
     }
 
-    fn waits_for_more(&self) -> bool {
-        !self.pending.is_empty()
-    }
-
     /// Nothing more came: the escape key itself, or something broken off.
     fn give_up(&mut self) -> Option<KeyPress> {
         match std::mem::take(&mut self.pending).as_slice() {
@@ -230,8 +226,8 @@ impl RawKeyboard {
     }
 
     fn read(&mut self, wait: Duration) -> io::Result<()> {
-        let more = self.decoder.waits_for_more();
-        let wait = if more { wait.min(REST_OF_KEY) } else { wait };
+        let is_whole = self.decoder.pending.is_empty();
+        let wait = if is_whole { wait } else { wait.min(REST_OF_KEY) };
         if !self.keyboard.is_readable(wait)? {
             self.keys.extend(self.decoder.give_up());
             return Ok(());
@@ -318,7 +314,7 @@ mod tests {
         ] {
             let mut decoder = KeyDecoder::default();
             assert_eq!(decoder.feed(bytes), [KeyPress::Unknown], "{bytes:?}");
-            assert!(!decoder.waits_for_more());
+            assert!(decoder.pending.is_empty());
         }
     }
 
@@ -351,7 +347,7 @@ mod tests {
             let keys = decoder.feed(&bytes);
             proptest::prop_assert!(keys.len() <= bytes.len());
             decoder.give_up();
-            proptest::prop_assert!(!decoder.waits_for_more());
+            proptest::prop_assert!(decoder.pending.is_empty());
         }
     }
 }

@@ -58,7 +58,9 @@ where
     for (tone, text) in parts {
         for mut piece in text.split_inclusive(' ').flat_map(|word| broken(word, room)) {
             if used > 0 && used + width(piece.trim_end()) > columns {
-                trim_end(row.last_mut());
+                if let Some((_, text)) = row.last_mut() {
+                    text.truncate(text.trim_end().len());
+                }
                 let indent = (T::default(), " ".repeat(hanging));
                 rows.push(std::mem::replace(&mut row, vec![indent]));
                 used = hanging;
@@ -91,12 +93,6 @@ pub fn table<const N: usize>(rows: &[[String; N]], figures: [bool; N]) -> Vec<St
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect()
-}
-
-fn trim_end<T>(part: Option<&mut (T, String)>) {
-    if let Some((_, text)) = part {
-        text.truncate(text.trim_end().len());
-    }
 }
 
 /// Lines of at most `columns`; a line that fits stays as it is.

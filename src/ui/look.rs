@@ -32,19 +32,22 @@ pub enum Line {
     Rule(String),
     /// Words in tones.
     Text(TextLine),
-    /// An agent or a gate starts. An animated screen shows the live line instead, with the forecast,
-    /// and the run's health unless it is good.
-    Running {
-        at: i64,
-        attempt: String,
-        agent: String,
-        to_go: Option<String>,
-        health: Option<&'static str>,
-    },
+    /// An agent or a gate starts. An animated screen shows the live line instead.
+    Running { at: i64, attempt: String, agent: LiveAgent },
     /// The run waits. An animated screen counts down as well.
     Waiting(Wait),
     /// A box with its heading in the frame.
     Boxed { heading: String, sections: Vec<String> },
+}
+
+/// An agent or a gate that runs: with the forecast, the run's health unless it is good, and what it
+/// does now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LiveAgent {
+    pub name: String,
+    pub to_go: Option<String>,
+    pub health: Option<&'static str>,
+    pub doing: String,
 }
 
 /// One line of text, with the time in front if it has one.
@@ -116,7 +119,7 @@ impl Look {
             Line::Rule(title) => vec![self.rule(title)],
             Line::Text(text) => self.text(text),
             Line::Running { at, agent, .. } => {
-                self.text(&TextLine::at(*at).plain(format!("Running {agent} …")))
+                self.text(&TextLine::at(*at).plain(format!("Running {} …", agent.name)))
             }
             Line::Waiting(wait) => {
                 let until = day_and_time(wait.until, &self.zone);
@@ -127,11 +130,7 @@ impl Look {
     }
 
     pub fn paint(&self, tone: Tone, content: &str) -> String {
-        let shown = one_line(content);
-        match style(tone) {
-            Some(style) if self.colors => style.force_styling(true).apply_to(shown).to_string(),
-            _ => shown,
-        }
+        style(tone).force_styling(self.colors).apply_to(one_line(content)).to_string()
     }
 
     fn rule(&self, title: &str) -> String {
@@ -161,16 +160,16 @@ impl Look {
     }
 }
 
-fn style(tone: Tone) -> Option<Style> {
+fn style(tone: Tone) -> Style {
     let style = Style::new();
     match tone {
-        Tone::Normal => None,
-        Tone::Good => Some(style.green()),
-        Tone::Bad => Some(style.red()),
-        Tone::Warning => Some(style.yellow()),
-        Tone::Question => Some(style.cyan().bold()),
-        Tone::Strong => Some(style.bold()),
-        Tone::Dim => Some(style.dim()),
+        Tone::Normal => style,
+        Tone::Good => style.green(),
+        Tone::Bad => style.red(),
+        Tone::Warning => style.yellow(),
+        Tone::Question => style.cyan().bold(),
+        Tone::Strong => style.bold(),
+        Tone::Dim => style.dim(),
     }
 }
 

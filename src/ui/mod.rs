@@ -60,7 +60,7 @@ pub fn reporter(options: &UiOptions) -> Box<dyn Reporter> {
 /// A display and the human in front of it. The display must outlive the questions.
 pub fn terminal(options: &UiOptions) -> (Box<dyn Reporter>, Arc<TerminalHuman>) {
     let display = start(options);
-    let human = Arc::new(TerminalHuman::new(display.queue()));
+    let human = Arc::new(TerminalHuman::new(display.queue.clone()));
     (Box::new(display), human)
 }
 

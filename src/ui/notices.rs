@@ -10,43 +10,36 @@ use crate::ports::{
 
 use super::figures::stories;
 use super::layout::shown;
-use super::look::{Line, TextLine};
+use super::look::{Line, TextLine, Tone};
 
 /// The most names in a line.
 const MOST: usize = 5;
 
-/// `--quiet` shows warnings only.
-enum NoticeLevel {
-    Info,
-    Warning,
-}
-
 pub fn lines(notice: &Notice) -> Vec<Line> {
-    let (level, text) = words(notice);
+    let (tone, text) = words(notice);
     let mut rest = text.trim_end().split('\n');
     let first = rest.next().unwrap_or_default();
-    let first = match level {
-        NoticeLevel::Info => TextLine::new().plain(first),
-        NoticeLevel::Warning => TextLine::warning(first),
-    };
+    let is_warning = tone == Tone::Warning;
+    let first = if is_warning { TextLine::warning(first) } else { TextLine::new().plain(first) };
     let more = rest.map(|line| TextLine::new().plain(format!("  {line}")));
     std::iter::once(first).chain(more).map(Line::from).collect()
 }
 
+/// `--quiet` shows warnings only.
 pub fn is_warning(notice: &Notice) -> bool {
-    matches!(words(notice), (NoticeLevel::Warning, _))
+    words(notice).0 == Tone::Warning
 }
 
-fn info(text: impl Into<String>) -> (NoticeLevel, String) {
-    (NoticeLevel::Info, text.into())
+fn info(text: impl Into<String>) -> (Tone, String) {
+    (Tone::Normal, text.into())
 }
 
-fn warning(text: impl Into<String>) -> (NoticeLevel, String) {
-    (NoticeLevel::Warning, text.into())
+fn warning(text: impl Into<String>) -> (Tone, String) {
+    (Tone::Warning, text.into())
 }
 
 /// Lower case, no full stop, like compiler messages.
-fn words(notice: &Notice) -> (NoticeLevel, String) {
+fn words(notice: &Notice) -> (Tone, String) {
     match notice {
         Notice::BacklogBroken { problem } => {
             warning(format!("the backlog is invalid; using its last valid version\n{problem}"))
@@ -102,7 +95,7 @@ fn backlog(notice: &BacklogNotice) -> String {
     }
 }
 
-fn agent(notice: &AgentNotice) -> (NoticeLevel, String) {
+fn agent(notice: &AgentNotice) -> (Tone, String) {
     match notice {
         AgentNotice::ToolDenied { rule, times } => {
             let often = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
@@ -138,11 +131,11 @@ fn agent(notice: &AgentNotice) -> (NoticeLevel, String) {
     }
 }
 
-fn stopped(why: &str) -> (NoticeLevel, String) {
+fn stopped(why: &str) -> (Tone, String) {
     warning(format!("{why}; ended the agent, its work stays in the tree"))
 }
 
-fn tree(notice: &TreeNotice) -> (NoticeLevel, String) {
+fn tree(notice: &TreeNotice) -> (Tone, String) {
     match notice {
         TreeNotice::NotCommitted { path, why } => warning(not_committed(path, *why)),
         TreeNotice::LockRemoved { path } => {
@@ -163,9 +156,6 @@ fn tree(notice: &TreeNotice) -> (NoticeLevel, String) {
             "cannot restore {}: something else is in the way; a copy is kept at {kept}",
             first_few(paths, MOST)
         )),
-        TreeNotice::InstructionsNotRestored { path, problem } => {
-            warning(format!("cannot restore {path}, which the attempt changed: {problem}"))
-        }
         TreeNotice::InstructionsDiffer { path } => warning(format!(
             "{path} changed since the interrupted attempt began; if you did not change it, restore \
              it with `ralph restore N {path}` (`ralph log` lists the numbers)"
@@ -222,7 +212,7 @@ fn setup(notice: &SetupNotice) -> String {
     }
 }
 
-fn config(notice: &ConfigNotice) -> (NoticeLevel, String) {
+fn config(notice: &ConfigNotice) -> (Tone, String) {
     match notice {
         ConfigNotice::JournalDamaged { kept } => warning(format!(
             "the journal was damaged and is kept as `{}`; rebuilding it from the backlog, the \

@@ -2,6 +2,7 @@
 //!
 //! Takes lines, never strings with escapes. A closed terminal or pipe is not an error.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -53,7 +54,8 @@ pub type WindowSize = Box<dyn Fn() -> Option<(usize, usize)> + Send>;
 
 pub struct Printer {
     out: Box<dyn Write + Send>,
-    look: Look,
+    /// For a display that places its lines itself.
+    pub(super) look: Look,
     window: WindowSize,
 }
 
@@ -91,11 +93,6 @@ impl Printer {
         let size = (self.window)();
         self.look.columns = size.map(|(_, columns)| columns);
         size.unwrap_or((24, 80))
-    }
-
-    /// For a display that places its lines itself.
-    pub(super) fn look(&self) -> &Look {
-        &self.look
     }
 
     pub fn warning(&mut self, text: &str) {
@@ -148,26 +145,22 @@ pub fn diff(patch: &[u8], colors: bool) -> String {
             in_hunk = true;
         }
         let (content, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-        match diff_style(content, in_hunk).filter(|_| colors) {
-            Some(style) => {
-                painted.push_str(&style.force_styling(true).apply_to(content).to_string());
-            }
-            None => painted.push_str(content),
-        }
-        painted.push_str(end);
+        let style = diff_style(content, in_hunk).force_styling(colors);
+        // Writing to a String cannot fail.
+        let _ = write!(painted, "{}{end}", style.apply_to(content));
     }
     painted
 }
 
 /// Within a hunk the first character decides; before it, every line is about the file.
-fn diff_style(line: &str, in_hunk: bool) -> Option<Style> {
+fn diff_style(line: &str, in_hunk: bool) -> Style {
     let style = Style::new();
     match line.chars().next() {
-        Some('@') if in_hunk => Some(style.cyan()),
-        Some('+') if in_hunk => Some(style.green()),
-        Some('-') if in_hunk => Some(style.red()),
-        _ if in_hunk => None,
-        _ => Some(style.bold()),
+        _ if !in_hunk => style.bold(),
+        Some('@') => style.cyan(),
+        Some('+') => style.green(),
+        Some('-') => style.red(),
+        _ => style,
     }
 }
 

@@ -12,11 +12,11 @@ use indicatif::ProgressStyle;
 use jiff::tz::TimeZone;
 
 use crate::model::{WaitFor, visible_line};
-use crate::ports::{Clock, Moment, Wait};
+use crate::ports::{Clock, Wait};
 
 use super::figures::{clock, whole_seconds};
 use super::layout::{self, one_line};
-use super::look::{Line, Look, Tone};
+use super::look::{Line, LiveAgent, Look, Tone};
 use super::menu::{Menu, MenuBody};
 use super::printer::Printer;
 
@@ -32,9 +32,9 @@ pub struct Screen {
     clock: Clock,
     /// Lines can be replaced in place. In a log they cannot.
     animated: bool,
-    /// By attempt: its agent or its gates.
-    live: BTreeMap<String, LiveLine>,
-    wait: Option<LiveLine>,
+    /// By attempt: its agent or its gates, and since when on the steady clock.
+    live: BTreeMap<String, (LiveAgent, Duration)>,
+    wait: Option<(Wait, Duration)>,
     /// When the live lines are drawn again, on the steady clock.
     due: Duration,
     menu: Option<Menu>,
@@ -83,19 +83,15 @@ impl Screen {
     pub fn start(&mut self, mut lines: Vec<Line>) {
         let is_moving = |line: &mut Line| self.animated && matches!(line, Line::Running { .. });
         for moving in lines.extract_if(.., is_moving) {
-            let Line::Running { attempt, agent, to_go, health, .. } = moving else { continue };
-            let (name, doing) = (visible_line(&agent), String::new());
-            let subject = LiveSubject::Agent { name, to_go, health, doing };
-            let line = LiveLine { subject, since: (self.clock)().steady };
-            self.live.insert(attempt, line);
+            let Line::Running { attempt, agent, .. } = moving else { continue };
+            self.live.insert(attempt, (agent, (self.clock)().steady));
         }
         self.print(&lines);
     }
 
     pub fn wait(&mut self, wait: Wait) {
         if self.animated {
-            let subject = LiveSubject::Wait(wait);
-            self.wait = Some(LiveLine { subject, since: (self.clock)().steady });
+            self.wait = Some((wait, (self.clock)().steady));
             self.print(&[]);
         }
     }
@@ -108,16 +104,14 @@ impl Screen {
     }
 
     pub fn doing(&mut self, attempt: &str, what: &str) {
-        let line = self.live.get_mut(attempt).map(|line| &mut line.subject);
-        if let Some(LiveSubject::Agent { doing, .. }) = line {
-            *doing = visible_line(what);
+        if let Some((agent, _)) = self.live.get_mut(attempt) {
+            agent.doing = visible_line(what);
         }
     }
 
     pub fn health(&mut self, attempt: &str, now: Option<&'static str>) {
-        let line = self.live.get_mut(attempt).map(|line| &mut line.subject);
-        if let Some(LiveSubject::Agent { health, .. }) = line {
-            *health = now;
+        if let Some((agent, _)) = self.live.get_mut(attempt) {
+            agent.health = now;
         }
     }
 
@@ -208,14 +202,14 @@ impl Screen {
         let (rows, columns) = self.printer.size();
         let room = rows.saturating_sub(1);
         if let Some(mut menu) = self.menu.take() {
-            let lines = menu.whole(self.printer.look(), self.open_questions);
+            let lines = menu.whole(&self.printer.look, self.open_questions);
             let lines = if lines.len() <= room {
                 lines
             } else {
                 if !std::mem::replace(&mut menu.is_printed, true) {
                     self.render(&menu.question(0), &mut out);
                 }
-                menu.short(self.printer.look(), room, self.open_questions)
+                menu.short(&self.printer.look, room, self.open_questions)
             };
             out.push_str(if menu.is_typing() { SHOW_CURSOR } else { HIDE_CURSOR });
             out.push_str(&lines.join("\n"));
@@ -229,9 +223,14 @@ impl Screen {
 
     /// At most a third of the window, so that what scrolls by can be read.
     fn moving(&mut self, rows: usize, columns: usize) -> String {
-        let now = (self.clock)();
-        let lines = self.live.values().chain(&self.wait).take((rows / 3).max(1));
-        let lines = lines.map(|line| line.text(self.printer.look(), now, self.keys, columns));
+        let (look, now) = (&self.printer.look, (self.clock)());
+        let elapsed = |since: &Duration| now.steady.saturating_sub(*since);
+        let agents = self.live.values();
+        let agents = agents.map(|(agent, since)| (since, running(agent, elapsed(since))));
+        let countdown = |wait| countdown(wait, self.keys, now.wall, &look.zone);
+        let wait = self.wait.iter().map(|(wait, since)| (since, countdown(wait)));
+        let lines = agents.chain(wait).take((rows / 3).max(1));
+        let lines = lines.map(|(since, text)| live_line(look, elapsed(since), &text, columns));
         let lines: Vec<String> = lines.collect();
         if lines.is_empty() {
             return String::new();
@@ -245,40 +244,22 @@ impl Screen {
     }
 }
 
-/// `⠋ Running mock · 1m02s · Bash cargo test`.
-struct LiveLine {
-    subject: LiveSubject,
-    /// On the steady clock.
-    since: Duration,
+/// Always narrower than the terminal: a line that wraps cannot be replaced.
+fn live_line(look: &Look, elapsed: Duration, text: &str, columns: usize) -> String {
+    let style = ProgressStyle::default_spinner().tick_chars(SPINNER);
+    let tick = elapsed.as_millis() / TICK.as_millis();
+    let spinner = style.get_tick_str(u64::try_from(tick).unwrap_or_default());
+    let text = layout::cut(&one_line(text), columns.saturating_sub(3));
+    format!("{} {text}", look.paint(Tone::Question, spinner))
 }
 
-enum LiveSubject {
-    /// With the forecast, and the health unless it is good.
-    Agent { name: String, to_go: Option<String>, health: Option<&'static str>, doing: String },
-    /// A countdown.
-    Wait(Wait),
-}
-
-impl LiveLine {
-    /// Always narrower than the terminal: a line that wraps cannot be replaced. `keys`: Enter ends a
-    /// wait.
-    fn text(&self, look: &Look, now: Moment, keys: bool, columns: usize) -> String {
-        let elapsed = now.steady.saturating_sub(self.since);
-        let style = ProgressStyle::default_spinner().tick_chars(SPINNER);
-        let tick = elapsed.as_millis() / TICK.as_millis();
-        let spinner = style.get_tick_str(u64::try_from(tick).unwrap_or_default());
-        let text = match &self.subject {
-            LiveSubject::Agent { name, to_go, health, doing } => {
-                let running = format!("Running {name} · {}", whole_seconds(elapsed.as_secs()));
-                let parts = health.iter().copied().chain(to_go.as_deref()).chain([doing.as_str()]);
-                let parts = parts.filter(|part| !part.is_empty());
-                std::iter::once(running.as_str()).chain(parts).collect::<Vec<_>>().join(" · ")
-            }
-            LiveSubject::Wait(wait) => countdown(wait, keys, now.wall, &look.zone),
-        };
-        let text = layout::cut(&one_line(&text), columns.saturating_sub(3));
-        format!("{} {text}", look.paint(Tone::Question, spinner))
-    }
+/// `Running mock · 1m02s · Bash cargo test`.
+fn running(agent: &LiveAgent, elapsed: Duration) -> String {
+    let time = whole_seconds(elapsed.as_secs());
+    let start = format!("Running {} · {time}", visible_line(&agent.name));
+    let parts = [Some(start.as_str()), agent.health, agent.to_go.as_deref(), Some(&agent.doing)];
+    let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(" · ")
 }
 
 /// `Usage limit: 4h12m left, until Tue 03:10 · press Enter to skip the wait`.
@@ -304,39 +285,29 @@ mod tests {
     /// A Thursday.
     const UNTIL: i64 = (3 * 3600 + 10 * 60) * 1000;
 
-    fn draw(subject: LiveSubject, now: Moment, keys: bool, columns: usize) -> String {
-        let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
-        LiveLine { subject, since: Duration::ZERO }.text(&look, now, keys, columns)
+    fn look() -> Look {
+        Look { colors: false, columns: None, zone: TimeZone::UTC }
     }
 
-    fn agent(to_go: Option<&str>, health: Option<&'static str>, doing: &str) -> LiveSubject {
+    fn draw(agent: &LiveAgent, seconds: u64, columns: usize) -> String {
+        let elapsed = Duration::from_secs(seconds);
+        live_line(&look(), elapsed, &running(agent, elapsed), columns)
+    }
+
+    fn agent(to_go: Option<&str>, health: Option<&'static str>, doing: &str) -> LiveAgent {
         let (name, to_go) = ("mock".to_owned(), to_go.map(str::to_owned));
-        LiveSubject::Agent { name, to_go, health, doing: doing.to_owned() }
-    }
-
-    fn after(seconds: u64) -> Moment {
-        Moment { wall: 0, steady: Duration::from_secs(seconds) }
+        LiveAgent { name, to_go, health, doing: doing.to_owned() }
     }
 
     #[test]
     fn a_running_agent() {
         let lines = [
-            draw(agent(None, None, ""), after(0), false, 80),
-            draw(agent(None, None, "Bash cargo test"), after(62), false, 80),
-            draw(agent(Some("$1.20–$2.40 to go"), None, "Edit a.rs"), after(3_660), false, 80),
-            draw(
-                agent(Some("$1.20–$2.40 to go"), Some("stuck"), "Edit a.rs"),
-                after(62),
-                false,
-                80,
-            ),
-            draw(
-                agent(Some("$1.20–$2.40 to go"), Some("stuck"), "Edit a.rs"),
-                after(62),
-                false,
-                40,
-            ),
-            draw(agent(None, None, "Bash echo \x1b[2J漢字"), after(62), false, 80),
+            draw(&agent(None, None, ""), 0, 80),
+            draw(&agent(None, None, "Bash cargo test"), 62, 80),
+            draw(&agent(Some("$1.20–$2.40 to go"), None, "Edit a.rs"), 3_660, 80),
+            draw(&agent(Some("$1.20–$2.40 to go"), Some("stuck"), "Edit a.rs"), 62, 80),
+            draw(&agent(Some("$1.20–$2.40 to go"), Some("stuck"), "Edit a.rs"), 62, 40),
+            draw(&agent(None, None, "Bash echo \x1b[2J漢字"), 62, 80),
         ];
         insta::assert_snapshot!(lines.join("\n"), @r"
         ⠋ Running mock · 0s
@@ -352,8 +323,8 @@ mod tests {
     fn a_wait_that_counts_down() {
         let wait = |what, left_ms, keys, columns| {
             let wait = Wait { what, error: "e".into(), until: UNTIL };
-            let now = Moment { wall: UNTIL - left_ms, steady: Duration::ZERO };
-            draw(LiveSubject::Wait(wait), now, keys, columns)
+            let text = countdown(&wait, keys, UNTIL - left_ms, &TimeZone::UTC);
+            live_line(&look(), Duration::ZERO, &text, columns)
         };
         let lines = [
             wait(WaitFor::Limit, (4 * 60 + 12) * 60_000, true, 80),
@@ -380,8 +351,7 @@ mod tests {
     #[test]
     fn the_line_is_narrower_than_the_window() {
         for columns in [1, 5, 20, 80] {
-            let drawn =
-                draw(agent(None, None, &"漢字 \x1b[2J".repeat(50)), after(5), false, columns);
+            let drawn = draw(&agent(None, None, &"漢字 \x1b[2J".repeat(50)), 5, columns);
             assert!(layout::width(&drawn) < columns.max(4), "{drawn}");
         }
     }

@@ -47,7 +47,11 @@ fn good_result(text: &str) -> Value {
 
 fn read(output: &str) -> AgentReport {
     let story = StoryId::try_from("US-001").expect("an id");
-    let mut reading = StreamReader::new(any_decoder(), || Scanner::new(&story), "");
+    let mut reading = StreamReader::new(
+        any_decoder(),
+        || Scanner::new(&story, ralph::model::CompletionMarkers::default(), 0),
+        "",
+    );
     reading.push(output.as_bytes(), &mut |_| {});
     assert!(!reading.is_hopeless(), "{output}");
     reading.finish(&Exit::Code(0), &mut |_| {})

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::agent::event::{
+use crate::agent::backend::{
     AgentEnd, AgentEvent, AgentIdentity, Decoder, EventListener, UsageUpdate, detail,
 };
 use crate::agent::json::{JsonObject, RawJson};
@@ -160,8 +160,7 @@ impl ClaudeDecoder {
         let Some(counts) = message.get("usage").read::<TokenCounts>() else { return update };
         let used = counts.usage();
         // All of it is in the context of the next request.
-        let parts = [used.input_tokens, used.output_tokens, used.cache_read_tokens];
-        let context = parts.into_iter().fold(used.cache_write_tokens, u64::saturating_add);
+        let context = used.tokens_read().saturating_add(used.output_tokens);
         update.context = is_main.then_some(context);
         let id = message.get("id").word();
         if !id.is_empty() && self.counted.iter().all(|counted| counted != id) {

@@ -14,10 +14,9 @@ use serde_json::Value;
 use crate::model::{Gate, GateCommand, PermissionMode, PermissionModes, Usd};
 
 use super::backend::{
-    AgentError, AgentSettings, Backend, Capabilities, Launch, LaunchRequest, TrustClause,
+    AgentError, AgentSettings, Backend, Capabilities, Decoder, Launch, LaunchRequest, TrustClause,
     find_program,
 };
-use super::event::Decoder;
 
 pub use decoder::ClaudeDecoder;
 

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::agent::AgentEvent;
 use crate::agent::StreamReader;
-use crate::agent::event::AgentEvent;
 use crate::model::{EndedBy, Exit, Outcome, StepKind, StoryId};
 use crate::text::signals::Scanner;
 
@@ -120,7 +120,7 @@ fn ended(
     (exit, last_words): (&Exit, &str),
 ) -> Outcome {
     let story = StoryId::try_from("US-001").unwrap();
-    let scanner = || Scanner::new(&story);
+    let scanner = || Scanner::new(&story, crate::model::CompletionMarkers::default(), 0);
     let mut reader = StreamReader::new(Box::<ClaudeDecoder>::default(), scanner, "");
     let print = |reader: &mut StreamReader, events: &[Value]| {
         events.iter().for_each(|event| reader.push(format!("{event}\n").as_bytes(), &mut |_| {}));

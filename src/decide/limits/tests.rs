@@ -39,11 +39,11 @@ fn limited(limits: Limits) -> Policy {
 }
 
 fn errors(limit: u32) -> Policy {
-    limited(Limits { max_consecutive_errors: Some(limit), ..Limits::NONE })
+    limited(Limits { max_consecutive_errors: Some(limit), ..Limits::default() })
 }
 
 fn hours(count: u64) -> Policy {
-    limited(Limits { max_run_time: Some(Duration::from_hours(count)), ..Limits::NONE })
+    limited(Limits { max_run_time: Some(Duration::from_hours(count)), ..Limits::default() })
 }
 
 fn worked(history: History, verdict: Verdict, elapsed_ms: u64) -> History {
@@ -196,7 +196,7 @@ fn errors_count_over_all_stories_until_something_comes_of_one() {
     let alone = backlog([story("A"), story("B").after(&["A"])]);
     assert_eq!(stop(&fails(new(), "A", 4), &alone, &errors(5)), None);
     assert!(stop(&fails(new(), "A", 5), &alone, &errors(5)).is_some(), "nobody else could go on");
-    assert_eq!(stop(&fails(new(), "A", 9), &alone, &limited(Limits::NONE)), None);
+    assert_eq!(stop(&fails(new(), "A", 9), &alone, &limited(Limits::default())), None);
 }
 
 #[test]
@@ -261,7 +261,11 @@ fn only_work_is_run_time() {
         assert_eq!(stop(&history, &three(), &hours(12)), expected, "{case}");
     }
     assert_eq!(
-        stop(&worked(eleven(), Verdict::Progress, 99 * HOUR), &three(), &limited(Limits::NONE)),
+        stop(
+            &worked(eleven(), Verdict::Progress, 99 * HOUR),
+            &three(),
+            &limited(Limits::default())
+        ),
         None
     );
 }
@@ -282,8 +286,10 @@ fn an_attempt_is_ended_when_the_time_is_over() {
 
 #[test]
 fn an_average_needs_three_iterations() {
-    let policy =
-        limited(Limits { max_average_iteration: Some(Duration::from_hours(1)), ..Limits::NONE });
+    let policy = limited(Limits {
+        max_average_iteration: Some(Duration::from_hours(1)),
+        ..Limits::default()
+    });
     let took = |times: &[u64]| {
         times.iter().fold(History::new(), |h, ms| worked(h, Verdict::Progress, *ms))
     };
@@ -305,12 +311,12 @@ fn an_average_needs_three_iterations() {
         };
         assert_eq!(found, average.filter(|ms| *ms > HOUR), "{case}");
     }
-    assert_eq!(stop(&took(&[9 * HOUR; 4]), &three(), &limited(Limits::NONE)), None);
+    assert_eq!(stop(&took(&[9 * HOUR; 4]), &three(), &limited(Limits::default())), None);
 }
 
 fn with_breaker() -> Policy {
     let cool_down = Some(Duration::from_mins(30));
-    limited(Limits { cool_down, max_consecutive_errors: Some(5), ..Limits::NONE })
+    limited(Limits { cool_down, max_consecutive_errors: Some(5), ..Limits::default() })
 }
 
 fn rut(history: History, story: &str) -> History {
@@ -376,7 +382,7 @@ fn the_breaker_opens_when_it_is_not_one_story_that_fails() {
         assert_eq!(is_due, expected, "{case}");
     }
     assert!(opens(&second(first())) && opens(&broke(new(), 5)));
-    let none = Policy { limits: Limits::NONE, ..with_breaker() };
+    let none = Policy { limits: Limits::default(), ..with_breaker() };
     assert!(!matches!(next(&second(first()), &three(), &none), Action::OpenBreaker { .. }));
 }
 
@@ -495,7 +501,7 @@ fn a_run_that_has_to_stop_anyway_does_not_pause_first() {
 
 #[test]
 fn a_run_in_which_nearly_everything_fails_is_stopped() {
-    let all = |limit| limited(Limits { max_failing: Some(limit), ..Limits::NONE });
+    let all = |limit| limited(Limits { max_failing: Some(limit), ..Limits::default() });
     let open = backlog(["A", "B", "C", "D"].map(story));
     let one = backlog([story("A")]);
     let ends = |names: &str| {
@@ -521,5 +527,5 @@ fn a_run_in_which_nearly_everything_fails_is_stopped() {
     let state = ends("AAABBBaaCC").answered("D", Answer::Retry).state;
     assert_eq!(why(&state, &open, &all(8)), None, "the human had a say");
     let state = ends("AAABBBaaCC").state;
-    assert_eq!(why(&state, &open, &limited(Limits::NONE)), None);
+    assert_eq!(why(&state, &open, &limited(Limits::default())), None);
 }

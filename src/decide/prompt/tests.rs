@@ -172,7 +172,7 @@ fn the_contract_names_the_line_that_counts() {
     let lines = text.lines().filter(|line| line.trim_start().starts_with("Task "));
     assert_eq!(lines.collect::<Vec<_>>(), ["    Task US-007 complete"]);
     let story = given().story;
-    let mut scanner = Scanner::new(&story.id);
+    let mut scanner = Scanner::new(&story.id, crate::model::CompletionMarkers::default(), 0);
     scanner.push("Task US-007 complete\n");
     assert!(scanner.finish().claims_story, "the reader hears what the contract asks for");
 }
@@ -200,7 +200,7 @@ fn the_contract_itself_is_no_signal() {
             it.remaining = remaining;
             it.signs = own.clone();
         });
-        let mut scanner = Scanner::with_markers(&given.story.id, own, 0);
+        let mut scanner = Scanner::new(&given.story.id, own, 0);
         scanner.push(&given.text());
         let signals = scanner.finish();
         assert!(!signals.claims_story && !signals.promises_all, "{remaining} remaining");

@@ -1,12 +1,14 @@
 //! The example of docs/files.md: a gate fails once, then the story is closed.
 
+use std::time::Duration;
+
 use crate::decide::samples::id;
 use crate::model::{
     AgentSignals, AttemptCost, AttemptEnded, AttemptReason, AttemptStarted, Base, Budgets, Event,
-    Footprint, LaneId, OnEscalation, OnLimit, Outcome, Recorded, Role, RunStarted, StopReason,
-    StoryClosed, Usage, Usd, Verdict,
+    Footprint, LaneId, Limits, OnEscalation, OnLimit, Outcome, Recorded, Role, RunStarted,
+    StopReason, StoryClosed, Usage, Usd, Verdict,
 };
-use crate::report::{AppliedGate, AppliedLimits, AppliedSettings, RunReport, Waits};
+use crate::report::{AppliedGate, AppliedSettings, RunReport, Waits};
 
 const START: i64 = 1_763_287_200_000;
 
@@ -70,13 +72,13 @@ fn settings() -> AppliedSettings {
         branch: Some("ralph".into()),
         max_iterations: Some(50),
         max_attempts: 10,
-        limits: AppliedLimits {
+        limits: Limits {
             max_consecutive_errors: Some(5),
             max_failing: Some(8),
-            max_run_time_ms: Some(43_200_000),
-            max_average_iteration_ms: None,
-            cool_down_ms: Some(1_800_000),
-            backoff_ms: Some(1000),
+            max_run_time: Some(Duration::from_hours(12)),
+            max_average_iteration: None,
+            cool_down: Some(Duration::from_mins(30)),
+            backoff: Some(Duration::from_secs(1)),
         },
         stuck_threshold: 3,
         once: false,

@@ -62,7 +62,7 @@ fn a_disk_that_fills_up_again_ends_agents_again() {
 
 #[test]
 fn time_that_is_over_ends_agents_and_not_gates() {
-    let limits = Limits { max_run_time: Some(minutes(60)), ..Limits::NONE };
+    let limits = Limits { max_run_time: Some(minutes(60)), ..Limits::default() };
     let mut run = Run::of(Policy { limits, ..lanes(2) }, &["A", "B"]);
     run.claims("A1");
     run.did();

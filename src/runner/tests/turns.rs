@@ -140,7 +140,7 @@ fn a_full_disk_is_seen_at_once() {
 
 #[test]
 fn time_that_is_over_is_seen_at_once() {
-    let limits = Limits { max_run_time: Some(minutes(60)), ..Limits::NONE };
+    let limits = Limits { max_run_time: Some(minutes(60)), ..Limits::default() };
     // Of the stories in two lanes one is checked, asked about or stuck, and one is worked on.
     for (what, ends) in [
         ("gates", &["end B2: Human"][..]),

@@ -68,7 +68,7 @@ impl World {
     pub(super) fn reader(&self, log: &RunLog, id: &StoryId, prompt: &str) -> StreamReader {
         let markers = self.config.markers_of(id, self.env.backlog.current());
         let reached = reached(log, id, &markers);
-        let scanner = || Scanner::with_markers(id, markers.clone(), reached);
+        let scanner = || Scanner::new(id, markers.clone(), reached);
         StreamReader::new(self.env.agent.decoder(), scanner, prompt)
     }
 

@@ -86,7 +86,7 @@ fn an_agent_that_worked_and_reports_an_error_did_not_break_down() {
 
 fn resting() -> Policy {
     Policy {
-        limits: Limits { backoff: Some(Duration::from_secs(1)), ..Limits::NONE },
+        limits: Limits { backoff: Some(Duration::from_secs(1)), ..Limits::default() },
         stuck_threshold: std::num::NonZeroU32::MAX,
         max_attempts: std::num::NonZeroU32::MAX,
         ..policy()
@@ -113,9 +113,9 @@ fn the_rest_after_a_failure_doubles_up_to_a_minute() {
         assert_eq!(rest(&fails(times), &resting()), seconds * SECOND, "{times}");
     }
     let short = Some(std::time::Duration::from_millis(1));
-    let limits = Limits { backoff: short, ..Limits::NONE };
+    let limits = Limits { backoff: short, ..Limits::default() };
     assert_eq!(rest(&fails(3), &Policy { limits, ..resting() }), 8);
-    assert_eq!(rest(&fails(3), &Policy { limits: Limits::NONE, ..resting() }), 0);
+    assert_eq!(rest(&fails(3), &Policy { limits: Limits::default(), ..resting() }), 0);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Vi
 
 use crate::model::StoryId;
 use crate::text::backlog::json::{self, Member, Members, RawValue};
-use crate::text::backlog::position::{BOM, span};
+use crate::text::backlog::{BOM, span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {

@@ -11,13 +11,18 @@ use serde_json::Error;
 use serde_json::error::Category;
 pub use serde_json::value::RawValue;
 
-use super::diagnostic::Diagnostic;
-use super::position::BOM;
+use super::diagnostic::{BOM, Diagnostic};
 
 /// The longest text.
 pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// How deep objects and arrays may nest.
 pub const MAX_DEPTH: usize = 64;
+/// How many words of eight bytes of a string are searched before the vector search starts.
+const NEAR_WORDS: usize = 4;
+const LOW_BITS: u64 = u64::from_ne_bytes([0x01; 8]);
+const HIGH_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
+const QUOTES: u64 = u64::from_ne_bytes([b'"'; 8]);
+const BACKSLASHES: u64 = u64::from_ne_bytes([b'\\'; 8]);
 
 /// The file's one value, if the text is JSON within the limits.
 pub fn root(text: &str) -> Result<&RawValue, Diagnostic> {
@@ -116,41 +121,59 @@ fn in_words(reason: &str, before: &str, rest: &str) -> (String, &'static str) {
 /// The byte of the first bracket that opens more than `max` levels, found without recursion.
 fn first_deeper_than(text: &str, max: usize) -> Option<usize> {
     let bytes = text.as_bytes();
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => at = end_of_string(bytes, at),
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > max {
-                    return Some(at);
-                }
+    let (mut at, mut depth) = (0, 0_usize);
+    loop {
+        match bytes.get(at)? {
+            b'"' => {
+                at = behind_string(bytes, at)?;
+                continue;
             }
+            b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
+        if depth > max {
+            return Some(at);
+        }
         at += 1;
     }
-    None
 }
 
-/// The byte of the quote that closes the string opened at `open`, or the end of the text.
-fn end_of_string(bytes: &[u8], open: usize) -> usize {
-    let mut at = open + 1;
-    while let Some(rest) = bytes.get(at..) {
-        match memchr::memchr2(b'"', b'\\', rest) {
-            Some(found) if rest.get(found) == Some(&b'"') => return at + found,
-            // The backslash and the character that it escapes.
-            Some(found) => at += found + 2,
-            None => break,
+/// From an opening quote to behind the closing one.
+#[inline]
+pub fn behind_string(bytes: &[u8], quote: usize) -> Option<usize> {
+    let mut at = quote + 1;
+    loop {
+        let found = at + end_or_escape(bytes.get(at..)?)?;
+        if bytes.get(found) == Some(&b'"') {
+            return Some(found + 1);
+        }
+        at = found + 2;
+    }
+}
+
+/// Most strings are short, and a vector search costs more than they are long.
+#[inline]
+fn end_or_escape(bytes: &[u8]) -> Option<usize> {
+    let mut words = bytes.chunks_exact(8);
+    for (number, word) in words.by_ref().take(NEAR_WORDS).enumerate() {
+        let word = u64::from_le_bytes(word.try_into().ok()?);
+        let hits = zero_bytes(word ^ QUOTES) | zero_bytes(word ^ BACKSLASHES);
+        if hits != 0 {
+            return Some(number * 8 + hits.trailing_zeros() as usize / 8);
         }
     }
-    bytes.len()
+    let near = (bytes.len() / 8).min(NEAR_WORDS) * 8;
+    Some(near + memchr::memchr2(b'"', b'\\', bytes.get(near..)?)?)
+}
+
+/// The high bit of every byte that is zero; above the lowest such byte it may err.
+#[inline]
+fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(LOW_BITS) & !word & HIGH_BITS
 }
 
 /// One `"name": value` of an object.
-#[derive(Debug)]
 pub struct Member<'a> {
     pub name: Cow<'a, str>,
     pub key: &'a RawValue,
@@ -158,7 +181,6 @@ pub struct Member<'a> {
 }
 
 /// The members of an object in the order of the file, including duplicate keys.
-#[derive(Debug)]
 pub struct Members<'a>(pub Vec<Member<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
@@ -226,7 +248,7 @@ pub fn kind(value: &RawValue) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::backlog::position::span;
+    use crate::text::backlog::diagnostic::span;
 
     #[test]
     fn members_keep_their_order_spelling_and_place() {

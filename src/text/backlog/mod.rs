@@ -5,9 +5,7 @@
 mod diagnostic;
 mod fields;
 pub(crate) mod json;
-pub mod position;
 mod relations;
-mod schema;
 mod spelling;
 mod story;
 #[cfg(test)]
@@ -15,14 +13,14 @@ mod tests;
 
 use crate::model::Backlog;
 
-pub use diagnostic::{Diagnostic, Severity, render, summary};
+pub use diagnostic::{
+    BOM, Diagnostic, LineIndex, Position, Severity, position, render, span, summary,
+};
 pub use json::{MAX_BYTES, MAX_DEPTH};
-pub use position::{LineIndex, Position, position};
 
 use diagnostic::Diagnostics;
-use fields::{ObjectReader, check_inside, check_keys};
+use fields::{KnownFields, ObjectReader, Owner, check_inside, check_keys};
 use json::RawValue;
-use schema::{KnownFields, Owner};
 
 pub const MAX_STORIES: usize = 10_000;
 
@@ -60,17 +58,17 @@ fn read_file<'a>(found: &mut Diagnostics<'a>, root: &'a RawValue) -> Option<Back
     };
     check_keys(found, &members);
     // The stories are checked when each is read.
-    for member in members.iter().filter(|member| member.name != schema::STORIES.name) {
+    for member in members.iter().filter(|member| member.name != fields::STORIES.name) {
         check_inside(found, member.value);
     }
-    let known = &mut KnownFields::new(schema::OF_FILE);
+    let known = &mut KnownFields::new(fields::OF_FILE);
     let (owner, members, explained) = (Owner::File, members.as_slice(), Vec::new());
     let mut fields = ObjectReader { found, owner, members, known, anchor, explained };
-    let project = fields.string(&schema::PROJECT);
-    let description = fields.string(&schema::SUMMARY);
+    let project = fields.string(&fields::PROJECT);
+    let description = fields.string(&fields::SUMMARY);
     let stories = stories(&mut fields);
     fields.warn_of_misspelt();
-    let mut known = KnownFields::new(schema::OF_STORY);
+    let mut known = KnownFields::new(fields::OF_STORY);
     let numbered = stories?.into_iter().zip(1..);
     let drafts = numbered.filter_map(|(raw, number)| story::read(found, &mut known, number, raw));
     let drafts: Vec<_> = drafts.collect();
@@ -80,7 +78,7 @@ fn read_file<'a>(found: &mut Diagnostics<'a>, root: &'a RawValue) -> Option<Back
 }
 
 fn stories<'a>(fields: &mut ObjectReader<'_, 'a>) -> Option<Vec<&'a RawValue>> {
-    let raw = fields.value(&schema::STORIES)?;
+    let raw = fields.value(&fields::STORIES)?;
     let Some(stories) = json::elements(raw) else {
         let message = format!("`userStories` must be an array, found {}", json::kind(raw));
         return fields.refuse(raw, message, "write the stories as a list: `[ { … }, { … } ]`");

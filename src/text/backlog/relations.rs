@@ -16,7 +16,9 @@ pub fn check<'a>(found: &mut Diagnostics<'a>, drafts: &[StoryDraft<'a>]) {
     check_ids(found, drafts);
     let numbers = numbers(drafts);
     report_unknown(found, drafts, &numbers);
-    for cycle in cycles(edges(drafts, &numbers), MAX_SHOWN) {
+    let number = |on: &JsonString<'_>| numbers.get(on.text.as_ref()).copied();
+    let edges = drafts.iter().map(|draft| draft.depends_on.iter().filter_map(number).collect());
+    for cycle in cycles(edges.collect(), MAX_SHOWN) {
         report_cycle(found, drafts, &cycle);
     }
 }
@@ -49,11 +51,6 @@ fn numbers<'d>(drafts: &'d [StoryDraft<'_>]) -> HashMap<&'d str, usize> {
         }
     }
     numbers
-}
-
-fn edges(drafts: &[StoryDraft<'_>], numbers: &HashMap<&str, usize>) -> Edges {
-    let number = |on: &JsonString<'_>| numbers.get(on.text.as_ref()).copied();
-    drafts.iter().map(|draft| draft.depends_on.iter().filter_map(number).collect()).collect()
 }
 
 fn report_unknown<'a>(

@@ -44,12 +44,11 @@ fn letters(name: &str) -> String {
 /// Ids that a missing one probably means, best first; none if it is unclear.
 pub fn nearest_ids<'i>(missing: &str, ids: &[&'i str]) -> Vec<&'i str> {
     let reduced = without_padding(missing);
-    let same: Vec<&str> = matching(ids, |id| without_padding(id) == reduced);
-    if !same.is_empty() {
-        return if same.len() <= MAX_NEAREST { same } else { Vec::new() };
-    }
-    (1..=mistakes_allowed(missing.len()))
-        .map(|mistakes| matching(ids, |id| within(missing, id, mistakes)))
+    let same = matching(ids, |id| without_padding(id) == reduced);
+    let alike = (1..=mistakes_allowed(missing.len()))
+        .map(|mistakes| matching(ids, |id| within(missing, id, mistakes)));
+    std::iter::once(same)
+        .chain(alike)
         .find(|near| !near.is_empty())
         .filter(|near| near.len() <= MAX_NEAREST)
         .unwrap_or_default()

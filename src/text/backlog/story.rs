@@ -7,9 +7,10 @@ use crate::model::{BadStoryId, CompletionMarkers, Gate, Story, StoryId, visible_
 use crate::text::signals::{can_be_a_line, can_be_promised};
 
 use super::diagnostic::{Diagnostics, quoted};
-use super::fields::{JsonString, ObjectReader, check_inside, check_keys};
+use super::fields::{
+    self, FieldSpec, JsonString, KnownFields, ObjectReader, Owner, check_inside, check_keys,
+};
 use super::json::{self, RawValue};
-use super::schema::{self, FieldSpec, KnownFields, Owner};
 
 const A_LINE: &str = "write one line of at most 200 characters, such as \"LOGIN_OK\"; not a quote, comment or \
                       code";
@@ -39,7 +40,7 @@ pub fn read<'a>(
     };
     check_keys(found, &members);
     members.iter().for_each(|member| check_inside(found, member.value));
-    let id = members.iter().find(|member| member.name == schema::ID.name);
+    let id = members.iter().find(|member| member.name == fields::ID.name);
     let id = id.map(|member| member.value);
     let owner = Owner::Story { number, id: id.and_then(json::string) };
     let brace = found.span(value).start;
@@ -53,19 +54,19 @@ pub fn read<'a>(
 
 fn read_fields<'a>(fields: &mut ObjectReader<'_, 'a>) -> StoryDraft<'a> {
     // All fields are read, so that all problems are reported at once.
-    let id = fields.string(&schema::ID);
+    let id = fields.string(&fields::ID);
     let story_id = id.as_ref().and_then(|id| valid_id(fields, id));
     let title = title(fields);
-    let description = fields.string(&schema::DESCRIPTION);
+    let description = fields.string(&fields::DESCRIPTION);
     let criteria = criteria(fields);
-    let passes = fields.flag(&schema::PASSES);
-    let depends_on = fields.value(&schema::DEPENDS_ON);
-    let depends_on = depends_on.and_then(|list| fields.strings(&schema::DEPENDS_ON, list));
+    let passes = fields.flag(&fields::PASSES);
+    let depends_on = fields.value(&fields::DEPENDS_ON);
+    let depends_on = depends_on.and_then(|list| fields.strings(&fields::DEPENDS_ON, list));
     let depends_on = depends_on.unwrap_or_default();
     let skipped = skipped(fields, passes);
-    let priority = fields.number(&schema::PRIORITY);
-    let verify = fields.optional(&schema::VERIFY, gates);
-    let max_attempts = fields.optional(&schema::MAX_ATTEMPTS, max_attempts);
+    let priority = fields.number(&fields::PRIORITY);
+    let verify = fields.optional(&fields::VERIFY, gates);
+    let max_attempts = fields.optional(&fields::MAX_ATTEMPTS, max_attempts);
     let markers = markers(fields);
     let story = || {
         Some(Story {
@@ -94,7 +95,7 @@ fn valid_id(fields: &mut ObjectReader<'_, '_>, id: &JsonString<'_>) -> Option<St
 }
 
 fn title(fields: &mut ObjectReader<'_, '_>) -> Option<String> {
-    let title = fields.string(&schema::TITLE)?;
+    let title = fields.string(&fields::TITLE)?;
     if title.text.trim().is_empty() {
         let message = format!("the title of {} is empty", fields.owner);
         return fields.refuse(title.raw, message, "describe the story in one line");
@@ -103,8 +104,8 @@ fn title(fields: &mut ObjectReader<'_, '_>) -> Option<String> {
 }
 
 fn criteria(fields: &mut ObjectReader<'_, '_>) -> Option<Vec<String>> {
-    let list = fields.value(&schema::CRITERIA)?;
-    let criteria = fields.strings(&schema::CRITERIA, list)?;
+    let list = fields.value(&fields::CRITERIA)?;
+    let criteria = fields.strings(&fields::CRITERIA, list)?;
     if criteria.is_empty() {
         let message = format!("{} has no criteria", fields.owner);
         fields.found.warn(list, message, "add at least one criterion that an agent can check");
@@ -117,10 +118,10 @@ fn criteria(fields: &mut ObjectReader<'_, '_>) -> Option<Vec<String>> {
 }
 
 fn skipped(fields: &mut ObjectReader<'_, '_>, passes: Option<bool>) -> bool {
-    let skipped = fields.flag(&schema::SKIPPED) == Some(true);
+    let skipped = fields.flag(&fields::SKIPPED) == Some(true);
     if skipped
         && passes == Some(true)
-        && let Some(value) = fields.value(&schema::SKIPPED)
+        && let Some(value) = fields.value(&fields::SKIPPED)
     {
         let message = format!("{} both passes and is skipped", fields.owner);
         fields.found.warn(value, message, "it counts as passed: remove `skipped`");
@@ -129,7 +130,7 @@ fn skipped(fields: &mut ObjectReader<'_, '_>, passes: Option<bool>) -> bool {
 }
 
 fn gates(fields: &mut ObjectReader<'_, '_>, raw: &RawValue) -> Option<Vec<Gate>> {
-    let owned = fields.owner.field(schema::VERIFY.name);
+    let owned = fields.owner.field(fields::VERIFY.name);
     let Some(elements) = json::elements(raw) else {
         let message = format!("{owned} must be an array of commands, found {}", json::kind(raw));
         let help = "write it as a list: `\"verify\": [\"cargo test\"]`";
@@ -151,7 +152,7 @@ fn gates(fields: &mut ObjectReader<'_, '_>, raw: &RawValue) -> Option<Vec<Gate>>
 fn max_attempts(fields: &mut ObjectReader<'_, '_>, raw: &RawValue) -> Option<Option<NonZeroU32>> {
     let count = raw.get().parse().ok().map(Some);
     count.or_else(|| {
-        let owned = fields.owner.field(schema::MAX_ATTEMPTS.name);
+        let owned = fields.owner.field(fields::MAX_ATTEMPTS.name);
         let message = format!("{owned} must be a number of at least 1");
         fields.refuse(raw, message, "write a number such as `5`, or remove the field")
     })
@@ -159,16 +160,16 @@ fn max_attempts(fields: &mut ObjectReader<'_, '_>, raw: &RawValue) -> Option<Opt
 
 fn markers(fields: &mut ObjectReader<'_, '_>) -> Option<CompletionMarkers> {
     // All are checked, so that all problems are reported at once.
-    let promise = fields.optional(&schema::PROMISE, promise);
-    let signals = marker_lines(fields, &schema::SIGNALS);
-    let stages = marker_lines(fields, &schema::STAGES);
+    let promise = fields.optional(&fields::PROMISE, promise);
+    let signals = marker_lines(fields, &fields::SIGNALS);
+    let stages = marker_lines(fields, &fields::STAGES);
     Some(CompletionMarkers { promise: promise?, signals: signals?, stages: stages? })
 }
 
 fn promise<'a>(fields: &mut ObjectReader<'_, 'a>, raw: &'a RawValue) -> Option<Option<String>> {
-    let promise = fields.string_in(&schema::PROMISE, raw)?;
+    let promise = fields.string_in(&fields::PROMISE, raw)?;
     if !can_be_promised(&promise.text) {
-        return refuse_entry(fields, &schema::PROMISE, raw, A_WORD);
+        return refuse_entry(fields, &fields::PROMISE, raw, A_WORD);
     }
     Some(Some(promise.text.into_owned()))
 }

@@ -42,76 +42,71 @@ impl Credential {
     }
 }
 
+const ALPHANUMERIC: ByteClass = |byte| byte.is_ascii_alphanumeric();
+const ALPHANUMERIC_OR_DASH: ByteClass = |byte| ALPHANUMERIC(byte) || byte == b'-';
+const WORD: ByteClass = |byte| ALPHANUMERIC(byte) || byte == b'_';
+const WORD_OR_DASH: ByteClass = |byte| WORD(byte) || byte == b'-';
+const PATH: ByteClass = |byte| WORD_OR_DASH(byte) || byte == b'/';
+const UPPER_OR_DIGIT: ByteClass = |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+const HEX: ByteClass = |byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
+/// Both alphabets.
+const BASE64_ANY: ByteClass = |byte| base64(byte) || matches!(byte, b'-' | b'_');
+
 /// Longer starts are tried first.
 pub const ALL: &[Credential] = &[
     // Models.
-    open("anthropic-key", &["sk-ant-"], word_or_dash, 20),
-    open("openai-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], word_or_dash, 32),
-    open("openrouter-key", &["sk-or-v1-"], hex, 32),
+    open("anthropic-key", &["sk-ant-"], WORD_OR_DASH, 20),
+    open("openai-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], WORD_OR_DASH, 32),
+    open("openrouter-key", &["sk-or-v1-"], HEX, 32),
     // The first form of OpenAI's, which others took over.
-    alone(open("api-key", &["sk-"], alphanumeric, 32)),
-    open("xai-key", &["xai-"], alphanumeric, 40),
-    open("groq-key", &["gsk_"], alphanumeric, 40),
-    open("perplexity-key", &["pplx-"], alphanumeric, 40),
-    alone(open("huggingface-token", &["hf_"], alphanumeric, 30)),
-    alone(exact("replicate-token", &["r8_"], alphanumeric, 37)),
+    alone(open("api-key", &["sk-"], ALPHANUMERIC, 32)),
+    open("xai-key", &["xai-"], ALPHANUMERIC, 40),
+    open("groq-key", &["gsk_"], ALPHANUMERIC, 40),
+    open("perplexity-key", &["pplx-"], ALPHANUMERIC, 40),
+    alone(open("huggingface-token", &["hf_"], ALPHANUMERIC, 30)),
+    alone(exact("replicate-token", &["r8_"], ALPHANUMERIC, 37)),
     // Clouds.
-    alone(exact("google-api-key", &["AIza"], word_or_dash, 35)),
-    open("google-oauth-token", &["ya29."], word_or_dash, 20),
-    exact("google-client-secret", &["GOCSPX-"], word_or_dash, 28),
-    alone(exact("aws-access-key", &["AKIA", "ASIA", "ABIA", "ACCA"], upper_or_digit, 16)),
-    shape(
-        "aws-secret-key",
-        &["aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "SecretAccessKey", "secretAccessKey"],
-        aws_secret,
-    ),
+    alone(exact("google-api-key", &["AIza"], WORD_OR_DASH, 35)),
+    open("google-oauth-token", &["ya29."], WORD_OR_DASH, 20),
+    exact("google-client-secret", &["GOCSPX-"], WORD_OR_DASH, 28),
+    alone(exact("aws-access-key", &["AKIA", "ASIA", "ABIA", "ACCA"], UPPER_OR_DIGIT, 16)),
+    shape("aws-secret-key", &["aws_secret_access_key", "AWS_SECRET_ACCESS_KEY"], aws_secret),
+    shape("aws-secret-key", &["SecretAccessKey", "secretAccessKey"], aws_secret),
     shape("azure-storage-key", &["AccountKey="], azure_key),
-    open("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], hex, 40),
-    alone(exact("databricks-token", &["dapi"], hex, 32)),
-    open("tailscale-key", &["tskey-"], alphanumeric_or_dash, 20),
-    open("supabase-key", &["sbp_", "sb_secret_"], word_or_dash, 30),
+    open("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], HEX, 40),
+    alone(exact("databricks-token", &["dapi"], HEX, 32)),
+    open("tailscale-key", &["tskey-"], ALPHANUMERIC_OR_DASH, 20),
+    open("supabase-key", &["sbp_", "sb_secret_"], WORD_OR_DASH, 30),
     // Where code lives.
-    open("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], alphanumeric, 36),
-    open("github-token", &["github_pat_"], word, 22),
-    open(
-        "gitlab-token",
-        &[
-            "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glsoat-", "glft-", "glimt-", "gloas-",
-            "glagent-",
-        ],
-        word_or_dash,
-        20,
-    ),
-    open("atlassian-token", &["ATATT3"], base64_any, 40),
-    exact("npm-token", &["npm_"], alphanumeric, 36),
-    open("pypi-token", &["pypi-AgE"], word_or_dash, 50),
+    open("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], ALPHANUMERIC, 36),
+    open("github-token", &["github_pat_"], WORD, 22),
+    open("gitlab-token", &["glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"], WORD_OR_DASH, 20),
+    open("gitlab-token", &["glsoat-", "glft-", "glimt-", "gloas-", "glagent-"], WORD_OR_DASH, 20),
+    open("atlassian-token", &["ATATT3"], BASE64_ANY, 40),
+    exact("npm-token", &["npm_"], ALPHANUMERIC, 36),
+    open("pypi-token", &["pypi-AgE"], WORD_OR_DASH, 50),
     shape("crates-io-token", &["\"cio", " cio", "=cio"], crates_io),
-    open("rubygems-key", &["rubygems_"], hex, 40),
-    open("docker-token", &["dckr_pat_", "dckr_oat_"], word_or_dash, 20),
+    open("rubygems-key", &["rubygems_"], HEX, 40),
+    open("docker-token", &["dckr_pat_", "dckr_oat_"], WORD_OR_DASH, 20),
     // Services.
-    open(
-        "slack-token",
-        &["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-"],
-        alphanumeric_or_dash,
-        20,
-    ),
-    open("slack-token", &["xoxe.xox", "xapp-1-"], alphanumeric_or_dash, 20),
-    open("slack-webhook", &["hooks.slack.com/services/"], path, 30),
-    open("discord-webhook", &["discord.com/api/webhooks/"], path, 40),
-    open("stripe-key", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], alphanumeric, 16),
-    open("webhook-secret", &["whsec_"], base64_any, 24),
+    open("slack-token", &["xoxb-", "xoxp-", "xoxa-", "xoxr-"], ALPHANUMERIC_OR_DASH, 20),
+    open("slack-token", &["xoxs-", "xoxe-", "xoxe.xox", "xapp-1-"], ALPHANUMERIC_OR_DASH, 20),
+    open("slack-webhook", &["hooks.slack.com/services/"], PATH, 30),
+    open("discord-webhook", &["discord.com/api/webhooks/"], PATH, 40),
+    open("stripe-key", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], ALPHANUMERIC, 16),
+    open("webhook-secret", &["whsec_"], BASE64_ANY, 24),
     shape("sendgrid-key", &["SG."], sendgrid),
-    open("shopify-token", &["shpat_", "shpss_", "shpca_", "shppa_"], hex, 32),
-    open("linear-key", &["lin_api_", "lin_oauth_"], alphanumeric, 32),
-    open("notion-token", &["ntn_"], alphanumeric, 40),
-    open("figma-token", &["figd_"], word_or_dash, 30),
-    open("sentry-token", &["sntrys_", "sntryu_"], base64_any, 40),
-    open("grafana-token", &["glsa_", "glc_"], base64_any, 32),
-    open("postman-key", &["PMAK-"], alphanumeric_or_dash, 40),
-    open("newrelic-key", &["NRAK-"], upper_or_digit, 20),
-    open("doppler-token", &["dp.pt.", "dp.st.", "dp.sa."], word_or_dash, 30),
-    open("vault-token", &["hvs.", "hvb."], word_or_dash, 24),
-    open("age-key", &["AGE-SECRET-KEY-1"], upper_or_digit, 50),
+    open("shopify-token", &["shpat_", "shpss_", "shpca_", "shppa_"], HEX, 32),
+    open("linear-key", &["lin_api_", "lin_oauth_"], ALPHANUMERIC, 32),
+    open("notion-token", &["ntn_"], ALPHANUMERIC, 40),
+    open("figma-token", &["figd_"], WORD_OR_DASH, 30),
+    open("sentry-token", &["sntrys_", "sntryu_"], BASE64_ANY, 40),
+    open("grafana-token", &["glsa_", "glc_"], BASE64_ANY, 32),
+    open("postman-key", &["PMAK-"], ALPHANUMERIC_OR_DASH, 40),
+    open("newrelic-key", &["NRAK-"], UPPER_OR_DIGIT, 20),
+    open("doppler-token", &["dp.pt.", "dp.st.", "dp.sa."], WORD_OR_DASH, 30),
+    open("vault-token", &["hvs.", "hvb."], WORD_OR_DASH, 24),
+    open("age-key", &["AGE-SECRET-KEY-1"], UPPER_OR_DIGIT, 50),
     // Shapes of all kinds of services.
     shape("jwt", &["eyJ"], jwt),
     shape("private-key", &["BEGIN "], pem::begin),
@@ -154,49 +149,16 @@ fn is_varied(bytes: &[u8]) -> bool {
     seen.count_ones() > 5
 }
 
-fn alphanumeric(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-}
-
-fn word_or_dash(byte: u8) -> bool {
-    word(byte) || byte == b'-'
-}
-
-fn word(byte: u8) -> bool {
-    alphanumeric(byte) || byte == b'_'
-}
-
-fn alphanumeric_or_dash(byte: u8) -> bool {
-    alphanumeric(byte) || byte == b'-'
-}
-
-fn upper_or_digit(byte: u8) -> bool {
-    byte.is_ascii_uppercase() || byte.is_ascii_digit()
-}
-
-fn hex(byte: u8) -> bool {
-    byte.is_ascii_digit() || matches!(byte, b'a'..=b'f')
-}
-
-/// Both alphabets.
-fn base64_any(byte: u8) -> bool {
-    base64(byte) || matches!(byte, b'-' | b'_')
-}
-
-fn path(byte: u8) -> bool {
-    word_or_dash(byte) || byte == b'/'
-}
-
 /// Header and payload are JSON objects; the rest is part of it.
 fn jwt(ahead: Lookahead<'_>, start: usize) -> Match {
     const PAYLOAD: usize = 12;
-    let header = ahead.run(start, word_or_dash, REACH)?;
+    let header = ahead.run(start, WORD_OR_DASH, REACH)?;
     if header - start < 7 || !ahead.has(header, b".eyJ")? {
         return Ok(None);
     }
-    let payload = ahead.run(header + 1, word_or_dash, PAYLOAD)?;
+    let payload = ahead.run(header + 1, WORD_OR_DASH, PAYLOAD)?;
     let is_one = payload - header > PAYLOAD;
-    let rest = Some(SecretRest::Run(|byte| word_or_dash(byte) || byte == b'.'));
+    let rest = Some(SecretRest::Run(|byte| WORD_OR_DASH(byte) || byte == b'.'));
     Ok(is_one.then_some(SecretRange { from: 0, to: payload, rest }))
 }
 
@@ -291,17 +253,17 @@ fn azure_key(ahead: Lookahead<'_>, start: usize) -> Match {
 
 /// `cio` is in too many words to be a start; the text before it stays.
 fn crates_io(ahead: Lookahead<'_>, start: usize) -> Match {
-    let to = ahead.run(start, alphanumeric, 33)?;
+    let to = ahead.run(start, ALPHANUMERIC, 33)?;
     let is_one = to - start == 32 && is_varied(ahead.part(start, to));
     Ok(is_one.then(|| SecretRange::new(1, to)))
 }
 
 /// `SG.` and two parts of known length.
 fn sendgrid(ahead: Lookahead<'_>, start: usize) -> Match {
-    let first = ahead.run(start, word_or_dash, 23)?;
+    let first = ahead.run(start, WORD_OR_DASH, 23)?;
     if first - start != 22 || ahead.at(first)? != Some(b'.') {
         return Ok(None);
     }
-    let end = ahead.run(first + 1, word_or_dash, 44)?;
+    let end = ahead.run(first + 1, WORD_OR_DASH, 44)?;
     Ok((end - first == 44).then(|| SecretRange::new(0, end)))
 }

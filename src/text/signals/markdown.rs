@@ -25,7 +25,7 @@ pub(super) enum LineRole {
 }
 
 /// What the lines so far leave open.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) enum MarkdownState {
     #[default]
     Prose,
@@ -33,7 +33,6 @@ pub(super) enum MarkdownState {
     Comment,
 }
 
-#[derive(Debug)]
 pub(super) struct Fence {
     mark: char,
     length: usize,
@@ -224,6 +223,7 @@ pub(super) fn is_doubt(c: char) -> bool {
 }
 
 fn without_symbol(text: &str) -> Option<&str> {
+    let is_bullet = |c| matches!(c, '•' | '‣' | '·' | '–' | '—' | '∙');
     text.strip_prefix(|c| is_emphasis(c) || is_bullet(c) || is_emoji(c))
         .or_else(|| DONE.iter().find_map(|symbol| text.strip_prefix(symbol)))
 }
@@ -242,10 +242,6 @@ fn without_rule(text: &str) -> Option<&str> {
 pub(super) fn after_number(text: &str) -> Option<&str> {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     if rest.len() < text.len() { rest.strip_prefix(['.', ')']) } else { None }
-}
-
-fn is_bullet(c: char) -> bool {
-    matches!(c, '•' | '‣' | '·' | '–' | '—' | '∙')
 }
 
 fn is_emoji(c: char) -> bool {

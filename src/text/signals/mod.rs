@@ -30,7 +30,6 @@ const MAX_OTHERS: usize = 16;
 ///
 /// Chunking makes no difference; the end of a message does, because it closes whatever is
 /// open.
-#[derive(Debug)]
 pub struct Scanner {
     story: StoryId,
     markers: CompletionMarkers,
@@ -40,15 +39,9 @@ pub struct Scanner {
     /// The last line ended in a carriage return, which may be half of an ending.
     after_return: bool,
     markdown: MarkdownState,
-    block: Option<Block>,
+    /// A block that is open, and its text.
+    block: Option<(BlockKind, Bounded)>,
     signals: AgentSignals,
-}
-
-/// A block that is open.
-#[derive(Debug)]
-struct Block {
-    kind: BlockKind,
-    text: Bounded,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,12 +69,8 @@ impl BlockKind {
 }
 
 impl Scanner {
-    pub fn new(story: &StoryId) -> Self {
-        Self::with_markers(story, CompletionMarkers::default(), 0)
-    }
-
     /// Also finds these markers, after `reached` of their stages.
-    pub fn with_markers(story: &StoryId, markers: CompletionMarkers, reached: usize) -> Self {
+    pub fn new(story: &StoryId, markers: CompletionMarkers, reached: usize) -> Self {
         Self {
             story: story.clone(),
             markers,
@@ -143,7 +132,7 @@ impl Scanner {
     }
 
     fn read(&mut self, line: &str, whole: bool) {
-        if let Some(kind) = self.block.as_ref().map(|block| block.kind) {
+        if let Some(kind) = self.block.as_ref().map(|(kind, _)| *kind) {
             // An unclosed hand-off must not hide a question.
             let asks = BlockKind::opened_by(line) == Some(BlockKind::Escalation);
             if kind == BlockKind::Escalation || !asks {
@@ -154,7 +143,7 @@ impl Scanner {
         let is_prose = matches!(self.markdown, MarkdownState::Prose);
         let opened = BlockKind::opened_by(line).filter(|_| whole && is_prose);
         if let Some(kind) = opened {
-            self.block = Some(Block { kind, text: Bounded::default() });
+            self.block = Some((kind, Bounded::default()));
             self.read_in_block(kind, line.trim_start());
         } else {
             match self.markdown.enter(line) {
@@ -168,9 +157,9 @@ impl Scanner {
     fn read_in_block(&mut self, kind: BlockKind, line: &str) {
         let close = find_tag_start(line, kind.tags().1);
         let inside = close.and_then(|at| line.get(..at)).unwrap_or(line);
-        if let Some(block) = &mut self.block {
-            block.text.push(inside);
-            block.text.push("\n");
+        if let Some((_, text)) = &mut self.block {
+            text.push(inside);
+            text.push("\n");
         }
         if close.is_some() {
             self.close_block();
@@ -180,13 +169,12 @@ impl Scanner {
     /// The first question counts, because later ones were written before its answer. Of hand-offs
     /// the last counts.
     fn close_block(&mut self) {
-        let Some(block) = self.block.take() else { return };
-        let text = &block.text.text;
-        match block.kind {
+        let Some((kind, Bounded { text, .. })) = self.block.take() else { return };
+        match kind {
             BlockKind::Escalation => {
-                self.signals.escalation.get_or_insert_with(|| parse_escalation(text));
+                self.signals.escalation.get_or_insert_with(|| parse_escalation(&text));
             }
-            BlockKind::Handoff => self.signals.handoff = Some(parse_handoff(text)),
+            BlockKind::Handoff => self.signals.handoff = Some(parse_handoff(&text)),
         }
     }
 
@@ -250,7 +238,7 @@ impl Scanner {
     #[cfg(test)]
     pub(super) fn buffered(&self) -> usize {
         self.pending.text.capacity()
-            + self.block.as_ref().map_or(0, |block| block.text.text.capacity())
+            + self.block.as_ref().map_or(0, |(_, block)| block.text.capacity())
     }
 }
 
@@ -270,17 +258,13 @@ impl Bounded {
         let room = LIMIT - self.text.len();
         let fits = more.get(..more.floor_char_boundary(room)).unwrap_or_default();
         self.overflowed = fits.len() < more.len();
-        self.make_room(fits.len());
-        self.text.push_str(fits);
-    }
-
-    /// Doubling past the limit would waste half the buffer.
-    fn make_room(&mut self, more: usize) {
-        let needed = self.text.len() + more;
+        let needed = self.text.len() + fits.len();
         if needed > self.text.capacity() {
+            // Doubling past the limit would waste half the buffer.
             let grown = (self.text.capacity() * 2).clamp(needed, LIMIT);
             self.text.reserve_exact(grown - self.text.len());
         }
+        self.text.push_str(fits);
     }
 }
 
@@ -308,7 +292,7 @@ fn can_be_a_marker(marker: &str, content: &str) -> bool {
 fn claims(markers: CompletionMarkers, line: &str) -> bool {
     // Not a story's id, so that only the marker itself can match.
     let Ok(no_story) = StoryId::try_from("0") else { return false };
-    let mut scanner = Scanner::with_markers(&no_story, markers, 0);
+    let mut scanner = Scanner::new(&no_story, markers, 0);
     scanner.push(line);
     scanner.finish().claims_story
 }

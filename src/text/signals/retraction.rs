@@ -74,14 +74,6 @@ struct Word<'a> {
     bare: &'a str,
 }
 
-/// What a sentence may be about.
-#[derive(Clone, Copy)]
-struct Subject<'a> {
-    name: &'a str,
-    /// Always means the story.
-    distinctive: bool,
-}
-
 /// The line says that this story is not complete.
 pub(super) fn retracts_story(line: &str, story: &str) -> bool {
     retracts(line, story, is_distinctive(Word::new(story).bare))
@@ -93,32 +85,33 @@ pub(super) fn retracts_marker(line: &str, marker: &str) -> bool {
     is_word && retracts(line, marker, true)
 }
 
+/// `distinctive`: the name always means the story.
 fn retracts(line: &str, name: &str, distinctive: bool) -> bool {
     if find_ignore_case(line, name).is_none() {
         return false;
     }
     // Punctuation around a word is stripped on both sides of the comparison.
-    let subject = Subject { name: Word::new(name).bare, distinctive };
+    let name = Word::new(name).bare;
     let words: Vec<Word<'_>> = line.split_whitespace().map(Word::new).collect();
     words
         .split_inclusive(|word| word.ends_sentence())
         .filter(|sentence| !sentence.last().is_some_and(|word| word.asks()))
-        .any(|sentence| denies(sentence, subject))
+        .any(|sentence| denies(sentence, name, distinctive))
 }
 
 /// Each mention is judged by the words up to the next one, so a line full of
 /// mentions is still read only once.
-fn denies(sentence: &[Word<'_>], subject: Subject<'_>) -> bool {
+fn denies(sentence: &[Word<'_>], name: &str, distinctive: bool) -> bool {
     let parts: Vec<&[Word<'_>]> =
-        sentence.split(|word| word.bare.eq_ignore_ascii_case(subject.name)).collect();
+        sentence.split(|word| word.bare.eq_ignore_ascii_case(name)).collect();
     let mut mentions = parts.iter().zip(parts.iter().skip(1));
-    mentions.any(|(before, after)| mention_denies(before, up_to_another_id(after), subject))
+    mentions.any(|(before, after)| mention_denies(before, up_to_another_id(after), distinctive))
 }
 
 /// `before` and `after` are the words around the story's id.
-fn mention_denies(before: &[Word<'_>], after: &[Word<'_>], subject: Subject<'_>) -> bool {
+fn mention_denies(before: &[Word<'_>], after: &[Word<'_>], distinctive: bool) -> bool {
     let (before, named) = without_noun(before);
-    if (!named && !subject.distinctive) || is_conditional(before) {
+    if (!named && !distinctive) || is_conditional(before) {
         return false;
     }
     denied_before(before, after) || denied_after(after, named)

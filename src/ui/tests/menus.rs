@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use vt100::Parser;
 
 use super::*;
-use crate::ui::look::{Line, TextLine};
+use crate::ui::look::{Line, LiveAgent, TextLine};
 use crate::ui::menu::{Menu, MenuBody, sections};
 
 /// A terminal whose window can change.
@@ -381,7 +381,8 @@ fn many_options_fit_into_a_low_window() {
 
 fn running(attempt: &str, agent: &str) -> Line {
     let (attempt, agent) = (attempt.to_owned(), agent.to_owned());
-    Line::Running { at: 0, attempt, agent, to_go: None, health: None }
+    let agent = LiveAgent { name: agent, ..LiveAgent::default() };
+    Line::Running { at: 0, attempt, agent }
 }
 
 #[test]

@@ -530,7 +530,7 @@ fn nothing_is_drawn_while_another_program_has_the_terminal() {
     let here = AtomicBool::new(false);
     let sink = Sink::default();
     let mut display = sink.reporter(None, false, false, false);
-    let queue = display.queue();
+    let queue = display.queue.clone();
     display.on_notice(&Notice::BacklogUsableAgain);
     let held = queue.hold(patience, &here).unwrap();
     assert_eq!(sink.text(), "the backlog is valid again\n", "everything before is drawn first");
@@ -543,7 +543,7 @@ fn nothing_is_drawn_while_another_program_has_the_terminal() {
     assert!(queue.hold(patience, &here).is_ok(), "a display that has ended is not waited for");
 
     let mut stopped = stopped();
-    let queue = stopped.queue();
+    let queue = stopped.queue.clone();
     stopped.on_notice(&Notice::BacklogUsableAgain);
     assert_eq!(queue.hold(Duration::ZERO, &here).err(), Some(Asked::NoAnswer));
     assert_eq!(queue.hold(patience, &AtomicBool::new(true)).err(), Some(Asked::NoAnswer));

@@ -110,7 +110,6 @@ fn work_tree_notices() {
         TreeNotice::CommitsTakenFrom { branch: "wip".into() },
         TreeNotice::StashRestored { message: "WIP on main".into() },
         TreeNotice::CannotRestore { paths: paths(7), kept: "refs/ralph/snapshots/1".into() },
-        TreeNotice::InstructionsNotRestored { path: "PROMPT.md".into(), problem: "denied".into() },
         TreeNotice::InstructionsDiffer { path: "PROMPT.md".into() },
         TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: true },
         TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: false },
@@ -127,7 +126,6 @@ fn work_tree_notices() {
     the agent committed on `wip`; its commits are now on the run's branch
     warning: restored a stash that the agent dropped: WIP on main
     warning: cannot restore src/1.rs, src/2.rs, src/3.rs, src/4.rs, src/5.rs and 2 more: something else is in the way; a copy is kept at refs/ralph/snapshots/1
-    warning: cannot restore PROMPT.md, which the attempt changed: denied
     warning: PROMPT.md changed since the interrupted attempt began; if you did not change it, restore it with `ralph restore N PROMPT.md` (`ralph log` lists the numbers)
     earlier work on US-001 is at `refs/x` and will be restored
     earlier work on US-001 is at `refs/x`

@@ -6,7 +6,11 @@ use crate::model::{Escalation, EscalationKind, StoryId};
 use super::super::*;
 
 fn escalation(text: &str) -> Escalation {
-    let mut scanner = Scanner::new(&StoryId::try_from("US-001").unwrap());
+    let mut scanner = Scanner::new(
+        &StoryId::try_from("US-001").unwrap(),
+        crate::model::CompletionMarkers::default(),
+        0,
+    );
     scanner.push(text);
     scanner.finish().escalation.unwrap()
 }

@@ -5,7 +5,11 @@ use crate::model::{AgentSignals, Handoff, StoryId};
 use super::super::*;
 
 fn scan(text: &str) -> AgentSignals {
-    let mut scanner = Scanner::new(&StoryId::try_from("US-001").unwrap());
+    let mut scanner = Scanner::new(
+        &StoryId::try_from("US-001").unwrap(),
+        crate::model::CompletionMarkers::default(),
+        0,
+    );
     scanner.push(text);
     scanner.finish()
 }

@@ -14,8 +14,7 @@ fn markers(promise: Option<&str>, signals: &[&str], stages: &[&str]) -> Completi
 }
 
 fn scan(markers: CompletionMarkers, reached: usize, text: &str) -> AgentSignals {
-    let mut scanner =
-        Scanner::with_markers(&StoryId::try_from("US-001").unwrap(), markers, reached);
+    let mut scanner = Scanner::new(&StoryId::try_from("US-001").unwrap(), markers, reached);
     scanner.push(text);
     scanner.finish()
 }

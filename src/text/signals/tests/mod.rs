@@ -16,7 +16,11 @@ use corpus::{
 };
 
 fn scan_for(story: &str, text: &str) -> AgentSignals {
-    let mut scanner = Scanner::new(&StoryId::try_from(story).unwrap());
+    let mut scanner = Scanner::new(
+        &StoryId::try_from(story).unwrap(),
+        crate::model::CompletionMarkers::default(),
+        0,
+    );
     scanner.push(text);
     scanner.finish()
 }
@@ -168,7 +172,11 @@ fn the_first_escalation_counts() {
 #[test]
 fn the_end_of_a_message_closes_open_blocks() {
     for open in ["```", "- ~~~", "<!-- x", "say <!--", "<escalate type=\"stuck\">", "x"] {
-        let mut scanner = Scanner::new(&StoryId::try_from("US-001").unwrap());
+        let mut scanner = Scanner::new(
+            &StoryId::try_from("US-001").unwrap(),
+            crate::model::CompletionMarkers::default(),
+            0,
+        );
         scanner.push(open);
         scanner.end_message();
         scanner.push("Task US-001 complete");
@@ -188,7 +196,11 @@ fn a_line_over_the_limit_is_ignored() {
 #[test]
 fn memory_is_bounded() {
     for start in ["", "<escalate>\n", "```\n", "<!-- "] {
-        let mut scanner = Scanner::new(&StoryId::try_from("US-001").unwrap());
+        let mut scanner = Scanner::new(
+            &StoryId::try_from("US-001").unwrap(),
+            crate::model::CompletionMarkers::default(),
+            0,
+        );
         scanner.push(start);
         for chunk in ["é".repeat(500), "x".repeat(7777), "</escalat".repeat(100_000)] {
             for _ in 0..(4 << 20) / chunk.len() {
@@ -263,7 +275,11 @@ fn fragment() -> impl Strategy<Value = String> {
 }
 
 fn chunked(text: &str, lengths: &[usize]) -> AgentSignals {
-    let mut scanner = Scanner::new(&StoryId::try_from("US-001").unwrap());
+    let mut scanner = Scanner::new(
+        &StoryId::try_from("US-001").unwrap(),
+        crate::model::CompletionMarkers::default(),
+        0,
+    );
     let mut lengths = lengths.iter().cycle();
     let mut chars = text.chars().peekable();
     while chars.peek().is_some() {
