@@ -174,14 +174,9 @@ fn nothing_to_show(story: &StoryId) -> Escalation {
 }
 
 fn claim_question(story: &StoryId, summary: String, context: String) -> Escalation {
-    Escalation {
-        kind: EscalationKind::Claim,
-        summary: shorten(&summary, 300),
-        context,
-        options: Vec::new(),
-        question: format!("Is {story} done?"),
-        unread: None,
-    }
+    let (kind, options) = (EscalationKind::Claim, Vec::new());
+    let (summary, question) = (shorten(&summary, 300), format!("Is {story} done?"));
+    Escalation { kind, summary, context, options, question, unread: None }
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 7] {
     [
         snapshot.number.to_string(),
         time(snapshot.at, "%Y-%m-%d %H:%M:%S").unwrap_or_else(dash),
-        shown_kind(snapshot.kind).to_owned(),
+        shown_kind(snapshot.kind),
         snapshot.story.as_ref().map_or_else(dash, ToString::to_string),
         snapshot.run.as_deref().map_or_else(dash, |run| visible_line(&ui::short_run(run))),
         files.to_string(),
@@ -63,11 +63,8 @@ fn remark(snapshot: &SnapshotRef) -> String {
 }
 
 /// The glossary's word; the stored one stays as it is.
-fn shown_kind(kind: SnapshotKind) -> &'static str {
-    match kind {
-        SnapshotKind::Shelved => "shelved",
-        kind => kind.word(),
-    }
+fn shown_kind(kind: SnapshotKind) -> String {
+    if kind == SnapshotKind::Shelved { "shelved".to_owned() } else { kind.word() }
 }
 
 /// In the machine's time zone.
@@ -79,7 +76,7 @@ fn time(at: i64, format: &str) -> Option<String> {
 fn as_json(snapshot: &SnapshotRef, files: usize) -> Value {
     json!({
         "number": snapshot.number,
-        "kind": snapshot.kind.word(),
+        "kind": snapshot.kind,
         "at": Timestamp::from_second(snapshot.at).ok().map(|time| time.to_string()),
         "run": snapshot.run,
         "backlog": snapshot.backlog,

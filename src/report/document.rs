@@ -105,22 +105,22 @@ impl RunPhase {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StopRecord {
-    pub reason: &'static str,
+    pub reason: String,
     pub detail: Option<String>,
 }
 
 impl StopRecord {
     pub fn signal(signal: i32) -> Self {
-        Self { reason: "signal", detail: Some(signal.to_string()) }
+        Self { reason: "signal".to_owned(), detail: Some(signal.to_string()) }
     }
 
     pub fn error(error: &str) -> Self {
-        Self { reason: "error", detail: Some(shorten(error, LONGEST)) }
+        Self { reason: "error".to_owned(), detail: Some(shorten(error, LONGEST)) }
     }
 
     pub fn of(reason: &StopReason) -> Self {
         let detail = detail(reason).map(|text| shorten(&text, LONGEST));
-        Self { reason: reason.stop().word, detail }
+        Self { reason: reason.word(), detail }
     }
 }
 

@@ -10,6 +10,8 @@ use crate::decide::staging::Objection;
 /// The most objections of one kind in a message.
 const MOST_OF_A_KIND: usize = 5;
 
+pub type Result<T, E = GitError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("{} is not in a git repository: run `git init`, or change to a repository", .0.display())]
@@ -144,11 +146,11 @@ fn did_you_mean(nearest: Option<&String>) -> String {
 
 /// Adds what ralph was doing to an error of libgit2.
 pub(super) trait GitContext<T> {
-    fn doing(self, doing: &'static str) -> Result<T, GitError>;
+    fn doing(self, doing: &'static str) -> Result<T>;
 }
 
 impl<T> GitContext<T> for Result<T, git2::Error> {
-    fn doing(self, doing: &'static str) -> Result<T, GitError> {
+    fn doing(self, doing: &'static str) -> Result<T> {
         self.map_err(|source| GitError::Git { doing, source })
     }
 }
