@@ -45,6 +45,8 @@ fn tree_here() -> Result<WorkTree> {
 
 fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 7] {
     let dash = || "-".to_owned();
+    // The columns say everything about other snapshots.
+    let is_checkpoint = snapshot.kind == SnapshotKind::Checkpoint;
     [
         snapshot.number.to_string(),
         time(snapshot.at, "%Y-%m-%d %H:%M:%S").unwrap_or_else(dash),
@@ -52,14 +54,8 @@ fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 7] {
         snapshot.story.as_ref().map_or_else(dash, ToString::to_string),
         snapshot.run.as_deref().map_or_else(dash, |run| visible_line(&ui::short_run(run))),
         files.to_string(),
-        remark(snapshot),
+        if is_checkpoint { visible_line(&snapshot.subject) } else { String::new() },
     ]
-}
-
-/// A checkpoint's message; the columns say everything about other snapshots.
-fn remark(snapshot: &SnapshotRef) -> String {
-    let is_checkpoint = snapshot.kind == SnapshotKind::Checkpoint;
-    if is_checkpoint { visible_line(&snapshot.subject) } else { String::new() }
 }
 
 /// The glossary's word; the stored one stays as it is.

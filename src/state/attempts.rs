@@ -32,9 +32,7 @@ impl Attempts {
                 let flight = InFlight { start: (**start).clone(), number: self.started };
                 self.in_flight.insert(start.attempt.clone(), flight);
             }
-            Event::AttemptEnded(end) => {
-                self.in_flight.remove(&end.attempt);
-            }
+            Event::AttemptEnded(end) => drop(self.in_flight.remove(&end.attempt)),
             Event::RunContinued => self.in_flight.clear(),
             _ => {}
         }
@@ -96,18 +94,14 @@ impl Lanes {
             Event::WorkSetAside { story, .. }
             | Event::WorkLetGo { story }
             | Event::StorySkipped { story, .. }
-            | Event::StoryReopened { story, .. } => self.vacate(story),
-            Event::StoryClosed(closed) => self.vacate(&closed.story),
+            | Event::StoryReopened { story, .. } => self.retain(|other| other != story),
+            Event::StoryClosed(closed) => self.retain(|other| *other != closed.story),
             _ => {}
         }
     }
 
     fn occupy(&mut self, lane: LaneId, story: &StoryId) {
         self.0.insert(lane, story.clone());
-    }
-
-    fn vacate(&mut self, story: &StoryId) {
-        self.0.retain(|_, occupant| occupant != story);
     }
 
     pub fn retain(&mut self, keep: impl Fn(&StoryId) -> bool) {

@@ -114,11 +114,6 @@ impl WorkTree {
         }
     }
 
-    pub(super) fn rewrite_catalog(&self, kept: &[SnapshotRef]) {
-        let (file, new) = (self.catalog_file(), self.catalog_file().with_extension("new"));
-        let _ = write_note(&new, &lines(kept)).and_then(|()| fs::rename(new, file));
-    }
-
     /// Snapshots of this backlog's runs in this work tree, oldest first.
     pub fn snapshots_of_backlog(&self) -> Result<Vec<SnapshotRef>> {
         Ok(self.snapshots()?.into_iter().filter(|kept| self.is_of_this_backlog(kept)).collect())
@@ -204,7 +199,8 @@ impl WorkTree {
         if !deleted.is_empty() {
             let is_left = |kept: &SnapshotRef| !deleted.contains(kept.reference.as_str());
             let left: Vec<_> = kept.iter().filter(|kept| is_left(kept)).cloned().collect();
-            self.rewrite_catalog(&left);
+            let (file, new) = (self.catalog_file(), self.catalog_file().with_extension("new"));
+            let _ = write_note(&new, &lines(&left)).and_then(|()| fs::rename(new, file));
         }
         Ok(deleted.len())
     }
@@ -233,11 +229,10 @@ fn superfluous<'a>(
         keeping.count.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
     let too_many = kept.len().saturating_sub(most);
     let oldest = keeping.days.map_or(i64::MIN, |days| now.saturating_sub(i64::from(days) * DAY));
-    let candidates = kept.iter().enumerate();
-    candidates
-        .filter(|(place, kept)| (*place < too_many || kept.at < oldest) && !stays(kept))
-        .map(|(_, kept)| *kept)
-        .collect()
+    let is_gone = |(place, kept): &(usize, &&SnapshotRef)| {
+        (*place < too_many || kept.at < oldest) && !stays(kept)
+    };
+    kept.iter().enumerate().filter(is_gone).map(|(_, kept)| *kept).collect()
 }
 
 #[cfg(test)]

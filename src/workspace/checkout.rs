@@ -159,9 +159,7 @@ fn is_rules(path: &Path) -> bool {
 /// Never deletes a nested repository. A file whose kind changes is deleted first, so that nothing
 /// is written through a link.
 fn must_go(change: &TreeChange) -> bool {
-    let Some(old) = change.old.filter(|old| !old.is_nested_repository()) else {
-        return false;
-    };
+    let Some(old) = change.old.filter(|old| !old.is_nested_repository()) else { return false };
     !change.new.is_some_and(|new: TreeEntry| new.is_like(old))
 }
 

@@ -139,9 +139,8 @@ fn joined(objections: &[Objection]) -> String {
 }
 
 fn did_you_mean(nearest: Option<&String>) -> String {
-    let hint = |name: &String| format!("; did you mean `{name}`?");
-    let list = "; `ralph log` lists the snapshots";
-    nearest.map_or_else(|| list.to_owned(), |name| format!("{}{list}", hint(name)))
+    let hint = nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    format!("{hint}; `ralph log` lists the snapshots")
 }
 
 /// Adds what ralph was doing to an error of libgit2.

@@ -256,11 +256,10 @@ fn remove(locks: &[PathBuf]) -> Result<()> {
 fn find_locks(folder: &Path, deep: bool, found: &mut BTreeSet<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            if deep {
-                find_locks(&path, deep, found);
-            }
-        } else if path.extension().is_some_and(|ending| ending == "lock") {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder && deep {
+            find_locks(&path, deep, found);
+        } else if !is_folder && path.extension().is_some_and(|ending| ending == "lock") {
             found.insert(path);
         }
     }

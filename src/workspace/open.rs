@@ -261,9 +261,7 @@ fn resolved(path: &Path) -> Result<PathBuf> {
         return Ok(path);
     }
     let path = std::path::absolute(path).map_err(file_error("find", path))?;
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Ok(path);
-    };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
     // Neither needs the folder to exist.
     Ok(folder.canonicalize().map_or_else(|_| path.clone(), |folder| folder.join(name)))
 }

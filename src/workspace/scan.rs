@@ -47,10 +47,8 @@ impl WorkTree {
         let head = branch::tip(&self.repo)?.commit;
         let tree = self.tree_of_index(head, &index, &cache.unchanged)?;
         cache.remember(self, &index);
-        let mut found: BTreeMap<_, _> = differences
-            .into_iter()
-            .map(|(path, _)| (path.clone(), index.get_path(&path, 0)))
-            .collect();
+        let entry = |(path, _): (PathBuf, bool)| (path.clone(), index.get_path(&path, 0));
+        let mut found: BTreeMap<_, _> = differences.into_iter().map(entry).collect();
         found.extend(cache.unchanged.into_iter().map(|(path, entry)| (path, Some(entry))));
         if is_simple {
             before.restore(&mut index).doing("restore the index")?;
@@ -186,9 +184,7 @@ impl WorkTree {
 impl StatCache {
     /// Whether the file matches its entry; if not, the scan reads it.
     pub fn knows(&mut self, path: &Path) -> bool {
-        let Ok(found) = fs::symlink_metadata(self.root.join(path)) else {
-            return false;
-        };
+        let Ok(found) = fs::symlink_metadata(self.root.join(path)) else { return false };
         let known = self.known.remove(path).filter(|entry| is_same(entry, &found));
         let is_known = known.is_some();
         match known {

@@ -132,7 +132,7 @@ impl WorkTree {
     pub fn keep_attempt(
         &self,
         story: &StoryId,
-        n: u32,
+        mut n: u32,
         iteration: u32,
         base: &Base,
     ) -> Result<Option<(SnapshotRef, DiffStat)>> {
@@ -141,14 +141,21 @@ impl WorkTree {
         if now.to_string() == base.tree && self.is_settled_at(base, &head) {
             return Ok(None);
         }
-        let folder = folder_name(story);
         let text = format!("ralph: a failed attempt at {story}, iteration {iteration}");
         let after = self.repo.find_tree(now).doing("read the snapshot")?;
         let parents = self.parents_of_work(story, base, &head)?;
-        let (story, iteration) = (Some(story), Some(iteration));
-        let note = SnapshotNote { kind: SnapshotKind::Attempt, text: &text, story, iteration };
-        let keep = |name: &str| self.keep_commit(&after, &parents, &note, |_| name.to_owned());
-        let kept = self.under_free_name(&folder, n, keep)?;
+        let (kind, iteration) = (SnapshotKind::Attempt, Some(iteration));
+        let note = SnapshotNote { kind, text: &text, story: Some(story), iteration };
+        let kept = loop {
+            let name = reference_name(story, n);
+            if self.is_free(&name)? {
+                match self.keep_commit(&after, &parents, &note, |_| name.clone()) {
+                    Err(GitError::RefTaken(_)) => {}
+                    kept => break kept?,
+                }
+            }
+            n = n.saturating_add(1);
+        };
         Ok(Some((kept, stat(&self.repo, Some(&self.tree(&base.tree)?), &after)?)))
     }
 
@@ -212,12 +219,8 @@ pub(super) fn base_of<'a>(kept: &Commit<'a>) -> Result<Commit<'a>> {
     kept.parent(last).doing("read the base of shelved work")
 }
 
-fn folder_name(story: &StoryId) -> String {
-    format!("refs/ralph/attempts/{story}")
-}
-
 fn reference_name(story: &StoryId, n: u32) -> String {
-    format!("{}/{n}", folder_name(story))
+    format!("refs/ralph/attempts/{story}/{n}")
 }
 
 fn unmerged_paths(index: &git2::Index) -> Result<Vec<PathBuf>> {

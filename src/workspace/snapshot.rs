@@ -85,26 +85,8 @@ impl WorkTree {
         self.keep_commit(&self.tree(&base.tree)?, parent.as_slice(), note, name)
     }
 
-    /// Takes a snapshot at the first free ref of `<folder>/<n>`, `<folder>/<n + 1>` ….
-    pub(super) fn under_free_name(
-        &self,
-        folder: &str,
-        mut n: u32,
-        keep: impl Fn(&str) -> Result<SnapshotRef>,
-    ) -> Result<SnapshotRef> {
-        loop {
-            let name = format!("{folder}/{n}");
-            let kept =
-                if self.is_free(&name)? { keep(&name) } else { Err(GitError::RefTaken(name)) };
-            match kept {
-                Err(GitError::RefTaken(_)) => n = n.saturating_add(1),
-                kept => return kept,
-            }
-        }
-    }
-
     /// A ref with a lock is not free: a killed process may have left the lock.
-    fn is_free(&self, name: &str) -> Result<bool> {
+    pub(super) fn is_free(&self, name: &str) -> Result<bool> {
         let taken = if_found(self.repo.refname_to_id(name)).doing("look for a snapshot")?;
         Ok(taken.is_none() && !self.ref_lock(name).exists())
     }
@@ -174,9 +156,9 @@ impl WorkTree {
             ("Story", note.story.map(ToString::to_string)),
             ("Iteration", note.iteration.map(|iteration| iteration.to_string())),
         ];
-        let lines = trailers
-            .into_iter()
-            .filter_map(|(key, value)| value.map(|value| format!("Ralph-{key}: {value}\n")));
+        let line =
+            |(key, value): (&str, Option<String>)| Some(format!("Ralph-{key}: {}\n", value?));
+        let lines = trailers.into_iter().filter_map(line);
         format!("{}\n\n{}", note.text.trim(), lines.collect::<String>())
     }
 

@@ -192,15 +192,12 @@ impl WorkTree {
     /// Like git, ignores a filter that is not configured, except LFS and git-crypt: their files
     /// would be wrong without it.
     fn is_configured(&self, filter: &str) -> bool {
-        if filter == "lfs" || filter.starts_with("git-crypt") {
-            return true;
-        }
-        let Ok(config) = self.repo.config() else {
-            return true;
-        };
-        ["clean", "smudge", "process"]
-            .iter()
-            .any(|step| config.get_entry(&format!("filter.{filter}.{step}")).is_ok())
+        let is_known = filter == "lfs" || filter.starts_with("git-crypt");
+        is_known
+            || self.repo.config().ok().is_none_or(|config| {
+                let has = |step| config.get_entry(&format!("filter.{filter}.{step}")).is_ok();
+                ["clean", "smudge", "process"].into_iter().any(has)
+            })
     }
 
     /// Attributes that change a file when it is committed.

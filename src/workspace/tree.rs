@@ -68,9 +68,7 @@ pub(super) fn changes_in(diff: &Diff<'_>) -> Vec<TreeChange> {
 }
 
 fn note(changes: &mut BTreeMap<PathBuf, TreeChange>, file: &DiffFile<'_>, is_old: bool) {
-    let (Some(path), false) = (file.path_bytes(), file.id().is_zero()) else {
-        return;
-    };
+    let (Some(path), false) = (file.path_bytes(), file.id().is_zero()) else { return };
     let path = path_of(path);
     let change = changes.entry(path.clone()).or_insert(TreeChange { path, old: None, new: None });
     let side = if is_old { &mut change.old } else { &mut change.new };
@@ -274,9 +272,7 @@ fn keep_ours(merged: &mut Index, conflict: IndexConflict) -> Result<(), git2::Er
         // The second and third side of the same path find it resolved.
         let _resolved = merged.conflict_remove(&path_of(&entry.path));
     }
-    let Some(mut ours) = conflict.our else {
-        return Ok(());
-    };
+    let Some(mut ours) = conflict.our else { return Ok(()) };
     ours.flags &= !0x3000;
     merged.add(&ours)
 }

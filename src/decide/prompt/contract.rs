@@ -64,7 +64,8 @@ impl Briefing<'_> {
              own and\noutside any code block, and stop:\n\n    Task {} complete",
             self.story.id
         );
-        let promise = self.signs.promise.as_deref().map(promise_of);
+        let promise_of = |word: &String| format!("<promise>{}</promise>", word.trim());
+        let promise = self.signs.promise.as_ref().map(promise_of);
         let others: Vec<String> =
             promise.into_iter().chain(self.signs.signals.iter().cloned()).collect();
         if !others.is_empty() {
@@ -109,10 +110,6 @@ impl Briefing<'_> {
              stories are open."
         )
     }
-}
-
-fn promise_of(word: &str) -> String {
-    format!("<promise>{}</promise>", word.trim())
 }
 
 fn indented(lines: &[String]) -> String {
