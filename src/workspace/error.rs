@@ -10,7 +10,7 @@ use crate::decide::staging::Objection;
 /// The most objections of one kind in a message.
 const MOST_OF_A_KIND: usize = 5;
 
-pub type Result<T, E = GitError> = std::result::Result<T, E>;
+pub(super) type Result<T, E = GitError> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
