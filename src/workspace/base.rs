@@ -6,10 +6,10 @@ use git2::{Oid, Tree};
 
 use crate::model::Base;
 
-use super::WorkTree;
 use super::branch::{commit_id, tip};
-use super::error::{GitContext, Result};
+use super::error::GitContext;
 use super::tree::{ThreeWay, between, with_changes};
+use super::{Result, WorkTree};
 
 /// Keeps a base from `git gc`; each work tree has its own.
 const HELD_BASE: &str = "refs/worktree/ralph/base";

@@ -8,8 +8,8 @@ use git2::{Branch, CheckoutNotificationType, Commit, ErrorCode, Oid, Reference, 
 
 use crate::model::{Base, BranchLoss};
 
-use super::WorkTree;
-use super::error::{GitContext, GitError, Result, if_found};
+use super::error::{GitContext, GitError, if_found};
+use super::{Result, WorkTree};
 
 /// What HEAD points to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::StoryId;
 
-use super::error::{GitContext, GitError, Result};
+use super::error::{GitContext, GitError};
 use super::locks::write_note;
 use super::tree::path_of;
-use super::{OWN_GIT_FOLDER, WorkTree};
+use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 /// A cache in the shared git folder: one line of JSON per snapshot, so that a listing reads no
 /// commits. Commits never change, so it cannot go stale.

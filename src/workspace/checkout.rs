@@ -7,9 +7,9 @@ use std::path::Path;
 use git2::build::CheckoutBuilder;
 use git2::{Index, Repository, Tree};
 
-use super::error::{GitContext, Result, file_error};
+use super::error::{GitContext, file_error};
 use super::tree::{TreeChange, TreeEntry};
-use super::{OWN_GIT_FOLDER, WorkTree};
+use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 /// A folder in the work tree's own git folder: files are written there, then renamed.
 const HALF_DONE: &str = "half-done";

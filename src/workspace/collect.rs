@@ -9,12 +9,12 @@ use git2::{Index, MergeOptions, Oid, Tree};
 use crate::decide::staging::Objection;
 use crate::model::Base;
 
-use super::WorkTree;
 use super::branch::{self, commit_id};
-use super::error::{GitContext, GitError, Result};
+use super::error::{GitContext, GitError};
 use super::index::unstatted;
 use super::staging::{Contribution, LeftOut, Staging, WhyLeftOut};
 use super::tree::{TreeChange, TreeEntry, between, bytes_of, conflicting_paths, edited, entry_at};
+use super::{Result, WorkTree};
 
 pub struct CollectRequest<'a> {
     pub base: &'a Base,

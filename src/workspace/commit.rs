@@ -7,11 +7,11 @@ use git2::{Commit, Oid, Tree, message_trailers_bytes};
 
 use crate::model::StoryId;
 
-use super::WorkTree;
 use super::branch::tip;
-use super::error::{GitContext, Result, file_error};
+use super::error::{GitContext, file_error};
 use super::sign::Signer;
 use super::tree::TreeEntry;
+use super::{Result, WorkTree};
 
 /// The mode of a file that git does not know yet.
 const PLAIN_FILE: u32 = 0o100_644;

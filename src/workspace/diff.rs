@@ -10,11 +10,11 @@ use git2::{
 
 use crate::model::{Base, Changes, FileChange};
 
-use super::WorkTree;
 use super::catalog::{SnapshotRef, parse_snapshot};
 use super::commit::ClosedStory;
-use super::error::{GitContext, Result};
+use super::error::GitContext;
 use super::tree::{between, entry_at, path_of};
+use super::{Result, WorkTree};
 
 const READ_KEPT: &str = "read a snapshot";
 

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::decide::staging::Objection;
 
+use super::Result;
+
 /// The most objections of one kind in a message.
 const MOST_OF_A_KIND: usize = 5;
-
-pub(super) type Result<T, E = GitError> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {

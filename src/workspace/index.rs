@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use git2::{Index, IndexEntry, IndexTime};
 
-use super::WorkTree;
+use super::{Result, WorkTree};
 
-use super::error::{GitContext, Result, if_found};
+use super::error::{GitContext, if_found};
 use super::tree::{TreeEntry, bytes_of};
 
 /// A path and its new index entry; None removes it.

@@ -13,16 +13,16 @@ use git2::{ErrorCode, Index, Oid, Tree};
 
 use crate::model::Base;
 
-use super::WorkTree;
 use super::branch::{Tip, short, tip};
 use super::commit::{ClosedStory, is_stored_as_it_is};
-use super::error::{GitContext, GitError, Result};
+use super::error::{GitContext, GitError};
 use super::index::{Staged, statted, unstatted};
 use super::locks::retry_while_locked;
 use super::staging::{Contribution, LeftOut};
 use super::tree::{
     Edit, ThreeWay, TreeChange, TreeEntry, bytes_of, edited, entry_at, with_changes,
 };
+use super::{Result, WorkTree};
 
 /// A file that the commit has with these bytes, whatever is on disk: the backlog with its mark.
 pub struct Replacement<'a> {

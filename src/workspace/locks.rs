@@ -23,9 +23,9 @@ use std::time::{Duration, Instant, SystemTime};
 use git2::ErrorCode;
 
 use super::checkout::remove_if_there;
-use super::error::{GitError, Result, file_error};
+use super::error::{GitError, file_error};
 use super::tree::{bytes_of, path_of};
-use super::{OWN_GIT_FOLDER, WorkTree};
+use super::{OWN_GIT_FOLDER, Result, WorkTree};
 use system::git_is_running_in;
 
 /// Notes are in the work tree's own git folder. The writer's process follows the name, because two

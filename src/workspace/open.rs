@@ -15,12 +15,12 @@ use git2::{
     RepositoryState, StatusOptions,
 };
 
-use super::error::{GitContext, GitError, Result, file_error};
+use super::error::{GitContext, GitError, file_error};
 use super::locks::retry_while_locked;
 use super::scan::{differences, left_out_by_sparse_checkout, stage_all};
 use super::sign::Signer;
 use super::tree::{conflicting_paths, path_of};
-use super::{OWN_FOLDER, WorkTree, branch};
+use super::{OWN_FOLDER, Result, WorkTree, branch};
 
 /// How long to wait for a lock of another process.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);

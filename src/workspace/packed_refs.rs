@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use git2::Oid;
 
-use super::WorkTree;
-use super::error::{Result, file_error};
+use super::error::file_error;
+use super::{Result, WorkTree};
 
 const FILE: &str = "packed-refs";
 const SORTED: &[u8] = b"sorted";

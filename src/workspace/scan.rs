@@ -11,11 +11,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Odb, Oid, Repository, Tree};
 
-use super::error::{GitContext, Result};
+use super::error::GitContext;
 use super::index::{statted, unstatted};
 use super::locks::private_parent;
 use super::tree::{TreeEntry, bytes_of, changes_in, edited, path_of};
-use super::{OWN_FOLDER, WorkTree, branch};
+use super::{OWN_FOLDER, Result, WorkTree, branch};
 
 /// Git's bit for files that a sparse checkout leaves out of the work tree.
 const SKIP_WORKTREE: u16 = 1 << 14;

@@ -11,11 +11,11 @@ use crate::model::{Base, StoryId};
 use super::branch::{Tip, commit_id};
 use super::catalog::{SnapshotKind, SnapshotRef, kind_of};
 use super::diff::{DiffStat, stat};
-use super::error::{GitContext, GitError, Result, if_found};
+use super::error::{GitContext, GitError, if_found};
 use super::index::{Staged, unstatted};
 use super::snapshot::SnapshotNote;
 use super::tree::{ThreeWay, TreeChange, TreeEntry, between, entry_at, path_of, with_changes};
-use super::{WorkTree, branch};
+use super::{Result, WorkTree, branch};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unshelved {

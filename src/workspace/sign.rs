@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use git2::{Config, Repository};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::WorkTree;
-use super::error::{GitContext, GitError, Result, if_found};
+use super::error::{GitContext, GitError, if_found};
+use super::{Result, WorkTree};
 
 /// Long enough to touch a hardware key.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -11,10 +11,10 @@ use git2::{Commit, ErrorCode, Oid, Tree};
 use crate::model::{Base, StoryId, visible_line};
 
 use super::catalog::{SnapshotKind, SnapshotRef, parse_snapshot};
-use super::error::{GitContext, GitError, Result, file_error, if_found};
+use super::error::{GitContext, GitError, file_error, if_found};
 use super::locks::{is_lock, private_parent};
 use super::tree::{TreeChange, between, path_of};
-use super::{OWN_GIT_FOLDER, WorkTree};
+use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 /// The file with the highest number, so that finding the next one needs no listing.
 const NUMBERS: &str = "numbers";

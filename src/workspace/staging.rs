@@ -11,9 +11,9 @@ use crate::decide::staging::{Content, Objection, Rules, added_lines};
 use crate::model::Base;
 use crate::text::redact;
 
-use super::WorkTree;
-use super::error::{GitContext, GitError, Result, if_found};
+use super::error::{GitContext, GitError, if_found};
 use super::tree::{TreeChange, TreeEntry, entry_at, path_of};
+use super::{Result, WorkTree};
 
 /// Something in the work tree that changed and was not committed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use git2::{
     ObjectType, Oid, Repository, Tree,
 };
 
-use super::error::{GitContext, Result, if_found};
+use super::Result;
+use super::error::{GitContext, if_found};
 
 /// A file, link or nested repository in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::model::Base;
-use crate::workspace::WorkTree;
 use crate::workspace::checkout::is_absence;
-use crate::workspace::error::{GitContext, Result, file_error};
+use crate::workspace::error::{GitContext, file_error};
 use crate::workspace::tree::{TreeChange, TreeEntry, entry_at};
+use crate::workspace::{Result, WorkTree};
 
 /// The most bytes to hold.
 const LONGEST: u64 = 16 * 1024 * 1024;

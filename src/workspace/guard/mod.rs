@@ -14,10 +14,10 @@ use crate::model::{Base, StoryId, Violation};
 use crate::text::signals::ticks_task_complete;
 
 use self::files::Instructions;
-use super::WorkTree;
 use super::branch::BranchState;
-use super::error::{Result, file_error};
+use super::error::file_error;
 use super::open::FileLocation;
+use super::{Result, WorkTree};
 
 pub use files::Losses;
 pub use repository::{GitSetup, Stash};

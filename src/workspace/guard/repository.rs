@@ -10,9 +10,9 @@ use git2::Oid;
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::checkout::{is_absence, remove_if_there};
-use crate::workspace::error::{GitContext, Result, file_error, if_found};
+use crate::workspace::error::{GitContext, file_error, if_found};
 use crate::workspace::locks::private_parent;
-use crate::workspace::{OWN_GIT_FOLDER, WorkTree};
+use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
 
 const SHARED: [&str; 3] = ["config", "info/attributes", "info/exclude"];
 /// Of this work tree alone.
