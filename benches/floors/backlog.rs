@@ -55,7 +55,9 @@ fn file(count: usize, text: &str) {
     }
     tell("the same, prepared ahead", &prepared);
     let file = PrdFile::new(folder.path().join("floor.json"));
-    let written = Times::of(ROUNDS, || file.write(black_box(text)).unwrap());
+    let written = Times::of(ROUNDS, || {
+        file.write(black_box(text)).unwrap();
+    });
     tell("floor: written, unchanged", &written);
     let flipped = text.replace("\"passes\": false", "\"passes\": true");
     let mut put_back = Times::default();

@@ -25,7 +25,10 @@ pub fn bench() {
         let opened = Times::of(ROUNDS, || drop(store(folder.path()).journal(PRD).unwrap()));
         tell("opened", &opened);
         let store = store(folder.path());
-        tell("every page checked", &Times::of(ROUNDS, || store.check().unwrap()));
+        tell(
+            "every page checked",
+            &Times::of(ROUNDS, || store.start_check().unwrap().finish().unwrap()),
+        );
         let mut journal = store.journal(PRD).unwrap();
         let read = Times::of(ROUNDS, || drop(black_box(journal.read(0).unwrap())));
         tell("read", &read);
@@ -47,8 +50,10 @@ pub fn bench() {
     }
 }
 
-fn store(folder: &std::path::Path) -> Store {
-    Store::new(StorePlace::in_folder(folder))
+/// In one folder, as of a main work tree.
+pub fn store(folder: &std::path::Path) -> Store {
+    let (shared, own) = (folder.to_owned(), folder.to_owned());
+    Store::new(StorePlace { shared, own, work_tree: String::new() })
 }
 
 fn fill(folder: &std::path::Path, iterations: u32) {

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use ralph::agent::{StreamReader, any_decoder};
 use ralph::model::{Event, Exit, StoryId};
 use ralph::runner::transcript::Transcript;
+use ralph::store::Journal;
 use ralph::store::log::Log;
-use ralph::store::{Journal, Store, StorePlace};
 use ralph::text::signals::Scanner;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command as AsyncCommand;
 
 use crate::agent;
+use crate::journal::store;
 use crate::measure::{Times, contenders, cpu, ms, ralph, repository, stories};
 use crate::scan::{CHUNK, recordings_once, times};
 
@@ -136,7 +137,7 @@ fn attempt(folder: &Path, recorded: &Path) -> Duration {
         .status()
         .unwrap();
     assert_eq!(status.code(), Some(3));
-    let store = Store::new(StorePlace::in_folder(&root.join(".git/ralph")));
+    let store = store(&root.join(".git/ralph"));
     let (events, _) = store.journal("PRD.json").unwrap().read(0).unwrap();
     let elapsed = events.iter().find_map(|recorded| match &recorded.event {
         Event::AttemptEnded(ended) => Some(ended.elapsed_ms),

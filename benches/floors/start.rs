@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ralph::model::{Event, StopReason, StoryId};
-use ralph::store::{Journal, Store, StorePlace};
+use ralph::store::Journal;
 use ralph::workspace::WorkTree;
 
 use crate::agent;
+use crate::journal::store;
 use crate::measure::{Run, Times, commit_all, contenders, repository, stories, tell};
 use crate::report::iteration;
 
@@ -69,8 +70,7 @@ fn history(folder: &Path, iterations: u32) {
         let name = tree.snapshot_name(number).unwrap();
         tree.keep_snapshot(&name, &story, number, &base).unwrap();
     }
-    let mut journal =
-        Store::new(StorePlace::in_folder(&root.join(".git/ralph"))).journal(PRD).unwrap();
+    let mut journal = store(&root.join(".git/ralph")).journal(PRD).unwrap();
     let events: Vec<Event> =
         (1..=iterations).flat_map(|n| iteration(n).into_iter().map(|one| one.event)).collect();
     journal.append(EARLIER_RUN, 1, &events).unwrap();

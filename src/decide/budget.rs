@@ -113,17 +113,14 @@ pub fn story_question(story: &StoryId, spent: Usd, budgets: &Budgets) -> Option<
         "Finish with the least work, and say what is missing",
         "First find out why it costs so much, then do the cheapest thing that works",
     ];
-    Some(Escalation {
-        kind: EscalationKind::Stuck,
-        summary: format!("{story} has cost {spent}; the limit is {limit}"),
-        context: format!(
-            "If it continues, it may cost another {limit}. Change the limit with `--budget-story USD` \
-             or `budget.per_story` in ralph.toml (`none`: no limit)."
-        ),
-        options: options.map(str::to_owned).to_vec(),
-        question: format!("May {story} cost another {limit}?"),
-        unread: None,
-    })
+    let summary = format!("{story} has cost {spent}; the limit is {limit}");
+    let context = format!(
+        "If it continues, it may cost another {limit}. Change the limit with `--budget-story USD` \
+         or `budget.per_story` in ralph.toml (`none`: no limit)."
+    );
+    let question = format!("May {story} cost another {limit}?");
+    let (kind, options) = (EscalationKind::Stuck, options.map(str::to_owned).to_vec());
+    Some(Escalation { kind, summary, context, options, question, unread: None })
 }
 
 #[cfg(test)]

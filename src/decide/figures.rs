@@ -183,7 +183,8 @@ mod tests {
             turns: 9,
             tool_calls: 5,
         };
-        let figures = Figures { usage, cost: Usd::dollars(10), failed: Usd::of(2.5), closed: 4 };
+        let figures =
+            Figures { usage, cost: Usd::from_cents(1000), failed: Usd::of(2.5), closed: 4 };
         assert_eq!(
             Efficiency::of(&figures),
             Efficiency {

@@ -8,22 +8,16 @@ const MOST: usize = 6;
 
 /// `state` is the one before the run continues.
 pub fn findings(state: &RunState) -> Vec<Resumed> {
-    let stories = state.stories.iter();
-    let mut found: Vec<Resumed> = std::iter::once(how_it_ended(state))
-        .chain(stories.filter_map(|(id, known)| left_behind(state, id, known)))
-        .collect();
+    let attempt = state.attempts.iter().next();
+    let attempt = attempt.map(|flight| (flight.start.iteration, flight.start.story.clone()));
+    let mut found = vec![Resumed::After { died: state.cut_off, attempt }];
+    found.extend(state.stories.iter().filter_map(|(id, known)| left_behind(state, id, known)));
     let more = found.len().saturating_sub(MOST);
     if more > 0 {
         found.truncate(MOST);
         found.push(Resumed::More { count: more });
     }
     found
-}
-
-fn how_it_ended(state: &RunState) -> Resumed {
-    let attempt = state.attempts.iter().next();
-    let attempt = attempt.map(|flight| (flight.start.iteration, flight.start.story.clone()));
-    Resumed::After { died: state.cut_off, attempt }
 }
 
 fn left_behind(state: &RunState, id: &StoryId, known: &StoryState) -> Option<Resumed> {

@@ -88,9 +88,8 @@ pub fn fingerprint(class: &str, error: &str) -> String {
 /// The error's first line without numbers, ids and times.
 fn masked(error: &str) -> String {
     let line = error.lines().next().unwrap_or_default().to_lowercase();
-    let words = line
-        .split_whitespace()
-        .map(|word| if word.chars().any(|c| c.is_ascii_digit()) { "#" } else { word });
+    let has_digit = |word: &str| word.chars().any(|c| c.is_ascii_digit());
+    let words = line.split_whitespace().map(|word| if has_digit(word) { "#" } else { word });
     words.collect::<Vec<_>>().join(" ")
 }
 

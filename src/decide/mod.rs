@@ -6,7 +6,6 @@ pub mod budget;
 pub mod concerns;
 pub mod figures;
 pub mod findings;
-pub mod footprint;
 pub mod judge;
 pub mod limits;
 pub mod next;

@@ -360,11 +360,9 @@ impl Situation<'_> {
 
     /// It waits for its next attempt, and none is in flight.
     fn is_open(&self, id: &StoryId) -> bool {
-        let is_open = self
-            .state
-            .story(id)
-            .is_none_or(|known| known.stage == Stage::Open || known.stage.is_settled());
-        is_open && self.state.attempts.at(id).is_none()
+        let stage = self.state.story(id).map(|known| &known.stage);
+        stage.is_none_or(|stage| *stage == Stage::Open || stage.is_settled())
+            && self.state.attempts.at(id).is_none()
     }
 }
 

@@ -101,14 +101,11 @@ pub fn question(agent: &str, busy: Duration) -> Escalation {
 }
 
 pub fn given_up(busy: Duration) -> Escalation {
-    Escalation {
-        kind: EscalationKind::Stuck,
-        summary: "you ended the agent because it made no progress".to_owned(),
-        context: format!("It had been running for {} minutes.", minutes(busy)),
-        options: Vec::new(),
-        question: "How should the story continue?".to_owned(),
-        unread: None,
-    }
+    let summary = "you ended the agent because it made no progress".to_owned();
+    let context = format!("It had been running for {} minutes.", minutes(busy));
+    let question = "How should the story continue?".to_owned();
+    let (kind, options) = (EscalationKind::Stuck, Vec::new());
+    Escalation { kind, summary, context, options, question, unread: None }
 }
 
 #[cfg(test)]

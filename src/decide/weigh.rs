@@ -105,7 +105,9 @@ pub fn weigh(findings: &Findings<'_>) -> Weighed {
         let fingerprint = fingerprint("unfounded", error);
         return Weighed::Rejected { error: error.to_owned(), fingerprint, unfounded: true };
     }
-    Weighed::Doubtful { question: nothing_to_show(findings.story) }
+    let summary = format!("the agent claims {} again, but nothing changed", findings.story);
+    let context = "No file changed since the story began, and there is no gate to check the claim.";
+    Weighed::Doubtful { question: claim_question(findings.story, summary, context.to_owned()) }
 }
 
 /// What happens if a story cannot be committed because of its content.
@@ -157,31 +159,17 @@ fn failing_line(report: &GateReport) -> &str {
 
 fn tampered(findings: &Findings<'_>) -> Escalation {
     let whats: Vec<&str> = findings.concerns.iter().map(|concern| concern.what.as_str()).collect();
-    let diffs: Vec<String> = findings
-        .concerns
-        .iter()
-        .map(|concern| format!("{}\n{}", concern.what, concern.diff.trim_end()))
-        .collect();
+    let diff = |concern: &Concern| format!("{}\n{}", concern.what, concern.diff.trim_end());
+    let diffs: Vec<String> = findings.concerns.iter().map(diff).collect();
     let story = findings.story;
     let summary = format!("the agent claims {story}, but {}", whats.join("; "));
     claim_question(story, summary, diffs.join("\n\n"))
 }
 
-fn nothing_to_show(story: &StoryId) -> Escalation {
-    let summary = format!("the agent claims {story} again, but nothing changed");
-    let context = "No file changed since the story began, and there is no gate to check the claim.";
-    claim_question(story, summary, context.to_owned())
-}
-
 fn claim_question(story: &StoryId, summary: String, context: String) -> Escalation {
-    Escalation {
-        kind: EscalationKind::Claim,
-        summary: shorten(&summary, 300),
-        context,
-        options: Vec::new(),
-        question: format!("Is {story} done?"),
-        unread: None,
-    }
+    let (kind, options) = (EscalationKind::Claim, Vec::new());
+    let (summary, question) = (shorten(&summary, 300), format!("Is {story} done?"));
+    Escalation { kind, summary, context, options, question, unread: None }
 }
 
 #[cfg(test)]

@@ -18,10 +18,6 @@ pub struct Usd(u64);
 impl Usd {
     pub const ZERO: Self = Self(0);
 
-    pub const fn dollars(dollars: u64) -> Self {
-        Self(dollars * 1_000_000)
-    }
-
     pub const fn from_cents(cents: u64) -> Self {
         Self(cents * 10_000)
     }
@@ -249,7 +245,7 @@ mod tests {
     #[test]
     fn sums_are_exact_and_survive_json() {
         let sum: Usd = (0..1000).map(|_| Usd::of(0.1)).sum();
-        assert_eq!(sum, Usd::dollars(100));
+        assert_eq!(sum, Usd::from_cents(10000));
         for usd in [Usd::ZERO, Usd::of(0.000_001), Usd::of(24.999_999), Usd::of(123_456.789)] {
             let text = serde_json::to_string(&usd).unwrap();
             assert_eq!(serde_json::from_str::<Usd>(&text).unwrap(), usd, "{text}");
@@ -274,16 +270,16 @@ mod tests {
 
     #[test]
     fn an_empty_rest_is_none() {
-        let five = Usd::dollars(5);
-        assert_eq!(five.rest_after(Usd::dollars(2)), Some(Usd::dollars(3)));
+        let five = Usd::from_cents(500);
+        assert_eq!(five.rest_after(Usd::from_cents(200)), Some(Usd::from_cents(300)));
         assert_eq!(five.rest_after(five), None);
-        assert_eq!(five.rest_after(Usd::dollars(6)), None);
+        assert_eq!(five.rest_after(Usd::from_cents(600)), None);
     }
 
     #[test]
     fn percentages_are_exact_at_the_border() {
-        let ten = Usd::dollars(10);
-        assert!(Usd::dollars(8).is_percent_of(80, ten));
+        let ten = Usd::from_cents(1000);
+        assert!(Usd::from_cents(800).is_percent_of(80, ten));
         assert!(!Usd::from_micros(7_999_999).is_percent_of(80, ten));
         assert!(ten.is_percent_of(100, ten));
     }

@@ -149,16 +149,8 @@ impl ServiceFault {
         })
     }
 
-    pub fn is_like(&self, other: &Self) -> bool {
-        self.gravity() == other.gravity()
-    }
-
-    /// It needs a longer wait than the other.
-    pub fn is_graver_than(&self, other: &Self) -> bool {
-        self.gravity() > other.gravity()
-    }
-
-    fn gravity(&self) -> u8 {
+    /// A graver fault needs a longer wait.
+    pub fn gravity(&self) -> u8 {
         match self {
             Self::Silence => 0,
             Self::Outage => 1,

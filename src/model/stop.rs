@@ -61,8 +61,6 @@ pub enum RunResult {
 
 /// What follows from a stop reason: all of it, in one table.
 pub struct Stop {
-    /// As programs read it, in `status.json` and `report.json`.
-    pub word: &'static str,
     pub exit_code: u8,
     pub result: RunResult,
     pub heading: &'static str,
@@ -90,53 +88,43 @@ const NEW_BUDGET: &str = "`ralph run` starts a new run with a new budget.";
 const TOMORROW: &str = "Run `ralph run` again tomorrow.";
 
 impl StopReason {
+    /// As programs read it, in `status.json` and `report.json`: the one of the journal.
+    pub fn word(&self) -> String {
+        let stored = serde_json::to_value(self).unwrap_or_default();
+        stored["reason"].as_str().unwrap_or_default().to_owned()
+    }
+
     pub fn stop(&self) -> Stop {
         use RunResult::{Completed, Failed, Terminated};
         let budget = match self {
             Self::BudgetUsedUp { budget: Budget::Day | Budget::UserDay, .. } => TOMORROW,
             _ => NEW_BUDGET,
         };
-        let (word, exit_code, result, heading, remedy) = match self {
-            Self::AllDone => ("all_done", 0, Completed, "All tasks complete", ""),
-            Self::StoryDone { .. } => ("story_done", 0, Completed, "", ""),
-            Self::AgentUnusable { .. } => {
-                ("agent_unusable", 1, Failed, "The agent cannot be used", FIX_AGENT)
-            }
-            Self::Once => ("once", 3, Terminated, "One iteration done", CONTINUE),
-            Self::BudgetUsedUp { .. } => {
-                ("budget_used_up", 3, Terminated, "Budget used up", budget)
-            }
-            Self::MaxIterations { .. } => {
-                ("max_iterations", 3, Terminated, "Out of iterations", MORE_ITERATIONS)
-            }
-            Self::BreakerOpen { .. } => {
-                ("breaker_open", 3, Terminated, "Circuit breaker tripped", SEE_OUTPUT)
-            }
-            Self::FailsAtOnce { .. } => {
-                ("fails_at_once", 3, Failed, "The agent fails immediately", START_AGENT)
-            }
-            Self::Failing { .. } => {
-                ("failing", 3, Terminated, "Too many iterations failed", MORE_FAILING)
-            }
+        let (exit_code, result, heading, remedy) = match self {
+            Self::AllDone => (0, Completed, "All tasks complete", ""),
+            Self::StoryDone { .. } => (0, Completed, "", ""),
+            Self::AgentUnusable { .. } => (1, Failed, "The agent cannot be used", FIX_AGENT),
+            Self::Once => (3, Terminated, "One iteration done", CONTINUE),
+            Self::BudgetUsedUp { .. } => (3, Terminated, "Budget used up", budget),
+            Self::MaxIterations { .. } => (3, Terminated, "Out of iterations", MORE_ITERATIONS),
+            Self::BreakerOpen { .. } => (3, Terminated, "Circuit breaker tripped", SEE_OUTPUT),
+            Self::FailsAtOnce { .. } => (3, Failed, "The agent fails immediately", START_AGENT),
+            Self::Failing { .. } => (3, Terminated, "Too many iterations failed", MORE_FAILING),
             Self::ConsecutiveErrors { .. } => {
-                ("consecutive_errors", 3, Terminated, "Too many errors in a row", MORE_ERRORS)
+                (3, Terminated, "Too many errors in a row", MORE_ERRORS)
             }
-            Self::MaxRunTime { .. } => ("max_run_time", 3, Terminated, "Out of time", MORE_TIME),
+            Self::MaxRunTime { .. } => (3, Terminated, "Out of time", MORE_TIME),
             Self::SlowIterations { .. } => {
-                ("slow_iterations", 3, Terminated, "Iterations take too long", LONGER_ITERATIONS)
+                (3, Terminated, "Iterations take too long", LONGER_ITERATIONS)
             }
-            Self::UsageLimit { .. } => ("usage_limit", 3, Terminated, "Usage limit reached", WAIT),
-            Self::ServiceDown { .. } => {
-                ("service_down", 4, Failed, "Service unavailable", CHECK_SERVICE)
-            }
-            Self::AccountTrouble { .. } => {
-                ("account_trouble", 4, Failed, "Login or billing problem", LOG_IN)
-            }
-            Self::DiskLow { .. } => ("disk_low", 4, Failed, "Disk nearly full", FREE_SPACE),
-            Self::NothingToSelect { .. } => ("nothing_to_select", 4, Failed, "You are needed", ""),
-            Self::Aborted => ("aborted", 5, Terminated, "Aborted", NEW_RUN),
+            Self::UsageLimit { .. } => (3, Terminated, "Usage limit reached", WAIT),
+            Self::ServiceDown { .. } => (4, Failed, "Service unavailable", CHECK_SERVICE),
+            Self::AccountTrouble { .. } => (4, Failed, "Login or billing problem", LOG_IN),
+            Self::DiskLow { .. } => (4, Failed, "Disk nearly full", FREE_SPACE),
+            Self::NothingToSelect { .. } => (4, Failed, "You are needed", ""),
+            Self::Aborted => (5, Terminated, "Aborted", NEW_RUN),
         };
-        Stop { word, exit_code, result, heading, remedy }
+        Stop { exit_code, result, heading, remedy }
     }
 }
 

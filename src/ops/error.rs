@@ -24,8 +24,8 @@ pub enum CommandError {
     #[error("HEAD is detached; use `--branch NAME` to create a branch here")]
     Detached,
     #[error(
-        "tracked files have uncommitted edits:\n{}\ncommit or stash them, or run with \
-         `--allow-dirty` to keep them out of the commits", .0.join("\n")
+        "tracked files have uncommitted edits:\n  {}\ncommit or stash them, or run with \
+         `--allow-dirty` to keep them out of the commits", .0.join("\n  ")
     )]
     Uncommitted(Vec<String>),
     #[error("no story `{story}` in the backlog{}", hint(.nearest.as_ref()))]

@@ -70,13 +70,11 @@ fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String> {
     let shown = path.display();
     let refused = format!("`{shown}` already exists; add the gates to `verify` in it");
     // A link to a missing file exists too.
-    if path.symlink_metadata().is_ok() {
-        if named.is_empty() {
-            return Ok(String::new());
-        }
+    let exists = path.symlink_metadata().is_ok();
+    if exists && !named.is_empty() {
         return Err(CommandError::Refused(refused));
     }
-    let gates = wanted(named, root, look)?;
+    let gates = if exists { Vec::new() } else { wanted(named, root, look)? };
     if gates.is_empty() {
         return Ok(String::new());
     }

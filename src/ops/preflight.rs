@@ -75,10 +75,7 @@ impl Preflight {
         let asked = files.join("\n");
         match ask(&self.human, move |human| human.confirm(&ui::EDITS, &asked, patience))? {
             Some(true) => Ok(()),
-            Some(false) | None => {
-                let indented = files.iter().map(|file| format!("  {file}")).collect();
-                Err(CommandError::Uncommitted(indented))
-            }
+            Some(false) | None => Err(CommandError::Uncommitted(files)),
         }
     }
 

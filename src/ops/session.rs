@@ -244,16 +244,15 @@ fn ms(time: Duration) -> u64 {
 }
 
 /// Only the commands: the environment of a gate may contain secrets. A dry run runs none.
-fn applied_gates(gates: &Gates, secrets: &Arc<SecretRules>) -> Vec<AppliedGate> {
+fn applied_gates<'a>(gates: &'a Gates, secrets: &Arc<SecretRules>) -> Vec<AppliedGate> {
     if gates.dry {
         return Vec::new();
     }
-    let one = |story: Option<&StoryId>, gate: &Gate| AppliedGate {
-        story: story.cloned(),
-        run: secrets.redact(&gate.to_string()).into_owned(),
+    let applied = |(story, gate): (Option<&StoryId>, &Gate)| {
+        let run = secrets.redact(&gate.to_string()).into_owned();
+        AppliedGate { story: story.cloned(), run }
     };
-    let all = gates.all.iter().map(|gate| one(None, gate));
-    let of_stories =
-        gates.of.iter().flat_map(|(id, gates)| gates.iter().map(move |gate| (id, gate)));
-    all.chain(of_stories.map(|(id, gate)| one(Some(id), gate))).collect()
+    let of = |(id, gates): (_, &'a Vec<Gate>)| gates.iter().map(move |gate| (Some(id), gate));
+    let all = gates.all.iter().map(|gate| (None, gate));
+    all.chain(gates.of.iter().flat_map(of)).map(applied).collect()
 }

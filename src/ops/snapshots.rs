@@ -45,29 +45,22 @@ fn tree_here() -> Result<WorkTree> {
 
 fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 7] {
     let dash = || "-".to_owned();
+    // The columns say everything about other snapshots.
+    let is_checkpoint = snapshot.kind == SnapshotKind::Checkpoint;
     [
         snapshot.number.to_string(),
         time(snapshot.at, "%Y-%m-%d %H:%M:%S").unwrap_or_else(dash),
-        shown_kind(snapshot.kind).to_owned(),
+        shown_kind(snapshot.kind),
         snapshot.story.as_ref().map_or_else(dash, ToString::to_string),
         snapshot.run.as_deref().map_or_else(dash, |run| visible_line(&ui::short_run(run))),
         files.to_string(),
-        remark(snapshot),
+        if is_checkpoint { visible_line(&snapshot.subject) } else { String::new() },
     ]
 }
 
-/// A checkpoint's message; the columns say everything about other snapshots.
-fn remark(snapshot: &SnapshotRef) -> String {
-    let is_checkpoint = snapshot.kind == SnapshotKind::Checkpoint;
-    if is_checkpoint { visible_line(&snapshot.subject) } else { String::new() }
-}
-
 /// The glossary's word; the stored one stays as it is.
-fn shown_kind(kind: SnapshotKind) -> &'static str {
-    match kind {
-        SnapshotKind::Shelved => "shelved",
-        kind => kind.word(),
-    }
+fn shown_kind(kind: SnapshotKind) -> String {
+    if kind == SnapshotKind::Shelved { "shelved".to_owned() } else { kind.word() }
 }
 
 /// In the machine's time zone.
@@ -79,7 +72,7 @@ fn time(at: i64, format: &str) -> Option<String> {
 fn as_json(snapshot: &SnapshotRef, files: usize) -> Value {
     json!({
         "number": snapshot.number,
-        "kind": snapshot.kind.word(),
+        "kind": snapshot.kind,
         "at": Timestamp::from_second(snapshot.at).ok().map(|time| time.to_string()),
         "run": snapshot.run,
         "backlog": snapshot.backlog,

@@ -119,25 +119,22 @@ fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String 
 }
 
 fn as_json(backlog: &Backlog, state: &RunState, is_running: bool) -> Value {
-    let stories: Vec<Value> = backlog
-        .stories
-        .iter()
-        .map(|story| {
-            let known = state.story(&story.id);
-            let totals = known.map(|known| known.totals.clone()).unwrap_or_default();
-            json!({
-                "id": story.id,
-                "title": story.title,
-                "state": word(story, state, is_running),
-                "attempts": totals.attempts,
-                "elapsed_ms": totals.elapsed_ms,
-                "cost_usd": totals.usage.cost_usd,
-                "counted_usd": totals.cost,
-                "usage": usage(&totals.usage),
-                "question": known.and_then(|known| known.question()).map(|q| &q.escalation),
-            })
+    let entry = |story: &Story| {
+        let known = state.story(&story.id);
+        let totals = known.map(|known| known.totals.clone()).unwrap_or_default();
+        json!({
+            "id": story.id,
+            "title": story.title,
+            "state": word(story, state, is_running),
+            "attempts": totals.attempts,
+            "elapsed_ms": totals.elapsed_ms,
+            "cost_usd": totals.usage.cost_usd,
+            "counted_usd": totals.cost,
+            "usage": usage(&totals.usage),
+            "question": known.and_then(|known| known.question()).map(|q| &q.escalation),
         })
-        .collect();
+    };
+    let stories: Vec<Value> = backlog.stories.iter().map(entry).collect();
     let wait = state.wait(now()).map(|wait| {
         let until = Timestamp::from_millisecond(wait.until).unwrap_or(Timestamp::MAX);
         json!({ "until": until.to_string(), "error": wait.error })

@@ -1,7 +1,6 @@
 //! The driver's end of a supervised process.
 
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::PathBuf;

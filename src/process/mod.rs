@@ -15,7 +15,6 @@
 //! left (`sweep`).
 
 mod driver;
-mod ending;
 pub mod pump;
 pub mod supervisor;
 pub mod sweep;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::process::{Signal, WaitOptions, getpid, setsid, wait};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::ending::{POLL, TreeEnding};
+use super::sweep::{POLL, TreeEnding};
 use super::tree::{Found, ProcessFacts, ProcessTable};
 use super::{InputOrder, Order, ProcessExit, Spec, SupervisorReport, json_line};
 

@@ -105,17 +105,17 @@ impl RunPhase {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StopRecord {
-    pub reason: &'static str,
+    pub reason: String,
     pub detail: Option<String>,
 }
 
 impl StopRecord {
-    pub fn new(reason: &'static str, detail: Option<String>) -> Self {
-        Self { reason, detail: detail.map(|text| shorten(&text, LONGEST)) }
+    pub fn new(reason: impl Into<String>, detail: Option<String>) -> Self {
+        Self { reason: reason.into(), detail: detail.map(|text| shorten(&text, LONGEST)) }
     }
 
     pub fn of(reason: &StopReason) -> Self {
-        Self::new(reason.stop().word, detail(reason))
+        Self::new(reason.word(), detail(reason))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::decide::budget::BudgetCheck;
 use crate::decide::concerns::{self, removed_stories};
-use crate::decide::footprint::FootprintFacts;
 use crate::decide::judge::{Evidence, HandoffFacts, is_false_promise, judge, triggers};
+use crate::decide::stagnation::FootprintFacts;
 use crate::model::{
     AgentSignals, AttemptCost, AttemptEnded, AttemptStarted, BranchLoss, Concern, EndedBy, Event,
     Footprint, HandoffTrigger, LONGEST_KEPT, Outcome, Story, StoryId, Usd, Verdict, both_ends,

@@ -126,8 +126,11 @@ fn the_declared_default_is_the_real_one() {
     assert_eq!(default.memory, memory);
     assert_eq!(default.staging, Rules::default());
     assert_eq!(default.agent, AgentChoice::Claude);
-    let budgets =
-        Budgets { per_run: Some(Usd::dollars(25)), run_by_default: true, ..Budgets::default() };
+    let budgets = Budgets {
+        per_run: Some(Usd::from_cents(2500)),
+        run_by_default: true,
+        ..Budgets::default()
+    };
     assert_eq!(default.budgets, budgets);
     assert!(!of_file("budget.per_run = 25").unwrap().budgets.run_by_default);
 }

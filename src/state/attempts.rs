@@ -1,4 +1,4 @@
-//! Attempts in flight, and their numbers.
+//! Attempts in flight, their numbers, and which story's work is in which lane.
 
 use std::collections::BTreeMap;
 
@@ -32,9 +32,7 @@ impl Attempts {
                 let flight = InFlight { start: (**start).clone(), number: self.started };
                 self.in_flight.insert(start.attempt.clone(), flight);
             }
-            Event::AttemptEnded(end) => {
-                self.in_flight.remove(&end.attempt);
-            }
+            Event::AttemptEnded(end) => drop(self.in_flight.remove(&end.attempt)),
             Event::RunContinued => self.in_flight.clear(),
             _ => {}
         }
@@ -82,5 +80,43 @@ impl Attempts {
     /// The sum of their allowances.
     pub fn reserved(&self) -> Usd {
         self.iter().filter_map(|flight| flight.start.allowance).sum()
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lanes(BTreeMap<LaneId, StoryId>);
+
+impl Lanes {
+    pub fn apply(&mut self, event: &Event) {
+        match event {
+            Event::AttemptStarted(start) => self.occupy(start.lane, &start.story),
+            Event::BaseSet { story, lane, .. } => self.occupy(*lane, story),
+            Event::WorkSetAside { story, .. }
+            | Event::WorkLetGo { story }
+            | Event::StorySkipped { story, .. }
+            | Event::StoryReopened { story, .. } => self.retain(|other| other != story),
+            Event::StoryClosed(closed) => self.retain(|other| *other != closed.story),
+            _ => {}
+        }
+    }
+
+    fn occupy(&mut self, lane: LaneId, story: &StoryId) {
+        self.0.insert(lane, story.clone());
+    }
+
+    pub fn retain(&mut self, keep: impl Fn(&StoryId) -> bool) {
+        self.0.retain(|_, occupant| keep(occupant));
+    }
+
+    pub fn occupant(&self, lane: LaneId) -> Option<&StoryId> {
+        self.0.get(&lane)
+    }
+
+    pub fn of(&self, story: &StoryId) -> Option<LaneId> {
+        self.0.iter().find(|(_, occupant)| *occupant == story).map(|(lane, _)| *lane)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (LaneId, &StoryId)> {
+        self.0.iter().map(|(lane, story)| (*lane, story))
     }
 }

@@ -154,12 +154,12 @@ mod tests {
     #[test]
     fn what_was_assumed_is_spent_and_no_measure_for_the_next() {
         let mut spending = spent(&[1.0]);
-        let bill = AttemptCost { counted: Some(Usd::dollars(7)), ..AttemptCost::default() };
+        let bill = AttemptCost { counted: Some(Usd::from_cents(700)), ..AttemptCost::default() };
         spending.add(&usage(None, 0), &bill);
         spending.add(&usage(Some(2.0), 0), &bill);
-        spending.lose(Usd::dollars(1));
-        assert_eq!((spending.spent, spending.unknown), (Usd::dollars(16), 3));
-        assert_eq!(spending.assumed(), Usd::dollars(1));
+        spending.lose(Usd::from_cents(100));
+        assert_eq!((spending.spent, spending.unknown), (Usd::from_cents(1600), 3));
+        assert_eq!(spending.assumed(), Usd::from_cents(100));
     }
 
     #[test]

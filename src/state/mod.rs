@@ -7,8 +7,6 @@ mod breaker;
 mod costs;
 mod failures;
 mod iterations;
-mod lanes;
-mod marks;
 mod memory;
 mod run;
 mod service;
@@ -16,17 +14,16 @@ mod stagnation;
 mod stories;
 mod story;
 
-pub use attempts::{Attempts, InFlight};
+pub use attempts::{Attempts, InFlight, Lanes};
 pub use breaker::{BREAKDOWNS, Breaker, BreakerPhase};
 pub use costs::{RunCosts, ThrottlePause};
 pub use failures::{AT_ONCE, FailureStreak};
 pub use iterations::{Health, RecentOutcomes, WATCHED, WorkTime, health};
-pub use lanes::Lanes;
-pub use marks::Marks;
 pub use memory::{Entry, Memory};
 pub use run::RunState;
 pub use service::{FaultStreak, Service};
 pub use stagnation::{ALIKE_IN_A_ROW, ONLY_TESTS_WARNING, Stagnation, UNCHANGED};
+pub use stories::Marks;
 pub use story::{
     Acceptance, Claim, FailedAttempt, InLane, Question, RollBack, Stage, StoryState, StoryTotals,
     Work,

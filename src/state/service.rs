@@ -86,11 +86,11 @@ impl FaultStreak {
     /// Whether the attempt started before the last fault: then it counts only if its fault is more
     /// severe.
     fn covers(&self, flight: &InFlight, fault: &ServiceFault) -> bool {
-        flight.number <= self.wave && !fault.is_graver_than(&self.trouble)
+        flight.number <= self.wave && fault.gravity() <= self.trouble.gravity()
     }
 
     pub fn after(before: Option<Self>, trouble: &ServiceFault, error: &str, at: i64) -> Self {
-        let before = before.filter(|streak| streak.trouble.is_like(trouble));
+        let before = before.filter(|streak| streak.trouble.gravity() == trouble.gravity());
         let (count, first_at) = before.map_or((0, at), |streak| (streak.count, streak.first_at));
         let (trouble, error, count) = (trouble.clone(), error.to_owned(), count + 1);
         Self { trouble, error, count, first_at, last_at: at, cut_short: false, wave: 0 }

@@ -170,12 +170,9 @@ impl Stage {
     }
 
     pub(super) fn take_claim(&mut self) -> Option<Claim> {
-        match std::mem::take(self) {
-            Self::Claimed(claim)
-            | Self::Accepted { claim, .. }
-            | Self::Asking { claim: Some(claim), .. } => Some(claim),
-            _ => None,
-        }
+        let claim = self.claim_mut().map(std::mem::take);
+        *self = Self::Open;
+        claim
     }
 
     pub fn is_settled(&self) -> bool {

@@ -141,8 +141,7 @@ impl PreparedFile {
 pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut temporary = temporary(path, |builder, folder| builder.tempfile_in(folder))?;
     temporary.write_all(bytes)?;
-    temporary.persist(path).map_err(|failed| failed.error)?;
-    Ok(())
+    temporary.persist(path).map(drop).map_err(|failed| failed.error)
 }
 
 /// Removes temporary files that a killed `replace` or `publish` of this file left.

@@ -129,10 +129,6 @@ impl Store {
         Ok(StoreCheck(Some(thread.spawn(check).map_err(Problem::Folder)?)))
     }
 
-    pub fn check(&self) -> Result<(), StoreError> {
-        self.start_check()?.finish()
-    }
-
     /// Renames a damaged journal, so that the next one is new. Returns its new path.
     pub fn rename_damaged(&self, at: i64) -> Result<PathBuf, StoreError> {
         self.database.take();
@@ -225,6 +221,7 @@ impl StoreCheck {
     }
 }
 
+#[cfg(test)]
 impl StorePlace {
     /// One folder for everything, as in the main work tree.
     pub fn in_folder(folder: &Path) -> Self {

@@ -6,10 +6,10 @@ use git2::{Oid, Tree};
 
 use crate::model::Base;
 
-use super::WorkTree;
 use super::branch::{commit_id, tip};
-use super::error::{GitContext, GitError};
+use super::error::GitContext;
 use super::tree::{ThreeWay, between, with_changes};
+use super::{Result, WorkTree};
 
 /// Keeps a base from `git gc`; each work tree has its own.
 const HELD_BASE: &str = "refs/worktree/ralph/base";
@@ -30,22 +30,22 @@ impl Difference {
 
 impl WorkTree {
     /// The current commit and work tree.
-    pub fn base(&self) -> Result<Base, GitError> {
+    pub fn base(&self) -> Result<Base> {
         let scan = self.scan()?;
         Ok(Base { commit: scan.head.map(|id| id.to_string()), tree: scan.tree.to_string() })
     }
 
     /// Did anything change since the base, in the tree or by commits?
-    pub fn changed_since(&self, base: &Base) -> Result<bool, GitError> {
+    pub fn changed_since(&self, base: &Base) -> Result<bool> {
         Ok(self.base()? != *base)
     }
 
     /// What changed since the base, in the tree and by commits.
-    pub fn difference_since(&self, base: &Base) -> Result<Difference, GitError> {
+    pub fn difference_since(&self, base: &Base) -> Result<Difference> {
         self.difference(base, &self.base()?)
     }
 
-    pub fn difference(&self, from: &Base, to: &Base) -> Result<Difference, GitError> {
+    pub fn difference(&self, from: &Base, to: &Base) -> Result<Difference> {
         let committed = to.commit != from.commit;
         if from.tree == to.tree {
             return Ok(Difference { committed, paths: Vec::new() });
@@ -57,52 +57,49 @@ impl WorkTree {
     }
 
     /// Protects the base from an agent's `git gc --prune=now`, until the next base is held.
-    pub fn hold(&self, base: &Base) -> Result<(), GitError> {
+    pub fn hold(&self, base: &Base) -> Result<()> {
         if self.is_committed(base)? {
             return Ok(());
         }
         let commit = self.commit_of_base(base, "ralph: the work tree before the story")?;
-        self.with_lock(&self.ref_lock(HELD_BASE), || {
-            let held = self.repo.reference(HELD_BASE, commit, true, "ralph");
-            held.map(drop).doing("store the story's base")
-        })
+        self.set_ref(HELD_BASE, commit, "ralph", "store the story's base")
     }
 
     /// Without uncommitted changes, the branch protects it.
-    pub(super) fn is_committed(&self, base: &Base) -> Result<bool, GitError> {
+    pub(super) fn is_committed(&self, base: &Base) -> Result<bool> {
         let commit = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
         Ok(commit.is_some_and(|commit| commit.tree_id().to_string() == base.tree))
     }
 
     /// A commit of the base's work tree, on top of the base's commit.
-    pub(super) fn commit_of_base(&self, base: &Base, message: &str) -> Result<Oid, GitError> {
+    pub(super) fn commit_of_base(&self, base: &Base, message: &str) -> Result<Oid> {
         let tree = self.tree(&base.tree)?;
         let parent = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
         self.new_commit(&tree, parent.as_slice(), message, None)
     }
 
-    pub(super) fn tree(&self, id: &str) -> Result<Tree<'_>, GitError> {
+    pub(super) fn tree(&self, id: &str) -> Result<Tree<'_>> {
         let tree = Oid::from_str(id).and_then(|id| self.repo.find_tree(id));
         tree.doing("find the story's base")
     }
 
-    pub(super) fn commit_named(&self, id: &str) -> Result<git2::Commit<'_>, GitError> {
+    pub(super) fn commit_named(&self, id: &str) -> Result<git2::Commit<'_>> {
         let commit = Oid::from_str(id).and_then(|id| self.repo.find_commit(id));
         commit.doing("find the base's commit")
     }
 
     /// The tree of the base's commit; None on a branch without commits.
-    pub(super) fn committed_at(&self, base: &Base) -> Result<Option<Tree<'_>>, GitError> {
+    pub(super) fn committed_at(&self, base: &Base) -> Result<Option<Tree<'_>>> {
         self.tree_at(commit_id(base)?)
     }
 
-    pub(super) fn tree_at(&self, commit: Option<Oid>) -> Result<Option<Tree<'_>>, GitError> {
+    pub(super) fn tree_at(&self, commit: Option<Oid>) -> Result<Option<Tree<'_>>> {
         let Some(id) = commit else { return Ok(None) };
         let tree = self.repo.find_commit(id).and_then(|c| self.repo.find_tree(c.tree_id()));
         tree.map(Some).doing("read a commit's tree")
     }
 
-    pub(super) fn tree_or_empty(&self, commit: Option<Oid>) -> Result<Tree<'_>, GitError> {
+    pub(super) fn tree_or_empty(&self, commit: Option<Oid>) -> Result<Tree<'_>> {
         if let Some(tree) = self.tree_at(commit)? {
             return Ok(tree);
         }
@@ -113,7 +110,7 @@ impl WorkTree {
     /// Moves the base onto the current branch tip. Commits after `from` (the branch tip that the
     /// story's last attempt left) are the human's and become part of the base. The agent's earlier
     /// commits and uncommitted changes stay the story's work.
-    pub fn move_base(&self, base: &Base, from: Option<&str>) -> Result<Base, GitError> {
+    pub fn move_base(&self, base: &Base, from: Option<&str>) -> Result<Base> {
         let commit = tip(&self.repo)?.commit;
         let before =
             self.tree_or_empty(from.map(Oid::from_str).transpose().doing("read the base")?)?;

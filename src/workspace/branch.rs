@@ -8,8 +8,8 @@ use git2::{Branch, CheckoutNotificationType, Commit, ErrorCode, Oid, Reference, 
 
 use crate::model::{Base, BranchLoss};
 
-use super::WorkTree;
 use super::error::{GitContext, GitError, if_found};
+use super::{Result, WorkTree};
 
 /// What HEAD points to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) struct Tip {
     pub commit: Option<Oid>,
 }
 
-pub(super) fn tip(repo: &Repository) -> Result<Tip, GitError> {
+pub(super) fn tip(repo: &Repository) -> Result<Tip> {
     let head = repo.find_reference("HEAD").doing("read HEAD")?;
     let Some(name) = head.symbolic_target_bytes() else {
         return Ok(Tip { reference: None, commit: head.target() });
@@ -64,12 +64,12 @@ pub(super) fn short(reference: &str) -> &str {
     reference.strip_prefix("refs/heads/").unwrap_or(reference)
 }
 
-pub(super) fn commit_id(base: &Base) -> Result<Option<Oid>, GitError> {
+pub(super) fn commit_id(base: &Base) -> Result<Option<Oid>> {
     base.commit.as_deref().map(Oid::from_str).transpose().doing("read the base")
 }
 
 impl WorkTree {
-    pub fn branch(&self) -> Result<Head, GitError> {
+    pub fn branch(&self) -> Result<Head> {
         let tip = tip(&self.repo)?;
         Ok(match tip.reference {
             None => Head::Detached,
@@ -80,12 +80,12 @@ impl WorkTree {
     }
 
     /// The commit that HEAD names; None on a branch without commits.
-    pub fn head_commit(&self) -> Result<Option<String>, GitError> {
+    pub fn head_commit(&self) -> Result<Option<String>> {
         Ok(tip(&self.repo)?.commit.map(|id| id.to_string()))
     }
 
     /// Where the run's branch is, even if an agent has left it for another.
-    pub(super) fn branch_commit(&self, head: &Tip) -> Result<Option<Oid>, GitError> {
+    pub(super) fn branch_commit(&self, head: &Tip) -> Result<Option<Oid>> {
         match &self.run_branch {
             Some(name) if head.reference.as_ref() != Some(name) => {
                 if_found(self.repo.refname_to_id(name)).doing("read the run's branch")
@@ -94,7 +94,7 @@ impl WorkTree {
         }
     }
 
-    pub fn branch_state(&self, base: &Base) -> Result<BranchState, GitError> {
+    pub fn branch_state(&self, base: &Base) -> Result<BranchState> {
         let head = tip(&self.repo)?;
         let at_home = head.reference == self.run_branch;
         let on = head.reference.as_deref().map_or("a detached HEAD", short).to_owned();
@@ -113,7 +113,7 @@ impl WorkTree {
     }
 
     /// Whether a commit's history contains another commit; always true for "none".
-    pub(super) fn contains(&self, tip: Option<Oid>, wanted: Option<Oid>) -> Result<bool, GitError> {
+    pub(super) fn contains(&self, tip: Option<Oid>, wanted: Option<Oid>) -> Result<bool> {
         match (tip, wanted) {
             (_, None) => Ok(true),
             (None, Some(_)) => Ok(false),
@@ -126,7 +126,7 @@ impl WorkTree {
 
     /// Creates a branch at HEAD, or switches to an existing one if no uncommitted change would be
     /// overwritten.
-    pub fn switch_to(&mut self, name: &str) -> Result<Switched, GitError> {
+    pub fn switch_to(&mut self, name: &str) -> Result<Switched> {
         if !Branch::name_is_valid(name).unwrap_or(false) {
             return Err(GitError::BadBranchName(name.to_owned()));
         }
@@ -148,7 +148,7 @@ impl WorkTree {
     }
 
     /// Without commits, only HEAD names the branch.
-    fn make_branch(&self, name: &str, at: Option<git2::Oid>) -> Result<Switched, GitError> {
+    fn make_branch(&self, name: &str, at: Option<git2::Oid>) -> Result<Switched> {
         if let Some(id) = at {
             let commit = self.repo.find_commit(id).doing("read HEAD's commit")?;
             self.with_lock(&self.ref_lock(&format!("refs/heads/{name}")), || {
@@ -158,7 +158,7 @@ impl WorkTree {
         Ok(Switched::Created)
     }
 
-    fn check_out_branch(&self, name: &str, commit: &Commit<'_>) -> Result<Switched, GitError> {
+    fn check_out_branch(&self, name: &str, commit: &Commit<'_>) -> Result<Switched> {
         if self.is_checked_out_elsewhere(name) {
             return Err(GitError::CheckedOutElsewhere { branch: name.to_owned() });
         }
@@ -203,13 +203,26 @@ impl WorkTree {
     }
 
     /// Does not wait for locks: a ref that stays is deleted the next time.
-    pub(super) fn delete_ref(&self, mut found: Reference<'_>) -> Result<(), GitError> {
+    pub(super) fn delete_ref(&self, mut found: Reference<'_>) -> Result<()> {
         let name = found.name().map(|name| self.ref_lock(name)).doing("read a ref's name")?;
         let packed = self.ref_lock("packed-refs");
         self.with_lock_note(&[&name, &packed], || found.delete().doing("delete a ref"))
     }
 
-    pub(super) fn set_head(&self, name: &str) -> Result<(), GitError> {
+    /// Makes the ref, or moves it.
+    pub(super) fn set_ref(
+        &self,
+        name: &str,
+        id: Oid,
+        log: &str,
+        doing: &'static str,
+    ) -> Result<()> {
+        self.with_lock(&self.ref_lock(name), || {
+            self.repo.reference(name, id, true, log).map(drop).doing(doing)
+        })
+    }
+
+    pub(super) fn set_head(&self, name: &str) -> Result<()> {
         self.with_lock(&self.ref_lock("HEAD"), || {
             self.repo.set_head(name).doing("switch the branch")
         })

@@ -14,7 +14,7 @@ use crate::model::StoryId;
 use super::error::{GitContext, GitError};
 use super::locks::write_note;
 use super::tree::path_of;
-use super::{OWN_GIT_FOLDER, WorkTree};
+use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 /// A cache in the shared git folder: one line of JSON per snapshot, so that a listing reads no
 /// commits. Commits never change, so it cannot go stale.
@@ -40,15 +40,10 @@ pub enum SnapshotKind {
 }
 
 impl SnapshotKind {
-    pub const ALL: [Self; 4] = [Self::Snapshot, Self::Attempt, Self::Shelved, Self::Checkpoint];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Snapshot => "snapshot",
-            Self::Attempt => "attempt",
-            Self::Shelved => "set-aside",
-            Self::Checkpoint => "checkpoint",
-        }
+    /// As it is stored.
+    pub fn word(self) -> String {
+        let stored = serde_json::to_value(self).unwrap_or_default();
+        stored.as_str().unwrap_or_default().to_owned()
     }
 }
 
@@ -75,7 +70,7 @@ pub struct SnapshotRef {
 
 impl WorkTree {
     /// All snapshots, oldest first; unreadable ones are skipped.
-    pub fn snapshots(&self) -> Result<Vec<SnapshotRef>, GitError> {
+    pub fn snapshots(&self) -> Result<Vec<SnapshotRef>> {
         let mut catalog = self.catalog();
         let (mut kept, mut unknown) = (Vec::new(), Vec::new());
         for folder in FOLDERS {
@@ -119,13 +114,8 @@ impl WorkTree {
         }
     }
 
-    pub(super) fn rewrite_catalog(&self, kept: &[SnapshotRef]) {
-        let (file, new) = (self.catalog_file(), self.catalog_file().with_extension("new"));
-        let _ = write_note(&new, &lines(kept)).and_then(|()| fs::rename(new, file));
-    }
-
     /// Snapshots of this backlog's runs in this work tree, oldest first.
-    pub fn snapshots_of_backlog(&self) -> Result<Vec<SnapshotRef>, GitError> {
+    pub fn snapshots_of_backlog(&self) -> Result<Vec<SnapshotRef>> {
         Ok(self.snapshots()?.into_iter().filter(|kept| self.is_of_this_backlog(kept)).collect())
     }
 
@@ -134,7 +124,7 @@ impl WorkTree {
         (kept.backlog.as_deref(), &kept.work_tree) == (backlog, &self.linked_name())
     }
 
-    pub fn find_snapshot(&self, number: u64) -> Result<SnapshotRef, GitError> {
+    pub fn find_snapshot(&self, number: u64) -> Result<SnapshotRef> {
         let kept = self.snapshots()?;
         let nearest = kept.iter().map(|kept| kept.number).min_by_key(|n| n.abs_diff(number));
         let found = kept.into_iter().find(|kept| kept.number == number);
@@ -142,7 +132,7 @@ impl WorkTree {
     }
 
     /// Backlogs of earlier runs in this repository. Their marks belong to the branch.
-    pub fn backlogs_of_runs(&self) -> Result<Vec<PathBuf>, GitError> {
+    pub fn backlogs_of_runs(&self) -> Result<Vec<PathBuf>> {
         let named = self.snapshots()?.into_iter().filter_map(|kept| kept.backlog);
         Ok(named.map(|name| path_of(name.as_bytes())).collect())
     }
@@ -159,10 +149,9 @@ pub(super) fn parse_snapshot(reference: String, commit: &Commit<'_>) -> Option<S
         let found = trailers.iter().find(|(k, _)| *k == key.as_bytes())?;
         Some(String::from_utf8_lossy(found.1).into_owned())
     };
-    let word = text("Ralph-Kept")?;
     Some(SnapshotRef {
         number: text("Ralph-Number")?.parse().ok()?,
-        kind: SnapshotKind::ALL.into_iter().find(|kind| kind.word() == word)?,
+        kind: serde_json::from_value(text("Ralph-Kept")?.into()).ok()?,
         at: commit.time().seconds(),
         subject: String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned(),
         run: text("Ralph-Run"),
@@ -196,12 +185,7 @@ impl WorkTree {
     /// Deletes checkpoints and this backlog's snapshots that are too old or too many, packs the
     /// other refs, and returns how many were deleted. Refs in `needed` always stay; `now` is in
     /// seconds since the Unix epoch.
-    pub fn prune(
-        &self,
-        keeping: Keeping,
-        needed: &BTreeSet<String>,
-        now: i64,
-    ) -> Result<usize, GitError> {
+    pub fn prune(&self, keeping: Keeping, needed: &BTreeSet<String>, now: i64) -> Result<usize> {
         self.release_stashes()?;
         let kept = self.snapshots()?;
         let is_ours = |kept: &&SnapshotRef| {
@@ -214,9 +198,9 @@ impl WorkTree {
         let deleted = self.pack_refs(&FOLDERS, &pairs)?;
         if !deleted.is_empty() {
             let is_left = |kept: &SnapshotRef| !deleted.contains(kept.reference.as_str());
-            self.rewrite_catalog(
-                &kept.iter().filter(|kept| is_left(kept)).cloned().collect::<Vec<_>>(),
-            );
+            let left: Vec<_> = kept.iter().filter(|kept| is_left(kept)).cloned().collect();
+            let (file, new) = (self.catalog_file(), self.catalog_file().with_extension("new"));
+            let _ = write_note(&new, &lines(&left)).and_then(|()| fs::rename(new, file));
         }
         Ok(deleted.len())
     }
@@ -245,11 +229,10 @@ fn superfluous<'a>(
         keeping.count.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
     let too_many = kept.len().saturating_sub(most);
     let oldest = keeping.days.map_or(i64::MIN, |days| now.saturating_sub(i64::from(days) * DAY));
-    let candidates = kept.iter().enumerate();
-    candidates
-        .filter(|(place, kept)| (*place < too_many || kept.at < oldest) && !stays(kept))
-        .map(|(_, kept)| *kept)
-        .collect()
+    let is_gone = |(place, kept): &(usize, &&SnapshotRef)| {
+        (*place < too_many || kept.at < oldest) && !stays(kept)
+    };
+    kept.iter().enumerate().filter(is_gone).map(|(_, kept)| *kept).collect()
 }
 
 #[cfg(test)]

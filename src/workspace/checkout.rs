@@ -7,20 +7,16 @@ use std::path::Path;
 use git2::build::CheckoutBuilder;
 use git2::{Index, Repository, Tree};
 
-use super::error::{GitContext, GitError, file_error};
+use super::error::{GitContext, file_error};
 use super::tree::{TreeChange, TreeEntry};
-use super::{OWN_GIT_FOLDER, WorkTree};
+use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 /// A folder in the work tree's own git folder: files are written there, then renamed.
 const HALF_DONE: &str = "half-done";
 
 impl WorkTree {
     /// Writes the new side of the changes, which is in `tree`, to disk.
-    pub(super) fn write_files(
-        &self,
-        tree: &Tree<'_>,
-        changes: &[TreeChange],
-    ) -> Result<(), GitError> {
+    pub(super) fn write_files(&self, tree: &Tree<'_>, changes: &[TreeChange]) -> Result<()> {
         for change in changes.iter().filter(|change| must_go(change)) {
             self.delete_file(&change.path)?;
         }
@@ -34,11 +30,7 @@ impl WorkTree {
 
     /// Restores ignore rules first: files that the base ignored must not be deleted because the
     /// agent changed the rules.
-    pub(super) fn restore_files(
-        &self,
-        tree: &Tree<'_>,
-        changes: Vec<TreeChange>,
-    ) -> Result<(), GitError> {
+    pub(super) fn restore_files(&self, tree: &Tree<'_>, changes: Vec<TreeChange>) -> Result<()> {
         let (rules, others): (Vec<_>, Vec<_>) =
             changes.into_iter().partition(|change| is_rules(&change.path));
         self.write_files(tree, &rules)?;
@@ -52,7 +44,7 @@ impl WorkTree {
         self.write_files(tree, &wanted)
     }
 
-    pub(super) fn require_writable(&self, changes: &[TreeChange]) -> Result<(), GitError> {
+    pub(super) fn require_writable(&self, changes: &[TreeChange]) -> Result<()> {
         let written = changes.iter().filter(|change| change.new.is_some());
         written.map(|change| &change.path).try_for_each(|path| self.require_plain(path))
     }
@@ -71,11 +63,7 @@ impl WorkTree {
 
     /// Like `write_files`, but atomic for each file: after a kill, half a file would look like an
     /// edit.
-    pub(super) fn replace_files(
-        &self,
-        tree: &Tree<'_>,
-        changes: &[TreeChange],
-    ) -> Result<(), GitError> {
+    pub(super) fn replace_files(&self, tree: &Tree<'_>, changes: &[TreeChange]) -> Result<()> {
         let (written, gone): (Vec<_>, Vec<_>) = changes.iter().partition(|c| c.new.is_some());
         gone.into_iter().try_for_each(|change| self.delete_file(&change.path))?;
         let (rules, others): (Vec<_>, Vec<_>) =
@@ -86,7 +74,7 @@ impl WorkTree {
         Ok(())
     }
 
-    fn replace_file(&self, tree: &Tree<'_>, path: &Path) -> Result<(), GitError> {
+    fn replace_file(&self, tree: &Tree<'_>, path: &Path) -> Result<()> {
         let folder = self.git_dir.join(OWN_GIT_FOLDER).join(HALF_DONE);
         let file = self.root.join(path);
         let prepare = || {
@@ -107,7 +95,7 @@ impl WorkTree {
     }
 
     /// Uses libgit2's checkout, which handles line endings, links and modes.
-    fn check_out(&self, tree: &Tree<'_>, paths: &[&Path], into: &Path) -> Result<(), GitError> {
+    fn check_out(&self, tree: &Tree<'_>, paths: &[&Path], into: &Path) -> Result<()> {
         // Without any path, libgit2 would check out all of them.
         if paths.is_empty() {
             return Ok(());
@@ -134,7 +122,7 @@ impl WorkTree {
         Ok(repo)
     }
 
-    fn delete_file(&self, path: &Path) -> Result<(), GitError> {
+    fn delete_file(&self, path: &Path) -> Result<()> {
         let file = self.root.join(path);
         match remove_unless_folder(&file) {
             Err(error) if !is_absence(&error) => Err(error).map_err(file_error("delete", &file)),
@@ -171,9 +159,7 @@ fn is_rules(path: &Path) -> bool {
 /// Never deletes a nested repository. A file whose kind changes is deleted first, so that nothing
 /// is written through a link.
 fn must_go(change: &TreeChange) -> bool {
-    let Some(old) = change.old.filter(|old| !old.is_nested_repository()) else {
-        return false;
-    };
+    let Some(old) = change.old.filter(|old| !old.is_nested_repository()) else { return false };
     !change.new.is_some_and(|new: TreeEntry| new.is_like(old))
 }
 

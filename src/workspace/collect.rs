@@ -9,12 +9,12 @@ use git2::{Index, MergeOptions, Oid, Tree};
 use crate::decide::staging::Objection;
 use crate::model::Base;
 
-use super::WorkTree;
 use super::branch::{self, commit_id};
 use super::error::{GitContext, GitError};
 use super::index::unstatted;
 use super::staging::{Contribution, LeftOut, Staging, WhyLeftOut};
 use super::tree::{TreeChange, TreeEntry, between, bytes_of, conflicting_paths, edited, entry_at};
+use super::{Result, WorkTree};
 
 pub struct CollectRequest<'a> {
     pub base: &'a Base,
@@ -31,7 +31,7 @@ pub struct CollectRequest<'a> {
 impl WorkTree {
     /// Everything that changed since the base. Earlier uncommitted changes that did not change
     /// since are left out.
-    pub fn collect(&self, request: &CollectRequest<'_>) -> Result<Contribution, GitError> {
+    pub fn collect(&self, request: &CollectRequest<'_>) -> Result<Contribution> {
         let index = self.settled_index()?;
         let mut all = self.changes_since_base(&index, request.base)?;
         let is_excluded = |path: &PathBuf| request.except.contains(path);
@@ -49,13 +49,13 @@ impl WorkTree {
     }
 
     /// No changes: for a commit of replaced files only.
-    pub fn collect_nothing(&self) -> Result<Contribution, GitError> {
+    pub fn collect_nothing(&self) -> Result<Contribution> {
         self.settled_index()?;
         let on = branch::tip(&self.repo)?.commit;
         Ok(Contribution { root: self.root.clone(), on, began: on, ..Contribution::default() })
     }
 
-    fn changes_since_base(&self, index: &Index, base: &Base) -> Result<Contribution, GitError> {
+    fn changes_since_base(&self, index: &Index, base: &Base) -> Result<Contribution> {
         let mut scan = self.scan()?;
         let base_tree = self.tree(&base.tree)?;
         let now = self.repo.find_tree(scan.tree).doing("read the snapshot")?;
@@ -82,7 +82,7 @@ impl WorkTree {
         base: &Base,
         base_tree: &Tree<'_>,
         on: Option<Oid>,
-    ) -> Result<Vec<PathBuf>, GitError> {
+    ) -> Result<Vec<PathBuf>> {
         let (old, new) = (self.committed_at(base)?, self.tree_at(on)?);
         let mut paths = Vec::new();
         for change in between(&self.repo, old.as_ref(), new.as_ref())? {
@@ -94,7 +94,7 @@ impl WorkTree {
     }
 
     /// Everything since the base, the agent's own commits included.
-    fn changes_in(&self, all: &Contribution, base: &Base) -> Result<Vec<TreeChange>, GitError> {
+    fn changes_in(&self, all: &Contribution, base: &Base) -> Result<Vec<TreeChange>> {
         let (committed, on) = (self.committed_at(base)?, self.tree_at(all.on)?);
         let own = between(&self.repo, committed.as_ref(), on.as_ref())?;
         let mut changes: Vec<_> =
@@ -114,7 +114,7 @@ impl WorkTree {
         &self,
         all: &mut Contribution,
         request: &CollectRequest<'_>,
-    ) -> Result<(), GitError> {
+    ) -> Result<()> {
         let mut objections = std::mem::take(&mut all.objections);
         if let Some(staging) = request.staging {
             let mut changes = self.changes_in(all, request.base)?;
@@ -137,12 +137,14 @@ struct Shared {
 
 impl WorkTree {
     /// Tracked files that had uncommitted edits when the story began.
-    pub fn edited_before(&self, base: &Base) -> Result<Vec<PathBuf>, GitError> {
+    pub fn edited_before(&self, base: &Base) -> Result<Vec<PathBuf>> {
+        let changes = self.uncommitted_at(base)?.into_iter();
+        Ok(changes.filter(|change| change.old.is_some()).map(|change| change.path).collect())
+    }
+
+    pub(super) fn uncommitted_at(&self, base: &Base) -> Result<Vec<TreeChange>> {
         let committed = self.committed_at(base)?;
-        let tree = self.tree(&base.tree)?;
-        let changes = between(&self.repo, committed.as_ref(), Some(&tree))?;
-        let tracked = changes.into_iter().filter(|change| change.old.is_some());
-        Ok(tracked.map(|change| change.path).collect())
+        between(&self.repo, committed.as_ref(), Some(&self.tree(&base.tree)?))
     }
 
     /// Removes the user's edits from the commit: the agent's changes are applied to the committed
@@ -153,7 +155,7 @@ impl WorkTree {
         all: &mut Contribution,
         base: &Base,
         as_it_is: bool,
-    ) -> Result<(), GitError> {
+    ) -> Result<()> {
         let shared = self.shared(all, base)?;
         let (untracked, tracked): (Vec<_>, Vec<_>) =
             shared.into_iter().partition(|file| file.committed.is_none() && file.before.is_some());
@@ -164,7 +166,7 @@ impl WorkTree {
         if as_it_is || tracked.is_empty() { Ok(()) } else { self.merge_into(all, &tracked) }
     }
 
-    fn shared(&self, all: &Contribution, base: &Base) -> Result<Vec<Shared>, GitError> {
+    fn shared(&self, all: &Contribution, base: &Base) -> Result<Vec<Shared>> {
         let known = self.tree(&base.tree)?;
         let committed = self.committed_at(base)?;
         if committed.as_ref().map(Tree::id) == Some(known.id()) {
@@ -183,7 +185,7 @@ impl WorkTree {
         Ok(shared)
     }
 
-    fn merge_into(&self, all: &mut Contribution, files: &[Shared]) -> Result<(), GitError> {
+    fn merge_into(&self, all: &mut Contribution, files: &[Shared]) -> Result<()> {
         let commit = self.merged(files, |file| file.committed)?;
         let on_disk = self.fresh_index()?;
         let staged =
@@ -220,7 +222,7 @@ impl WorkTree {
         &self,
         files: &[Shared],
         version: impl Fn(&Shared) -> Option<TreeEntry>,
-    ) -> Result<Index, GitError> {
+    ) -> Result<Index> {
         let before = self.tree_with(files, |file| file.before)?;
         let ours = self.tree_with(files, version)?;
         let theirs = self.tree_with(files, |file| file.now)?;
@@ -234,7 +236,7 @@ impl WorkTree {
         &self,
         files: &[Shared],
         version: impl Fn(&Shared) -> Option<TreeEntry>,
-    ) -> Result<Tree<'_>, GitError> {
+    ) -> Result<Tree<'_>> {
         let entries: Vec<_> =
             files.iter().map(|file| (bytes_of(&file.path), version(file))).collect();
         let tree = edited(&self.repo, None, &entries)?;

@@ -7,11 +7,11 @@ use git2::{Commit, Oid, Tree, message_trailers_bytes};
 
 use crate::model::StoryId;
 
-use super::WorkTree;
 use super::branch::tip;
-use super::error::{GitContext, GitError, file_error};
+use super::error::{GitContext, file_error};
 use super::sign::Signer;
 use super::tree::TreeEntry;
+use super::{Result, WorkTree};
 
 /// The mode of a file that git does not know yet.
 const PLAIN_FILE: u32 = 0o100_644;
@@ -26,7 +26,7 @@ impl WorkTree {
         parents: &[Commit<'_>],
         message: &str,
         signer: Option<&Signer>,
-    ) -> Result<Oid, GitError> {
+    ) -> Result<Oid> {
         let repo = &self.repo;
         let author = repo.author_from_env().doing("read the git identity")?;
         let committer = repo.committer_from_env().doing("read the git identity")?;
@@ -51,7 +51,7 @@ impl WorkTree {
         path: &Path,
         bytes: &[u8],
         stored: Option<Oid>,
-    ) -> Result<TreeEntry, GitError> {
+    ) -> Result<TreeEntry> {
         self.require_plain(path)?;
         let id = match stored {
             Some(id) => id,
@@ -62,7 +62,7 @@ impl WorkTree {
         Ok(TreeEntry { id, mode })
     }
 
-    fn stored_with_filters(&self, path: &Path, bytes: &[u8]) -> Result<Oid, GitError> {
+    fn stored_with_filters(&self, path: &Path, bytes: &[u8]) -> Result<Oid> {
         let mut blob = self.repo.blob_writer(Some(path)).doing(WRITE_CONTENT)?;
         blob.write_all(bytes).map_err(file_error("store", path))?;
         blob.commit().doing(WRITE_CONTENT)
@@ -96,18 +96,14 @@ impl WorkTree {
         &self,
         trailers: &[(&str, &str)],
         down_to: Option<&str>,
-    ) -> Result<Option<String>, GitError> {
+    ) -> Result<Option<String>> {
         self.find_commit(down_to, |commit| {
             Ok(has_trailers(commit, trailers)?.then(|| commit.id().to_string()))
         })
     }
 
     /// The newest closing commit of a story, undone or not.
-    pub fn newest_closing(
-        &self,
-        story: &StoryId,
-        backlog: &str,
-    ) -> Result<Option<ClosedStory>, GitError> {
+    pub fn newest_closing(&self, story: &StoryId, backlog: &str) -> Result<Option<ClosedStory>> {
         let wanted = [("Ralph-Story", story.as_str()), ("Ralph-Backlog", backlog)];
         let mut undone = Vec::new();
         self.find_commit(None, |commit| {
@@ -123,7 +119,7 @@ impl WorkTree {
         &self,
         down_to: Option<&str>,
         mut find: impl FnMut(&Commit<'_>) -> Result<Option<T>, git2::Error>,
-    ) -> Result<Option<T>, GitError> {
+    ) -> Result<Option<T>> {
         let Some(tip) = tip(&self.repo)?.commit else { return Ok(None) };
         for id in self.commits(tip, down_to).doing("walk the history")? {
             let id = id.doing("walk the history")?;

@@ -10,11 +10,11 @@ use git2::{
 
 use crate::model::{Base, Changes, FileChange};
 
-use super::WorkTree;
 use super::catalog::{SnapshotRef, parse_snapshot};
 use super::commit::ClosedStory;
-use super::error::{GitContext, GitError};
+use super::error::GitContext;
 use super::tree::{between, entry_at, path_of};
+use super::{Result, WorkTree};
 
 const READ_KEPT: &str = "read a snapshot";
 
@@ -50,21 +50,18 @@ const LARGEST_FILE: i64 = 10_000_000;
 
 impl WorkTree {
     /// From a story's base to the work tree as it is now, as a unified diff.
-    pub fn diff_since(&self, base: &Base) -> Result<Vec<u8>, GitError> {
+    pub fn diff_since(&self, base: &Base) -> Result<Vec<u8>> {
         let now = self.tree_now()?;
         patch(&self.repo, Some(&self.tree(&base.tree)?), &now)
     }
 
     /// What a closed story changed, its agent's own commits included.
-    pub fn diff_of_closing(&self, closing: &ClosedStory) -> Result<Vec<u8>, GitError> {
+    pub fn diff_of_closing(&self, closing: &ClosedStory) -> Result<Vec<u8>> {
         let (before, after) = self.sides_of(closing)?;
         patch(&self.repo, before.as_ref(), &after)
     }
 
-    pub(super) fn sides_of(
-        &self,
-        closing: &ClosedStory,
-    ) -> Result<(Option<Tree<'_>>, Tree<'_>), GitError> {
+    pub(super) fn sides_of(&self, closing: &ClosedStory) -> Result<(Option<Tree<'_>>, Tree<'_>)> {
         let tree = |id: &str| self.commit_named(id)?.tree().doing("read a commit's tree");
         let before = closing.base.as_deref().map(tree).transpose()?;
         Ok((before, tree(&closing.commit)?))
@@ -72,21 +69,18 @@ impl WorkTree {
 
     /// How many files differ: an attempt's work from the story's base, other snapshots from their
     /// commit.
-    pub fn files_of(&self, kept: &SnapshotRef) -> Result<usize, GitError> {
+    pub fn files_of(&self, kept: &SnapshotRef) -> Result<usize> {
         let (before, after) = self.sides(kept)?;
         Ok(between(&self.repo, before.as_ref(), Some(&after))?.len())
     }
 
     /// As a unified diff.
-    pub fn diff_of(&self, kept: &SnapshotRef) -> Result<Vec<u8>, GitError> {
+    pub fn diff_of(&self, kept: &SnapshotRef) -> Result<Vec<u8>> {
         let (before, after) = self.sides(kept)?;
         patch(&self.repo, before.as_ref(), &after)
     }
 
-    pub(super) fn sides(
-        &self,
-        kept: &SnapshotRef,
-    ) -> Result<(Option<Tree<'_>>, Tree<'_>), GitError> {
+    pub(super) fn sides(&self, kept: &SnapshotRef) -> Result<(Option<Tree<'_>>, Tree<'_>)> {
         let commit = self.commit_named(&kept.commit)?;
         let last = commit.parents().next_back();
         let before = last.map(|parent| parent.tree()).transpose().doing(READ_KEPT)?;
@@ -94,7 +88,7 @@ impl WorkTree {
     }
 
     /// From one state of the work tree to another.
-    pub fn summary(&self, from: &Base, to: &Base) -> Result<Changes, GitError> {
+    pub fn summary(&self, from: &Base, to: &Base) -> Result<Changes> {
         if from.tree == to.tree {
             return Ok(Changes::default());
         }
@@ -102,7 +96,7 @@ impl WorkTree {
     }
 
     /// Of shelved work.
-    pub fn summary_of(&self, reference: &str) -> Result<Changes, GitError> {
+    pub fn summary_of(&self, reference: &str) -> Result<Changes> {
         let found = self.repo.find_reference(reference).and_then(|r| r.peel_to_commit()).ok();
         let kept = found.and_then(|commit| parse_snapshot(reference.to_owned(), &commit));
         let Some(kept) = kept else { return Ok(Changes::default()) };
@@ -110,7 +104,7 @@ impl WorkTree {
         self.summary_between(old.as_ref(), &new)
     }
 
-    fn summary_between(&self, old: Option<&Tree<'_>>, new: &Tree<'_>) -> Result<Changes, GitError> {
+    fn summary_between(&self, old: Option<&Tree<'_>>, new: &Tree<'_>) -> Result<Changes> {
         let mut options = DiffOptions::new();
         options.max_size(LARGEST_FILE);
         let diff = self.repo.diff_tree_to_tree(old, Some(new), Some(&mut options));
@@ -133,7 +127,7 @@ impl WorkTree {
         base: &Base,
         named: &[PathBuf],
         patterns: &[String],
-    ) -> Result<Vec<ChangedFile>, GitError> {
+    ) -> Result<Vec<ChangedFile>> {
         let tree = self.tree(&base.tree)?;
         let mut paths = named.to_vec();
         paths.extend(self.matching(&tree, patterns)?);
@@ -154,7 +148,7 @@ impl WorkTree {
     }
 
     /// The file as committed at the story's base, if the branch has another version now.
-    pub fn committed_before(&self, base: &Base, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    pub fn committed_before(&self, base: &Base, path: &Path) -> Result<Option<Vec<u8>>> {
         let Some(commit) = base.commit.as_deref() else { return Ok(None) };
         let before = self.commit_named(commit)?.tree().doing("read a commit's tree")?;
         let Some(now) = self.head_commit()? else { return Ok(None) };
@@ -165,7 +159,7 @@ impl WorkTree {
         self.content(&before, path)
     }
 
-    fn matching(&self, base: &Tree<'_>, patterns: &[String]) -> Result<Vec<PathBuf>, GitError> {
+    fn matching(&self, base: &Tree<'_>, patterns: &[String]) -> Result<Vec<PathBuf>> {
         if patterns.is_empty() {
             return Ok(Vec::new());
         }
@@ -176,7 +170,7 @@ impl WorkTree {
         Ok(changes.into_iter().map(|change| change.path).filter(is_wanted).collect())
     }
 
-    fn content(&self, tree: &Tree<'_>, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    fn content(&self, tree: &Tree<'_>, path: &Path) -> Result<Option<Vec<u8>>> {
         let Some(entry) = entry_at(Some(tree), path)? else { return Ok(None) };
         if entry.is_nested_repository() {
             return Ok(None);
@@ -186,22 +180,14 @@ impl WorkTree {
     }
 }
 
-pub(super) fn stat(
-    repo: &Repository,
-    old: Option<&Tree<'_>>,
-    new: &Tree<'_>,
-) -> Result<DiffStat, GitError> {
+pub(super) fn stat(repo: &Repository, old: Option<&Tree<'_>>, new: &Tree<'_>) -> Result<DiffStat> {
     let diff = repo.diff_tree_to_tree(old, Some(new), None).and_then(|diff| diff.stats());
     let stats = diff.doing("compare trees")?;
     let (insertions, deletions) = (stats.insertions(), stats.deletions());
     Ok(DiffStat { files: stats.files_changed(), insertions, deletions })
 }
 
-pub(super) fn patch(
-    repo: &Repository,
-    old: Option<&Tree<'_>>,
-    new: &Tree<'_>,
-) -> Result<Vec<u8>, GitError> {
+pub(super) fn patch(repo: &Repository, old: Option<&Tree<'_>>, new: &Tree<'_>) -> Result<Vec<u8>> {
     let diff = repo.diff_tree_to_tree(old, Some(new), None).doing("compare trees")?;
     let mut text = Vec::new();
     let written = diff.print(DiffFormat::Patch, |_, _, line| {
@@ -230,7 +216,7 @@ fn same(old: Option<&[u8]>, new: Option<&[u8]>) -> bool {
     old == new || old.map(plain) == new.map::<Vec<u8>, _>(plain)
 }
 
-fn unified(path: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<String, GitError> {
+fn unified(path: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<String> {
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
     let patch = Patch::from_buffers(old, Some(path), new, Some(path), None);
     let mut patch = patch.doing("compare a file")?;

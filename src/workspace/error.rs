@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::decide::staging::Objection;
 
+use super::Result;
+
 /// The most objections of one kind in a message.
 const MOST_OF_A_KIND: usize = 5;
 
@@ -137,18 +139,17 @@ fn joined(objections: &[Objection]) -> String {
 }
 
 fn did_you_mean(nearest: Option<&String>) -> String {
-    let hint = |name: &String| format!("; did you mean `{name}`?");
-    let list = "; `ralph log` lists the snapshots";
-    nearest.map_or_else(|| list.to_owned(), |name| format!("{}{list}", hint(name)))
+    let hint = nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    format!("{hint}; `ralph log` lists the snapshots")
 }
 
 /// Adds what ralph was doing to an error of libgit2.
 pub(super) trait GitContext<T> {
-    fn doing(self, doing: &'static str) -> Result<T, GitError>;
+    fn doing(self, doing: &'static str) -> Result<T>;
 }
 
 impl<T> GitContext<T> for Result<T, git2::Error> {
-    fn doing(self, doing: &'static str) -> Result<T, GitError> {
+    fn doing(self, doing: &'static str) -> Result<T> {
         self.map_err(|source| GitError::Git { doing, source })
     }
 }

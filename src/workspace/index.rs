@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use git2::{Index, IndexEntry, IndexTime};
 
-use super::WorkTree;
+use super::{Result, WorkTree};
 
-use super::error::{GitContext, GitError, if_found};
+use super::error::{GitContext, if_found};
 use super::tree::{TreeEntry, bytes_of};
 
 /// A path and its new index entry; None removes it.
@@ -54,7 +54,7 @@ pub(super) fn statted(entry: IndexEntry, found: &Metadata) -> IndexEntry {
 impl WorkTree {
     /// The index as it is on disk. The repository shares one handle: a scan undoes its changes in
     /// memory, or this reads the file again. Without `force`, libgit2 compares checksums first.
-    pub(super) fn fresh_index(&self) -> Result<Index, GitError> {
+    pub(super) fn fresh_index(&self) -> Result<Index> {
         let mut index = self.repo.index().doing("open the index")?;
         let is_missing = || !self.git_dir.join("index").exists();
         index.read(self.index_is_modified.get() || is_missing()).doing("read the index")?;
@@ -62,7 +62,7 @@ impl WorkTree {
         Ok(index)
     }
 
-    pub(super) fn update_index(&self, staged: &[Staged]) -> Result<(), GitError> {
+    pub(super) fn update_index(&self, staged: &[Staged]) -> Result<()> {
         if staged.is_empty() {
             return Ok(());
         }
@@ -110,10 +110,8 @@ impl Entries {
     /// All of these paths differ from the work tree. If an entry is as new as the index, only the
     /// content shows that, but libgit2 would trust the entry; so its size is cleared.
     pub fn restore(mut self, index: &mut Index) -> Result<(), git2::Error> {
-        for (_, entry) in &mut self.before {
-            if let Some(entry) =
-                entry.as_mut().filter(|entry| i64::from(entry.mtime.seconds()) >= self.written)
-            {
+        for entry in self.before.iter_mut().filter_map(|(_, entry)| entry.as_mut()) {
+            if i64::from(entry.mtime.seconds()) >= self.written {
                 entry.file_size = 0;
             }
         }

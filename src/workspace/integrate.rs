@@ -13,7 +13,6 @@ use git2::{ErrorCode, Index, Oid, Tree};
 
 use crate::model::Base;
 
-use super::WorkTree;
 use super::branch::{Tip, short, tip};
 use super::commit::{ClosedStory, is_stored_as_it_is};
 use super::error::{GitContext, GitError};
@@ -23,6 +22,7 @@ use super::staging::{Contribution, LeftOut};
 use super::tree::{
     Edit, ThreeWay, TreeChange, TreeEntry, bytes_of, edited, entry_at, with_changes,
 };
+use super::{Result, WorkTree};
 
 /// A file that the commit has with these bytes, whatever is on disk: the backlog with its mark.
 pub struct Replacement<'a> {
@@ -100,7 +100,7 @@ impl WorkTree {
         mut all: Contribution,
         replaced: &[Replacement<'_>],
         message: &str,
-    ) -> Result<ReadyCommit, GitError> {
+    ) -> Result<ReadyCommit> {
         let is_here = all.root == self.root;
         // Where the work was collected, the index was just looked at.
         let index = if is_here { self.fresh_index()? } else { self.settled_index()? };
@@ -123,7 +123,7 @@ impl WorkTree {
         landing: Landing,
         replaced: Vec<(PathBuf, TreeEntry)>,
         message: &str,
-    ) -> Result<ReadyCommit, GitError> {
+    ) -> Result<ReadyCommit> {
         let before = self.tree_at(landing.parent)?;
         let edits = landing.edits.iter().map(|(path, entry)| (bytes_of(path), *entry));
         let edits: Vec<Edit<'_>> = edits.chain(as_edits(&replaced)).collect();
@@ -143,7 +143,7 @@ impl WorkTree {
         &self,
         ready: ReadyCommit,
         written: Option<(&Path, &Metadata)>,
-    ) -> Result<Committed, GitError> {
+    ) -> Result<Committed> {
         let ReadyCommit { commit, tree, landing, replaced, subject, left_out, next_base } = ready;
         let Landing { from, mut staged, files, action, .. } = landing;
         for (path, entry) in replaced {
@@ -166,7 +166,7 @@ impl WorkTree {
     }
 
     /// The work was done here, on what HEAD has.
-    fn in_place(&self, mut all: Contribution) -> Result<Landing, GitError> {
+    fn in_place(&self, mut all: Contribution) -> Result<Landing> {
         let head = tip(&self.repo)?;
         let from = self.branch_commit(&head)?;
         self.require_forward(&head, from)?;
@@ -179,22 +179,12 @@ impl WorkTree {
         let edits = all.paths.iter().map(entry).collect();
         all.paths.append(&mut all.staged);
         let staged = all.paths.into_iter().collect();
-        Ok(Landing {
-            from,
-            parent: head.commit,
-            edits,
-            staged,
-            files: Vec::new(),
-            action: "commit",
-        })
+        let (parent, files) = (head.commit, Vec::new());
+        Ok(Landing { from, parent, edits, staged, files, action: "commit" })
     }
 
     /// The work was done elsewhere, and the branch may have moved since it began.
-    fn onto_tip(
-        &self,
-        all: &Contribution,
-        replaced: &[Replacement<'_>],
-    ) -> Result<Landing, GitError> {
+    fn onto_tip(&self, all: &Contribution, replaced: &[Replacement<'_>]) -> Result<Landing> {
         let from = self.branch_commit(&tip(&self.repo)?)?;
         let (Some(on), Some(ours)) = (from, self.tree_at(from)?) else {
             return Err(GitError::HeadMoved(self.branch_name().to_owned()));
@@ -210,7 +200,7 @@ impl WorkTree {
     }
 
     /// The files on disk are as they are committed: nothing of the user's is overwritten.
-    pub(super) fn require_unedited(&self, changes: &[TreeChange]) -> Result<(), GitError> {
+    pub(super) fn require_unedited(&self, changes: &[TreeChange]) -> Result<()> {
         let now = self.tree_now()?;
         let mut in_the_way = Vec::new();
         for change in changes {
@@ -230,7 +220,7 @@ impl WorkTree {
         index: &Index,
         all: &Contribution,
         replaced: &[Replacement<'_>],
-    ) -> Result<Vec<(PathBuf, TreeEntry)>, GitError> {
+    ) -> Result<Vec<(PathBuf, TreeEntry)>> {
         let entry = |one: &Replacement<'_>| {
             let scanned = all.excluded.get(one.path).and_then(Option::as_ref).map(|e| e.mode);
             let mode = scanned.or_else(|| index.get_path(one.path, 0).map(|entry| entry.mode));
@@ -245,7 +235,7 @@ impl WorkTree {
 
     /// An agent may have made a branch of its own. If it contains the run's branch, the run's
     /// branch is fast-forwarded; otherwise a commit would lose the commits of one of the two.
-    pub(super) fn require_forward(&self, head: &Tip, from: Option<Oid>) -> Result<(), GitError> {
+    pub(super) fn require_forward(&self, head: &Tip, from: Option<Oid>) -> Result<()> {
         if head.reference == self.run_branch || self.contains(head.commit, from)? {
             return Ok(());
         }
@@ -257,7 +247,7 @@ impl WorkTree {
     }
 
     /// Moves the run's branch forward to HEAD, and HEAD to it.
-    pub fn reattach(&self) -> Result<(), GitError> {
+    pub fn reattach(&self) -> Result<()> {
         let head = tip(&self.repo)?;
         let from = self.branch_commit(&head)?;
         self.require_forward(&head, from)?;
@@ -266,12 +256,7 @@ impl WorkTree {
 
     /// Moves the run's branch if it is still at `from`, and HEAD to it.
     /// `to` None: the branch has no commit again.
-    pub(super) fn move_branch(
-        &self,
-        from: Option<Oid>,
-        to: Option<Oid>,
-        log: &str,
-    ) -> Result<(), GitError> {
+    pub(super) fn move_branch(&self, from: Option<Oid>, to: Option<Oid>, log: &str) -> Result<()> {
         let name = self.run_branch.as_deref().unwrap_or("HEAD");
         let lock = self.ref_lock(name);
         // A ref that goes may be in two places.
@@ -340,7 +325,7 @@ pub struct Undone {
 impl WorkTree {
     /// Reverts everything from the story's base to its closing commit, on top of HEAD, in index and
     /// files too. Changes nothing if there are conflicts or uncommitted changes in the way.
-    pub fn undo(&self, request: &UndoRequest<'_>) -> Result<Undone, GitError> {
+    pub fn undo(&self, request: &UndoRequest<'_>) -> Result<Undone> {
         let index = self.settled_index()?;
         let head = tip(&self.repo)?;
         let (Some(on), Some(ours)) = (head.commit, self.tree_at(head.commit)?) else {
@@ -364,7 +349,7 @@ impl WorkTree {
         closing: &ClosedStory,
         ours: &Tree<'_>,
         except: &[PathBuf],
-    ) -> Result<Vec<TreeChange>, GitError> {
+    ) -> Result<Vec<TreeChange>> {
         let (before, after) = self.sides_of(closing)?;
         let before = before.map_or_else(|| self.tree_or_empty(None), Ok)?;
         let sides = ThreeWay { base: &after, ours, theirs: &before, prefers_theirs: false };

@@ -25,7 +25,8 @@ use git2::ErrorCode;
 use super::checkout::remove_if_there;
 use super::error::{GitError, file_error};
 use super::tree::{bytes_of, path_of};
-use super::{OWN_GIT_FOLDER, WorkTree};
+use super::{OWN_GIT_FOLDER, Result, WorkTree};
+use system::git_is_running_in;
 
 /// Notes are in the work tree's own git folder. The writer's process follows the name, because two
 /// processes may write at the same time.
@@ -48,8 +49,8 @@ impl WorkTree {
     pub(super) fn with_lock<T>(
         &self,
         lock: &Path,
-        mut act: impl FnMut() -> Result<T, GitError>,
-    ) -> Result<T, GitError> {
+        mut act: impl FnMut() -> Result<T>,
+    ) -> Result<T> {
         retry_while_locked(self.lock_patience, lock, || self.with_lock_note(&[lock], &mut act))
     }
 
@@ -57,8 +58,8 @@ impl WorkTree {
     pub(super) fn with_lock_note<T>(
         &self,
         locks: &[&Path],
-        act: impl FnOnce() -> Result<T, GitError>,
-    ) -> Result<T, GitError> {
+        act: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         if let Some(held) = locks.iter().find(|lock| lock.symlink_metadata().is_ok()) {
             return Err(GitError::Locked((*held).to_owned()));
         }
@@ -75,7 +76,7 @@ impl WorkTree {
     }
 
     /// Not synced: a kill loses no writes, and after a power cut no process holds a lock.
-    fn note(&self, locks: &[&Path]) -> Result<LockNote, GitError> {
+    fn note(&self, locks: &[&Path]) -> Result<LockNote> {
         let folder = self.git_dir.join(OWN_GIT_FOLDER);
         let note = LockNote(folder.join(format!("{NOTE}{}", Writer::this_process())));
         let names: Vec<&[u8]> = locks.iter().map(|lock| bytes_of(lock)).collect();
@@ -88,7 +89,7 @@ impl WorkTree {
     /// while if a git process is running in the repository.
     ///
     /// Only for the holder of the lease: an attempt that is noted then was cut short.
-    pub fn remove_own_locks(&self) -> Result<Vec<PathBuf>, GitError> {
+    pub fn remove_own_locks(&self) -> Result<Vec<PathBuf>> {
         let mut removed = self.end_attempt(true)?;
         for note in self.notes_of_the_dead()? {
             let names = fs::read(&note).map_err(file_error("read", &note))?;
@@ -103,7 +104,7 @@ impl WorkTree {
         Ok(removed)
     }
 
-    fn notes_of_the_dead(&self) -> Result<Vec<PathBuf>, GitError> {
+    fn notes_of_the_dead(&self) -> Result<Vec<PathBuf>> {
         let folder = self.git_dir.join(OWN_GIT_FOLDER);
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -116,14 +117,16 @@ impl WorkTree {
         Ok(entries.flatten().map(|entry| entry.path()).filter(is_of_a_dead_one).collect())
     }
 
-    fn is_left_behind(&self, lock: &Path, note: &Path) -> Result<bool, GitError> {
+    fn is_left_behind(&self, lock: &Path, note: &Path) -> Result<bool> {
         let is_a_lock = lock.extension().is_some_and(|ending| ending == "lock")
             && (lock.starts_with(&self.git_dir) || lock.starts_with(&self.common_dir));
         let (Ok(found), Ok(noted)) = (lock.symlink_metadata(), note.metadata()) else {
             return Ok(false);
         };
-        let times = (found.modified().ok(), noted.modified().ok());
-        if !is_a_lock || !found.is_file() || !came_with(times) {
+        let times = found.modified().ok().zip(noted.modified().ok());
+        let after = times.and_then(|(lock, note)| lock.duration_since(note).ok());
+        let came_with_note = after.is_some_and(|after| after <= LONGEST_WRITE);
+        if !is_a_lock || !found.is_file() || !came_with_note {
             return Ok(false);
         }
         // Processes that the agent left may be ending right now.
@@ -163,11 +166,6 @@ fn remove_second_name(lock: &Path) -> io::Result<()> {
     if is_the_same { fs::remove_file(lock) } else { Ok(()) }
 }
 
-fn came_with((lock, note): (Option<SystemTime>, Option<SystemTime>)) -> bool {
-    let (Some(lock), Some(note)) = (lock, note) else { return false };
-    lock.duration_since(note).is_ok_and(|after| after <= LONGEST_WRITE)
-}
-
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -177,8 +175,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 pub(super) fn retry_while_locked<T>(
     patience: Duration,
     lock: &Path,
-    mut act: impl FnMut() -> Result<T, GitError>,
-) -> Result<T, GitError> {
+    mut act: impl FnMut() -> Result<T>,
+) -> Result<T> {
     let deadline = Instant::now() + patience;
     let mut pause = FIRST_PAUSE;
     loop {
@@ -205,13 +203,13 @@ const ATTEMPT_NOTE: &str = "attempt";
 
 impl WorkTree {
     /// From now on a lock may be the agent's.
-    pub fn begin_attempt(&self) -> Result<(), GitError> {
+    pub fn begin_attempt(&self) -> Result<()> {
         let note = self.attempt_note();
         write_note(&note, &[]).map_err(file_error("write", &note))
     }
 
     /// Call after all processes of the attempt have ended; returns the removed locks.
-    pub fn end_attempt(&self, cut_short: bool) -> Result<Vec<PathBuf>, GitError> {
+    pub fn end_attempt(&self, cut_short: bool) -> Result<Vec<PathBuf>> {
         let removed = if cut_short { self.locks_of_attempt()? } else { Vec::new() };
         remove(&removed)?;
         let note = self.attempt_note();
@@ -219,7 +217,7 @@ impl WorkTree {
     }
 
     /// Locks that came since the attempt began and that no git process holds.
-    pub(super) fn locks_of_attempt(&self) -> Result<Vec<PathBuf>, GitError> {
+    pub(super) fn locks_of_attempt(&self) -> Result<Vec<PathBuf>> {
         let note = self.attempt_note();
         match note.metadata().and_then(|note| note.modified()) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -227,7 +225,7 @@ impl WorkTree {
         }
     }
 
-    pub(super) fn remove_locks_of_attempt(&self) -> Result<(), GitError> {
+    pub(super) fn remove_locks_of_attempt(&self) -> Result<()> {
         remove(&self.locks_of_attempt()?)
     }
 
@@ -251,18 +249,17 @@ impl WorkTree {
     }
 }
 
-fn remove(locks: &[PathBuf]) -> Result<(), GitError> {
+fn remove(locks: &[PathBuf]) -> Result<()> {
     locks.iter().try_for_each(|lock| fs::remove_file(lock).map_err(file_error("delete", lock)))
 }
 
 fn find_locks(folder: &Path, deep: bool, found: &mut BTreeSet<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            if deep {
-                find_locks(&path, deep, found);
-            }
-        } else if path.extension().is_some_and(|ending| ending == "lock") {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder && deep {
+            find_locks(&path, deep, found);
+        } else if !is_folder && path.extension().is_some_and(|ending| ending == "lock") {
             found.insert(path);
         }
     }
@@ -304,11 +301,6 @@ impl fmt::Display for Writer {
     }
 }
 
-/// Whether a git process runs in one of the folders, or any process has the file open.
-pub(super) fn git_is_running_in(folders: &[&Path], file: &Path) -> bool {
-    system::git_is_running_in(folders, file)
-}
-
 #[cfg(target_os = "linux")]
 mod system {
     use std::fs;
@@ -331,6 +323,7 @@ mod system {
         id.trim().to_owned()
     }
 
+    /// Whether a git process runs in one of the folders, or any process has the file open.
     pub fn git_is_running_in(folders: &[&Path], file: &Path) -> bool {
         let Ok(processes) = fs::read_dir("/proc") else { return true };
         let is_process = |path: &Path| {

@@ -47,6 +47,8 @@ pub use shelve::Unshelved;
 pub use snapshot::Restored;
 pub use staging::{Contribution, LeftOut, Staging, WhyLeftOut};
 
+type Result<T, E = GitError> = std::result::Result<T, E>;
+
 /// The driver's own folder at the root of the work tree.
 const OWN_FOLDER: &str = ".ralph";
 /// The driver's own folder in a git folder.

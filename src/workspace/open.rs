@@ -20,7 +20,7 @@ use super::locks::retry_while_locked;
 use super::scan::{differences, left_out_by_sparse_checkout, stage_all};
 use super::sign::Signer;
 use super::tree::{conflicting_paths, path_of};
-use super::{OWN_FOLDER, WorkTree, branch};
+use super::{OWN_FOLDER, Result, WorkTree, branch};
 
 /// How long to wait for a lock of another process.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -31,7 +31,7 @@ const NO_CEILING: &[&Path] = &[];
 impl WorkTree {
     /// Finds the repository from a folder upward and checks that ralph can work in it. A branch
     /// without commits is fine.
-    pub fn open(start: &Path) -> Result<Self, GitError> {
+    pub fn open(start: &Path) -> Result<Self> {
         let tree = Self::look(start)?;
         tree.settled_index()?;
         tree.require_identity()?;
@@ -39,7 +39,7 @@ impl WorkTree {
     }
 
     /// Like `open`, for commands that commit nothing: accepts any state of the repository.
-    pub fn look(start: &Path) -> Result<Self, GitError> {
+    pub fn look(start: &Path) -> Result<Self> {
         // Else libgit2 looks up each object that a new tree names. Ours were just written, or come
         // from the index or another tree; those that are only remembered are looked up.
         git2::opts::strict_object_creation(false);
@@ -66,12 +66,15 @@ impl WorkTree {
 
     /// The index; fails during a merge, rebase or the like, because a commit would record half of
     /// it.
-    pub(super) fn settled_index(&self) -> Result<Index, GitError> {
+    pub(super) fn settled_index(&self) -> Result<Index> {
         if let Some(what) = operation(self.repo.state()) {
             return Err(GitError::InProgress { what });
         }
         let index = self.fresh_index().map_err(|error| match error {
-            GitError::Git { source, .. } => self.unreadable(&source),
+            GitError::Git { source, .. } => {
+                let reason = source.message().to_owned();
+                GitError::Format { path: self.root.clone(), reason }
+            }
             other => other,
         })?;
         match conflicting_paths(&index)? {
@@ -80,12 +83,8 @@ impl WorkTree {
         }
     }
 
-    fn unreadable(&self, error: &git2::Error) -> GitError {
-        GitError::Format { path: self.root.clone(), reason: error.message().to_owned() }
-    }
-
     /// Fails unless git has an identity.
-    pub fn require_identity(&self) -> Result<(), GitError> {
+    pub fn require_identity(&self) -> Result<()> {
         match self.repo.committer_from_env().and(self.repo.author_from_env()) {
             Ok(_) => Ok(()),
             Err(error) if error.code() == ErrorCode::NotFound => Err(GitError::NoIdentity),
@@ -117,12 +116,12 @@ fn operation(state: RepositoryState) -> Option<&'static str> {
     }
 }
 
-fn canonical(path: &Path) -> Result<PathBuf, GitError> {
+fn canonical(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(file_error("find", path))
 }
 
 /// `git init` with an identity of its own, and one commit of all files in the folder.
-pub fn init_scratch(folder: &Path) -> Result<WorkTree, GitError> {
+pub fn init_scratch(folder: &Path) -> Result<WorkTree> {
     let mut options = RepositoryInitOptions::new();
     options.initial_head("main").external_template(false).no_reinit(true);
     let repo = Repository::init_opts(folder, &options).doing("make a scratch repository")?;
@@ -184,7 +183,7 @@ pub enum FileLocation {
 
 impl WorkTree {
     /// Waits for a running git process, up to the lock timeout.
-    pub fn require_unlocked(&self) -> Result<(), GitError> {
+    pub fn require_unlocked(&self) -> Result<()> {
         let lock = self.git_dir.join("index.lock");
         retry_while_locked(self.lock_patience, &lock, || {
             if lock.exists() { Err(GitError::Locked(lock.clone())) } else { Ok(()) }
@@ -192,7 +191,7 @@ impl WorkTree {
     }
 
     /// Ignores changes inside submodules and files that a sparse checkout excludes.
-    pub fn uncommitted(&self, except: &[PathBuf]) -> Result<Uncommitted, GitError> {
+    pub fn uncommitted(&self, except: &[PathBuf]) -> Result<Uncommitted> {
         let sparse = left_out_by_sparse_checkout(&self.fresh_index()?);
         let mut options = StatusOptions::new();
         options.include_untracked(true).exclude_submodules(true);
@@ -209,7 +208,7 @@ impl WorkTree {
         Ok(found)
     }
 
-    pub fn surroundings(&self) -> Result<Surroundings, GitError> {
+    pub fn surroundings(&self) -> Result<Surroundings> {
         let index = self.fresh_index()?;
         let config = self.repo.config().doing("read the configuration")?;
         let submodules = index.iter().filter(|entry| entry.mode == SUBMODULE);
@@ -233,20 +232,15 @@ impl WorkTree {
     }
 
     /// The file need not exist; links are followed.
-    pub fn locate(&self, path: &Path) -> Result<FileLocation, GitError> {
+    pub fn locate(&self, path: &Path) -> Result<FileLocation> {
         let path = resolved(path)?;
-        let Ok(inside) = path.strip_prefix(&self.root) else {
+        let is_ours = |path: &&Path| !path.as_os_str().is_empty() && !self.is_anothers(path);
+        let Some(inside) = path.strip_prefix(&self.root).ok().filter(is_ours) else {
             return Ok(FileLocation::Outside);
         };
-        if inside.as_os_str().is_empty() || self.is_anothers(inside) {
-            return Ok(FileLocation::Outside);
-        }
         let inside = inside.to_owned();
-        if inside.starts_with(OWN_FOLDER) {
-            return Ok(FileLocation::Ignored(inside));
-        }
-        let tracked = self.fresh_index()?.get_path(&inside, 0).is_some();
-        let ignored = !tracked && self.is_ignored(&inside)?;
+        let ignored = inside.starts_with(OWN_FOLDER)
+            || (self.fresh_index()?.get_path(&inside, 0).is_none() && self.is_ignored(&inside)?);
         Ok(if ignored { FileLocation::Ignored(inside) } else { FileLocation::Inside(inside) })
     }
 
@@ -262,14 +256,12 @@ fn is_program(path: &Path) -> bool {
     found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-fn resolved(path: &Path) -> Result<PathBuf, GitError> {
+fn resolved(path: &Path) -> Result<PathBuf> {
     if let Ok(path) = path.canonicalize() {
         return Ok(path);
     }
     let path = std::path::absolute(path).map_err(file_error("find", path))?;
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Ok(path);
-    };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
     // Neither needs the folder to exist.
     Ok(folder.canonicalize().map_or_else(|_| path.clone(), |folder| folder.join(name)))
 }

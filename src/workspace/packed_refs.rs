@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use git2::Oid;
 
-use super::WorkTree;
-use super::error::{GitError, file_error};
+use super::error::file_error;
+use super::{Result, WorkTree};
 
 const FILE: &str = "packed-refs";
 const SORTED: &[u8] = b"sorted";
@@ -27,7 +27,7 @@ impl WorkTree {
         &self,
         folders: &[&str],
         gone: &[(&'a str, &str)],
-    ) -> Result<HashSet<&'a str>, GitError> {
+    ) -> Result<HashSet<&'a str>> {
         let mut loose = Vec::new();
         for folder in folders {
             self.find_loose(Path::new(folder), &mut loose);
@@ -66,7 +66,7 @@ impl WorkTree {
     }
 
     /// Deletes the files of refs that are now packed or deleted.
-    fn delete_loose(&self, loose: &BTreeMap<&str, Oid>) -> Result<(), GitError> {
+    fn delete_loose(&self, loose: &BTreeMap<&str, Oid>) -> Result<()> {
         let locks: Vec<PathBuf> = loose.keys().map(|name| self.ref_lock(name)).collect();
         let locks: Vec<&Path> = locks.iter().map(PathBuf::as_path).collect();
         self.with_lock_note(&locks, || {

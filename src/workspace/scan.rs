@@ -11,11 +11,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Odb, Oid, Repository, Tree};
 
-use super::error::{GitContext, GitError};
+use super::error::GitContext;
 use super::index::{statted, unstatted};
 use super::locks::private_parent;
 use super::tree::{TreeEntry, bytes_of, changes_in, edited, path_of};
-use super::{OWN_FOLDER, WorkTree, branch};
+use super::{OWN_FOLDER, Result, WorkTree, branch};
 
 /// Git's bit for files that a sparse checkout leaves out of the work tree.
 const SKIP_WORKTREE: u16 = 1 << 14;
@@ -25,25 +25,20 @@ const FIRST_VERSION_WITH_BITS: u32 = 3;
 const FEW: usize = 1000;
 
 impl WorkTree {
-    /// Tracked and untracked (not ignored) files as a tree.
-    pub fn snapshot(&self) -> Result<String, GitError> {
-        Ok(self.scan()?.tree.to_string())
-    }
-
-    pub(super) fn tree_now(&self) -> Result<Tree<'_>, GitError> {
+    pub(super) fn tree_now(&self) -> Result<Tree<'_>> {
         self.repo.find_tree(self.scan()?.tree).doing("read the snapshot")
     }
 
     /// The work tree as it is now; costs about as much as `git status`.
-    pub(super) fn scan(&self) -> Result<Scan, GitError> {
+    pub(super) fn scan(&self) -> Result<Scan> {
         let mut index = self.fresh_index()?;
         let mut cache = self.stat_cache();
         let differences = differences(&self.repo, &index).doing(READ_FILES)?;
         let before = self.entries(&index, differences.iter().map(|(path, _)| path.clone()));
         let is_simple = differences.len() < FEW
             && !index.has_conflicts()
-            && !is_sparse(&index)
-            && !has_own_folder(&index);
+            && left_out_by_sparse_checkout(&index).is_empty()
+            && index.find_prefix(format!("{OWN_FOLDER}/")).is_err();
         self.index_is_modified.set(true);
         let nested = stage_all(&differences, &mut index, &mut |path| cache.knows(path));
         let nested = nested.doing(READ_FILES)?;
@@ -52,10 +47,8 @@ impl WorkTree {
         let head = branch::tip(&self.repo)?.commit;
         let tree = self.tree_of_index(head, &index, &cache.unchanged)?;
         cache.remember(self, &index);
-        let mut found: BTreeMap<_, _> = differences
-            .into_iter()
-            .map(|(path, _)| (path.clone(), index.get_path(&path, 0)))
-            .collect();
+        let entry = |(path, _): (PathBuf, bool)| (path.clone(), index.get_path(&path, 0));
+        let mut found: BTreeMap<_, _> = differences.into_iter().map(entry).collect();
         found.extend(cache.unchanged.into_iter().map(|(path, entry)| (path, Some(entry))));
         if is_simple {
             before.restore(&mut index).doing("restore the index")?;
@@ -70,7 +63,7 @@ impl WorkTree {
         head: Option<Oid>,
         index: &Index,
         known: &BTreeMap<PathBuf, IndexEntry>,
-    ) -> Result<Oid, GitError> {
+    ) -> Result<Oid> {
         let head = self.tree_at(head)?;
         let diff = self.repo.diff_tree_to_index(head.as_ref(), Some(index), None);
         let changes = changes_in(&diff.doing("compare the index with HEAD")?);
@@ -144,14 +137,6 @@ pub(super) fn differences(
     Ok(diff.deltas().filter_map(path).collect())
 }
 
-fn is_sparse(index: &Index) -> bool {
-    index.version() >= FIRST_VERSION_WITH_BITS && !left_out_by_sparse_checkout(index).is_empty()
-}
-
-fn has_own_folder(index: &Index) -> bool {
-    index.find_prefix(format!("{OWN_FOLDER}/")).is_ok()
-}
-
 pub(super) fn left_out_by_sparse_checkout(index: &Index) -> HashSet<PathBuf> {
     if index.version() < FIRST_VERSION_WITH_BITS {
         return HashSet::new();
@@ -199,19 +184,14 @@ impl WorkTree {
 impl StatCache {
     /// Whether the file matches its entry; if not, the scan reads it.
     pub fn knows(&mut self, path: &Path) -> bool {
-        let Ok(found) = fs::symlink_metadata(self.root.join(path)) else {
-            return false;
-        };
-        match self.known.remove(path).filter(|entry| is_same(entry, &found)) {
-            Some(entry) => {
-                self.unchanged.insert(path.to_owned(), entry);
-                true
-            }
-            None => {
-                self.read.push((path.to_owned(), found));
-                false
-            }
+        let Ok(found) = fs::symlink_metadata(self.root.join(path)) else { return false };
+        let known = self.known.remove(path).filter(|entry| is_same(entry, &found));
+        let is_known = known.is_some();
+        match known {
+            Some(entry) => drop(self.unchanged.insert(path.to_owned(), entry)),
+            None => self.read.push((path.to_owned(), found)),
         }
+        is_known
     }
 
     /// Reads files again whose objects the repository has lost.

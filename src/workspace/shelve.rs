@@ -8,16 +8,14 @@ use git2::{Commit, Oid, RepositoryState, Tree};
 
 use crate::model::{Base, StoryId};
 
-use super::branch::Tip;
-use super::branch::commit_id;
+use super::branch::{Tip, commit_id};
 use super::catalog::{SnapshotKind, SnapshotRef, kind_of};
 use super::diff::{DiffStat, stat};
 use super::error::{GitContext, GitError, if_found};
 use super::index::{Staged, unstatted};
 use super::snapshot::SnapshotNote;
-use super::tree::{ThreeWay, with_changes};
-use super::tree::{TreeChange, TreeEntry, between, entry_at, path_of};
-use super::{WorkTree, branch};
+use super::tree::{ThreeWay, TreeChange, TreeEntry, between, entry_at, path_of, with_changes};
+use super::{Result, WorkTree, branch};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unshelved {
@@ -29,6 +27,7 @@ pub enum Unshelved {
 
 /// Everything needed to reset the tree to the base.
 struct ResetPlan<'a> {
+    now: Tree<'a>,
     base_tree: Tree<'a>,
     /// What the base had committed; None on a branch without commits.
     committed: Option<Tree<'a>>,
@@ -50,12 +49,13 @@ impl WorkTree {
         n: u32,
         base: &Base,
         except: &[PathBuf],
-    ) -> Result<Option<String>, GitError> {
+    ) -> Result<Option<String>> {
         let head = branch::tip(&self.repo)?;
         let home = self.branch_commit(&head)?;
         let now = self.scan()?.tree;
         let way = self.plan_reset(base, &head, now)?;
-        let changes = without(&way.changes, except);
+        let is_wanted = |change: &&TreeChange| !except.contains(&change.path);
+        let changes: Vec<TreeChange> = way.changes.iter().filter(is_wanted).cloned().collect();
         let kept = self.kept_at(story, n)?;
         if kept.is_none() && changes.is_empty() && self.is_settled_at(base, &head) {
             return Ok(None);
@@ -67,7 +67,9 @@ impl WorkTree {
                 let text = format!("ralph: shelved work on {story} ({n})");
                 let (story_named, kind) = (Some(story), SnapshotKind::Shelved);
                 let note = SnapshotNote { kind, text: &text, story: story_named, iteration: None };
-                self.keep(&note, reference_name(story, n), base, &head, now)?.reference
+                let parents = self.parents_of_work(story, base, &head)?;
+                let name = |_| reference_name(story, n);
+                self.keep_commit(&way.now, &parents, &note, name)?.reference
             }
         };
         self.update_index(&self.index_of_base(&way)?)?;
@@ -77,7 +79,7 @@ impl WorkTree {
         Ok(Some(reference))
     }
 
-    fn plan_reset(&self, base: &Base, head: &Tip, now: Oid) -> Result<ResetPlan<'_>, GitError> {
+    fn plan_reset(&self, base: &Base, head: &Tip, now: Oid) -> Result<ResetPlan<'_>> {
         let base_tree = self.tree(&base.tree)?;
         let now = self.repo.find_tree(now).doing("read the snapshot")?;
         let (committed, tip) = (self.committed_at(base)?, self.tree_at(head.commit)?);
@@ -86,6 +88,7 @@ impl WorkTree {
             commits: between(&self.repo, committed.as_ref(), tip.as_ref())?,
             base_tree,
             committed,
+            now,
         })
     }
 
@@ -96,7 +99,7 @@ impl WorkTree {
     }
 
     /// The ref of an earlier, interrupted call; fails if the ref has other work.
-    fn kept_at(&self, story: &StoryId, n: u32) -> Result<Option<(String, Commit<'_>)>, GitError> {
+    fn kept_at(&self, story: &StoryId, n: u32) -> Result<Option<(String, Commit<'_>)>> {
         let name = reference_name(story, n);
         let found = if_found(self.repo.find_reference(&name)).doing("look for shelved work")?;
         let commit = found.map(|r| r.peel_to_commit()).transpose().doing("read shelved work")?;
@@ -115,7 +118,7 @@ impl WorkTree {
         (name, commit): (String, Commit<'_>),
         base: &Base,
         changes: &[TreeChange],
-    ) -> Result<String, GitError> {
+    ) -> Result<String> {
         let kept = self.repo.find_tree(commit.tree_id()).doing("read shelved work")?;
         let mut same = base_of(&commit)?.tree_id().to_string() == base.tree;
         for change in changes.iter().filter(|change| change.old.is_some()) {
@@ -129,50 +132,48 @@ impl WorkTree {
     pub fn keep_attempt(
         &self,
         story: &StoryId,
-        n: u32,
+        mut n: u32,
         iteration: u32,
         base: &Base,
-    ) -> Result<Option<(SnapshotRef, DiffStat)>, GitError> {
+    ) -> Result<Option<(SnapshotRef, DiffStat)>> {
         let head = branch::tip(&self.repo)?;
         let now = self.scan()?.tree;
         if now.to_string() == base.tree && self.is_settled_at(base, &head) {
             return Ok(None);
         }
-        let folder = folder_name(story);
         let text = format!("ralph: a failed attempt at {story}, iteration {iteration}");
-        let (story, iteration) = (Some(story), Some(iteration));
-        let note = SnapshotNote { kind: SnapshotKind::Attempt, text: &text, story, iteration };
-        let keep = |name: &str| self.keep(&note, name.to_owned(), base, &head, now);
-        let kept = self.under_free_name(&folder, n, keep)?;
-        let (before, after) = (self.tree(&base.tree)?, self.tree(&now.to_string())?);
-        Ok(Some((kept, stat(&self.repo, Some(&before), &after)?)))
+        let after = self.repo.find_tree(now).doing("read the snapshot")?;
+        let parents = self.parents_of_work(story, base, &head)?;
+        let (kind, iteration) = (SnapshotKind::Attempt, Some(iteration));
+        let note = SnapshotNote { kind, text: &text, story: Some(story), iteration };
+        let kept = loop {
+            let name = reference_name(story, n);
+            if self.is_free(&name)? {
+                match self.keep_commit(&after, &parents, &note, |_| name.clone()) {
+                    Err(GitError::RefTaken(_)) => {}
+                    kept => break kept?,
+                }
+            }
+            n = n.saturating_add(1);
+        };
+        Ok(Some((kept, stat(&self.repo, Some(&self.tree(&base.tree)?), &after)?)))
     }
 
     /// The last parent is a commit of the base's tree, so that neither it nor what the agent
     /// committed, here or on the run's branch, can be collected as garbage.
-    fn keep(
-        &self,
-        note: &SnapshotNote<'_>,
-        name: String,
-        base: &Base,
-        head: &Tip,
-        now: Oid,
-    ) -> Result<SnapshotRef, GitError> {
-        let story = note.story.map(ToString::to_string).unwrap_or_default();
+    fn parents_of_work(&self, story: &StoryId, base: &Base, head: &Tip) -> Result<Vec<Commit<'_>>> {
         let before = self.commit_of_base(base, &format!("ralph: the work tree before {story}"))?;
         let home = self.branch_commit(head)?.filter(|id| Some(*id) != head.commit);
         let parents = head.commit.into_iter().chain(home).chain([before]);
-        let parents: Result<Vec<_>, _> = parents.map(|id| self.repo.find_commit(id)).collect();
-        let tree = self.repo.find_tree(now).doing("read the snapshot")?;
-        self.keep_commit(&tree, &parents.doing("read HEAD's commit")?, note, |_| name.clone())
+        let parents: Result<_, _> = parents.map(|id| self.repo.find_commit(id)).collect();
+        parents.doing("read HEAD's commit")
     }
 
     /// The base's entries for paths that the agent changed, staged or committed. The user's other
     /// staged changes stay.
-    fn index_of_base(&self, way: &ResetPlan<'_>) -> Result<Vec<Staged>, GitError> {
+    fn index_of_base(&self, way: &ResetPlan<'_>) -> Result<Vec<Staged>> {
         let index = self.fresh_index()?;
-        let committed: BTreeSet<&PathBuf> = way.commits.iter().map(|c| &c.path).collect();
-        let mut paths: BTreeSet<PathBuf> = committed.iter().map(|path| (*path).clone()).collect();
+        let mut paths: BTreeSet<PathBuf> = way.commits.iter().map(|c| c.path.clone()).collect();
         let changed = way.changes.iter().filter(|change| {
             let staged = index.get_path(&change.path, 0);
             let staged = staged.map(|entry| TreeEntry::from(&entry));
@@ -187,8 +188,10 @@ impl WorkTree {
 
     /// Merges shelved work into the files; index and HEAD stay as they are, and so do files in
     /// `except` and the ref.
-    pub fn unshelve(&self, reference: &str, except: &[PathBuf]) -> Result<Unshelved, GitError> {
-        let kept = self.kept_work(reference)?;
+    pub fn unshelve(&self, reference: &str, except: &[PathBuf]) -> Result<Unshelved> {
+        let found = self.repo.find_reference(reference).and_then(|r| r.peel_to_commit()).ok();
+        let kept = found.filter(|kept| kept.parent_count() > 0);
+        let kept = kept.ok_or_else(|| GitError::NotShelved(reference.to_owned()))?;
         let base = base_of(&kept)?.tree().doing("read the base of shelved work")?;
         let now = self.tree_now()?;
         let theirs = kept.tree().doing("read shelved work")?;
@@ -199,14 +202,7 @@ impl WorkTree {
         }
     }
 
-    fn kept_work(&self, reference: &str) -> Result<Commit<'_>, GitError> {
-        let found = self.repo.find_reference(reference).and_then(|r| r.peel_to_commit());
-        let kept = found.map_err(|_| GitError::NotShelved(reference.to_owned()))?;
-        let based = kept.parent_count() > 0;
-        based.then_some(kept).ok_or_else(|| GitError::NotShelved(reference.to_owned()))
-    }
-
-    fn write_merged(&self, now: &Tree<'_>, changes: &[TreeChange]) -> Result<Unshelved, GitError> {
+    fn write_merged(&self, now: &Tree<'_>, changes: &[TreeChange]) -> Result<Unshelved> {
         let in_the_way = self.files_in_the_way(changes);
         if !in_the_way.is_empty() {
             return Ok(Unshelved::Conflicts(in_the_way));
@@ -218,24 +214,16 @@ impl WorkTree {
 }
 
 /// The commit of the work tree that shelved work is based on.
-pub(super) fn base_of<'a>(kept: &Commit<'a>) -> Result<Commit<'a>, GitError> {
+pub(super) fn base_of<'a>(kept: &Commit<'a>) -> Result<Commit<'a>> {
     let last = kept.parent_count().saturating_sub(1);
     kept.parent(last).doing("read the base of shelved work")
 }
 
-pub(super) fn without(changes: &[TreeChange], except: &[PathBuf]) -> Vec<TreeChange> {
-    changes.iter().filter(|change| !except.contains(&change.path)).cloned().collect()
-}
-
-fn folder_name(story: &StoryId) -> String {
-    format!("refs/ralph/attempts/{story}")
-}
-
 fn reference_name(story: &StoryId, n: u32) -> String {
-    format!("{}/{n}", folder_name(story))
+    format!("refs/ralph/attempts/{story}/{n}")
 }
 
-fn unmerged_paths(index: &git2::Index) -> Result<Vec<PathBuf>, GitError> {
+fn unmerged_paths(index: &git2::Index) -> Result<Vec<PathBuf>> {
     let conflicts = index.conflicts().doing("read the unmerged files")?;
     let sides = conflicts.flatten().flat_map(|c| [c.our, c.their, c.ancestor]);
     Ok(sides.flatten().map(|entry| path_of(&entry.path)).collect())

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use git2::{Config, Repository};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::WorkTree;
 use super::error::{GitContext, GitError, if_found};
+use super::{Result, WorkTree};
 
 /// Long enough to touch a hardware key.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,7 +44,7 @@ enum Format {
 
 impl Signer {
     /// None: commits are not signed.
-    pub fn of(repo: &Repository) -> Result<Option<Self>, GitError> {
+    pub fn of(repo: &Repository) -> Result<Option<Self>> {
         let config = repo.config().and_then(|mut config| config.snapshot());
         let config = config.doing("read the configuration")?;
         let wanted = if_found(config.get_bool("commit.gpgsign")).doing("read commit.gpgsign")?;
@@ -70,15 +70,15 @@ impl Signer {
         Ok(Some(Self { format, program, key, patience: PATIENCE }))
     }
 
-    pub fn sign(&self, content: &[u8], dir: &Path) -> Result<String, GitError> {
+    pub fn sign(&self, content: &[u8], dir: &Path) -> Result<String> {
         let signature = match (&self.format, &self.key) {
             (Format::Unknown(name), _) => Err(format!("`gpg.format` is `{name}`")),
             (Format::OpenPgp | Format::X509, Some(key)) => {
-                let args = ["--status-fd=2", "-bsau", key].map(OsString::from).to_vec();
-                self.helper(args, dir).run(content)
+                let args = ["--status-fd=2", "-bsau", key].map(OsString::from);
+                self.run(&args, dir, content)
             }
             (Format::Ssh, Some(key)) if is_literal(key) => self.sign_by_agent(key, content, dir),
-            (Format::Ssh, Some(key)) => self.helper(ssh_args(OsStr::new(key)), dir).run(content),
+            (Format::Ssh, Some(key)) => self.run(&ssh_args(OsStr::new(key)), dir, content),
             (_, None) => Err("`user.signingkey` is not set".to_owned()),
         };
         let signature = signature.and_then(|bytes| {
@@ -101,11 +101,7 @@ impl Signer {
         fs::write(file.path(), key).map_err(|error| error.to_string())?;
         let mut args = ssh_args(file.path().as_os_str());
         args.push("-U".into());
-        self.helper(args, dir).run(content)
-    }
-
-    fn helper<'a>(&'a self, args: Vec<OsString>, dir: &'a Path) -> Helper<'a> {
-        Helper { program: &self.program, args, dir, env: &ASKS_NOBODY, patience: self.patience }
+        self.run(&args, dir, content)
     }
 
     fn remedy(&self) -> &'static str {
@@ -124,7 +120,7 @@ impl Signer {
 
 impl WorkTree {
     /// Makes a test signature if commits are signed, so that problems show before any work.
-    pub fn try_signing(&self) -> Result<bool, GitError> {
+    pub fn try_signing(&self) -> Result<bool> {
         let Some(signer) = &self.signer else { return Ok(false) };
         signer.sign(b"ralph makes sure that it can sign\n", &self.root)?;
         Ok(true)
@@ -165,20 +161,11 @@ fn committer(repo: &Repository) -> Option<String> {
 
 const GLANCE: Duration = Duration::from_millis(5);
 
-struct Helper<'a> {
-    program: &'a OsStr,
-    args: Vec<OsString>,
-    dir: &'a Path,
-    /// None: not in its environment.
-    env: &'a [(&'a str, Option<&'a str>)],
-    patience: Duration,
-}
-
-impl Helper<'_> {
-    /// What it printed, or why there is nothing to use.
-    fn run(&self, input: &[u8]) -> Result<Vec<u8>, String> {
+impl Signer {
+    /// What the helper printed, or why there is nothing to use.
+    fn run(&self, args: &[OsString], dir: &Path, input: &[u8]) -> Result<Vec<u8>, String> {
         let deadline = Instant::now() + self.patience;
-        let mut child = self.spawn().map_err(|error| error.to_string())?;
+        let mut child = self.spawn(args, dir).map_err(|error| error.to_string())?;
         feed(&mut child, input.to_vec());
         let (out, err) = (gather(child.stdout.take()), gather(child.stderr.take()));
         let end = wait(&mut child, deadline);
@@ -195,10 +182,10 @@ impl Helper<'_> {
         if success { Ok(output) } else { Err(last_words(&errors)) }
     }
 
-    fn spawn(&self) -> std::io::Result<Child> {
-        let mut command = Command::new(self.program);
-        command.args(&self.args).current_dir(self.dir);
-        for (name, value) in self.env {
+    fn spawn(&self, args: &[OsString], dir: &Path) -> std::io::Result<Child> {
+        let mut command = Command::new(&self.program);
+        command.args(args).current_dir(dir);
+        for (name, value) in ASKS_NOBODY {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),

@@ -14,7 +14,7 @@ use super::catalog::{SnapshotKind, SnapshotRef, parse_snapshot};
 use super::error::{GitContext, GitError, file_error, if_found};
 use super::locks::{is_lock, private_parent};
 use super::tree::{TreeChange, between, path_of};
-use super::{OWN_GIT_FOLDER, WorkTree};
+use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 /// The file with the highest number, so that finding the next one needs no listing.
 const NUMBERS: &str = "numbers";
@@ -43,7 +43,7 @@ impl WorkTree {
     }
 
     /// The ref for a snapshot before the run's attempt `n`, or for the next number that is free.
-    pub fn snapshot_name(&self, mut n: u32) -> Result<String, GitError> {
+    pub fn snapshot_name(&self, mut n: u32) -> Result<String> {
         let run = self.service.as_ref().map_or("none", |service| service.run.as_str());
         loop {
             let name = format!("refs/ralph/snapshots/{run}/{n}");
@@ -61,7 +61,7 @@ impl WorkTree {
         story: &StoryId,
         iteration: u32,
         before: &Base,
-    ) -> Result<SnapshotRef, GitError> {
+    ) -> Result<SnapshotRef> {
         let text = format!("ralph: the work tree before {story}, iteration {iteration}");
         let (story, iteration) = (Some(story), Some(iteration));
         let note = SnapshotNote { kind: SnapshotKind::Snapshot, text: &text, story, iteration };
@@ -69,7 +69,7 @@ impl WorkTree {
     }
 
     /// Takes a snapshot of the work tree as it is now.
-    pub fn checkpoint(&self, text: &str) -> Result<SnapshotRef, GitError> {
+    pub fn checkpoint(&self, text: &str) -> Result<SnapshotRef> {
         let note =
             SnapshotNote { kind: SnapshotKind::Checkpoint, text, story: None, iteration: None };
         self.keep_base(&self.base()?, &note, |number| format!("refs/ralph/checkpoints/{number}"))
@@ -80,31 +80,13 @@ impl WorkTree {
         base: &Base,
         note: &SnapshotNote<'_>,
         name: impl Fn(u64) -> String,
-    ) -> Result<SnapshotRef, GitError> {
+    ) -> Result<SnapshotRef> {
         let parent = base.commit.as_deref().map(|id| self.commit_named(id)).transpose()?;
         self.keep_commit(&self.tree(&base.tree)?, parent.as_slice(), note, name)
     }
 
-    /// Takes a snapshot at the first free ref of `<folder>/<n>`, `<folder>/<n + 1>` ….
-    pub(super) fn under_free_name(
-        &self,
-        folder: &str,
-        mut n: u32,
-        keep: impl Fn(&str) -> Result<SnapshotRef, GitError>,
-    ) -> Result<SnapshotRef, GitError> {
-        loop {
-            let name = format!("{folder}/{n}");
-            let kept =
-                if self.is_free(&name)? { keep(&name) } else { Err(GitError::RefTaken(name)) };
-            match kept {
-                Err(GitError::RefTaken(_)) => n = n.saturating_add(1),
-                kept => return kept,
-            }
-        }
-    }
-
     /// A ref with a lock is not free: a killed process may have left the lock.
-    fn is_free(&self, name: &str) -> Result<bool, GitError> {
+    pub(super) fn is_free(&self, name: &str) -> Result<bool> {
         let taken = if_found(self.repo.refname_to_id(name)).doing("look for a snapshot")?;
         Ok(taken.is_none() && !self.ref_lock(name).exists())
     }
@@ -116,7 +98,7 @@ impl WorkTree {
         parents: &[Commit<'_>],
         note: &SnapshotNote<'_>,
         name: impl Fn(u64) -> String,
-    ) -> Result<SnapshotRef, GitError> {
+    ) -> Result<SnapshotRef> {
         let (number, commit) = self.numbered(tree, parents, note)?;
         let reference = name(number);
         let made = self.with_lock_note(&[&self.ref_lock(&reference)], || {
@@ -140,7 +122,7 @@ impl WorkTree {
         tree: &Tree<'_>,
         parents: &[Commit<'_>],
         note: &SnapshotNote<'_>,
-    ) -> Result<(u64, Oid), GitError> {
+    ) -> Result<(u64, Oid)> {
         let path = self.common_dir.join(OWN_GIT_FOLDER).join(NUMBERS);
         let mut turn = turn(&path).map_err(file_error("lock", &path))?;
         let number = self.last_number(&mut turn)? + 1;
@@ -152,7 +134,7 @@ impl WorkTree {
 
     /// From the file, and once from the refs: after a power cut the file may be older than the
     /// refs.
-    fn last_number(&self, turn: &mut File) -> Result<u64, GitError> {
+    fn last_number(&self, turn: &mut File) -> Result<u64> {
         let mut text = String::new();
         let read = turn.read_to_string(&mut text).ok();
         let noted = read.and_then(|_| text.trim().parse::<u64>().ok());
@@ -166,7 +148,7 @@ impl WorkTree {
         let service = self.service.as_ref();
         let linked = self.linked_name();
         let trailers = [
-            ("Kept", Some(note.kind.word().to_owned())),
+            ("Kept", Some(note.kind.word())),
             ("Number", Some(number.to_string())),
             ("Run", service.map(|service| service.run.clone())),
             ("Backlog", service.map(|service| service.backlog.clone())),
@@ -174,9 +156,9 @@ impl WorkTree {
             ("Story", note.story.map(ToString::to_string)),
             ("Iteration", note.iteration.map(|iteration| iteration.to_string())),
         ];
-        let lines = trailers
-            .into_iter()
-            .filter_map(|(key, value)| value.map(|value| format!("Ralph-{key}: {value}\n")));
+        let line =
+            |(key, value): (&str, Option<String>)| Some(format!("Ralph-{key}: {}\n", value?));
+        let lines = trailers.into_iter().filter_map(line);
         format!("{}\n\n{}", note.text.trim(), lines.collect::<String>())
     }
 
@@ -216,7 +198,7 @@ impl WorkTree {
         kept: &SnapshotRef,
         paths: &[PathBuf],
         except: &[PathBuf],
-    ) -> Result<Option<Restored>, GitError> {
+    ) -> Result<Option<Restored>> {
         let (_, then) = self.sides(kept)?;
         let now = self.tree_now()?;
         for path in paths {
@@ -245,7 +227,7 @@ impl WorkTree {
 }
 
 /// A misspelled path must not look like one without changes.
-fn require_known(kept: &SnapshotRef, path: &Path, trees: &[&Tree<'_>]) -> Result<(), GitError> {
+fn require_known(kept: &SnapshotRef, path: &Path, trees: &[&Tree<'_>]) -> Result<()> {
     let everything = path.as_os_str().is_empty();
     if everything || trees.iter().any(|tree| tree.get_path(path).is_ok()) {
         return Ok(());

@@ -11,9 +11,9 @@ use crate::decide::staging::{Content, Objection, Rules, added_lines};
 use crate::model::Base;
 use crate::text::redact;
 
-use super::WorkTree;
 use super::error::{GitContext, GitError, if_found};
 use super::tree::{TreeChange, TreeEntry, entry_at, path_of};
+use super::{Result, WorkTree};
 
 /// Something in the work tree that changed and was not committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl WorkTree {
         base: &Base,
         staging: Option<Staging<'_>>,
         as_it_is: bool,
-    ) -> Result<(), GitError> {
+    ) -> Result<()> {
         if let Some(staging) = staging {
             let mut never = BTreeMap::<PathBuf, usize>::new();
             let committed = self.committed_at(base)?;
@@ -90,12 +90,8 @@ impl WorkTree {
                 all.paths.remove(&path);
                 all.staged.insert(path, None);
             }
-            let why = WhyLeftOut::Name;
-            all.left_out.extend(never.into_iter().map(|(path, files)| LeftOut {
-                path,
-                files,
-                why,
-            }));
+            let left_out = |(path, files)| LeftOut { path, files, why: WhyLeftOut::Name };
+            all.left_out.extend(never.into_iter().map(left_out));
         }
         for path in new_files(all) {
             match self.require_plain(&path) {
@@ -117,7 +113,7 @@ impl WorkTree {
         staging: Staging<'_>,
         committed: Option<&Tree<'_>>,
         changes: Vec<TreeChange>,
-    ) -> Result<Vec<Objection>, GitError> {
+    ) -> Result<Vec<Objection>> {
         let mut contents = Vec::new();
         for change in changes {
             contents.extend(self.weighed(staging, committed, change)?);
@@ -130,7 +126,7 @@ impl WorkTree {
         staging: Staging<'_>,
         committed: Option<&Tree<'_>>,
         change: TreeChange,
-    ) -> Result<Option<Content>, GitError> {
+    ) -> Result<Option<Content>> {
         let Some(new) = change.new.filter(|new| !new.is_nested_repository()) else {
             return Ok(None);
         };
@@ -144,11 +140,7 @@ impl WorkTree {
         Ok(Some(Content { path: change.path, size, is_new, is_private, secret }))
     }
 
-    fn secret(
-        &self,
-        staging: Staging<'_>,
-        change: &TreeChange,
-    ) -> Result<Option<String>, GitError> {
+    fn secret(&self, staging: Staging<'_>, change: &TreeChange) -> Result<Option<String>> {
         let read = |entry: Option<TreeEntry>| {
             let plain = entry.filter(|entry| !entry.is_nested_repository());
             let blob = plain.map(|entry| self.repo.find_blob(entry.id)).transpose();
@@ -171,7 +163,7 @@ fn never_committed(
     staging: Staging<'_>,
     committed: Option<&Tree<'_>>,
     path: &Path,
-) -> Result<Option<PathBuf>, GitError> {
+) -> Result<Option<PathBuf>> {
     let Some(of) = staging.rules.never(path) else { return Ok(None) };
     let Some(tree) = committed else { return Ok(Some(of)) };
     let known = if_found(tree.get_path(&of)).doing("read a tree")?.is_some();
@@ -182,18 +174,14 @@ fn never_committed(
 impl WorkTree {
     /// libgit2 runs no filter programs and does not convert encodings: it would store a large file
     /// instead of its LFS pointer, or a secret in plain text.
-    pub(super) fn require_plain(&self, path: &Path) -> Result<(), GitError> {
+    pub(super) fn require_plain(&self, path: &Path) -> Result<()> {
         let filter = self.attribute(path, "filter")?.filter(|name| self.is_configured(name));
         let encoding = self.attribute(path, "working-tree-encoding")?;
-        match filter.or(encoding) {
-            None => Ok(()),
-            Some(filter) => {
-                Err(GitError::ForeignFilter { path: path.display().to_string(), filter })
-            }
-        }
+        let Some(filter) = filter.or(encoding) else { return Ok(()) };
+        Err(GitError::ForeignFilter { path: path.display().to_string(), filter })
     }
 
-    fn attribute(&self, path: &Path, name: &str) -> Result<Option<String>, GitError> {
+    fn attribute(&self, path: &Path, name: &str) -> Result<Option<String>> {
         let value = self.repo.get_attr(path, name, AttrCheckFlags::FILE_THEN_INDEX);
         Ok(match AttrValue::from_string(value.doing("read .gitattributes")?) {
             AttrValue::String(text) => Some(text.to_owned()),
@@ -204,15 +192,12 @@ impl WorkTree {
     /// Like git, ignores a filter that is not configured, except LFS and git-crypt: their files
     /// would be wrong without it.
     fn is_configured(&self, filter: &str) -> bool {
-        if filter == "lfs" || filter.starts_with("git-crypt") {
-            return true;
-        }
-        let Ok(config) = self.repo.config() else {
-            return true;
-        };
-        ["clean", "smudge", "process"]
-            .iter()
-            .any(|step| config.get_entry(&format!("filter.{filter}.{step}")).is_ok())
+        let is_known = filter == "lfs" || filter.starts_with("git-crypt");
+        is_known
+            || self.repo.config().ok().is_none_or(|config| {
+                let has = |step| config.get_entry(&format!("filter.{filter}.{step}")).is_ok();
+                ["clean", "smudge", "process"].into_iter().any(has)
+            })
     }
 
     /// Attributes that change a file when it is committed.
@@ -235,7 +220,7 @@ impl WorkTree {
         }
     }
 
-    pub(super) fn is_ignored(&self, path: &Path) -> Result<bool, GitError> {
+    pub(super) fn is_ignored(&self, path: &Path) -> Result<bool> {
         self.repo.is_path_ignored(path).doing("read the ignore rules")
     }
 }

@@ -10,7 +10,8 @@ use git2::{
     ObjectType, Oid, Repository, Tree,
 };
 
-use super::error::{GitContext, GitError, if_found};
+use super::Result;
+use super::error::{GitContext, if_found};
 
 /// A file, link or nested repository in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub(super) fn between(
     repo: &Repository,
     old: Option<&Tree<'_>>,
     new: Option<&Tree<'_>>,
-) -> Result<Vec<TreeChange>, GitError> {
+) -> Result<Vec<TreeChange>> {
     if old.map(Tree::id) == new.map(Tree::id) {
         return Ok(Vec::new());
     }
@@ -68,9 +69,7 @@ pub(super) fn changes_in(diff: &Diff<'_>) -> Vec<TreeChange> {
 }
 
 fn note(changes: &mut BTreeMap<PathBuf, TreeChange>, file: &DiffFile<'_>, is_old: bool) {
-    let (Some(path), false) = (file.path_bytes(), file.id().is_zero()) else {
-        return;
-    };
+    let (Some(path), false) = (file.path_bytes(), file.id().is_zero()) else { return };
     let path = path_of(path);
     let change = changes.entry(path.clone()).or_insert(TreeChange { path, old: None, new: None });
     let side = if is_old { &mut change.old } else { &mut change.new };
@@ -78,10 +77,7 @@ fn note(changes: &mut BTreeMap<PathBuf, TreeChange>, file: &DiffFile<'_>, is_old
 }
 
 /// The entry of a tree at a path; None for a folder.
-pub(super) fn entry_at(
-    tree: Option<&Tree<'_>>,
-    path: &Path,
-) -> Result<Option<TreeEntry>, GitError> {
+pub(super) fn entry_at(tree: Option<&Tree<'_>>, path: &Path) -> Result<Option<TreeEntry>> {
     let Some(tree) = tree else { return Ok(None) };
     let found = if_found(tree.get_path(path)).doing("read a tree")?;
     Ok(found
@@ -112,7 +108,7 @@ pub(super) fn edited(
     repo: &Repository,
     tree: Option<&Tree<'_>>,
     edits: &[Edit<'_>],
-) -> Result<Oid, GitError> {
+) -> Result<Oid> {
     match folder(repo, tree, edits).doing("write a tree")? {
         Some(id) => Ok(id),
         None => repo.treebuilder(None).and_then(|empty| empty.write()).doing("write a tree"),
@@ -191,7 +187,7 @@ impl ThreeWay<'_> {
         &self,
         repo: &Repository,
         except: &[PathBuf],
-    ) -> Result<Result<Vec<TreeChange>, Vec<String>>, GitError> {
+    ) -> Result<Result<Vec<TreeChange>, Vec<String>>> {
         let ours = between(repo, Some(self.base), Some(self.ours))?;
         let mut theirs = between(repo, Some(self.base), Some(self.theirs))?;
         let ours: BTreeMap<&Path, &TreeChange> =
@@ -214,10 +210,11 @@ impl ThreeWay<'_> {
         repo: &Repository,
         mut merged: Index,
         except: &[PathBuf],
-    ) -> Result<Result<Vec<TreeChange>, Vec<String>>, GitError> {
+    ) -> Result<Result<Vec<TreeChange>, Vec<String>>> {
         let conflicts = conflicts(&merged)?;
+        let is_excepted = |entry: &IndexEntry| except.contains(&path_of(&entry.path));
         let (harmless, real): (Vec<_>, Vec<_>) =
-            conflicts.into_iter().partition(|conflict| concerns_only(conflict, except));
+            conflicts.into_iter().partition(|one| sides(one).all(is_excepted));
         if !real.is_empty() {
             return Ok(Err(real.iter().filter_map(conflict_path).collect()));
         }
@@ -236,7 +233,7 @@ pub(super) fn with_changes<'a>(
     repo: &'a Repository,
     tree: &Tree<'_>,
     changes: &[TreeChange],
-) -> Result<Tree<'a>, GitError> {
+) -> Result<Tree<'a>> {
     let edits: Vec<_> = changes.iter().map(|c| (bytes_of(&c.path), c.new)).collect();
     repo.find_tree(edited(repo, Some(tree), &edits)?).doing("read a tree")
 }
@@ -250,13 +247,13 @@ fn overlap(ours: &BTreeMap<&Path, &TreeChange>, theirs: &[TreeChange]) -> bool {
     })
 }
 
-fn conflicts(index: &Index) -> Result<Vec<IndexConflict>, GitError> {
+fn conflicts(index: &Index) -> Result<Vec<IndexConflict>> {
     let conflicts = index.conflicts().doing("read the conflicts")?;
     conflicts.collect::<Result<_, _>>().doing("read the conflicts")
 }
 
 /// The paths of all conflicts, for people.
-pub(super) fn conflicting_paths(index: &Index) -> Result<Vec<String>, GitError> {
+pub(super) fn conflicting_paths(index: &Index) -> Result<Vec<String>> {
     if !index.has_conflicts() {
         return Ok(Vec::new());
     }
@@ -264,25 +261,19 @@ pub(super) fn conflicting_paths(index: &Index) -> Result<Vec<String>, GitError> 
 }
 
 fn conflict_path(conflict: &IndexConflict) -> Option<String> {
-    let sides = [&conflict.our, &conflict.their, &conflict.ancestor];
-    let entry = sides.into_iter().flatten().next()?;
-    Some(String::from_utf8_lossy(&entry.path).into_owned())
+    sides(conflict).next().map(|entry| String::from_utf8_lossy(&entry.path).into_owned())
 }
 
-fn concerns_only(conflict: &IndexConflict, except: &[PathBuf]) -> bool {
-    let sides = [&conflict.our, &conflict.their, &conflict.ancestor];
-    sides.into_iter().flatten().all(|entry| except.contains(&path_of(&entry.path)))
+fn sides(conflict: &IndexConflict) -> impl Iterator<Item = &IndexEntry> {
+    [&conflict.our, &conflict.their, &conflict.ancestor].into_iter().flatten()
 }
 
 fn keep_ours(merged: &mut Index, conflict: IndexConflict) -> Result<(), git2::Error> {
-    let sides = [&conflict.our, &conflict.their, &conflict.ancestor];
-    for entry in sides.into_iter().flatten() {
+    for entry in sides(&conflict) {
         // The second and third side of the same path find it resolved.
         let _resolved = merged.conflict_remove(&path_of(&entry.path));
     }
-    let Some(mut ours) = conflict.our else {
-        return Ok(());
-    };
+    let Some(mut ours) = conflict.our else { return Ok(()) };
     ours.flags &= !0x3000;
     merged.add(&ours)
 }

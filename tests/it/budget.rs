@@ -123,7 +123,7 @@ fn what_a_killed_drivers_attempt_may_have_cost_counts_once() {
         _ => None,
     };
     let lost: Vec<Usd> = world.journal().iter().filter_map(|one| lost(&one.event)).collect();
-    assert_eq!(lost, [Usd::dollars(1)]);
+    assert_eq!(lost, [Usd::from_cents(100)]);
     assert_eq!(spent(&world), 4.0);
 }
 

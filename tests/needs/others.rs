@@ -99,7 +99,7 @@ fn a_full_disk_is_noticed_whatever_the_run_waits_for() {
         let last = world.journal().pop().unwrap().event;
         let reason = StopReason::DiskLow { free: 0, floor, place: String::new() };
         assert!(
-            matches!(&last, Event::RunEnded { reason: found } if found.stop().word == reason.stop().word),
+            matches!(&last, Event::RunEnded { reason: found } if found.word() == reason.word()),
             "{busy:?}: {last:?}"
         );
     }

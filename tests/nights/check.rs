@@ -163,12 +163,16 @@ impl Facts {
         match verdict {
             Verdict::NotTheStory { trouble, .. }
                 if !is_news
-                    && !self.fault.as_ref().is_some_and(|(f, ..)| trouble.is_graver_than(f)) =>
+                    && self
+                        .fault
+                        .as_ref()
+                        .is_none_or(|(f, ..)| trouble.gravity() <= f.gravity()) =>
             {
                 self.fault.as_mut().unwrap().2 = self.started;
             }
             Verdict::NotTheStory { trouble, .. } => {
-                let before = self.fault.take().filter(|(fault, ..)| fault.is_like(trouble));
+                let before =
+                    self.fault.take().filter(|(fault, ..)| fault.gravity() == trouble.gravity());
                 let count = before.map_or(1, |(_, count, _)| count + u32::from(is_news));
                 self.fault = Some((trouble.clone(), count, self.started));
             }

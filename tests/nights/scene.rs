@@ -198,7 +198,7 @@ pub fn story(number: u64, dice: &mut Dice) -> Story {
 
 fn budgets(dice: &mut Dice) -> Budgets {
     let mut dollars =
-        |percent, most| dice.percent(percent).then(|| Usd::dollars(dice.between(1, most)));
+        |percent, most| dice.percent(percent).then(|| Usd::from_cents(100 * dice.between(1, most)));
     Budgets {
         per_run: dollars(60, 50),
         per_story: dollars(30, 10),

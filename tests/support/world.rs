@@ -223,7 +223,9 @@ impl World {
 
     /// Everything that happened.
     pub fn journal(&self) -> Vec<Recorded> {
-        let store = Store::new(StorePlace::in_folder(&self.path(".git/ralph")));
+        let folder = self.path(".git/ralph");
+        let (shared, own) = (folder.clone(), folder);
+        let store = Store::new(StorePlace { shared, own, work_tree: String::new() });
         store.journal("PRD.json").unwrap().read(0).unwrap().0
     }
 

@@ -48,9 +48,9 @@ fn the_smaller_of_setting_and_allowance_is_the_budget() {
     assert_eq!(budget(None, None), None);
     assert_eq!(budget(Some(2.5), None), said("2.5"));
     assert_eq!(budget(None, Some(Usd::from_micros(1))), said("0.000001"));
-    assert_eq!(budget(None, Some(Usd::dollars(25))), said("25"));
-    assert_eq!(budget(Some(2.0), Some(Usd::dollars(3))), said("2"));
-    assert_eq!(budget(Some(4.0), Some(Usd::dollars(3))), said("3"));
+    assert_eq!(budget(None, Some(Usd::from_cents(2500))), said("25"));
+    assert_eq!(budget(Some(2.0), Some(Usd::from_cents(300))), said("2"));
+    assert_eq!(budget(Some(4.0), Some(Usd::from_cents(300))), said("3"));
 }
 
 #[test]

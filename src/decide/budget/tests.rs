@@ -374,14 +374,14 @@ fn the_tightest_budget_tells_how_much_is_spent() {
             reserved: Usd::ZERO,
             today: SpentToday::default(),
         };
-        purse.share(&id("A"), Usd::dollars(2), Usd::dollars(1))
+        purse.share(&id("A"), Usd::from_cents(200), Usd::from_cents(100))
     };
     for (budgets, share) in [
         (Budgets::default(), None),
         (per_run(10.0), Some(0.5)),
         (per_story(4.0), Some(0.75)),
-        (Budgets { per_story: Some(Usd::dollars(4)), ..per_run(10.0) }, Some(0.75)),
-        (Budgets { per_iteration: Some(Usd::dollars(1)), ..per_run(10.0) }, Some(1.0)),
+        (Budgets { per_story: Some(Usd::from_cents(400)), ..per_run(10.0) }, Some(0.75)),
+        (Budgets { per_iteration: Some(Usd::from_cents(100)), ..per_run(10.0) }, Some(1.0)),
     ] {
         assert_eq!(of(&budgets), share, "{budgets:?}");
     }

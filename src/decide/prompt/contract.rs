@@ -1,6 +1,8 @@
 //! The contract: how an agent claims its story, escalates and hands off.
 
-use crate::model::{CompletionMarkers, Story};
+use crate::state::StoryState;
+
+use super::Briefing;
 
 /// The same for every story, except for the placeholders.
 pub const TEMPLATE: &str = r#"# How to finish
@@ -49,22 +51,10 @@ apply:
 </handoff>
 ```"#;
 
-/// What the contract depends on.
-pub(super) struct Contract<'a> {
-    pub story: &'a Story,
-    pub signs: &'a CompletionMarkers,
-    /// Its stages that are reached.
-    pub reached: &'a [String],
-    /// Its other stages.
-    pub left: &'a [String],
-    /// Stories left, this one included.
-    pub remaining: usize,
-}
-
-impl Contract<'_> {
-    pub(super) fn text(&self) -> String {
+impl Briefing<'_> {
+    pub(super) fn contract(&self, known: &StoryState) -> String {
         let has_stages = !self.signs.stages.is_empty();
-        let claim = if has_stages { self.stages() } else { self.claim() };
+        let claim = if has_stages { self.claim_by_stages(known) } else { self.claim() };
         TEMPLATE.replace("{claim}", &claim).replace("{promise}", &self.promise())
     }
 
@@ -74,7 +64,8 @@ impl Contract<'_> {
              own and\noutside any code block, and stop:\n\n    Task {} complete",
             self.story.id
         );
-        let promise = self.signs.promise.as_deref().map(promise_of);
+        let promise_of = |word: &String| format!("<promise>{}</promise>", word.trim());
+        let promise = self.signs.promise.as_ref().map(promise_of);
         let others: Vec<String> =
             promise.into_iter().chain(self.signs.signals.iter().cloned()).collect();
         if !others.is_empty() {
@@ -84,8 +75,9 @@ impl Contract<'_> {
         text
     }
 
-    fn stages(&self) -> String {
-        let reached: Vec<String> = self.reached.iter().map(|stage| format!("`{stage}`")).collect();
+    fn claim_by_stages(&self, known: &StoryState) -> String {
+        let (reached, left) = self.stages(known);
+        let reached: Vec<String> = reached.iter().map(|stage| format!("`{stage}`")).collect();
         let before = match reached.as_slice() {
             [] => String::new(),
             names => {
@@ -97,7 +89,7 @@ impl Contract<'_> {
              and\noutside any code block, in this order:\n\n{}{before}\n\nThe last line claims that \
              every criterion above is met and the tests pass: print it and stop. No\nother line claims \
              the story.",
-            indented(self.left)
+            indented(left)
         )
     }
 
@@ -107,21 +99,17 @@ impl Contract<'_> {
         if is_own || !self.signs.stages.is_empty() {
             return "Work on this story only; claim nothing about the other stories.".to_owned();
         }
-        if self.remaining <= 1 {
+        let remaining = self.backlog.remaining();
+        if remaining <= 1 {
             return "This is the last open story of the backlog. After that line you may add\n\
                     `<promise>DONE</promise>` on a line of its own, if the whole backlog is done."
                 .to_owned();
         }
         format!(
-            "Do not print `<promise>DONE</promise>`: it means that the whole backlog is done, and {} \
-             stories are open.",
-            self.remaining
+            "Do not print `<promise>DONE</promise>`: it means that the whole backlog is done, and {remaining} \
+             stories are open."
         )
     }
-}
-
-fn promise_of(word: &str) -> String {
-    format!("<promise>{}</promise>", word.trim())
 }
 
 fn indented(lines: &[String]) -> String {

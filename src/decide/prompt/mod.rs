@@ -14,7 +14,6 @@ use crate::state::{RunState, StoryState};
 pub use contract::TEMPLATE as CONTRACT;
 
 use continuation::Continuation;
-use contract::Contract;
 
 /// Comes before text from agents and commands.
 const NO_INSTRUCTION: &str =
@@ -76,12 +75,6 @@ impl Briefing<'_> {
         let (reached, left) = self.stages(known);
         let continuation = Continuation { known, reached, left, changes: self.changes };
         if begun { continuation.text() } else { String::new() }
-    }
-
-    fn contract(&self, known: &StoryState) -> String {
-        let (reached, left) = self.stages(known);
-        let remaining = self.backlog.remaining();
-        Contract { story: self.story, signs: self.signs, reached, left, remaining }.text()
     }
 
     /// The story's stages that are reached, and those that are left.

@@ -3,9 +3,8 @@ use std::num::NonZeroU32;
 use crate::decide::next::decide;
 use crate::decide::samples::{History, attended, backlog, failed, id, policy, story};
 use crate::decide::situation::{Action, Observed};
-use crate::model::{Answer, Cause, Event, Footprint, ServiceFault, Verdict};
+use crate::model::{Answer, Cause, Event, ServiceFault, Verdict};
 use crate::state::Stagnation;
-use crate::text::similarity::{most_alike, normalised};
 
 use super::*;
 
@@ -264,4 +263,80 @@ fn the_question_says_what_was_tried() {
     let expected = "no such column\n\nWhat was tried:\n- no such file (refs/1, 1 file, +1 -0)\n\
                     - no such column (refs/2, 1 file, +1 -0)";
     assert_eq!(question.context, expected);
+}
+
+mod footprint {
+    use super::*;
+
+    fn footprint(committed: bool, paths: &[&str], story_changed: bool) -> Footprint {
+        let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        let (paths, backlog) = (Some(paths.as_slice()), Some(Path::new("PRD.json")));
+        FootprintFacts { paths, committed, backlog, story_changed, said: "", before: None }
+            .footprint()
+    }
+
+    #[test]
+    fn marks_are_no_work_and_a_commit_or_another_story_is() {
+        for (committed, paths, story_changed, expected) in [
+            (false, &[][..], false, (Some(false), false)),
+            (false, &["PRD.json"], false, (Some(false), false)),
+            (false, &["PRD.json", "a.rs"], false, (Some(true), false)),
+            (false, &["tests/a.rs", "PRD.json"], false, (Some(true), true)),
+            (false, &["tests/a.rs", "src/a.rs"], false, (Some(true), false)),
+            (true, &[], false, (Some(true), false)),
+            (false, &["PRD.json"], true, (Some(true), false)),
+        ] {
+            let found = footprint(committed, paths, story_changed);
+            assert_eq!((found.changed, found.only_tests), expected, "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn an_unchecked_tree_says_nothing_and_texts_are_compared() {
+        let before = VecDeque::from([normalised("I finished 12 tests of the parser.")]);
+        let facts = FootprintFacts {
+            paths: None,
+            committed: false,
+            backlog: None,
+            story_changed: false,
+            said: "I finished 13 tests of the parser.",
+            before: Some(&before),
+        };
+        let found = facts.footprint();
+        assert_eq!((found.changed, found.likeness), (None, 1.0));
+    }
+
+    #[test]
+    fn tests_are_recognised_by_their_names() {
+        for path in [
+            "tests/it/run.rs",
+            "src/core/tests/mod.rs",
+            "src/state/tests.rs",
+            "pkg/login_test.go",
+            "test_login.py",
+            "web/src/login.test.tsx",
+            "web/src/login.spec.ts",
+            "web/__tests__/login.js",
+            "web/__snapshots__/a.snap",
+            "spec/login_spec.rb",
+            "app/src/test/java/Login.java",
+            "app/LoginTest.java",
+            "App.Tests/LoginTests.cs",
+            "conftest.py",
+        ] {
+            assert!(is_test(path), "{path}");
+        }
+        for path in [
+            "src/login.rs",
+            "src/latest.rs",
+            "src/contest.java.txt",
+            "src/attest.py",
+            "docs/testing.md",
+            "src/inspector.rs",
+            "README.md",
+            "",
+        ] {
+            assert!(!is_test(path), "{path}");
+        }
+    }
 }

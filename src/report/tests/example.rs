@@ -93,7 +93,7 @@ fn settings() -> AppliedSettings {
             result_ms: 10_000,
         },
         min_free_disk: Some(1_000_000_000),
-        budget: Budgets { per_run: Some(Usd::dollars(25)), ..Budgets::default() },
+        budget: Budgets { per_run: Some(Usd::from_cents(2500)), ..Budgets::default() },
         log_limit: 256_000_000,
         gates: vec![AppliedGate { story: None, run: "cargo test".into() }],
         protect: vec!["tests/**".into()],

@@ -80,9 +80,11 @@ impl PrdFile {
     }
 
     /// Replaces the file's text: a reader sees the old or the new one, whole.
-    pub fn write(&self, text: &str) -> Result<(), WriteError> {
+    ///
+    /// Returns its metadata like `files::replace`.
+    pub fn write(&self, text: &str) -> Result<Option<Metadata>, WriteError> {
         let written = files::replace(&self.path, text.as_bytes());
-        written.map(drop).map_err(|source| WriteError::Failed { path: self.path.clone(), source })
+        written.map_err(|source| WriteError::Failed { path: self.path.clone(), source })
     }
 
     /// With a stamp that recognises this version; None if the times cannot tell.

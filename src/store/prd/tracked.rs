@@ -71,17 +71,14 @@ impl MarkedText {
 
     /// Replaces the file's text: a reader sees the old or the new one, whole. The file must
     /// still have the known text, so that no other process's edit is lost.
-    pub fn write(self) -> Result<WrittenText, WriteError> {
+    pub fn write(mut self) -> Result<WrittenText, WriteError> {
         let path = self.file.path();
         if !self.old.is_in(&self.file) {
             return Err(WriteError::Changed { path: path.to_owned() });
         }
-        let renamed = self.on_disk.and_then(|prepared| prepared.replace(path).ok());
-        let written = renamed.map_or_else(|| files::replace(path, self.text.as_bytes()), Ok);
-        let metadata =
-            written.map_err(|source| WriteError::Failed { path: path.to_owned(), source })?;
-        let Self { file, old, text, edits, marks, changes, .. } = self;
-        Ok(WrittenText { file, old: old.text, text, edits, marks, changes, metadata })
+        let renamed = self.on_disk.take().and_then(|prepared| prepared.replace(path).ok());
+        let metadata = renamed.map_or_else(|| self.file.write(&self.text), Ok)?;
+        Ok(WrittenText { marked: self, metadata })
     }
 }
 
@@ -95,12 +92,7 @@ impl KnownText {
 
 /// A text that is in the file now.
 pub struct WrittenText {
-    file: PrdFile,
-    old: Arc<str>,
-    text: Arc<str>,
-    edits: Vec<TextEdit>,
-    marks: Vec<(usize, Mark)>,
-    changes: u64,
+    marked: MarkedText,
     /// Of the file, if its times tell it from any later version.
     pub metadata: Option<Metadata>,
 }
@@ -108,13 +100,10 @@ pub struct WrittenText {
 impl WrittenText {
     /// Writes the text from before, unless the file was edited since.
     pub fn revert(self) -> Result<(), WriteError> {
+        let MarkedText { file, old, text, .. } = self.marked;
         let stamp = self.metadata.as_ref().map(Stamp::of);
-        if !(KnownText { text: self.text, stamp }).is_in(&self.file) {
-            return Ok(());
-        }
-        let path = self.file.path();
-        let written = files::replace(path, self.old.as_bytes());
-        written.map(drop).map_err(|source| WriteError::Failed { path: path.to_owned(), source })
+        let is_unedited = KnownText { text, stamp }.is_in(&file);
+        if is_unedited { file.write(&old.text).map(drop) } else { Ok(()) }
     }
 }
 
@@ -241,8 +230,8 @@ impl TrackedPrd {
 
     /// The file has this text now.
     pub fn take_written(&mut self, written: WrittenText) {
-        let WrittenText { text, edits, marks, changes, metadata, .. } = written;
-        self.stamp = metadata.as_ref().map(Stamp::of);
+        let MarkedText { text, edits, marks, changes, .. } = written.marked;
+        self.stamp = written.metadata.as_ref().map(Stamp::of);
         let spans = self.spans.take().filter(|_| changes == self.changes);
         self.take(text);
         self.spans = spans.map(|spans| spans.after(&edits));

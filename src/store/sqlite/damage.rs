@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
     use crate::model::{Event, Recorded, StoryClosed, StoryId};
-    use crate::store::{Journal, Store, StorePlace};
+    use crate::store::{Journal, Store, StoreCheck, StorePlace};
 
     const PRD: &str = "PRD.json";
 
@@ -176,7 +176,7 @@ mod tests {
         fs::write(folder.path().join("journal.db-wal"), log).unwrap();
         Newest::of(&path).note(5);
         let store = store_in(folder.path());
-        store.check()?;
+        store.start_check()?.finish()?;
         Ok(store.journal(PRD)?.read(0)?.0)
     }
 
@@ -215,14 +215,14 @@ mod tests {
     fn a_missing_journal_is_damage() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.db");
-        store_in(folder.path()).check().unwrap();
+        store_in(folder.path()).start_check().unwrap().finish().unwrap();
         drop(small(folder.path(), 1..=3));
-        store_in(folder.path()).check().unwrap();
+        store_in(folder.path()).start_check().unwrap().finish().unwrap();
         fs::remove_file(&path).unwrap();
         let store = store_in(folder.path());
-        assert!(store.check().unwrap_err().is_damage());
+        assert!(store.start_check().and_then(StoreCheck::finish).unwrap_err().is_damage());
         store.rename_damaged(7).unwrap();
-        store.check().unwrap();
+        store.start_check().unwrap().finish().unwrap();
     }
 
     #[test]

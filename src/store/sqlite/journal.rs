@@ -206,7 +206,7 @@ mod tests {
         journal.append("r", 5, &[interrupted(4)]).unwrap();
         drop((journal, store));
         assert_eq!(newest(), 4);
-        store_in(&folder).check().unwrap();
+        store_in(&folder).start_check().unwrap().finish().unwrap();
     }
 
     #[test]

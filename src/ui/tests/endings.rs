@@ -38,7 +38,7 @@ fn reasons() -> Vec<StopReason> {
 #[test]
 fn every_reason_has_a_word_an_exit_code_a_heading_and_a_remedy() {
     let all = reasons().into_iter().map(|reason| {
-        let (word, code) = (reason.stop().word, reason.stop().exit_code);
+        let (word, code) = (reason.word(), reason.stop().exit_code);
         let stored = serde_json::to_value(&reason).unwrap();
         assert_eq!(stored["reason"], word, "programs and the journal use one word");
         format!("{word} ({code})\n{}", ending(reason, Event::RunContinued))

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::model::Base;
-use crate::workspace::WorkTree;
 use crate::workspace::checkout::is_absence;
-use crate::workspace::error::{GitContext, GitError, file_error};
-use crate::workspace::tree::{TreeChange, TreeEntry, between, entry_at};
+use crate::workspace::error::{GitContext, file_error};
+use crate::workspace::tree::{TreeChange, TreeEntry, entry_at};
+use crate::workspace::{Result, WorkTree};
 
 /// The most bytes to hold.
 const LONGEST: u64 = 16 * 1024 * 1024;
@@ -55,7 +55,7 @@ impl Instructions {
     }
 
     /// Never writes through a new link.
-    pub fn restore(&self, tree: &WorkTree) -> Result<(), GitError> {
+    pub fn restore(&self, tree: &WorkTree) -> Result<()> {
         self.put_back(tree).map_err(file_error("restore", &self.path))
     }
 
@@ -99,7 +99,7 @@ pub struct Losses {
 impl WorkTree {
     /// Files that were uncommitted at the story's base and that the attempt deleted or reset. Files
     /// that it edited do not count: that is the agent's work.
-    pub fn losses(&self, base: &Base, before: &Base) -> Result<Losses, GitError> {
+    pub fn losses(&self, base: &Base, before: &Base) -> Result<Losses> {
         let mut losses = Losses::default();
         if self.is_committed(base)? {
             return Ok(losses);
@@ -122,7 +122,7 @@ impl WorkTree {
     }
 
     /// Restores these files as they were right before the attempt.
-    pub fn restore_user_files(&self, before: &Base, paths: &[PathBuf]) -> Result<(), GitError> {
+    pub fn restore_user_files(&self, before: &Base, paths: &[PathBuf]) -> Result<()> {
         let tree = self.tree(&before.tree)?;
         let mut changes = Vec::new();
         for path in paths {
@@ -134,12 +134,7 @@ impl WorkTree {
         self.replace_files(&tree, &changes)
     }
 
-    fn uncommitted_at(&self, base: &Base) -> Result<Vec<TreeChange>, GitError> {
-        let committed = self.committed_at(base)?;
-        between(&self.repo, committed.as_ref(), Some(&self.tree(&base.tree)?))
-    }
-
-    fn on_disk(&self, path: &Path) -> Result<OnDisk, GitError> {
+    fn on_disk(&self, path: &Path) -> Result<OnDisk> {
         if !self.can_hold(path) {
             return Ok(OnDisk::Other);
         }

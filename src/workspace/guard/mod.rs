@@ -14,10 +14,10 @@ use crate::model::{Base, StoryId, Violation};
 use crate::text::signals::ticks_task_complete;
 
 use self::files::Instructions;
-use super::WorkTree;
 use super::branch::BranchState;
-use super::error::{GitError, file_error};
+use super::error::file_error;
 use super::open::FileLocation;
+use super::{Result, WorkTree};
 
 pub use files::Losses;
 pub use repository::{GitSetup, Stash};
@@ -86,7 +86,7 @@ impl Guard {
         tree: &WorkTree,
         attempt: GuardedAttempt,
         instructions: Option<&Path>,
-    ) -> Result<Self, GitError> {
+    ) -> Result<Self> {
         let stashes = tree.hold_stashes()?;
         let setup = Some(tree.hold_setup()?);
         tree.begin_attempt()?;
@@ -100,7 +100,7 @@ impl Guard {
     }
 
     /// The violation of one part, if any. Stores the attempt's version of the instructions.
-    pub fn check(&self, tree: &WorkTree, held: GuardPart) -> Result<Option<Violation>, GitError> {
+    pub fn check(&self, tree: &WorkTree, held: GuardPart) -> Result<Option<Violation>> {
         Ok(match held {
             GuardPart::Locks => {
                 some(tree.locks_of_attempt()?, |locks| Violation::Locks { paths: listed(&locks) })
@@ -130,40 +130,39 @@ impl Guard {
     }
 
     /// Restores the violated part. A lost branch and marks are not repaired here.
-    pub fn repair(&self, tree: &WorkTree, violation: &Violation) -> Result<(), GitError> {
+    pub fn repair(&self, tree: &WorkTree, violation: &Violation) -> Result<()> {
         match violation {
             Violation::Locks { .. } => tree.remove_locks_of_attempt(),
-            Violation::Setup { names, .. } => match &self.setup {
-                Some(before) => tree.restore_setup(before, names, &self.attempt.attempt),
-                None => Ok(()),
-            },
+            Violation::Setup { names, .. } => self
+                .setup
+                .as_ref()
+                .map_or(Ok(()), |before| tree.restore_setup(before, names, &self.attempt.attempt)),
             Violation::Stashes { .. } => tree.restore_stashes(&self.stashes).map(drop),
             Violation::OtherBranch { .. } => tree.reattach(),
             Violation::UserFiles { .. } => {
                 tree.restore_user_files(&self.attempt.before, &self.losses(tree)?.lost)
             }
-            Violation::Instructions { .. } => match &self.instructions {
-                Some(held) => held.restore(tree),
-                None => Ok(()),
-            },
+            Violation::Instructions { .. } => {
+                self.instructions.as_ref().map_or(Ok(()), |held| held.restore(tree))
+            }
             Violation::BranchLost { .. } => Ok(()),
         }
     }
 
     /// Call after all checks.
-    pub fn disarm(&self, tree: &WorkTree) -> Result<(), GitError> {
+    pub fn disarm(&self, tree: &WorkTree) -> Result<()> {
         tree.end_attempt(false).map(drop)
     }
 
-    fn changed_setup(&self, tree: &WorkTree) -> Result<Vec<String>, GitError> {
+    fn changed_setup(&self, tree: &WorkTree) -> Result<Vec<String>> {
         self.setup.as_ref().map_or(Ok(Vec::new()), |before| Ok(before.differences(&tree.setup()?)))
     }
 
-    fn losses(&self, tree: &WorkTree) -> Result<Losses, GitError> {
+    fn losses(&self, tree: &WorkTree) -> Result<Losses> {
         tree.losses(&self.attempt.base, &self.attempt.before)
     }
 
-    fn changed_instructions(&self, tree: &WorkTree) -> Result<Option<Violation>, GitError> {
+    fn changed_instructions(&self, tree: &WorkTree) -> Result<Option<Violation>> {
         let Some(held) = &self.instructions else { return Ok(None) };
         let Some(now) = held.changed() else { return Ok(None) };
         let claims = ticks_task_complete(&held.text(), &String::from_utf8_lossy(&now));

@@ -10,9 +10,9 @@ use git2::Oid;
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::checkout::{is_absence, remove_if_there};
-use crate::workspace::error::{GitContext, GitError, file_error, if_found};
+use crate::workspace::error::{GitContext, file_error, if_found};
 use crate::workspace::locks::private_parent;
-use crate::workspace::{OWN_GIT_FOLDER, WorkTree};
+use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
 
 const SHARED: [&str; 3] = ["config", "info/attributes", "info/exclude"];
 /// Of this work tree alone.
@@ -52,7 +52,7 @@ impl GitSetup {
 
 impl WorkTree {
     /// As it is now.
-    pub fn setup(&self) -> Result<GitSetup, GitError> {
+    pub fn setup(&self) -> Result<GitSetup> {
         let mut setup = GitSetup::default();
         for name in SHARED.into_iter().chain([OWN]) {
             self.note_part(name, &mut setup)?;
@@ -62,7 +62,7 @@ impl WorkTree {
     }
 
     /// The current setup, stored for recovery after a crash.
-    pub fn hold_setup(&self) -> Result<GitSetup, GitError> {
+    pub fn hold_setup(&self) -> Result<GitSetup> {
         let setup = self.setup()?;
         let path = self.git_dir.join(OWN_GIT_FOLDER).join(HELD_SETUP);
         let text = serde_json::to_vec(&setup).unwrap_or_default();
@@ -84,12 +84,7 @@ impl WorkTree {
     }
 
     /// Restores these parts. The current versions are kept.
-    pub fn restore_setup(
-        &self,
-        before: &GitSetup,
-        names: &[String],
-        attempt: &str,
-    ) -> Result<(), GitError> {
+    pub fn restore_setup(&self, before: &GitSetup, names: &[String], attempt: &str) -> Result<()> {
         let folder = self.changed_setup(attempt);
         // Removals first: another part may need the place.
         let (gone, others): (Vec<&String>, Vec<&String>) =
@@ -107,7 +102,7 @@ impl WorkTree {
         if name == OWN { self.git_dir.join(name) } else { self.common_dir.join(name) }
     }
 
-    fn note_part(&self, name: &str, setup: &mut GitSetup) -> Result<(), GitError> {
+    fn note_part(&self, name: &str, setup: &mut GitSetup) -> Result<()> {
         let path = self.part(name);
         match part_at(&path) {
             Ok(part) => {
@@ -119,7 +114,7 @@ impl WorkTree {
         }
     }
 
-    fn note_hooks(&self, folder: &str, setup: &mut GitSetup) -> Result<(), GitError> {
+    fn note_hooks(&self, folder: &str, setup: &mut GitSetup) -> Result<()> {
         let path = self.part(folder);
         if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
             return self.note_part(folder, setup);
@@ -230,19 +225,16 @@ pub struct Stash {
 
 impl WorkTree {
     /// All stashes, newest first; protects them from `git gc`.
-    pub fn hold_stashes(&self) -> Result<Vec<Stash>, GitError> {
+    pub fn hold_stashes(&self) -> Result<Vec<Stash>> {
         let stashes = self.stashes()?;
         for stash in &stashes {
             let name = format!("{HELD_STASHES}/{}", stash.id);
-            self.with_lock(&self.ref_lock(&name), || {
-                let held = self.repo.reference(&name, stash.id, true, "ralph");
-                held.map(drop).doing("protect the stashes")
-            })?;
+            self.set_ref(&name, stash.id, "ralph", "protect the stashes")?;
         }
         Ok(stashes)
     }
 
-    pub(super) fn dropped_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>, GitError> {
+    pub(super) fn dropped_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>> {
         if before.is_empty() {
             return Ok(Vec::new());
         }
@@ -251,20 +243,17 @@ impl WorkTree {
     }
 
     /// Restores dropped stashes as the newest, and returns them.
-    pub fn restore_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>, GitError> {
+    pub fn restore_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>> {
         let gone = self.dropped_stashes(before)?;
         for stash in gone.iter().rev() {
             self.repo.reference_ensure_log(STASH).doing("restore a stash")?;
-            self.with_lock(&self.ref_lock(STASH), || {
-                let stored = self.repo.reference(STASH, stash.id, true, &stash.message);
-                stored.map(drop).doing("restore a stash")
-            })?;
+            self.set_ref(STASH, stash.id, &stash.message, "restore a stash")?;
         }
         Ok(gone)
     }
 
     /// Releases stashes that the human dropped.
-    pub(in crate::workspace) fn release_stashes(&self) -> Result<(), GitError> {
+    pub(in crate::workspace) fn release_stashes(&self) -> Result<()> {
         let held =
             self.repo.references_glob(&format!("{HELD_STASHES}/*")).doing("list the stashes")?;
         let known = self.stashes()?;
@@ -277,7 +266,7 @@ impl WorkTree {
         Ok(())
     }
 
-    fn stashes(&self) -> Result<Vec<Stash>, GitError> {
+    fn stashes(&self) -> Result<Vec<Stash>> {
         if if_found(self.repo.refname_to_id(STASH)).doing("look for stashes")?.is_none() {
             return Ok(Vec::new());
         }

@@ -15,7 +15,7 @@ fn is_gits_own_tree_and_touches_nothing() {
     repo.git(["add", "-f", "forced.log"]);
     let index = fs::read(repo.path(".git/index")).unwrap();
     let (head, status) = (repo.head(), repo.status());
-    let snapshot = repo.open().snapshot().unwrap();
+    let snapshot = repo.open().base().unwrap().tree;
     assert_eq!(fs::read(repo.path(".git/index")).unwrap(), index);
     assert_eq!((repo.head(), repo.status()), (head, status));
     repo.git(["add", "-A"]);
@@ -26,12 +26,12 @@ fn is_gits_own_tree_and_touches_nothing() {
 fn two_snapshots_in_a_row_see_what_happened_between() {
     let repo = Sandbox::new();
     let tree = repo.open();
-    let first = tree.snapshot().unwrap();
+    let first = tree.base().unwrap().tree;
     repo.write("a", "a1\n");
-    let second = tree.snapshot().unwrap();
+    let second = tree.base().unwrap().tree;
     repo.write("a", "a0\n");
     assert_ne!(first, second);
-    assert_eq!(tree.snapshot().unwrap(), first);
+    assert_eq!(tree.base().unwrap().tree, first);
 }
 
 /// Path, content, mode and size of every entry of the index that the handle has in memory.
@@ -50,13 +50,13 @@ fn a_scan_leaves_the_index_in_memory_as_it_is_on_disk() {
     repo.delete("deep").write("deep", "file\n").delete("docs/c").write("docs/c/d", "d\n");
     let tree = repo.open();
     let before: Vec<_> = tree.fresh_index().map(|_| in_memory(&tree)).unwrap();
-    let first = tree.snapshot().unwrap();
+    let first = tree.base().unwrap().tree;
     assert!(!tree.index_is_modified.get(), "nothing has to be read again");
     let ids = |entries: &[(Vec<u8>, String, u32, u32)]| {
         entries.iter().map(|e| (e.0.clone(), e.1.clone(), e.2)).collect::<Vec<_>>()
     };
     assert_eq!(ids(&in_memory(&tree)), ids(&before));
-    assert_eq!(tree.snapshot().unwrap(), first);
+    assert_eq!(tree.base().unwrap().tree, first);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn an_edit_that_only_the_content_shows_is_not_lost_with_the_next_index() {
     date_back("a");
     date_back(".git/index");
     let tree = repo.open();
-    tree.snapshot().unwrap();
+    tree.base().unwrap();
     tree.update_index(&[("b".into(), None)]).unwrap();
     assert_eq!(repo.git(["status", "--porcelain", "a"]), " M a\n");
 }
@@ -201,10 +201,10 @@ fn untracked_files_are_remembered_and_every_change_is_seen() {
     let repo = Sandbox::new();
     many(&repo);
     let tree = repo.open();
-    let first = tree.snapshot().unwrap();
+    let first = tree.base().unwrap().tree;
     let memory = repo.path(".git/ralph/seen");
     assert_eq!(memory.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!((tree.snapshot().unwrap(), by_git(&repo)), (first.clone(), first));
+    assert_eq!((tree.base().unwrap().tree, by_git(&repo)), (first.clone(), first));
 
     // The same size and the same time, as far as a program can set it.
     repo.write("many/7", "x\n");
@@ -212,11 +212,11 @@ fn untracked_files_are_remembered_and_every_change_is_seen() {
     repo.delete("many/8").write("many/9", "longer than before\n").make_executable("many/10");
     repo.delete("many/11").link("many/11", "12");
     repo.write(".gitignore", "many/1?\n");
-    assert_eq!(tree.snapshot().unwrap(), by_git(&repo));
+    assert_eq!(tree.base().unwrap().tree, by_git(&repo));
     repo.delete(".gitignore");
     repo.git(["add", "many/20"]);
     repo.write("many/20", "edited on\n");
-    assert_eq!(tree.snapshot().unwrap(), by_git(&repo));
+    assert_eq!(tree.base().unwrap().tree, by_git(&repo));
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn what_is_remembered_is_not_read_again() {
     let repo = Sandbox::new();
     many(&repo);
     let tree = repo.open();
-    let first = tree.snapshot().unwrap();
+    let first = tree.base().unwrap().tree;
     // Nobody but the superuser can be kept from reading a file, so the memory itself is asked.
     let known = git2::Index::open(&repo.path(".git/ralph/seen")).unwrap();
     assert_eq!(known.len(), 100);
@@ -233,7 +233,7 @@ fn what_is_remembered_is_not_read_again() {
     entry.id = known.get_path("many/2".as_ref(), 0).unwrap().id;
     lie.add(&entry).unwrap();
     lie.write().unwrap();
-    assert_ne!(tree.snapshot().unwrap(), first, "the memory was used");
+    assert_ne!(tree.base().unwrap().tree, first, "the memory was used");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn what_was_just_written_is_not_remembered() {
     let repo = Sandbox::new();
     many(&repo);
     repo.write("many/fresh", "f\n");
-    repo.open().snapshot().unwrap();
+    repo.open().base().unwrap();
     let known = git2::Index::open(&repo.path(".git/ralph/seen")).unwrap();
     assert_eq!(known.len(), 100);
 }
@@ -250,12 +250,12 @@ fn what_was_just_written_is_not_remembered() {
 fn a_broken_memory_or_a_lost_object_costs_nothing_but_time() {
     let repo = Sandbox::new();
     many(&repo);
-    let first = repo.open().snapshot().unwrap();
+    let first = repo.open().base().unwrap().tree;
     repo.git(["gc", "-q", "--prune=now"]);
-    assert_eq!(repo.open().snapshot().unwrap(), first, "the objects are written again");
+    assert_eq!(repo.open().base().unwrap().tree, first, "the objects are written again");
     repo.git(["cat-file", "-e", &format!("{first}:many/50")]);
     for broken in [&b""[..], b"DIRC", b"garbage that is no index at all"] {
         fs::write(repo.path(".git/ralph/seen"), broken).unwrap();
-        assert_eq!(repo.open().snapshot().unwrap(), first);
+        assert_eq!(repo.open().base().unwrap().tree, first);
     }
 }

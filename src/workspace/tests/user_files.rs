@@ -26,7 +26,7 @@ fn what_was_uncommitted_and_is_deleted_or_reset_is_lost_and_comes_back() {
     assert_eq!(losses.lost, paths(&["a", "b", "deep/u", "docs/c", "l", "s", "u"]));
     assert_eq!(losses.blocked, paths(&[]));
     tree.restore_user_files(&base, &losses.lost).unwrap();
-    assert_eq!(tree.snapshot().unwrap(), base.tree);
+    assert_eq!(tree.base().unwrap().tree, base.tree);
     assert_eq!(
         repo.status(),
         format!("{}?? s\n?? u\n", files.replace("A  s\n", "").replace("?? u\n", ""))

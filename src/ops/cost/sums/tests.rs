@@ -9,8 +9,8 @@ fn entry(story: &str, at: i64, dollars: u64, result: &str) -> AttemptCosts {
         at,
         result: result.into(),
         elapsed_ms: 10,
-        stated: Some(Usd::dollars(dollars)),
-        counted: Usd::dollars(dollars),
+        stated: Some(Usd::from_cents(100 * dollars)),
+        counted: Usd::from_cents(100 * dollars),
         usage: Usage { input_tokens: 5, tool_calls: 2, ..Usage::default() },
         model: String::new(),
     }
@@ -29,11 +29,12 @@ fn a_story_is_one_group_even_if_its_title_changed() {
         AttemptCosts { backlog: "other.json".into(), ..entry("B", 4, 8, "progress") },
     ];
     let groups = grouped(&entries, CostGrouping::Story, &TimeZone::UTC);
-    let expected = [("B", Usd::dollars(5)), ("A", Usd::dollars(2)), ("B", Usd::dollars(8))];
+    let expected =
+        [("B", Usd::from_cents(500)), ("A", Usd::from_cents(200)), ("B", Usd::from_cents(800))];
     assert_eq!(names_and_costs(&groups), expected);
     assert_eq!(groups[0].title, "B at 3");
     let CostSums { iterations, elapsed_ms, figures, .. } = &groups[0].sums;
-    assert_eq!((*iterations, figures.closed, figures.failed), (2, 1, Usd::dollars(1)));
+    assert_eq!((*iterations, figures.closed, figures.failed), (2, 1, Usd::from_cents(100)));
     let usage = &figures.usage;
     assert_eq!((usage.input_tokens, usage.tool_calls, *elapsed_ms), (10, 4, 20));
 }
@@ -56,8 +57,11 @@ fn the_most_expensive_model_is_first_and_a_nameless_one_is_unknown() {
         |model: &str, dollars| AttemptCosts { model: model.into(), ..entry("A", 1, dollars, "x") };
     let entries = [of("small", 1), of("", 3), of("large", 5), of("small", 1)];
     let groups = grouped(&entries, CostGrouping::Model, &TimeZone::UTC);
-    let expected =
-        [("large", Usd::dollars(5)), ("unknown", Usd::dollars(3)), ("small", Usd::dollars(2))];
+    let expected = [
+        ("large", Usd::from_cents(500)),
+        ("unknown", Usd::from_cents(300)),
+        ("small", Usd::from_cents(200)),
+    ];
     assert_eq!(names_and_costs(&groups), expected);
 }
 

@@ -25,7 +25,7 @@ fn costing(dollars: f64) -> Usage {
 }
 
 fn used(model: &str, dollars: u64, input_tokens: u64) -> ModelUse {
-    let cost = Usd::dollars(dollars);
+    let cost = Usd::from_cents(100 * dollars);
     ModelUse { model: model.into(), cost, input_tokens, ..ModelUse::default() }
 }
 
@@ -100,7 +100,7 @@ fn the_result_of_an_attempt_follows_the_events() {
     let lost = Event::AttemptLost {
         attempt: "attempt 1".into(),
         story: id("A"),
-        counted: Usd::dollars(3),
+        counted: Usd::from_cents(300),
     };
     for (history, result) in [
         (History::new().started("A"), "running"),
@@ -124,14 +124,14 @@ fn the_assumed_cost_of_a_lost_attempt_is_spent() {
     let lost = Event::AttemptLost {
         attempt: "attempt 1".into(),
         story: id("A"),
-        counted: Usd::dollars(3),
+        counted: Usd::from_cents(300),
     };
     let repo = Repo::new();
     repo.write(&History::new().started("A").then(lost).events, "r");
     let entry = repo.costs().attempts(None).unwrap().remove(0);
-    assert_eq!((entry.stated, entry.counted), (None, Usd::dollars(3)));
-    assert_eq!(repo.costs().spent_since(0).unwrap(), Usd::dollars(3));
-    assert_eq!(repo.costs().by_model(None).unwrap()[0].counted, Usd::dollars(3));
+    assert_eq!((entry.stated, entry.counted), (None, Usd::from_cents(300)));
+    assert_eq!(repo.costs().spent_since(0).unwrap(), Usd::from_cents(300));
+    assert_eq!(repo.costs().by_model(None).unwrap()[0].counted, Usd::from_cents(300));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_day_has_the_attempts_that_ended_in_it() {
     let repo = Repo::new();
     let costs = repo.write(&history.events, "r").costs();
     for (since, dollars) in [(0, 7), (DAY - 1, 6), (DAY, 4), (DAY + 1, 0)] {
-        assert_eq!(costs.spent_since(since).unwrap(), Usd::dollars(dollars), "{since}");
+        assert_eq!(costs.spent_since(since).unwrap(), Usd::from_cents(100 * dollars), "{since}");
     }
 }
 
@@ -230,11 +230,11 @@ fn user_costs_copy_missing_attempts_and_no_invented_costs() {
     let user = repo.user_costs(&folder);
     for _ in 0..2 {
         user.take_over_now().unwrap();
-        assert_eq!(user.spent_since(0).unwrap(), Usd::dollars(1));
+        assert_eq!(user.spent_since(0).unwrap(), Usd::from_cents(100));
     }
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&folder), mode(&folder.join("spending.db"))), (0o700, 0o600));
-    assert_eq!(user_spent_since(&folder, 0), Some(Usd::dollars(1)));
+    assert_eq!(user_spent_since(&folder, 0), Some(Usd::from_cents(100)));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn costs_copied_in_the_background_are_written_at_the_end() {
         user.take_over().unwrap();
     }
     drop(user);
-    assert_eq!(user_spent_since(&folder, 0), Some(Usd::dollars(3)));
+    assert_eq!(user_spent_since(&folder, 0), Some(Usd::from_cents(300)));
 }
 
 #[test]
@@ -260,11 +260,11 @@ fn the_next_run_copies_costs_that_a_crash_left_out() {
         repo.write(&one_dollar(name, now() - age).events, "r");
     }
     repo.user_costs(&folder).take_over_now().unwrap();
-    assert_eq!(user_spent_since(&folder, 0), Some(Usd::dollars(3)));
+    assert_eq!(user_spent_since(&folder, 0), Some(Usd::from_cents(300)));
     // Recorded by another work tree's run, with an earlier end than the latest known.
     repo.write(&one_dollar("other", now() - hour - hour / 2).events, "r");
     repo.user_costs(&folder).take_over_now().unwrap();
-    assert_eq!(user_spent_since(&folder, 0), Some(Usd::dollars(4)));
+    assert_eq!(user_spent_since(&folder, 0), Some(Usd::from_cents(400)));
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn simultaneous_runs_lose_no_entry() {
     });
     threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
     let all = u64::try_from(runs * each).unwrap();
-    assert_eq!(user_spent_since(&folder, 0), Some(Usd::dollars(all)));
+    assert_eq!(user_spent_since(&folder, 0), Some(Usd::from_cents(100 * all)));
 }
 
 #[test]
