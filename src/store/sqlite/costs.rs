@@ -7,9 +7,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior, params};
 
@@ -118,6 +118,9 @@ const LOOK_BACK_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 /// Runs of other work trees may record an earlier end later than one that is known.
 const OVERLAP_MS: i64 = 60 * 60 * 1000;
 
+/// So that the next agent, which is about to start, need not wait for the same disk.
+const LATER: Duration = Duration::from_millis(100);
+
 /// `$XDG_STATE_HOME/ralph`, else `~/.local/state/ralph`, on every system.
 pub fn state_folder(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let absolute = |text: String| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
@@ -139,10 +142,11 @@ pub struct UserCosts {
     jobs: Option<Sender<CopyJob>>,
     thread: Option<JoinHandle<()>>,
     /// Of jobs in the background.
-    problems: (Sender<StoreError>, Receiver<StoreError>),
+    problems: Receiver<StoreError>,
 }
 
-type CopyJob = Box<dyn FnOnce(Result<&mut CostCopy, StoreError>) + Send>;
+/// None: copy what is new, a little later.
+type CopyJob = Option<Box<dyn FnOnce(Result<&mut CostCopy, StoreError>) + Send>>;
 
 impl UserCosts {
     /// The environment names no folder for it.
@@ -161,29 +165,17 @@ impl UserCosts {
         private_folder(folder).and_then(|()| ensure_private(&file)).map_err(failed)?;
         let (jobs, received) = channel::<CopyJob>();
         let thread = std::thread::Builder::new().name("user costs".to_owned());
-        let (own, mut copy) = (file.clone(), None);
-        let thread = thread.spawn(move || {
-            for job in received {
-                job(match &mut copy {
-                    Some(copy) => Ok(copy),
-                    none => CostCopy::open(&own, &journal, &repository).map(|new| none.insert(new)),
-                });
-            }
-        });
+        let (own, (sender, problems)) = (file.clone(), channel());
+        let open = move || CostCopy::open(&own, &journal, &repository);
+        let thread = thread.spawn(move || work(&received, &sender, open));
         let thread = Some(thread.map_err(failed)?);
-        Ok(Self { jobs: Some(jobs), thread, problems: channel() })
+        Ok(Self { jobs: Some(jobs), thread, problems })
     }
 
     /// Copies attempts that ended, in the background. The error is one of an earlier time.
     pub fn take_over(&self) -> Result<(), StoreError> {
-        let (sender, problems) = &self.problems;
-        let (problem, sender) = (problems.try_recv(), sender.clone());
-        self.send(move |copy| {
-            if let Err(error) = copy.and_then(CostCopy::take_over) {
-                let _ = sender.send(error);
-            }
-        });
-        problem.map_or(Ok(()), Err)
+        self.send(None);
+        self.problems.try_recv().map_or(Ok(()), Err)
     }
 
     /// The same, done when it returns.
@@ -202,15 +194,15 @@ impl UserCosts {
         question: impl FnOnce(&mut CostCopy) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = channel();
-        self.send(move |copy| drop(reply.send(copy.and_then(question))));
+        self.send(Some(Box::new(move |copy| drop(reply.send(copy.and_then(question))))));
         let gone = |_| Err(failure(Path::new(FILE), "the thread that writes it has ended").into());
         answer.recv().unwrap_or_else(gone)
     }
 
-    fn send(&self, job: impl FnOnce(Result<&mut CostCopy, StoreError>) + Send + 'static) {
+    fn send(&self, job: CopyJob) {
         if let Some(jobs) = &self.jobs {
             // Without the thread there is no answer, and `ask` reports that.
-            let _ = jobs.send(Box::new(job));
+            let _ = jobs.send(job);
         }
     }
 }
@@ -220,6 +212,39 @@ impl Drop for UserCosts {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
+        }
+    }
+}
+
+/// The thread's work, until there is nobody to ask it.
+fn work(
+    jobs: &Receiver<CopyJob>,
+    problems: &Sender<StoreError>,
+    open: impl Fn() -> Result<CostCopy, StoreError>,
+) {
+    let (mut copy, mut due): (Option<CostCopy>, Option<Instant>) = (None, None);
+    loop {
+        let job = match due {
+            Some(due) => jobs.recv_timeout(due.saturating_duration_since(Instant::now())),
+            None => jobs.recv().map_err(RecvTimeoutError::from),
+        };
+        let (slot, open) = (&mut copy, &open);
+        let opened = move || match slot {
+            Some(copy) => Ok(copy),
+            none => open().map(|new| none.insert(new)),
+        };
+        match job {
+            Ok(Some(job)) => job(opened()),
+            Ok(None) => _ = due.get_or_insert_with(|| Instant::now() + LATER),
+            Err(end) => {
+                let copied = due.take().map(|_| opened().and_then(CostCopy::take_over));
+                if let Some(Err(error)) = copied {
+                    let _ = problems.send(error);
+                }
+                if end == RecvTimeoutError::Disconnected {
+                    return;
+                }
+            }
         }
     }
 }
