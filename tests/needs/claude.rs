@@ -407,9 +407,9 @@ fn without_a_terminal_it_may_look_edit_and_run_the_gates_and_no_more() {
     assert!(!scene.world.path("../outside.txt").exists());
     assert!(said.err.contains("the default without an answer"), "{}", said.err);
     for told in [
-        "denied `Bash(sh ./check.sh --more)` (once)",
-        "denied `Bash(touch forbidden.txt && make everything)` (once)",
-        "denied `Write` (once)",
+        "denied `Bash(sh ./check.sh --more)` once;",
+        "denied `Bash(touch forbidden.txt && make everything)` once;",
+        "denied `Write` once;",
         "`allowed_tools` in ralph.toml",
     ] {
         assert!(said.err.contains(told), "{told} is not in\n{}", said.err);

@@ -224,7 +224,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'
     let args = ["run", "--once", "--trust", "--permission-mode", "bypassPermissions"];
     let said = command.args(args).said();
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("belongs into a sandbox"), "{}", said.err);
+    assert!(said.err.contains("use this only in a sandbox"), "{}", said.err);
     let args = fs::read_to_string(world.home().join("args")).unwrap();
     assert!(args.contains("--permission-mode=bypassPermissions\n"), "{args}");
 }
