@@ -224,8 +224,10 @@ fn work(
 ) {
     let (mut copy, mut due): (Option<CostCopy>, Option<Instant>) = (None, None);
     loop {
-        let job = match due {
-            Some(due) => jobs.recv_timeout(due.saturating_duration_since(Instant::now())),
+        let job = match due.map(|due| due.saturating_duration_since(Instant::now())) {
+            // Even if more is asked than can be answered: `recv_timeout` would return that first.
+            Some(Duration::ZERO) => Err(RecvTimeoutError::Timeout),
+            Some(wait) => jobs.recv_timeout(wait),
             None => jobs.recv().map_err(RecvTimeoutError::from),
         };
         let (slot, open) = (&mut copy, &open);
