@@ -1,5 +1,7 @@
 //! `ralph mark`: the human's own marks.
 
+use ralph::model::{Request, StoryId};
+
 use crate::backlog_edits::MARKS_REVERTED;
 use crate::support::world::{Ends, Runs};
 use crate::support::{Prd, World};
@@ -58,4 +60,30 @@ fn nobody_marks_while_a_run_of_another_backlog_goes_on() {
     assert!(said.err.contains("another `ralph run` is active in this work tree"), "{}", said.err);
     crate::support::world::signal(&run, rustix::process::Signal::TERM);
     run.code();
+}
+
+/// As a `ralph mark` leaves it that was killed while it waited for a run.
+fn leave_request(world: &World, backlog: &str) {
+    let story = StoryId::try_from("US-002").unwrap();
+    let backlog = backlog.to_owned();
+    let request = Request::Mark { backlog, story, passes: false, skipped: true };
+    world.store().requests().unwrap().make(0, &request).unwrap();
+}
+
+#[test]
+fn a_mark_that_no_run_has_taken_yet_waits_for_the_next_run_of_its_backlog() {
+    for (case, backlog, newer, passing) in [
+        ("its backlog", "PRD.json", None, &["US-001"][..]),
+        ("another backlog", "plans/PRD.json", None, &["US-001", "US-002"]),
+        ("a newer mark", "PRD.json", Some("pass"), &["US-001", "US-002"]),
+    ] {
+        let world = World::with(&Prd::stories(2));
+        leave_request(&world, backlog);
+        if let Some(mark) = newer {
+            assert_eq!(world.ralph(&["mark", "US-002", mark]).code, 0, "{case}");
+        }
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{case}: {}", said.err);
+        assert_eq!(world.passing(), passing, "{case}: {}", said.err);
+    }
 }

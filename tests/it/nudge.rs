@@ -93,12 +93,13 @@ fn where_no_run_works_nobody_is_told() {
 
 #[test]
 fn a_stuck_agent_is_reminded_once_and_goes_on() {
-    // It talks longer than a reminder takes, so that no look finds it silent before that.
-    let talks = "{ say = \"still at it\" }, { sleep = \"100ms\" }, ".repeat(50);
+    // It talks longer than a reminder takes, and so often that no look finds it silent before that,
+    // even on a busy machine.
+    let talks = "{ say = \"still at it\" }, { sleep = \"100ms\" }, ".repeat(60);
     let script = format!(
         "[default]\nsteps = [{talks}\"hear\", {{ write = \"a.txt\", text = \"a\" }}, \"complete\"]\n"
     );
-    let world = world(&script, "stuck_after = \"1s\"\n");
+    let world = world(&script, "stuck_after = \"3s\"\n");
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(reminders(&world), ["US-001"], "{}", said.err);

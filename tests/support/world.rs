@@ -223,10 +223,13 @@ impl World {
 
     /// Everything that happened.
     pub fn journal(&self) -> Vec<Recorded> {
+        self.store().journal("PRD.json").unwrap().read(0).unwrap().0
+    }
+
+    pub fn store(&self) -> Store {
         let folder = self.path(".git/ralph");
         let (shared, own) = (folder.clone(), folder);
-        let store = Store::new(StorePlace { shared, own, work_tree: String::new() });
-        store.journal("PRD.json").unwrap().read(0).unwrap().0
+        Store::new(StorePlace { shared, own, work_tree: String::new() })
     }
 
     /// Nothing that was said was taken for a claim.
