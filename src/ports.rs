@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
+
 use crate::model::{Answer, Backlog, Escalation, Recorded, StepKind, Story};
 use crate::state::RunState;
 
@@ -14,6 +16,13 @@ pub use crate::model::{
 
 /// The time. There is one clock per process, passed in, so that tests choose their own.
 pub type Clock = Arc<dyn Fn() -> Moment + Send + Sync>;
+
+/// The machine's. `TimeZone::system` would first list every time zone that the machine knows.
+pub fn time_zone() -> TimeZone {
+    let chosen = std::env::var_os("TZ").map(|_| TimeZone::system());
+    let local = || TimeZone::tzif("local", &std::fs::read("/etc/localtime").ok()?).ok();
+    chosen.or_else(local).unwrap_or_else(TimeZone::system)
+}
 
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
@@ -126,4 +135,20 @@ pub enum Asked {
     NoAnswer,
     /// Ctrl-C in the menu.
     Interrupted,
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn the_time_zone_is_the_systems() {
+        let (own, systems) = (time_zone(), TimeZone::system());
+        for month in 0..12 {
+            let at = Timestamp::from_second(month * 30 * 86_400).unwrap();
+            assert_eq!(own.to_offset(at), systems.to_offset(at), "{at}");
+        }
+    }
 }

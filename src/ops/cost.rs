@@ -5,11 +5,11 @@ mod sums;
 use std::fmt::Write;
 use std::path::Path;
 
-use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use crate::decide::figures::{Efficiency, Forecast, forecast};
 use crate::model::{Usage, Usd, visible_line};
+use crate::ports::time_zone;
 use crate::runner::start_of_day;
 use crate::state::RunState;
 use crate::store::prd::PrdFile;
@@ -73,7 +73,7 @@ fn print_all_runs(costs: Option<&Costs>, by: CostGrouping, format: CostFormat) -
         (Some(costs), CostGrouping::Model) => costs.by_model(None)?,
         (Some(costs), CostGrouping::Story | CostGrouping::Day) => costs.attempts(None)?,
     };
-    let groups = grouped(&entries, by, &TimeZone::system());
+    let groups = grouped(&entries, by, &time_zone());
     match format {
         CostFormat::Json => print_json(&as_json(&groups)),
         CostFormat::Csv => print(&csv(&groups)),
@@ -90,7 +90,7 @@ impl<'a> LatestRun<'a> {
             _ => Default::default(),
         };
         let spent = |since| costs.map_or(Ok(Usd::ZERO), |costs| costs.spent_since(since));
-        let (began, zone) = (start_of_day(now()), TimeZone::system());
+        let (began, zone) = (start_of_day(now()), time_zone());
         Ok(Self {
             state,
             run,

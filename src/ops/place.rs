@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use jiff::{Timestamp, Zoned};
+use jiff::Timestamp;
 
 use crate::model::{Backlog, Story, StoryId};
-use crate::ports::{Clock, Moment};
+use crate::ports::{Clock, Moment, time_zone};
 use crate::process::sweep::RUN_ID;
 use crate::runner::log::JournalHistory;
 use crate::settings;
@@ -91,7 +91,7 @@ pub fn state_of(store: &Store, place: &BacklogPlace) -> Result<RunState> {
 
 /// Held until the process ends. It says where people find this process.
 pub fn take_lease(store: &Store) -> Result<Lease> {
-    let since = Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
+    let since = Timestamp::now().to_zoned(time_zone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
     let terminal = ui::terminal_name().map(|name| format!(", in {name}")).unwrap_or_default();
     Ok(store.lease(&format!("pid {}, since {since}{terminal}", std::process::id()))?)
 }

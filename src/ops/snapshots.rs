@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal};
 use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use crate::model::{StoryId, visible_line};
+use crate::ports::time_zone;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, UiOptions};
 use crate::workspace::{Restored, SnapshotKind, SnapshotRef, WorkTree};
@@ -65,7 +65,7 @@ fn shown_kind(kind: SnapshotKind) -> String {
 
 /// In the machine's time zone.
 fn time(at: i64, format: &str) -> Option<String> {
-    let time = Timestamp::from_second(at).ok()?.to_zoned(TimeZone::system());
+    let time = Timestamp::from_second(at).ok()?.to_zoned(time_zone());
     Some(time.strftime(format).to_string())
 }
 

@@ -4,11 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use crate::decide::figures::forecast;
 use crate::model::{Backlog, Story, Usage, Usd, visible, visible_line};
+use crate::ports::time_zone;
 use crate::report::BreakerState;
 use crate::state::{BreakerPhase, RunState};
 use crate::store::prd::PrdFile;
@@ -91,7 +91,7 @@ fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String 
     let (done, total) = (backlog.done(), backlog.stories.len());
     let heading = format!("{} · {done}/{total} complete", visible_line(&backlog.project));
     let wait = state.wait(now()).map(|wait| {
-        let until = ui::day_and_time(wait.until, &TimeZone::system());
+        let until = ui::day_and_time(wait.until, &time_zone());
         format!("waiting until {until}: {}", visible_line(&wait.error))
     });
     let run = [Some(run_line(state, holder)), wait, errors_line(state), figures(backlog, state)];

@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use console::{Style, Term};
-use jiff::tz::TimeZone;
 
 use crate::model::visible;
+use crate::ports::time_zone;
 
 use super::look::{Line, Look, TextLine};
 
@@ -61,11 +61,8 @@ pub struct Printer {
 
 impl Printer {
     pub fn stderr(color: ColorChoice, is_terminal: bool) -> Self {
-        let look = Look {
-            colors: colors(color, is_terminal, env_var),
-            columns: None,
-            zone: TimeZone::system(),
-        };
+        let look =
+            Look { colors: colors(color, is_terminal, env_var), columns: None, zone: time_zone() };
         let window = move || {
             let (rows, columns) = is_terminal.then(|| Term::stderr().size())?;
             Some((usize::from(rows), usize::from(columns)))
@@ -166,6 +163,8 @@ fn diff_style(line: &str, in_hunk: bool) -> Style {
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
+
     use super::*;
 
     fn auto(is_terminal: bool, vars: &[(&str, &str)]) -> bool {

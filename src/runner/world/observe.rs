@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use crate::decide::budget::BudgetCheck;
 use crate::decide::situation::FreeDisk;
 use crate::model::{Event, SpentToday, StoryId, Usd};
-use crate::ports::{ConfigNotice, Notice};
+use crate::ports::{ConfigNotice, Notice, time_zone};
 use crate::runner::effects::Sighting;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
@@ -137,7 +136,7 @@ impl World {
 /// The day in the machine's time zone.
 pub fn start_of_day(now: i64) -> i64 {
     let start = || {
-        let moment = Timestamp::from_millisecond(now).ok()?.to_zoned(TimeZone::system());
+        let moment = Timestamp::from_millisecond(now).ok()?.to_zoned(time_zone());
         Some(moment.start_of_day().ok()?.timestamp().as_millisecond())
     };
     start().unwrap_or(now)
