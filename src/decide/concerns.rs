@@ -9,6 +9,10 @@ use crate::model::{
 
 /// Stories that existed when an attempt began.
 pub fn removed_stories(before: &[StoryId], backlog: &Backlog) -> Vec<StoryId> {
+    // Nearly always the same ones in the same order, which is much faster to see.
+    if before.iter().eq(backlog.stories.iter().map(|story| &story.id)) {
+        return Vec::new();
+    }
     before.iter().filter(|id| backlog.story(id).is_none()).cloned().collect()
 }
 

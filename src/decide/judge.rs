@@ -21,7 +21,7 @@ const LATE: u128 = 80;
 pub struct Evidence {
     /// Tree or branch differ from before the attempt.
     pub changed: bool,
-    /// Stories left in the backlog, this one included.
+    /// Stories left in the backlog, this one included; counted if all were promised.
     pub remaining: usize,
     /// The attempt lost the run's branch.
     pub stray: Option<BranchLoss>,
@@ -68,11 +68,6 @@ fn strayed(stray: BranchLoss) -> &'static str {
             "the attempt rewrote commits from before the story; branch and files were rolled back"
         }
     }
-}
-
-/// It promised the whole backlog while stories are left.
-pub fn is_false_promise(signals: &AgentSignals, remaining: usize) -> bool {
-    signals.promises_all && remaining > 1
 }
 
 fn failed(class: &str, error: String) -> Verdict {
@@ -171,9 +166,7 @@ mod tests {
         let promise = AgentSignals { promises_all: true, ..AgentSignals::default() };
         let last = Evidence { changed: true, remaining: 1, stray: None };
         assert_eq!(judge(&Outcome::Completed, &promise, last), Verdict::Done);
-        assert!(!is_false_promise(&promise, last.remaining));
         assert_eq!(judge(&Outcome::Completed, &promise, CHANGED), Verdict::Progress);
-        assert!(is_false_promise(&promise, CHANGED.remaining));
         let staged = AgentSignals { stages_left: true, ..promise };
         assert_eq!(judge(&Outcome::Completed, &staged, last), Verdict::Progress);
     }

@@ -2,7 +2,7 @@
 
 use crate::decide::budget::BudgetCheck;
 use crate::decide::concerns::{self, removed_stories};
-use crate::decide::judge::{Evidence, HandoffFacts, is_false_promise, judge, triggers};
+use crate::decide::judge::{Evidence, HandoffFacts, judge, triggers};
 use crate::decide::stagnation::FootprintFacts;
 use crate::model::{
     AgentSignals, AttemptCost, AttemptEnded, AttemptStarted, BranchLoss, Concern, EndedBy, Event,
@@ -59,12 +59,19 @@ impl<E: Effects> Dispatcher<E> {
     fn judge(&self, ended: &EndedAttempt, signals: &AgentSignals) -> Verdict {
         let found = &ended.inspection;
         let remaining = match found.problem {
-            Some(_) => usize::MAX,
-            None => self.log.state.marks.remaining(self.backlog()),
+            None if signals.promises_all => self.log.state.marks.remaining(self.backlog()),
+            _ => usize::MAX,
         };
         let changed = found.difference.as_ref().is_none_or(|difference| !difference.is_empty());
         let evidence = Evidence { changed, remaining, stray: found.branch_loss };
         judge(&ended.report.outcome, signals, evidence)
+    }
+
+    /// The stories that are left although it promised the whole backlog.
+    fn false_promise(&self, signals: &AgentSignals) -> Option<usize> {
+        // Counted only if it matters: there may be thousands.
+        let left = || self.log.state.marks.remaining(self.backlog());
+        signals.promises_all.then(left).filter(|left| *left > 1)
     }
 
     /// Redacted: the agent wrote what they show.
@@ -207,8 +214,7 @@ impl<E: Effects> Dispatcher<E> {
         if !gone.is_empty() {
             self.log.notice(Notice::Backlog(BacklogNotice::Disappeared { ids: gone }));
         }
-        let remaining = self.log.state.marks.remaining(self.backlog());
-        if is_false_promise(signals, remaining) {
+        if let Some(remaining) = self.false_promise(signals) {
             self.log.notice(Notice::FalsePromise { remaining });
         }
         if !signals.claims_others.is_empty() {
