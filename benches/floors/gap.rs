@@ -44,8 +44,8 @@ pub fn growth() {
 }
 
 fn small() {
-    let scene = Scene { stories: 20, files: 10, agents: 20, life: Duration::from_millis(10) };
-    let (floor, all) = compare("20 stories, agents of 10 ms", &scene, ROUNDS);
+    let scene = Scene { stories: 20, files: 10, agents: 20, life: LIFE };
+    let (floor, all) = compare("20 stories", &scene, ROUNDS);
     for (name, gaps) in all {
         let ratio = |of: fn(&Times) -> Duration| of(&gaps).as_secs_f64() / of(&floor).as_secs_f64();
         println!(

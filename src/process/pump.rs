@@ -34,6 +34,8 @@ pub struct SupervisedEnd {
 
 /// What the pump yields.
 pub enum Pumped<'a> {
+    /// It was started.
+    Started,
     Output(&'a [u8]),
     Errors(&'a [u8]),
     /// An order to end arrived and was passed on.
@@ -105,7 +107,13 @@ impl Pump {
                 PumpStep::Errors(count) => {
                     return Pumped::Errors(self.errors.get(..count).unwrap_or_default());
                 }
-                PumpStep::Report(line) => self.take(line.as_deref()),
+                PumpStep::Report(line) => {
+                    let knew = self.leader.is_some();
+                    self.take(line.as_deref());
+                    if !knew && self.leader.is_some() {
+                        return Pumped::Started;
+                    }
+                }
                 PumpStep::Order(order) => {
                     self.order(order).await;
                     return Pumped::Ordered;

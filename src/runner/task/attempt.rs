@@ -88,8 +88,10 @@ impl Begin {
 /// An agent that runs.
 struct RunningAgent {
     attempt: String,
+    story: StoryId,
     progress: Arc<AgentProgress>,
     lane: Lane,
+    supervisor: Supervisor,
     pump: Pump,
     instructions: mpsc::UnboundedReceiver<Instruction>,
     takes_messages: bool,
@@ -117,6 +119,7 @@ struct AttemptTimes {
 }
 
 enum Input {
+    Started,
     Output(Vec<u8>),
     Errors(Vec<u8>),
     Ordered,
@@ -130,15 +133,17 @@ impl AttemptTask {
         let transcript = self.transcript();
         let progress =
             AgentProgress::new(self.begin.before.clone(), self.config.backlog_in_tree.clone());
-        let begin = self.begin;
+        let (story, begin) = (self.begin.story.clone(), self.begin);
         self.lane.with(move |tree| begin.run(tree)).await??;
         let began = (self.clock)().steady;
         let redactor = || Redactor::new(Arc::clone(&self.secrets));
         let agent = RunningAgent {
             attempt: self.attempt,
+            story,
             progress: Arc::new(progress),
             lane: self.lane.clone(),
             pump: Pump::new(self.supervisor.spawn(&self.spec)?, self.stop),
+            supervisor: self.supervisor,
             instructions: self.instructions,
             takes_messages: self.takes_messages,
             heard: self.heard,
@@ -151,7 +156,6 @@ impl AttemptTask {
             mailbox: self.mailbox.clone(),
             times: AttemptTimes::start(),
         };
-        self.supervisor.prepare();
         let mut ended = agent.run(self.at_start).await;
         ended.elapsed = (self.clock)().steady.saturating_sub(began);
         let (inspect, mut mailbox) = (self.inspect, self.mailbox);
@@ -214,6 +218,7 @@ impl RunningAgent {
                         self.clean_errors.push(chunk, &mut clean);
                         Input::Errors(std::mem::take(&mut clean))
                     }
+                    Pumped::Started => Input::Started,
                     Pumped::Ordered => Input::Ordered,
                     Pumped::Due => Input::Due,
                     Pumped::Over => Input::Over,
@@ -231,6 +236,7 @@ impl RunningAgent {
                     self.reader.push_stderr(&said);
                     clean = self.transcript.errors(said).await;
                 }
+                Input::Started => self.started().await,
                 // It ended by itself, and its result may still be in the pipe.
                 Input::Ordered | Input::Instruction(Instruction::End(_))
                     if self.pump.has_exited() => {}
@@ -245,6 +251,12 @@ impl RunningAgent {
                 Input::Instruction(Instruction::End(why)) => self.end(why).await,
             }
         }
+    }
+
+    /// What the next agent and the close need is prepared while this agent works.
+    async fn started(&mut self) {
+        self.supervisor.prepare();
+        let _ = self.mailbox.send(Message::Started { story: self.story.clone() }).await;
     }
 
     /// A scan of a large tree takes its time, and the agent is heard all the while.

@@ -128,6 +128,7 @@ impl GatesTask {
             match pump.next(deadline).await {
                 Pumped::Output(chunk) => self.hear(&mut output, Some(chunk), &mut tail),
                 Pumped::Errors(chunk) => self.hear(&mut errors, Some(chunk), &mut tail),
+                Pumped::Started => {}
                 Pumped::Ordered => stopped = true,
                 Pumped::Due => {
                     timed_out = true;

@@ -14,7 +14,7 @@ use std::future::Future;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::model::Event;
+use crate::model::{Event, StoryId};
 use crate::ports::{Activity, Notice};
 use crate::runner::effects::Happened;
 use crate::runner::error::{Result, RunnerError};
@@ -41,6 +41,10 @@ pub enum Message {
     Prepared(Box<Prepared>),
     /// A mark is on the branch.
     Landed(Box<Landed>),
+    /// An agent runs, so there is time to prepare what comes next.
+    Started {
+        story: StoryId,
+    },
     /// The next mark is on the disk, and in the repository.
     StoredAhead {
         text: Option<TextOnDisk>,

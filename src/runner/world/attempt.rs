@@ -158,7 +158,6 @@ impl World {
             start,
         };
         self.spawn(log, StartOf { lane, begin, spec, inspect, at_start });
-        self.prepare_close(id);
         Ok(())
     }
 
@@ -191,7 +190,7 @@ impl World {
 
     /// Prepares the close while the agent works. A failure is ignored, because this may never be
     /// needed.
-    fn prepare_close(&mut self, id: &StoryId) {
+    pub(super) fn prepare_close(&mut self, id: &StoryId) {
         let Ok(Some(ahead)) = self.env.backlog.prepare(id, Mark::Passes(true)) else { return };
         let (home, mailbox) = (self.env.home.clone(), self.mailbox.clone());
         let is_committed = self.config.backlog_in_tree.is_some();

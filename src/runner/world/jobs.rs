@@ -204,6 +204,7 @@ impl World {
                 self.prepared.insert(prepared.lane, *prepared);
             }
             Message::Landed(landed) => self.landed(log, *landed),
+            Message::Started { story } => self.prepare_close(&story),
             Message::StoredAhead { text, blob } => {
                 self.stored_ahead = blob;
                 self.env.backlog.take_prepared(text);
