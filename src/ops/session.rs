@@ -1,7 +1,6 @@
 //! One process's part of a run: builds the loop from settings, store and agent, and runs it. For
 //! `ralph run` and `ralph run --dry-run`.
 
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +20,7 @@ use crate::store::ralph_dir::RalphDir;
 use crate::store::{Lease, Store, UserCosts, state_folder};
 use crate::text::redact::SecretRules;
 use crate::ui::{self, TerminalHuman, UiOptions};
-use crate::workspace::{Keeping, WorkTree};
+use crate::workspace::WorkTree;
 
 use super::error::{Result, exit_code_of};
 use super::place::{BacklogPlace, RunInstructions, human_files};
@@ -97,53 +96,31 @@ impl Session<'_> {
     fn config(&self, agent: &dyn Backend, gates: Gates) -> RunConfig {
         let (plan, place) = (&self.plan, &self.place);
         RunConfig {
+            settings: plan.clone(),
             policy: self.policy(agent, &gates),
             instructions: self.instructions.text.clone(),
             instructions_file: self.instructions.file.clone(),
             markers: markers(plan, self.backlog.current()),
-            require_two_claims: plan.require_two_claims,
-            memory: plan.memory,
-            timeouts: plan.timeouts,
-            stuck: plan.stuck,
             gates,
-            protect: plan.protect.clone(),
-            staging: plan.staging.clone(),
             allow_dirty: self.allow_dirty,
             settings_file: PathBuf::from(settings::FILE_NAME),
-            log_limit: plan.log_limit,
-            answer_patience: plan.answer_timeout,
             human_files: human_files(place),
             verbose: self.look.verbose,
             backlog_name: place.name.clone(),
             backlog_in_tree: place.in_tree.clone(),
             backlog_key: place.key.clone(),
-            keeping: Keeping { count: plan.keep_snapshots, days: plan.keep_days },
             branch: self.branch.clone(),
-            branch_is_chosen: plan.branch.is_some(),
             journal_was_damaged: self.store.was_damaged(),
             agent_keeps_allowance: agent.capabilities().own_budget,
         }
     }
 
     fn policy(&self, agent: &dyn Backend, gates: &Gates) -> Policy {
-        let plan = &self.plan;
         Policy {
-            max_iterations: plan.max_iterations,
-            once: plan.once,
-            attempts_before: 0,
-            only: plan.story.clone(),
-            stuck_threshold: plan.stuck_threshold,
-            max_attempts: plan.max_attempts,
-            fresh_start_after: plan.fresh_start_after,
-            limits: plan.limits,
-            on_escalation: plan.on_escalation,
-            on_limit: plan.on_limit,
-            min_free_disk: plan.min_free_disk,
             human_present: !self.dry && TerminalHuman::is_there(),
-            budgets: plan.budgets.clone(),
-            lanes: NonZeroU32::MIN,
             agent: agent.label(),
             baseline: !gates.all.is_empty() && !gates.dry,
+            ..self.plan.policy()
         }
     }
 

@@ -206,7 +206,7 @@ impl<E: Effects> Dispatcher<E> {
             stage_reached: !stages.is_empty(),
             asked: ended.report.signals.handoff.is_some() || ended.ended_by == Some(EndedBy::Stuck),
             elapsed: ended.elapsed,
-            time: Some(self.config.timeouts.iteration),
+            time: Some(self.config.settings.timeouts.iteration),
         })
     }
 

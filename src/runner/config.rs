@@ -1,18 +1,15 @@
 //! The configuration of a run.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use crate::decide::staging;
-use crate::decide::stuck::StuckPolicy;
 use crate::decide::weigh::Gates;
-use crate::model::{
-    Backlog, CompletionMarkers, Gate, MemoryLimits, Policy, RunMarkers, StoryId, Timeouts,
-};
+use crate::model::{Backlog, CompletionMarkers, Gate, Policy, RunMarkers, StoryId};
+use crate::settings::RunSettings;
 use crate::state::RunState;
-use crate::workspace::Keeping;
 
 pub struct RunConfig {
+    pub settings: RunSettings,
+    /// The settings that decisions depend on, and facts of this run.
     pub policy: Policy,
     /// The text of PROMPT.md.
     pub instructions: String,
@@ -20,27 +17,12 @@ pub struct RunConfig {
     pub instructions_file: Option<PathBuf>,
     /// Completion markers.
     pub markers: RunMarkers,
-    /// Without a gate, a first claim is sent back for a second look.
-    pub require_two_claims: bool,
-    /// How much memory goes into a prompt.
-    pub memory: MemoryLimits,
-    pub timeouts: Timeouts,
-    /// Steps against stuck agents.
-    pub stuck: StuckPolicy,
     /// The commands that a claim must pass.
     pub gates: Gates,
-    /// Patterns of files whose changes need approval.
-    pub protect: Vec<String>,
-    /// What may be committed.
-    pub staging: staging::Rules,
     /// Run with uncommitted edits.
     pub allow_dirty: bool,
     /// ralph.toml's path in the work tree.
     pub settings_file: PathBuf,
-    /// Bytes of one iteration's log.
-    pub log_limit: u64,
-    /// How long a question waits for an answer.
-    pub answer_patience: Duration,
     /// The human's own files: never rolled back with an agent's work.
     pub human_files: Vec<PathBuf>,
     /// Show the agent's text.
@@ -51,11 +33,7 @@ pub struct RunConfig {
     pub backlog_in_tree: Option<PathBuf>,
     /// Its unique key in the journal.
     pub backlog_key: String,
-    /// How many snapshots are kept, and for how long.
-    pub keeping: Keeping,
     pub branch: Option<String>,
-    /// `--branch` or `branch` was given.
-    pub branch_is_chosen: bool,
     /// The previous journal was damaged, so this one may lack events.
     pub journal_was_damaged: bool,
     /// The agent enforces its allowance itself.
@@ -83,6 +61,6 @@ impl RunConfig {
     /// The first of two required claims. With a gate one is enough.
     pub fn is_first_of_two(&self, id: &StoryId, backlog: &Backlog, state: &RunState) -> bool {
         let looked_again = state.story(id).is_some_and(|known| known.looked_again);
-        self.require_two_claims && !looked_again && self.gates.due(id, backlog).is_empty()
+        self.settings.require_two_claims && !looked_again && self.gates.due(id, backlog).is_empty()
     }
 }

@@ -18,7 +18,7 @@ impl<E: Effects> Dispatcher<E> {
         let known = self.log.state.story(&story).and_then(|known| known.question().cloned());
         let Some(question) = known else { return };
         self.tasks.asking.insert(story.clone());
-        let patience = self.config.answer_patience;
+        let patience = self.config.settings.answer_timeout;
         self.open(About::Story(story.clone()), &story, question.escalation, patience);
     }
 
@@ -97,7 +97,7 @@ impl<E: Effects> Dispatcher<E> {
                 let question = stuck::question(&self.config.policy.agent, busy);
                 let (attempt, story) = (due.attempt.clone(), start.story.clone());
                 let about = About::Attempt { attempt, story };
-                self.open(about, &start.story, question, self.config.stuck.answer);
+                self.open(about, &start.story, question, self.config.settings.stuck.answer);
                 Ok(())
             }
             StuckStep::Terminate => {

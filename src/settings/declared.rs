@@ -9,7 +9,7 @@ use crate::agent::{AgentSettings, args_choose_mode};
 use crate::decide::staging::{Pattern, Rules};
 use crate::decide::stuck::StuckPolicy;
 use crate::model::{
-    Budgets, CompletionMarkers, Gate, Limits, MemoryLimits, OnEscalation, OnLimit, Recheck,
+    Budgets, CompletionMarkers, Gate, Limits, MemoryLimits, OnEscalation, OnLimit, Policy, Recheck,
     StoryId, Timeouts,
 };
 
@@ -242,6 +242,28 @@ settings! {
 }
 
 impl RunSettings {
+    /// The settings that decisions depend on, without facts of the run.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            max_iterations: self.max_iterations,
+            once: self.once,
+            attempts_before: 0,
+            only: self.story.clone(),
+            stuck_threshold: self.stuck_threshold,
+            max_attempts: self.max_attempts,
+            fresh_start_after: self.fresh_start_after,
+            limits: self.limits,
+            on_escalation: self.on_escalation,
+            on_limit: self.on_limit,
+            min_free_disk: self.min_free_disk,
+            human_present: false,
+            budgets: self.budgets.clone(),
+            lanes: NonZeroU32::MIN,
+            agent: String::new(),
+            baseline: false,
+        }
+    }
+
     /// With the ralph.toml of this work tree, if it has one.
     pub fn load(root: &Path, flags: &Flags, env: EnvVars<'_>) -> Read<Self> {
         let text = file::read(root).map_err(SettingsError::Unreadable)?;

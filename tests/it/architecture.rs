@@ -36,7 +36,7 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     ("process", &[]),
     ("workspace", &[]),
     ("store", &[]),
-    ("runner", &["agent", "ports", "process", "store", "workspace"]),
+    ("runner", &["agent", "ports", "process", "settings", "store", "workspace"]),
     ("report", &["ports", "store"]),
     ("ui", &["ports"]),
     (

@@ -185,7 +185,7 @@ impl Effects for World {
     fn observe(&mut self, _log: &mut RunLog) -> Result<Sighting, RunnerError> {
         self.steps += 1;
         assert!(self.steps < MOST_STEPS, "the night does not end");
-        let policy = &self.config.stuck;
+        let policy = &self.config.settings.stuck;
         let stuck = self.running.iter().filter(|(_, running)| running.reply.is_stuck);
         let stuck = stuck.filter_map(|(attempt, running)| {
             let step = running.tracker.due(self.since(running.began), policy)?;
@@ -330,7 +330,7 @@ impl Effects for World {
             tracker: StuckTracker::default(),
             look_at: None,
         };
-        running.stuck_step(None, now, &self.config.stuck);
+        running.stuck_step(None, now, &self.config.settings.stuck);
         self.running.insert(attempt, running);
         Ok(())
     }
@@ -436,7 +436,7 @@ impl Effects for World {
     }
 
     fn stuck_step(&mut self, attempt: &str, step: Option<StuckStep>) {
-        let (now, policy) = (self.now(), self.config.stuck);
+        let (now, policy) = (self.now(), self.config.settings.stuck);
         self.running.get_mut(attempt).unwrap().stuck_step(step, now, &policy);
     }
 

@@ -12,7 +12,6 @@ use ralph::model::{
 };
 use ralph::runner::RunConfig;
 use ralph::settings::{Flags, RunSettings};
-use ralph::workspace::Keeping;
 
 use super::dice::Dice;
 
@@ -127,35 +126,26 @@ impl Scene {
 
     pub fn config(&self, lanes: NonZeroU32, attempts_before: u32) -> RunConfig {
         let all = if self.has_gates { vec![Gate::shell("g")] } else { vec![] };
-        let usual = usual();
+        let mut settings = usual();
+        settings.require_two_claims = self.require_two_claims;
+        settings.staging =
+            staging::Rules { never_commit: vec![], max_file_size: None, max_new_files: None };
+        settings.answer_timeout = Duration::from_mins(15);
         RunConfig {
+            settings,
             policy: Policy { lanes, attempts_before, ..self.policy.clone() },
             instructions: String::new(),
             instructions_file: None,
             markers: RunMarkers::default(),
-            require_two_claims: self.require_two_claims,
-            memory: usual.memory,
-            timeouts: usual.timeouts,
-            stuck: usual.stuck,
             gates: Gates { all, ..Gates::default() },
-            protect: vec![],
-            staging: staging::Rules {
-                never_commit: vec![],
-                max_file_size: None,
-                max_new_files: None,
-            },
             allow_dirty: false,
             settings_file: PathBuf::new(),
-            log_limit: 0,
-            answer_patience: Duration::from_mins(15),
             human_files: vec![],
             verbose: false,
             backlog_name: "PRD.json".into(),
             backlog_in_tree: None,
             backlog_key: "PRD.json".into(),
-            keeping: Keeping { count: None, days: None },
             branch: None,
-            branch_is_chosen: false,
             journal_was_damaged: false,
             agent_keeps_allowance: self.agent_keeps_allowance,
         }

@@ -151,7 +151,7 @@ impl AttemptTask {
             transcript,
             clean_output: redactor(),
             clean_errors: redactor(),
-            timeouts: self.config.timeouts,
+            timeouts: self.config.settings.timeouts,
             verbose: self.config.verbose,
             mailbox: self.mailbox.clone(),
             times: AttemptTimes::start(),
@@ -167,7 +167,7 @@ impl AttemptTask {
     }
 
     fn transcript(&self) -> Transcript {
-        let (files, limit) = (&self.begin.files, self.config.log_limit);
+        let (files, limit) = (&self.begin.files, self.config.settings.log_limit);
         let for_errors = limit / ERRORS_SHARE;
         let output = Log::create(&files.output, limit - for_errors);
         Transcript::begin(output, Log::create(&files.errors, for_errors))

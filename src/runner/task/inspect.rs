@@ -74,7 +74,8 @@ impl Inspect {
 
     /// Since the story's base, so that no attempt can prepare them for the next.
     fn changed_files(&self, tree: &WorkTree) -> Result<Vec<Concern>> {
-        let changed = tree.changed_files(&self.start.base, &self.watched, &self.config.protect)?;
+        let changed =
+            tree.changed_files(&self.start.base, &self.watched, &self.config.settings.protect)?;
         let concern = |one: ChangedFile| Concern {
             what: format!("`{}` changed", visible_line(&one.path.to_string_lossy())),
             diff: one.diff,

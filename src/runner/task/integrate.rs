@@ -130,7 +130,10 @@ impl Close {
                 // Without a gate or the human's approval, the change is the only evidence.
                 must_change: evidence.is_empty() && by == Acceptance::Evidence,
                 except: &replaced.iter().map(|one| one.path.to_owned()).collect::<Vec<_>>(),
-                staging: Some(Staging { rules: &landing.config.staging, secrets: &secrets }),
+                staging: Some(Staging {
+                    rules: &landing.config.settings.staging,
+                    secrets: &secrets,
+                }),
                 as_it_is: by == Acceptance::Human { as_it_is: true },
             })?,
             None => tree.collect_nothing()?,

@@ -12,7 +12,6 @@ use std::time::Duration;
 use crate::agent::{AgentIdentity, AgentReport};
 use crate::decide::samples::{base, story};
 use crate::decide::situation::{FreeDisk, LaneJob, StuckDue};
-use crate::decide::staging;
 use crate::decide::stuck::StuckStep;
 use crate::decide::weigh::Gates;
 use crate::model::{
@@ -32,7 +31,7 @@ use crate::runner::error::Result;
 use crate::runner::log::RunLog;
 use crate::settings::{Flags, RunSettings};
 use crate::store::{Journal, StoreError, SyncPoint};
-use crate::workspace::{Difference, Keeping};
+use crate::workspace::Difference;
 
 pub struct Fake {
     /// What is on disk; the run knows it from the next refresh on.
@@ -365,31 +364,23 @@ pub fn ended(attempt: &str, outcome: Outcome, signals: AgentSignals) -> Happened
 }
 
 pub fn config(policy: Policy) -> RunConfig {
-    let usual = RunSettings::new("", &Flags::default(), &|_| None).unwrap();
+    let mut settings = RunSettings::new("", &Flags::default(), &|_| None).unwrap();
+    settings.answer_timeout = Duration::from_mins(15);
     RunConfig {
+        settings,
         policy,
         instructions: String::new(),
         instructions_file: None,
         markers: RunMarkers::default(),
-        require_two_claims: false,
-        memory: usual.memory,
-        timeouts: usual.timeouts,
-        stuck: usual.stuck,
         gates: Gates { all: vec![Gate::shell("g")], ..Gates::default() },
-        protect: vec![],
-        staging: staging::Rules::default(),
         allow_dirty: false,
         settings_file: PathBuf::new(),
-        log_limit: 0,
-        answer_patience: Duration::from_mins(15),
         human_files: vec![],
         verbose: false,
         backlog_name: "PRD.json".into(),
         backlog_in_tree: None,
         backlog_key: "PRD.json".into(),
-        keeping: Keeping { count: None, days: None },
         branch: None,
-        branch_is_chosen: false,
         journal_was_damaged: false,
         agent_keeps_allowance: false,
     }

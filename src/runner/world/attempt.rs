@@ -282,7 +282,7 @@ impl World {
     /// Steps that are due for stuck agents.
     pub(super) fn stuck_dues(&self) -> Vec<StuckDue> {
         let due = self.running.iter().filter_map(|(attempt, running)| {
-            let step = running.due(&self.config.stuck)?;
+            let step = running.due(&self.config.settings.stuck)?;
             Some(StuckDue { attempt: attempt.clone(), step })
         });
         due.collect()

@@ -18,7 +18,7 @@ use super::World;
 
 impl World {
     pub(super) fn look_around(&mut self, log: &mut RunLog) -> Result<Sighting> {
-        let policy = self.config.stuck;
+        let policy = self.config.settings.stuck;
         self.running.values_mut().for_each(|running| running.scan_if_due(&policy));
         let agents: Duration = self.running.values().map(|running| running.busy()).sum();
         let gates: Duration = self.gates.iter().map(|(.., since)| since.elapsed()).sum();

@@ -14,7 +14,7 @@ use crate::runner::task::EventSink;
 use crate::runner::task::inspect::{repair, tell_changed_instructions};
 use crate::state::{Marks, RunState, Stage};
 use crate::workspace::{
-    GitError, Guard, GuardPart, GuardedAttempt, SnapshotKind, SnapshotRef, WorkTree,
+    GitError, Guard, GuardPart, GuardedAttempt, Keeping, SnapshotKind, SnapshotRef, WorkTree,
 };
 
 use super::World;
@@ -145,7 +145,9 @@ impl World {
     pub(in crate::runner) fn prune(&mut self, log: &mut RunLog) {
         let needed = log.state.kept_refs().map(ToOwned::to_owned).collect();
         let now = log.now() / 1000;
-        let pruned = self.env.home.tree().prune(self.config.keeping, &needed, now);
+        let settings = &self.config.settings;
+        let keeping = Keeping { count: settings.keep_snapshots, days: settings.keep_days };
+        let pruned = self.env.home.tree().prune(keeping, &needed, now);
         if let Err(error) = pruned {
             let problem = error.to_string();
             log.notice(Notice::Tree(TreeNotice::NotPruned { problem }));
@@ -156,7 +158,9 @@ impl World {
     fn require_same_branch(&self, log: &RunLog) -> Result<()> {
         let before = log.state.run.as_ref().and_then(|run| run.branch.clone());
         match (before, &self.config.branch) {
-            (Some(before), Some(now)) if before != *now && !self.config.branch_is_chosen => {
+            (Some(before), Some(now))
+                if before != *now && self.config.settings.branch.is_none() =>
+            {
                 Err(RunnerError::OtherBranch { before, now: now.clone() })
             }
             _ => Ok(()),
