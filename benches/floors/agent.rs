@@ -12,7 +12,8 @@ pub const WORD: &str = "play-the-agent";
 pub const LOG: &str = "RALPH_BENCH_LOG";
 /// How long each agent works, in milliseconds.
 pub const LIFE: &str = "RALPH_BENCH_LIFE";
-/// What each agent does besides its story: `fail` at it, `flip` every mark, or nothing.
+/// How each agent works: `fail` at its story, `flip` every mark besides, `edit` one file instead of making
+/// one, or nothing special.
 pub const DEED: &str = "RALPH_BENCH_DEED";
 
 pub fn play() {
@@ -26,7 +27,8 @@ pub fn play() {
         let text = fs::read_to_string("PRD.json").unwrap();
         fs::write("PRD.json", text.replace("\"passes\": false", "\"passes\": true")).unwrap();
     }
-    File::create(format!("{story}.txt")).unwrap().write_all(story.as_bytes()).unwrap();
+    let file = if deed == "edit" { "work.txt" } else { &format!("{story}.txt") };
+    File::create(file).unwrap().write_all(story.as_bytes()).unwrap();
     if deed == "fail" {
         println!("something is in the way");
     } else {

@@ -12,7 +12,7 @@ use crate::model::{Answer, Backlog, LaneId, OnEscalation, Policy, StopReason, St
 use crate::state::{BreakerPhase, RunState, Stage, StoryState};
 
 pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, observed: &Observed) -> Action {
-    let now = Situation { state, backlog, policy, observed };
+    let now = Situation::new(state, backlog, policy, observed);
     now.baseline()
         .or_else(|| now.finish())
         .or_else(|| now.end())
@@ -45,12 +45,12 @@ impl Situation<'_> {
     /// Carries out earlier decisions first.
     fn finish(&self) -> Option<Action> {
         self.integrate().or_else(|| self.queue()).or_else(|| {
-            let mut stories = self.state.stories.iter();
-            let is_due = |(id, known): &(&StoryId, &StoryState)| {
+            let is_due = |(id, known): &&(&StoryId, &StoryState)| {
                 let lane = self.state.lanes.of(id).unwrap_or(LaneId::HOME);
                 known.work.roll_back().is_some() && self.is_free(lane)
             };
-            stories.find(is_due).map(|(story, _)| Action::RollBack { story: story.clone() })
+            let due = self.unfinished.iter().find(is_due);
+            due.map(|(story, _)| Action::RollBack { story: (*story).clone() })
         })
     }
 
@@ -88,7 +88,7 @@ impl Situation<'_> {
             Some(work) => work.lane == LaneId::HOME,
             None => has_room,
         };
-        let claims = self.state.stories.iter();
+        let claims = self.unfinished.iter().copied();
         let claims = claims.filter(|(id, known)| is_due(id, &known.stage) && is_there(known));
         claims.min_by_key(|(_, known)| known.stage.claim().map(|claim| claim.iteration))
     }
@@ -166,8 +166,8 @@ impl Situation<'_> {
 
     /// Questions of open stories, in the backlog's order.
     fn question(&self) -> Option<Action> {
-        let touched = self.state.stories.iter().filter(|(_, known)| !known.stage.is_settled());
-        let due = touched.filter(|(id, _)| self.is_wanted(id)).filter_map(|(id, known)| {
+        let touched = self.unfinished.iter().filter(|(id, _)| self.is_wanted(id));
+        let due = touched.filter_map(|(id, known)| {
             let place = self.backlog.place(id)?;
             let story = self.backlog.stories.get(place).filter(|one| !one.is_settled())?;
             Some((place, self.raise(story, known).or_else(|| self.ask(story, known))?))
@@ -233,8 +233,7 @@ impl Situation<'_> {
     }
 
     fn skip(&self) -> Option<Action> {
-        let mut stories = self.state.stories.iter();
-        let is_due = |(id, known): &(&StoryId, &StoryState)| {
+        let is_due = |(id, known): &&(&StoryId, &StoryState)| {
             known.stage == Stage::Skipping
                 && self.state.attempts.at(id).is_none()
                 && !self.observed.tasks.checking.contains(*id)
@@ -242,8 +241,8 @@ impl Situation<'_> {
                 && self.backlog.story(id).is_some_and(|story| !story.passes)
         };
         let can_be = self.observed.backlog_usable && self.is_free(LaneId::HOME);
-        let (story, _) = stories.find(is_due).filter(|_| can_be)?;
-        Some(Action::Skip { story: story.clone() })
+        let (story, _) = self.unfinished.iter().find(is_due).filter(|_| can_be)?;
+        Some(Action::Skip { story: (*story).clone() })
     }
 
     /// Starts nothing more, and waits for everything that runs or is being answered.
@@ -256,7 +255,7 @@ impl Situation<'_> {
     /// A mark is decided but cannot be written yet.
     fn is_settling(&self) -> bool {
         !self.observed.backlog_usable
-            && self.state.stories.values().any(StoryState::is_being_settled)
+            && self.unfinished.iter().any(|(_, known)| known.is_being_settled())
     }
 
     /// A fault of the agent or its service: other stories would fail too.
@@ -283,8 +282,7 @@ impl Situation<'_> {
     }
 
     fn alert(&self) -> Option<Action> {
-        let open = self.state.stories.iter().filter(|(_, known)| !known.stage.is_settled());
-        let spent = open.map(|(id, known)| (id, known.spent));
+        let spent = self.unfinished.iter().map(|(id, known)| (*id, known.spent));
         let level = BudgetCheck::of(self).alert(spent)?;
         Some(Action::Alert { level })
     }

@@ -7,7 +7,7 @@ use crate::model::{
     Answer, Backlog, Base, BudgetLevel, Escalation, LaneId, Policy, SpentToday, StopReason,
     StoryId, Wait,
 };
-use crate::state::RunState;
+use crate::state::{RunState, StoryState};
 
 /// What a decision depends on besides state and policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,15 +83,30 @@ pub struct FreeDisk {
 }
 
 /// The input of a decision.
-#[derive(Clone, Copy)]
 pub struct Situation<'a> {
     pub state: &'a RunState,
     pub backlog: &'a Backlog,
     pub policy: &'a Policy,
     pub observed: &'a Observed,
+    /// Stories that were begun and need something more. Found once, because most of a long run's
+    /// stories are settled.
+    pub unfinished: Vec<(&'a StoryId, &'a StoryState)>,
 }
 
-impl Situation<'_> {
+impl<'a> Situation<'a> {
+    pub fn new(
+        state: &'a RunState,
+        backlog: &'a Backlog,
+        policy: &'a Policy,
+        observed: &'a Observed,
+    ) -> Self {
+        let needs_more = |(_, known): &(&StoryId, &StoryState)| {
+            !known.stage.is_settled() || known.work.roll_back().is_some()
+        };
+        let unfinished = state.stories.iter().filter(needs_more).collect();
+        Self { state, backlog, policy, observed, unfinished }
+    }
+
     /// `--story` may name the only one to work on.
     pub fn is_wanted(&self, id: &StoryId) -> bool {
         self.policy.only.as_ref().is_none_or(|only| only == id)

@@ -14,7 +14,7 @@ use super::*;
 const HOUR: u64 = 3_600_000;
 
 fn why(state: &RunState, backlog: &Backlog, policy: &Policy) -> Option<StopReason> {
-    reason(&Situation { state, backlog, policy, observed: &Observed::default() })
+    reason(&Situation::new(state, backlog, policy, &Observed::default()))
 }
 
 fn three() -> Backlog {
