@@ -80,6 +80,19 @@ fn what_the_user_had_before_stays_out_and_as_it_was() {
     assert_eq!(files, "PRD.json\nmock/US-001.md\n");
 }
 
+/// So large that what is prepared for the commit while an agent works is ready too late.
+#[test]
+fn each_commit_has_the_marks_of_its_own_story() {
+    let large = format!("\"notes\": \"{}\"", "abcdefgh ".repeat(600_000));
+    let world = World::with(&Prd::stories(5).story(&large));
+    let said = world.run(&["--max-iterations", "5"]);
+    let commits = world.git(&["log", "--reverse", "--format=%H", "--grep=^US-"]);
+    let text = |commit: &str| world.git(&["show", &format!("{commit}:PRD.json")]);
+    let passing = commits.lines().map(|commit| text(commit).matches("\"passes\": true").count());
+    assert_eq!(passing.collect::<Vec<_>>(), [1, 2, 3, 4, 5], "{}", said.err);
+    assert_eq!(world.status(), "", "{}", said.err);
+}
+
 #[test]
 fn a_linked_work_tree_has_a_run_of_its_own() {
     let world = World::with(&Prd::stories(1));

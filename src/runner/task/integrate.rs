@@ -237,8 +237,7 @@ impl MarkCommit {
     /// The backlog's new bytes, if it is committed.
     fn backlog(&self) -> Option<Replacement<'_>> {
         let path = self.config.backlog_in_tree.as_deref()?;
-        let stored = self.stored.filter(|_| self.text.was_prepared);
-        Some(Replacement { path, bytes: self.text.text().as_bytes(), stored })
+        Some(Replacement { path, bytes: self.text.text().as_bytes(), stored: self.stored })
     }
 
     /// The committed instructions from before the story, if the agent committed a change to them.

@@ -11,6 +11,7 @@ pub mod shelve;
 pub mod transcript;
 
 use std::future::Future;
+use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -48,7 +49,7 @@ pub enum Message {
     /// The next mark is on the disk, and in the repository.
     StoredAhead {
         text: Option<TextOnDisk>,
-        blob: Option<StoredBlob>,
+        blob: Option<(Arc<str>, StoredBlob)>,
     },
     /// The end of a task.
     Ended(Result<Happened>),

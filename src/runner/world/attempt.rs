@@ -197,6 +197,7 @@ impl World {
         tokio::task::spawn_blocking(move || {
             let store = || home.tree().store_ahead(ahead.text.as_bytes());
             let blob = is_committed.then(store).flatten();
+            let blob = blob.map(|blob| (Arc::clone(&ahead.text), blob));
             let text = ahead.prepare();
             let _ = mailbox.blocking_send(Message::StoredAhead { text, blob });
         });

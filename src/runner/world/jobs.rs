@@ -155,13 +155,15 @@ impl World {
             return Err(EditError::NoSuchStory(id.clone()).into());
         };
         let text = self.env.backlog.marked(id, mark)?;
+        let ahead = self.stored_ahead.take().filter(|(ahead, _)| text.is(ahead));
+        let stored = ahead.map(|(_, blob)| blob);
         self.is_landing = true;
         let known = log.state.story(id);
         let claimed = known.and_then(|known| known.stage.claim()).map(|claim| claim.iteration);
         Ok(MarkCommit {
             story,
             text,
-            stored: self.stored_ahead,
+            stored,
             run: log.run.clone(),
             iteration: claimed.or(known.map(|known| known.iteration)).unwrap_or_default(),
             unconfirmed: self.unconfirmed.remove(id),

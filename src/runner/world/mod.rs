@@ -98,7 +98,7 @@ pub struct World {
     /// A lane's tree after a close: the next story's base, without a scan.
     known_bases: BTreeMap<LaneId, Base>,
     /// The backlog's text that was prepared last, as git stores it.
-    stored_ahead: Option<StoredBlob>,
+    stored_ahead: Option<(Arc<str>, StoredBlob)>,
 }
 
 impl World {

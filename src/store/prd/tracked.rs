@@ -53,7 +53,7 @@ pub struct MarkedText {
     /// The number of the text that it was made from.
     changes: u64,
     /// It is the text of the last `prepare`.
-    pub was_prepared: bool,
+    pub(super) was_prepared: bool,
     on_disk: Option<PreparedFile>,
 }
 
@@ -67,6 +67,11 @@ struct KnownText {
 impl MarkedText {
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// It is this very text, not only one that was made from the same text.
+    pub fn is(&self, text: &Arc<str>) -> bool {
+        Arc::ptr_eq(&self.text, text)
     }
 
     /// Replaces the file's text: a reader sees the old or the new one, whole. The file must
@@ -111,20 +116,19 @@ impl WrittenText {
 pub struct TextAhead {
     file: PrdFile,
     pub text: Arc<str>,
-    changes: u64,
 }
 
 impl TextAhead {
     /// None if the system cannot.
     pub fn prepare(self) -> Option<TextOnDisk> {
         let on_disk = files::prepare(self.file.path(), self.text.as_bytes())?;
-        Some(TextOnDisk { on_disk, changes: self.changes })
+        Some(TextOnDisk { on_disk, text: self.text })
     }
 }
 
 pub struct TextOnDisk {
     on_disk: PreparedFile,
-    changes: u64,
+    text: Arc<str>,
 }
 
 impl TrackedPrd {
@@ -190,19 +194,16 @@ impl TrackedPrd {
         mark: Mark,
     ) -> Result<Option<TextAhead>, EditError> {
         let marked = self.marked(story, mark)?;
-        let ahead = (!marked.was_prepared).then(|| TextAhead {
-            file: self.file.clone(),
-            text: Arc::clone(&marked.text),
-            changes: self.changes,
-        });
+        let ahead = (!marked.was_prepared)
+            .then(|| TextAhead { file: self.file.clone(), text: Arc::clone(&marked.text) });
         self.prepared = Some(MarkedText { was_prepared: true, ..marked });
         Ok(ahead)
     }
 
-    /// The prepared text is on the disk, so that writing it is a rename.
-    pub fn take_prepared(&mut self, text: TextOnDisk) {
-        if let Some(prepared) = self.prepared.as_mut().filter(|one| one.changes == text.changes) {
-            prepared.on_disk = Some(text.on_disk);
+    /// If it is the prepared text, writing that is a rename. Another one may have been prepared since.
+    pub fn take_prepared(&mut self, ahead: TextOnDisk) {
+        if let Some(prepared) = self.prepared.as_mut().filter(|one| one.is(&ahead.text)) {
+            prepared.on_disk = Some(ahead.on_disk);
         }
     }
 

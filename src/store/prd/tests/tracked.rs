@@ -1,6 +1,7 @@
 //! The file during a run.
 
 use crate::model::Backlog;
+use std::sync::Arc;
 
 use super::*;
 
@@ -86,6 +87,24 @@ fn a_prepared_mark_is_the_same_and_leaves_no_other_file() {
     assert!(matches!(tracked.look(), PrdLook::Changed(_)));
     let marked = tracked.marked((1, &b), Mark::Passes(false)).unwrap();
     assert!(marked.text().contains("new") && !marked.was_prepared);
+}
+
+/// Two stories can be prepared from the same text, and the first be on the disk after the second.
+#[test]
+fn a_text_that_is_on_the_disk_too_late_is_not_written_for_another_mark() {
+    let (_folder, mut tracked, _) = tracked();
+    let (a, b) = (id("A"), id("B"));
+    let first = tracked.prepare((0, &a), Mark::Passes(true)).unwrap().unwrap();
+    let second = tracked.prepare((1, &b), Mark::Skipped(true)).unwrap().unwrap();
+    let (first_text, second_text) = (Arc::clone(&first.text), Arc::clone(&second.text));
+    for ahead in [second, first] {
+        ahead.prepare().into_iter().for_each(|text| tracked.take_prepared(text));
+    }
+    let marked = tracked.marked((1, &b), Mark::Skipped(true)).unwrap();
+    assert!(marked.is(&second_text) && !marked.is(&first_text));
+    tracked.take_written(marked.write().unwrap());
+    assert_eq!(fs::read_to_string(tracked.file.path()).unwrap(), *second_text);
+    agrees(&tracked);
 }
 
 #[test]
