@@ -220,6 +220,21 @@ fn skip_retry_and_abort() {
     assert_eq!(world.passing(), [""; 0]);
 }
 
+#[test]
+fn what_the_human_writes_while_nothing_runs_is_not_the_next_agents() {
+    let world = World::scripted(&Prd::stories(2), ASKS);
+    let mut terminal = asked(&world, &[]);
+    until("the other story", || (world.passing() == ["US-002"]).then_some(()));
+    terminal.await_text("✓ Task US-002 complete");
+    world.write("notes.txt", "mine\n");
+    terminal.press("1");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(world.status(), "?? notes.txt\n", "{screen}");
+    let files = world.git(&["show", "--name-only", "--format=", "HEAD"]);
+    assert!(!files.contains("notes.txt"), "{files}");
+}
+
 /// The commit of a skip is no work of the story whose turn it is.
 #[test]
 fn a_skip_while_another_agent_works_is_not_taken_for_its_change() {

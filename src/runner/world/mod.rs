@@ -95,7 +95,7 @@ pub struct World {
     today: SpentToday,
     /// Files reported as left out of a commit.
     told_left_out: BTreeSet<PathBuf>,
-    /// A lane's tree after a close: the next story's base, without a scan.
+    /// A lane's tree after a close: the base of a story that starts at once, without a scan.
     known_bases: BTreeMap<LaneId, Base>,
     /// The backlog's text that was prepared last, as git stores it.
     stored_ahead: Option<(Arc<str>, StoredBlob)>,
@@ -164,6 +164,10 @@ impl Effects for World {
     }
 
     async fn next(&mut self, log: &mut RunLog, most: Option<Duration>) -> Result<Happened> {
+        // A human may edit files while the loop waits.
+        if !self.is_landing {
+            self.known_bases.clear();
+        }
         let tick = sleep(most.map_or(LOOK, |most| most.min(LOOK)));
         tokio::pin!(tick);
         loop {
