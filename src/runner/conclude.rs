@@ -12,6 +12,7 @@ use crate::ports::{AgentNotice, BacklogNotice, Notice};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{About, Effects, EndedAttempt};
 use crate::runner::error::{Result, RunnerError};
+use crate::state::Stage;
 
 /// The verdict on an attempt, with its signals and concerns.
 struct Judged {
@@ -147,7 +148,11 @@ impl<E: Effects> Dispatcher<E> {
             triggers,
         }))];
         events.extend(stages);
-        events.extend(follow_up(start, verdict, plain));
+        // What the human decided while it ran counts.
+        let stage = self.log.state.story(&start.story).map(|known| &known.stage);
+        if !matches!(stage, Some(Stage::Skipping | Stage::Asking { .. })) {
+            events.extend(follow_up(start, verdict, plain));
+        }
         // After a lost branch the tree is rolled back; the work is kept.
         let (story, to) = (start.story.clone(), start.before().clone());
         let roll_back = |loss: BranchLoss| Event::ReturnPlanned { story, to, why: loss.into() };

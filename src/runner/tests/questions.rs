@@ -109,6 +109,16 @@ fn a_stuck_agent_is_reminded_asked_about_and_ended() {
     assert_eq!(run.last(), Event::Stuck { story: id("A"), step });
 }
 
+#[test]
+fn a_story_that_was_skipped_while_its_agent_ran_is_skipped_whatever_the_agent_said() {
+    let mut run = Run::of(lanes(1), &["A", "B"]);
+    run.did();
+    stuck(&mut run, StuckStep::Ask);
+    run.then(about_the_agent(Answer::Skip));
+    run.asks("A1");
+    assert!(!run.dispatcher.log.state.is_asking(&id("A")));
+}
+
 /// A menu is closed before the process ends, whatever ends it.
 #[test]
 fn a_run_stops_when_every_menu_is_closed() {
