@@ -106,7 +106,8 @@ impl WorkTree {
         let index = if is_here { self.fresh_index()? } else { self.settled_index()? };
         let entries = self.replacements(&index, &all, replaced)?;
         let left_out = std::mem::take(&mut all.left_out);
-        let work_tree = all.work_tree.filter(|_| is_here);
+        // Signing may wait for a human, who may edit files meanwhile.
+        let work_tree = all.work_tree.filter(|_| is_here && self.signer.is_none());
         let landing = if is_here { self.in_place(all)? } else { self.onto_tip(&all, replaced)? };
         let mut ready = self.ready(landing, entries, message)?;
         ready.left_out = left_out;

@@ -154,6 +154,7 @@ impl World {
         let Some(story) = self.env.backlog.current().story(id).cloned() else {
             return Err(EditError::NoSuchStory(id.clone()).into());
         };
+        self.known_bases.remove(&LaneId::HOME);
         let text = self.env.backlog.marked(id, mark)?;
         let ahead = self.stored_ahead.take().filter(|(ahead, _)| text.is(ahead));
         let stored = ahead.map(|(_, blob)| blob);
