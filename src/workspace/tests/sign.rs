@@ -36,7 +36,8 @@ fn a_commit_on_the_branch_is_signed_and_verifies() {
     assert!(tree.try_signing().unwrap());
     let base = tree.base().unwrap();
     repo.write("a", "a1\n");
-    close(&tree, &base);
+    let closed = close(&tree, &base);
+    assert_eq!(closed.next_base, None, "a human may have edited files while it was signed");
     assert_eq!(repo.git(["log", "-1", "--format=%G? %GS %s"]), "G tess@example.com close\n");
     repo.git(["verify-commit", "HEAD"]);
     repo.assert_sound();
