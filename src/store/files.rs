@@ -84,7 +84,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<Option<Metadata>> {
     })?;
     temporary.write_all(bytes)?;
     let own_time = finish(temporary.as_file(), old.as_ref())?;
-    let file = put_in_place(temporary, &target)?;
+    let file = temporary.persist(&target).map_err(|failed| failed.error)?;
+    sync_folder_of(&target)?;
     Ok(as_written(&file, own_time, bytes.len()))
 }
 
@@ -115,7 +116,7 @@ pub fn prepare(_: &Path, _: &[u8]) -> Option<PreparedFile> {
 }
 
 impl PreparedFile {
-    /// Like `replace`, with a rename instead of writing.
+    /// Like `replace`, with a rename instead of writing. The folder is not synced.
     pub fn replace(self, path: &Path) -> io::Result<Option<Metadata>> {
         let target = resolve(path)?;
         if target != self.target {
@@ -128,10 +129,8 @@ impl PreparedFile {
         let link = |name: &Path| {
             Ok(rustix::fs::linkat(CWD, own.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
         };
-        put_in_place(
-            temporary(&target, |builder, folder| builder.make_in(folder, link))?,
-            &target,
-        )?;
+        let named = temporary(&target, |builder, folder| builder.make_in(folder, link))?;
+        named.persist(&target).map_err(|failed| failed.error)?;
         Ok(as_written(&self.file, self.own_time, self.size))
     }
 }
@@ -245,12 +244,12 @@ fn as_written(file: &File, own_time: Option<SystemTime>, size: usize) -> Option<
     is_own.then_some(found)
 }
 
-fn put_in_place<F>(temporary: NamedTempFile<F>, target: &Path) -> io::Result<F> {
-    let file = temporary.persist(target).map_err(|failed| failed.error)?;
+/// Makes a renamed file survive a power cut.
+pub fn sync_folder_of(target: &Path) -> io::Result<()> {
     match File::open(folder_of(target))?.sync_all() {
         // Some network file systems cannot; the new file is in place anyway.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(file),
-        synced => synced.map(|()| file),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
     }
 }
 

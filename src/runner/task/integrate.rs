@@ -1,5 +1,6 @@
 //! Integration: a story's work and its mark become one commit on the branch.
 
+use std::fs::Metadata;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -193,9 +194,10 @@ impl MarkCommit {
     /// Writes the backlog and moves the branch, after the plan is synced.
     fn land(self, tree: &WorkTree, ready: ReadyCommit) -> Result<(Committed, Landed)> {
         self.planned.wait()?;
-        let written = self.text.write()?;
         let backlog = self.config.backlog_in_tree.as_deref();
-        match tree.land(ready, backlog.zip(written.metadata.as_ref())) {
+        let land = |found: Option<&Metadata>| tree.land(ready, backlog.zip(found));
+        let (written, landed) = self.text.write_during(land)?;
+        match landed {
             Ok(done) => {
                 let left_out = done.left_out.clone();
                 Ok((done, Landed { written, next_base: None, left_out }))

@@ -1,7 +1,9 @@
 //! PRD.json during a run: checking for changes costs one `stat`, a mark costs one edit of the text.
 
 use std::fs::{self, Metadata};
+use std::io;
 use std::sync::Arc;
+use std::thread;
 
 use crate::model::{Backlog, Story, StoryId};
 use crate::store::files::{self, PreparedFile};
@@ -76,14 +78,34 @@ impl MarkedText {
 
     /// Replaces the file's text: a reader sees the old or the new one, whole. The file must
     /// still have the known text, so that no other process's edit is lost.
-    pub fn write(mut self) -> Result<WrittenText, WriteError> {
+    pub fn write(self) -> Result<WrittenText, WriteError> {
+        self.write_during(|_| ()).map(|(written, ())| written)
+    }
+
+    /// The same, with other work to do while the disk is busy with it.
+    pub fn write_during<R>(
+        mut self,
+        work: impl FnOnce(Option<&Metadata>) -> R,
+    ) -> Result<(WrittenText, R), WriteError> {
         let path = self.file.path();
         if !self.old.is_in(&self.file) {
             return Err(WriteError::Changed { path: path.to_owned() });
         }
         let renamed = self.on_disk.take().and_then(|prepared| prepared.replace(path).ok());
-        let metadata = renamed.map_or_else(|| self.file.write(&self.text), Ok)?;
-        Ok(WrittenText { marked: self, metadata })
+        let Some(metadata) = renamed else {
+            let metadata = self.file.write(&self.text)?;
+            let result = work(metadata.as_ref());
+            return Ok((WrittenText { marked: self, metadata }, result));
+        };
+        let (synced, result) = thread::scope(|scope| {
+            let sync =
+                scope.spawn(|| files::resolve(path).and_then(|at| files::sync_folder_of(&at)));
+            let result = work(metadata.as_ref());
+            (sync.join(), result)
+        });
+        let synced = synced.unwrap_or_else(|_| Err(io::Error::other("the sync panicked")));
+        synced.map_err(|source| WriteError::Failed { path: path.to_owned(), source })?;
+        Ok((WrittenText { marked: self, metadata }, result))
     }
 }
 
