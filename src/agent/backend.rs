@@ -59,9 +59,6 @@ pub trait Backend: Send + Sync {
 /// Optional abilities of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It takes messages while it works, the prompt first. Without this, its standard input is a
-    /// file with the prompt.
-    pub messages: bool,
     /// It enforces its allowance itself; other agents are checked afterwards.
     pub own_budget: bool,
     /// The costs that it reports are not real.
@@ -74,20 +71,25 @@ pub struct LaunchRequest<'a> {
     pub gates: &'a [&'a Gate],
     /// The most it may cost.
     pub allowance: Option<Usd>,
+    pub prompt: &'a str,
+    /// A file with the prompt, before the agent starts.
+    pub prompt_file: &'a Path,
 }
 
-/// A command line and its changes to the environment.
+/// A command line, its changes to the environment, and its standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     pub program: PathBuf,
     pub args: Vec<OsString>,
     /// Set, or removed when None.
     pub env: Vec<(OsString, Option<OsString>)>,
+    /// A file; None: it takes messages while it works, the prompt first.
+    pub input: Option<PathBuf>,
 }
 
 impl Launch {
-    pub fn new(program: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program, args, env: GIT_PLACES.map(|name| (name.into(), None)).to_vec() }
+    pub fn new(program: PathBuf, args: Vec<OsString>, input: Option<PathBuf>) -> Self {
+        Self { program, args, env: GIT_PLACES.map(|name| (name.into(), None)).to_vec(), input }
     }
 }
 
