@@ -199,6 +199,8 @@ pub enum AgentEvent<'a> {
     Background(usize),
     /// The turn is over.
     Ended(&'a AgentEnd),
+    /// What to write to its standard input: a message, or the answer to a request.
+    Reply(&'a str),
 }
 
 pub type EventListener<'a> = &'a mut dyn FnMut(&AgentEvent<'_>);
@@ -236,15 +238,13 @@ pub struct AgentEnd {
     pub denied: Vec<String>,
 }
 
-/// The protocol of one attempt: decodes output lines and encodes messages.
+/// The protocol of one attempt: decodes output lines, answers requests and encodes messages.
 pub trait Decoder: Send {
     /// False when the line is not of this format: then it is plain text.
     fn line(&mut self, line: &str, tell: EventListener<'_>) -> bool;
 
-    /// A message to the agent, as the agent reads it.
-    fn message(&mut self, text: &str) -> String {
-        format!("{text}\n")
-    }
+    /// A message to the agent, told as the agent reads it.
+    fn message(&mut self, text: &str, tell: EventListener<'_>);
 
     /// Why the agent's retries cannot succeed, such as a login that is refused.
     fn hopeless(&self) -> Option<Outcome> {
