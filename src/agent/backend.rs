@@ -39,7 +39,7 @@ pub trait Backend: Send + Sync {
     /// For the output of one attempt.
     fn decoder(&self) -> Box<dyn Decoder>;
 
-    /// None: it has no permission modes.
+    /// None: it has no permission modes, or its arguments choose one.
     fn permission_modes(&self) -> Option<PermissionModes> {
         None
     }

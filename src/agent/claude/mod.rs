@@ -124,7 +124,7 @@ impl Backend for Claude {
     }
 
     fn permission_modes(&self) -> Option<PermissionModes> {
-        Some(PERMISSION_MODES)
+        (!args_choose_mode(&self.settings.args)).then_some(PERMISSION_MODES)
     }
 
     fn check_permissions(&self, mode: PermissionMode) -> Result<Option<String>, AgentError> {
