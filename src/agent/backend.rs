@@ -39,7 +39,7 @@ pub trait Backend: Send + Sync {
     /// For the output of one attempt.
     fn decoder(&self) -> Box<dyn Decoder>;
 
-    /// None: it has no permission modes.
+    /// None: it has no permission modes, or its arguments choose one.
     fn permission_modes(&self) -> Option<PermissionModes> {
         None
     }
@@ -59,9 +59,6 @@ pub trait Backend: Send + Sync {
 /// Optional abilities of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It takes messages while it works, the prompt first. Without this, its standard input is a
-    /// file with the prompt.
-    pub messages: bool,
     /// It enforces its allowance itself; other agents are checked afterwards.
     pub own_budget: bool,
     /// The costs that it reports are not real.
@@ -74,20 +71,25 @@ pub struct LaunchRequest<'a> {
     pub gates: &'a [&'a Gate],
     /// The most it may cost.
     pub allowance: Option<Usd>,
+    pub prompt: &'a str,
+    /// A file with the prompt, before the agent starts.
+    pub prompt_file: &'a Path,
 }
 
-/// A command line and its changes to the environment.
+/// A command line, its changes to the environment, and its standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     pub program: PathBuf,
     pub args: Vec<OsString>,
     /// Set, or removed when None.
     pub env: Vec<(OsString, Option<OsString>)>,
+    /// A file; None: it takes messages while it works, the prompt first.
+    pub input: Option<PathBuf>,
 }
 
 impl Launch {
-    pub fn new(program: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program, args, env: GIT_PLACES.map(|name| (name.into(), None)).to_vec() }
+    pub fn new(program: PathBuf, args: Vec<OsString>, input: Option<PathBuf>) -> Self {
+        Self { program, args, env: GIT_PLACES.map(|name| (name.into(), None)).to_vec(), input }
     }
 }
 
@@ -197,6 +199,8 @@ pub enum AgentEvent<'a> {
     Background(usize),
     /// The turn is over.
     Ended(&'a AgentEnd),
+    /// What to write to its standard input: a message, or the answer to a request.
+    Reply(&'a str),
 }
 
 pub type EventListener<'a> = &'a mut dyn FnMut(&AgentEvent<'_>);
@@ -234,15 +238,13 @@ pub struct AgentEnd {
     pub denied: Vec<String>,
 }
 
-/// The protocol of one attempt: decodes output lines and encodes messages.
+/// The protocol of one attempt: decodes output lines, answers requests and encodes messages.
 pub trait Decoder: Send {
     /// False when the line is not of this format: then it is plain text.
     fn line(&mut self, line: &str, tell: EventListener<'_>) -> bool;
 
-    /// A message to the agent, as the agent reads it.
-    fn message(&mut self, text: &str) -> String {
-        format!("{text}\n")
-    }
+    /// A message to the agent, told as the agent reads it.
+    fn message(&mut self, text: &str, tell: EventListener<'_>);
 
     /// Why the agent's retries cannot succeed, such as a login that is refused.
     fn hopeless(&self) -> Option<Outcome> {

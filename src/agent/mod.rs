@@ -52,7 +52,7 @@ impl Backend for Mock {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { messages: true, own_budget: false, invented_costs: true }
+        Capabilities { own_budget: false, invented_costs: true }
     }
 
     fn command(&self, _request: &LaunchRequest<'_>) -> Result<Launch, AgentError> {
@@ -60,7 +60,7 @@ impl Backend for Mock {
         if let Some(script) = &self.script {
             args.extend(["--script".into(), script.into()]);
         }
-        Ok(Launch::new(self.own_program.clone(), args))
+        Ok(Launch::new(self.own_program.clone(), args, None))
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

@@ -15,6 +15,10 @@ use super::backend::{
 /// How much of the end of an agent's text is kept at least, in bytes.
 pub const LAST_WORDS: usize = 4 * 1024;
 
+/// Words of a command line that stand for the prompt itself and for a file with it.
+const PROMPT: &str = "{prompt}";
+const PROMPT_FILE: &str = "{prompt_file}";
+
 /// A command line that the human chose.
 pub struct Plain {
     pub words: Vec<String>,
@@ -30,11 +34,19 @@ impl Backend for Plain {
         Capabilities::default()
     }
 
-    /// The program may be anywhere, relative to the folder ralph was started in.
-    fn command(&self, _request: &LaunchRequest<'_>) -> Result<Launch, AgentError> {
+    /// The program may be anywhere, relative to the folder ralph was started in. Only a whole word
+    /// stands for the prompt: in a shell command, the prompt would become a part of the command.
+    fn command(&self, request: &LaunchRequest<'_>) -> Result<Launch, AgentError> {
         let name = self.words.first().map(PathBuf::from).unwrap_or_default();
         let program = find_program(&name, None, "Check `--agent-command` or `agent.command`")?;
-        Ok(Launch::new(program, self.words.iter().skip(1).map(OsString::from).collect()))
+        let args = self.words.iter().skip(1).map(|word| match word.as_str() {
+            PROMPT => OsString::from(request.prompt),
+            PROMPT_FILE => request.prompt_file.into(),
+            word => word.into(),
+        });
+        let is_placed = self.words.iter().any(|word| [PROMPT, PROMPT_FILE].contains(&&**word));
+        let input = if is_placed { Path::new("/dev/null") } else { request.prompt_file };
+        Ok(Launch::new(program, args.collect(), Some(input.to_owned())))
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

@@ -57,6 +57,8 @@ struct EventSum {
     /// The end of the main agent's last text, and of the last turn's.
     last_said: String,
     result_text: String,
+    /// Not yet written to the agent.
+    replies: String,
 }
 
 /// The summary of one attempt's output.
@@ -107,9 +109,14 @@ impl StreamReader {
         self.plain.keep(chunk);
     }
 
-    /// A message to the agent, as the agent reads it.
-    pub fn message(&mut self, text: &str) -> String {
-        self.decoder.message(text)
+    pub fn message(&mut self, text: &str) {
+        let Self { decoder, scanner, events, .. } = self;
+        decoder.message(text, &mut |event| events.add(event, scanner));
+    }
+
+    /// What to write to the agent since the last call.
+    pub fn take_replies(&mut self) -> String {
+        std::mem::take(&mut self.events.replies)
     }
 
     /// It has printed something, on either channel.
@@ -228,6 +235,7 @@ impl EventSum {
             AgentEvent::Denied(rule) => self.deny(rule),
             AgentEvent::Background(tasks) => self.background = *tasks,
             AgentEvent::Ended(end) => self.end_turn(end),
+            AgentEvent::Reply(text) => self.replies.push_str(text),
         }
     }
 
@@ -401,6 +409,8 @@ mod tests {
             }
             true
         }
+
+        fn message(&mut self, _text: &str, _tell: EventListener<'_>) {}
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Preflight {
     pub fn settle_permissions(&mut self) -> Result<()> {
         let agent = backend(&self.plan)?;
         let Some(modes) = agent.permission_modes() else { return Ok(()) };
-        if self.plan.lacks_permissions() {
+        if self.plan.agent_settings.permission_mode.is_none() {
             // A missing agent is reported before the question.
             require_program(agent.as_ref(), self.tree.root())?;
             self.plan.agent_settings.permission_mode = self.permission_mode(&*agent, modes)?;

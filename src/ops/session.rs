@@ -180,7 +180,9 @@ impl Session<'_> {
 
 /// Fails early if the agent's program is missing.
 pub fn require_program(agent: &dyn Backend, root: &Path) -> Result<()> {
-    let request = LaunchRequest { work_tree: root, gates: &[], allowance: None };
+    let (prompt, prompt_file) = ("", Path::new(""));
+    let request =
+        LaunchRequest { work_tree: root, gates: &[], allowance: None, prompt, prompt_file };
     agent.command(&request)?;
     Ok(())
 }

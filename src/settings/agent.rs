@@ -21,7 +21,8 @@ settings! {
         /// Which agent to run
         name = from.optional(&AGENT_NAME,
             setting("agent.name").flag("agent", "NAME").by_default("claude"))?;
-        /// Run any other program as the agent; it gets the prompt on standard input
+        /// Run any other program as the agent; it gets the prompt on standard input, or in place of
+        /// the word `{prompt}`, or as a file in place of `{prompt_file}`
         command = from.optional(&TEXT, setting("agent.command").flag("agent-command", "COMMAND"))?;
         /// What Claude Code may do
         permission_mode = from.optional(&PERMISSION_MODE, setting("agent.permission_mode")

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::agent::{AgentSettings, args_choose_mode};
+use crate::agent::AgentSettings;
 use crate::decide::staging::{Pattern, Rules};
 use crate::decide::stuck::StuckPolicy;
 use crate::model::{
@@ -307,13 +307,5 @@ impl RunSettings {
         table.permission_mode =
             table.permission_mode.filter(|_| is_of_file("agent.permission_mode"));
         table
-    }
-
-    /// Claude Code runs, and no setting says what it may do.
-    pub fn lacks_permissions(&self) -> bool {
-        let settings = &self.agent_settings;
-        self.agent == AgentChoice::Claude
-            && settings.permission_mode.is_none()
-            && !args_choose_mode(&settings.args)
     }
 }

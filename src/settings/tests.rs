@@ -244,22 +244,15 @@ fn an_agent_flag_overrides_the_file_and_two_agents_are_an_error() {
 }
 
 #[test]
-fn permissions_are_missing_unless_a_setting_or_an_argument_has_them() {
+fn permissions_are_a_setting_or_an_argument_and_not_both() {
     let auto = [("agent.permission_mode", "auto")];
-    for (values, file, lacks, mode) in [
-        (&[][..], "", true, None),
-        (&[], "agent.args = ['--debug', '--allowedTools', 'Bash']", true, None),
-        (&[], "agent.args = ['--permission-mode', 'plan']", false, None),
-        (&[], "agent.args = ['--permission-mode=plan']", false, None),
-        (&[], "agent.args = ['--dangerously-skip-permissions']", false, None),
-        (&[], "agent.permission_mode = 'auto'", false, Some(auto_mode())),
-        (&auto, "agent.permission_mode = 'dontAsk'", false, Some(auto_mode())),
-        (&[("agent.name", "mock")], "", false, None),
-        (&[("agent.command", "x")], "", false, None),
+    for (values, file, mode) in [
+        (&[][..], "agent.args = ['--permission-mode', 'plan']", None),
+        (&[], "agent.permission_mode = 'auto'", Some(auto_mode())),
+        (&auto, "agent.permission_mode = 'dontAsk'", Some(auto_mode())),
     ] {
         let settings = read(&flags(values), &[], file).unwrap();
-        let found = (settings.lacks_permissions(), settings.agent_settings.permission_mode);
-        assert_eq!(found, (lacks, mode), "{file}");
+        assert_eq!(settings.agent_settings.permission_mode, mode, "{file}");
     }
     let skip = "agent.args = ['--dangerously-skip-permissions']\n";
     let error = read(&flags(&auto), &[], skip).unwrap_err();

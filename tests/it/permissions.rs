@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use rustix::process::{Signal, getuid};
+use serde_json::Value;
 
 use crate::support::pty::Terminal;
 use crate::support::world::{RALPH, Runs, Said, until};
@@ -316,4 +317,32 @@ fn its_input_is_closed_when_its_result_is_there() {
     assert_eq!(said.code, 3, "{}", said.err);
     let left = |name: &str| fs::read_to_string(scene.world.home().join(name)).unwrap_or_default();
     assert_eq!((left("input"), left("said-after-the-prompt")), ("closed\n".into(), String::new()));
+}
+
+#[test]
+fn a_permission_that_the_agent_asks_for_is_denied_at_once() {
+    let scene = Scene::new();
+    let asks = r#"#!/bin/sh
+read -r prompt
+echo '{"type":"system","subtype":"init"}'
+echo '{"type":"control_request","request_id":"r-7","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}'
+read -r answer
+echo "$answer" > "$HOME/answer"
+touch new
+printf '{"type":"assistant","message":{"content":[{"type":"text","text":"Task %s complete"}]}}\n' "$RALPH_STORY"
+echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'
+cat > "$HOME/rest"
+"#;
+    fs::write(scene.world.home().join("bin/claude"), asks).unwrap();
+    // It waits for the answer.
+    scene.settings("idle_timeout = \"10s\"\n");
+    let said = scene.run(&[]);
+    assert_eq!(scene.world.passing(), ["US-001"], "{}", said.err);
+    let answer: Value =
+        serde_json::from_str(&fs::read_to_string(scene.world.home().join("answer")).unwrap())
+            .unwrap();
+    assert_eq!(answer["type"], "control_response");
+    assert_eq!(answer["response"]["request_id"], "r-7");
+    assert_eq!(answer["response"]["response"]["behavior"], "deny");
+    assert_eq!(fs::read_to_string(scene.world.home().join("rest")).unwrap(), "");
 }

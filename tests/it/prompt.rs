@@ -38,6 +38,27 @@ fn it_holds_the_instructions_the_story_the_standing_and_the_contract() {
 }
 
 #[test]
+fn it_goes_where_the_command_has_a_word_for_it() {
+    let script = r#"cat > ../in; printf %s "$1" > ../as-text; cat "$2" > ../as-file; touch new; echo Task US-001 complete"#;
+    for (words, text, file) in [
+        ("{prompt} {prompt_file}", true, true),
+        ("{prompt} /dev/null", true, false),
+        ("none {prompt_file}", false, true),
+        // A part of a word could be a part of a shell command.
+        ("x{prompt} /dev/null", false, false),
+    ] {
+        let world = World::with(&Prd::stories(1));
+        let agent = format!("sh -c '{script}' sh {words}");
+        let said = world.ralph(&["run", "--agent-command", &agent]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let has_prompt = ["as-text", "as-file", "in"]
+            .map(|name| world.read(&format!("../{name}")) == world.prompt(1));
+        assert_eq!(has_prompt, [text, file, !text && !file], "{words}");
+        assert_eq!(world.read("../in").is_empty(), text || file, "{words}");
+    }
+}
+
+#[test]
 fn the_last_story_may_promise() {
     let world = World::with(&Prd::stories(1));
     assert!(prompt_of(&world, &[]).contains("you may add\n`<promise>DONE</promise>`"));

@@ -91,15 +91,16 @@ impl Decoder for ClaudeDecoder {
             "result" if line.is_whole() && line.get("is_error").is_present() => {
                 self.end_turn(line, tell);
             }
+            "control_request" if line.is_whole() => deny(line, tell),
             _ => return false,
         }
         true
     }
 
     /// One line of `--input-format stream-json`.
-    fn message(&mut self, text: &str) -> String {
+    fn message(&mut self, text: &str, tell: EventListener<'_>) {
         let message = json!({ "type": "user", "message": { "role": "user", "content": text } });
-        format!("{message}\n")
+        tell(&AgentEvent::Reply(&format!("{message}\n")));
     }
 
     /// The CLI renews a login, but reports the first refusal before that.
@@ -165,10 +166,8 @@ impl ClaudeDecoder {
         let id = message.get("id").word();
         if !id.is_empty() && self.counted.iter().all(|counted| counted != id) {
             update.used = Usage { output_tokens: 0, ..used };
-            self.counted.push_back(id.to_owned());
-            if self.counted.len() > MAX_AT_ONCE {
-                self.counted.pop_front();
-            }
+            self.counted.push_front(id.to_owned());
+            self.counted.truncate(MAX_AT_ONCE);
         }
         update
     }
@@ -204,7 +203,7 @@ impl ClaudeDecoder {
         let (version, model) = (name("claude_code_version"), name("model"));
         tell(&AgentEvent::Started(AgentIdentity { version, model }));
         if self.has_key {
-            tell_who_pays(false, tell);
+            tell_who_pays(Some(false), tell);
         }
     }
 
@@ -242,7 +241,7 @@ impl ClaudeDecoder {
         if info.get("status").word() == "rejected" {
             self.limit_resets_at = info.get("resetsAt").read();
         }
-        tell_who_pays(info.get("isUsingOverage").read() != Some(true), tell);
+        tell_who_pays(Some(info.get("isUsingOverage").read() != Some(true)), tell);
     }
 
     fn end_turn(&mut self, line: &mut JsonObject<'_>, tell: EventListener<'_>) {
@@ -347,8 +346,16 @@ fn is_init(line: &mut JsonObject<'_>) -> bool {
         && (wanted.iter().all(|name| line.get(name).is_present()) || line.is_whole())
 }
 
-fn tell_who_pays(subscription: bool, tell: EventListener<'_>) {
-    let subscription = Some(subscription);
+/// With `--permission-prompt-tool stdio` it asks before it uses a tool, and waits.
+fn deny(line: &mut JsonObject<'_>, tell: EventListener<'_>) {
+    let denial = json!({ "behavior": "deny", "message": "nobody is there to allow it" });
+    let id = line.get("request_id").text();
+    let answer = json!({ "subtype": "success", "request_id": id, "response": denial });
+    let line = json!({ "type": "control_response", "response": answer });
+    tell(&AgentEvent::Reply(&format!("{line}\n")));
+}
+
+fn tell_who_pays(subscription: Option<bool>, tell: EventListener<'_>) {
     tell(&AgentEvent::Usage(UsageUpdate { subscription, ..UsageUpdate::default() }));
 }
 

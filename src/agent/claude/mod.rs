@@ -103,14 +103,14 @@ impl Backend for Claude {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { messages: true, own_budget: true, invented_costs: false }
+        Capabilities { own_budget: true, invented_costs: false }
     }
 
     fn command(&self, request: &LaunchRequest<'_>) -> Result<Launch, AgentError> {
         let name = self.settings.program.clone().unwrap_or_else(|| PathBuf::from("claude"));
         let program = find_program(&name, Some(request.work_tree), NOT_FOUND)?;
         let args = args(&self.settings, request.gates, request.allowance);
-        let mut launch = Launch::new(program, args.into_iter().map(OsString::from).collect());
+        let mut launch = Launch::new(program, args.into_iter().map(OsString::from).collect(), None);
         launch.env.extend(NESTING_MARKS.map(|mark| (mark.into(), None)));
         launch.env.push(("DISABLE_AUTOUPDATER".into(), Some("1".into())));
         if !self.settings.background_tasks {
@@ -124,7 +124,7 @@ impl Backend for Claude {
     }
 
     fn permission_modes(&self) -> Option<PermissionModes> {
-        Some(PERMISSION_MODES)
+        (!args_choose_mode(&self.settings.args)).then_some(PERMISSION_MODES)
     }
 
     fn check_permissions(&self, mode: PermissionMode) -> Result<Option<String>, AgentError> {

@@ -39,6 +39,21 @@ fn settings_become_arguments() {
 }
 
 #[test]
+fn a_mode_is_not_asked_for_if_the_arguments_choose_one() {
+    for (args, has_modes) in [
+        (&[][..], true),
+        (&["--debug", "--allowedTools", "Bash"], true),
+        (&["--permission-mode", "plan"], false),
+        (&["--permission-mode=plan"], false),
+        (&["--dangerously-skip-permissions"], false),
+    ] {
+        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+        let settings = AgentSettings { args: args.clone(), ..AgentSettings::default() };
+        assert_eq!(Claude { settings }.permission_modes().is_some(), has_modes, "{args:?}");
+    }
+}
+
+#[test]
 fn the_smaller_of_setting_and_allowance_is_the_budget() {
     let budget = |max_budget_usd: Option<f64>, rest: Option<Usd>| {
         let settings = AgentSettings { max_budget_usd, ..AgentSettings::default() };

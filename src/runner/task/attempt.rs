@@ -244,7 +244,8 @@ impl RunningAgent {
                 Input::Due => self.end(why).await,
                 Input::Over => return,
                 Input::Instruction(Instruction::Say(text)) if self.takes_messages => {
-                    self.pump.say(self.reader.message(&text)).await;
+                    self.reader.message(&text);
+                    self.reply().await;
                 }
                 Input::Instruction(Instruction::Say(_)) => {}
                 Input::Instruction(Instruction::Scan) => self.scan(),
@@ -278,6 +279,13 @@ impl RunningAgent {
         }
     }
 
+    async fn reply(&mut self) {
+        let text = self.reader.take_replies();
+        if !text.is_empty() {
+            self.pump.say(text).await;
+        }
+    }
+
     async fn hear(&mut self, chunk: &[u8]) {
         self.times.last_heard = Instant::now();
         self.heard.fetch_add(1, Ordering::Relaxed);
@@ -293,6 +301,7 @@ impl RunningAgent {
             AgentEvent::Said(_) if verbose => said.extend(doing(event)),
             _ => {}
         });
+        self.reply().await;
         self.times.note_result(&self.reader);
         if self.times.result_at.is_some() && self.takes_messages {
             self.takes_messages = false;

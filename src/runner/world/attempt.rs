@@ -27,7 +27,6 @@ use crate::runner::task::attempt::{AttemptTask, Begin, Instruction};
 use crate::runner::task::inspect::Inspect;
 use crate::runner::task::prepare::Prepared;
 use crate::store::prd::Mark;
-use crate::store::ralph_dir::IterationFiles;
 
 use super::World;
 
@@ -131,15 +130,20 @@ impl World {
         let due = self.config.gates.due(id, backlog);
         let gates: Vec<_> = due.iter().map(|due| due.gate).collect();
         let allowance = self.allowance(log, id);
-        let root = self.lane(lane)?.root();
-        let request = LaunchRequest { work_tree: root, gates: &gates, allowance };
-        let launch = self.env.agent.command(&request)?;
+        let work_tree = self.lane(lane)?.root();
         let at_start = AtStart { stories: self.env.backlog.ids(), story };
-        let prompt = joined(&self.layers(log, &at_start.story, &ready.changes, root));
+        let prompt = joined(&self.layers(log, &at_start.story, &ready.changes, work_tree));
+        let files = self.env.ralph_dir.iteration(&log.run, ready.iteration, id)?;
+        let launch = self.env.agent.command(&LaunchRequest {
+            work_tree,
+            gates: &gates,
+            allowance,
+            prompt: &prompt,
+            prompt_file: &files.prompt,
+        })?;
         let start = self.started(log, &ready, &at_start.story, (lane, allowance));
         self.record(log, Event::AttemptStarted(Box::new(start.clone())))?;
-        let files = self.env.ralph_dir.iteration(&log.run, start.iteration, id)?;
-        let spec = self.spec(log, &start, launch, (self.lane(lane)?.root(), &files));
+        let spec = self.spec(log, &start, launch, self.lane(lane)?.root());
         let begin = Begin {
             story: id.clone(),
             iteration: start.iteration,
@@ -205,7 +209,7 @@ impl World {
 
     fn spawn(&mut self, log: &RunLog, start: StartOf) {
         let StartOf { lane, begin, spec, inspect, at_start } = start;
-        let takes_messages = self.env.agent.capabilities().messages;
+        let takes_messages = spec.input.is_none();
         let (instruct, instructions) = mpsc::unbounded_channel();
         if takes_messages {
             let _ = instruct.send(Instruction::Say(begin.prompt.clone()));
@@ -253,13 +257,7 @@ impl World {
         gates.flat_map(scripts).chain([self.config.settings_file.clone()]).collect()
     }
 
-    fn spec(
-        &self,
-        log: &RunLog,
-        start: &AttemptStarted,
-        launch: Launch,
-        (root, files): (&Path, &IterationFiles),
-    ) -> Spec {
+    fn spec(&self, log: &RunLog, start: &AttemptStarted, launch: Launch, root: &Path) -> Spec {
         let attempt = log.state.story(&start.story).map_or(1, |known| known.totals.attempts);
         let mut env = launch.env;
         for (key, value) in [
@@ -276,7 +274,7 @@ impl World {
             args: launch.args,
             dir: root.to_owned(),
             env,
-            input: (!self.env.agent.capabilities().messages).then(|| files.prompt.clone()),
+            input: launch.input,
         }
     }
 
