@@ -160,8 +160,8 @@ const MARKS: &[Choice<StoryMark>] = &[
 
 /// Send a message to the running agent.
 ///
-/// Claude Code reads it between two steps. If no agent is running, the next one gets it. Agents that
-/// take no messages get it in the story's next prompt.
+/// Claude Code reads it between two steps. If no agent is running, the next one gets it. If the
+/// agent takes no messages, or has given its result, the story's next attempt gets it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     ralph nudge 'leave the CSS alone, fix the tests first'\n\n\

@@ -219,5 +219,5 @@ pub fn nudge(text: &str) -> Result<()> {
         return Err(CommandError::NoRun);
     }
     store.requests()?.make(now(), &Request::Nudge { text })?;
-    print("Message sent; agents that take no messages get it in the next prompt\n")
+    print("Message sent; if the agent cannot take it, the story's next attempt gets it\n")
 }

@@ -206,7 +206,7 @@ pub trait Effects {
     ) -> Result<bool>;
 
     fn withdraw(&mut self, about: &About);
-    /// The agent takes messages while it runs.
+    /// The agent takes messages, and has not given its result yet.
     fn takes_messages(&self, attempt: &str) -> bool;
     fn say(&mut self, attempt: &str, text: &str);
     fn end_attempt(&mut self, attempt: &str, why: EndedBy);

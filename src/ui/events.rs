@@ -254,8 +254,12 @@ fn nudged(at: i64, story: &StoryId, by: NudgedBy, delivered: bool) -> Line {
     let how = match (by, delivered) {
         (NudgedBy::Driver, true) => "reminded its agent of the story",
         (NudgedBy::Human, true) => "message delivered to the agent",
-        (NudgedBy::Driver, false) => "its agent takes no messages; the next attempt is reminded",
-        (NudgedBy::Human, false) => "this agent takes no messages; the next attempt gets yours",
+        (NudgedBy::Driver, false) => {
+            "its agent takes no messages now; the next attempt is reminded"
+        }
+        (NudgedBy::Human, false) => {
+            "the agent takes no messages now; the story's next attempt gets yours"
+        }
     };
     TextLine::at(at).with(Tone::Warning, format!("{why}{how}")).into()
 }

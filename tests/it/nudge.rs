@@ -81,6 +81,36 @@ fn an_agent_that_takes_no_messages_leaves_it_to_the_next_one() {
 }
 
 #[test]
+fn a_word_after_the_result_is_left_to_the_next_agent() {
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"not yet"}"#;
+    let script = format!(
+        "[[default.attempts]]\nsteps = [{{ run = \"echo x > x\" }}, {{ raw = '''{result}''' }}, \
+         {{ run = \"echo y > ../here; while ! test -e ../go; do sleep 0.05; done\" }}]\n\
+         [[default.attempts]]\nsteps = [{{ write = \"a.txt\", text = \"a\" }}, \"complete\"]\n"
+    );
+    let world = world(&script, "result_grace = \"1h\"\nbackground_grace = \"1h\"\n");
+    let child = world.start(&[]);
+    world.await_file("../here");
+    until("the result to be read", || {
+        world.pages("log").concat().contains("not yet").then_some(())
+    });
+    let told = world.ralph(&["nudge", "mind the gap"]);
+    assert!(told.out.contains("the story's next attempt gets it"), "{}", told.out);
+    let delivered = until("the word to be taken up", || {
+        world.journal().iter().find_map(|one| match one.event {
+            Event::Nudged { delivered, .. } => Some(delivered),
+            _ => None,
+        })
+    });
+    world.write("../go", "");
+    let said = end(child);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!delivered, "{}", said.err);
+    assert!(said.err.contains("takes no messages now; the story's next attempt"), "{}", said.err);
+    assert!(world.prompt(2).contains("mind the gap"), "{}", world.prompt(2));
+}
+
+#[test]
 fn where_no_run_works_nobody_is_told() {
     let world = world("", "");
     let told = world.ralph(&["nudge", "hello"]);
@@ -133,7 +163,7 @@ fn without_anybody_to_ask_a_stuck_agent_is_ended_and_the_next_one_goes_on() {
     let said = world.ralph(&["run", "--trust", "--agent-command", &agent]);
     assert_eq!(said.code, 0, "{}", said.err);
     for words in [
-        "its agent takes no messages; the next attempt is reminded",
+        "its agent takes no messages now; the next attempt is reminded",
         "US-001: no progress for a long time",
         "ended the agent of US-001 after",
         "the agent made no progress for too long and was ended",

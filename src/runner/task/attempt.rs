@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -52,8 +52,8 @@ pub struct AttemptTask {
     pub spec: Spec,
     pub stop: watch::Receiver<Option<Order>>,
     pub instructions: mpsc::UnboundedReceiver<Instruction>,
-    /// It takes messages until its result.
-    pub takes_messages: bool,
+    /// It takes messages until its result, or its end.
+    pub takes_messages: Arc<AtomicBool>,
     /// Counts its chunks of output.
     pub heard: Arc<AtomicU64>,
     pub reader: StreamReader,
@@ -94,7 +94,7 @@ struct RunningAgent {
     supervisor: Supervisor,
     pump: Pump,
     instructions: mpsc::UnboundedReceiver<Instruction>,
-    takes_messages: bool,
+    takes_messages: Arc<AtomicBool>,
     heard: Arc<AtomicU64>,
     reader: StreamReader,
     transcript: Transcript,
@@ -177,6 +177,7 @@ impl AttemptTask {
 impl RunningAgent {
     async fn run(mut self, at_start: AtStart) -> EndedAttempt {
         self.listen().await;
+        self.takes_messages.store(false, Ordering::Relaxed);
         let processes = self.pump.finish();
         let mut rest = Rest::default();
         rest.take(&mut self.clean_output, &mut self.clean_errors, &mut self.reader);
@@ -243,11 +244,10 @@ impl RunningAgent {
                 Input::Ordered => drop(self.reader.end(EndedBy::Human)),
                 Input::Due => self.end(why).await,
                 Input::Over => return,
-                Input::Instruction(Instruction::Say(text)) if self.takes_messages => {
+                Input::Instruction(Instruction::Say(text)) => {
                     self.reader.message(&text);
                     self.reply().await;
                 }
-                Input::Instruction(Instruction::Say(_)) => {}
                 Input::Instruction(Instruction::Scan) => self.scan(),
                 Input::Instruction(Instruction::End(why)) => self.end(why).await,
             }
@@ -275,6 +275,7 @@ impl RunningAgent {
 
     async fn end(&mut self, why: EndedBy) {
         if self.reader.end(why) {
+            self.takes_messages.store(false, Ordering::Relaxed);
             self.pump.order(Order::Stop).await;
         }
     }
@@ -303,8 +304,8 @@ impl RunningAgent {
         });
         self.reply().await;
         self.times.note_result(&self.reader);
-        if self.times.result_at.is_some() && self.takes_messages {
-            self.takes_messages = false;
+        let has_result = self.times.result_at.is_some();
+        if has_result && self.takes_messages.swap(false, Ordering::Relaxed) {
             self.pump.close_input().await;
         }
         if self.reader.is_hopeless() {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -36,7 +36,7 @@ const SCANS: u32 = 3;
 /// The loop's handle on a running attempt.
 pub struct RunningAttempt {
     pub stop: watch::Sender<Option<Order>>,
-    pub takes_messages: bool,
+    takes_messages: Arc<AtomicBool>,
     instructions: mpsc::UnboundedSender<Instruction>,
     began: Instant,
     tracker: StuckTracker,
@@ -64,9 +64,13 @@ impl RunningAttempt {
         self.began.elapsed()
     }
 
+    pub fn takes_messages(&self) -> bool {
+        self.takes_messages.load(Ordering::Relaxed)
+    }
+
     /// Ignored if the agent is already ending.
     pub fn say(&self, text: &str) {
-        if self.takes_messages {
+        if self.takes_messages() {
             let _ = self.instructions.send(Instruction::Say(text.to_owned()));
         }
     }
@@ -214,11 +218,12 @@ impl World {
         if takes_messages {
             let _ = instruct.send(Instruction::Say(begin.prompt.clone()));
         }
+        let takes_messages = Arc::new(AtomicBool::new(takes_messages));
         let heard = Arc::new(AtomicU64::new(0));
         let (stop, orders) = watch::channel(None);
         let running = RunningAttempt {
             stop,
-            takes_messages,
+            takes_messages: Arc::clone(&takes_messages),
             instructions: instruct,
             began: Instant::now(),
             tracker: StuckTracker::default(),

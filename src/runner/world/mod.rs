@@ -291,7 +291,7 @@ impl Effects for World {
     }
 
     fn takes_messages(&self, attempt: &str) -> bool {
-        self.running.get(attempt).is_some_and(|running| running.takes_messages)
+        self.running.get(attempt).is_some_and(RunningAttempt::takes_messages)
     }
 
     fn say(&mut self, attempt: &str, text: &str) {

@@ -188,7 +188,7 @@ fn every_event_has_its_line() {
     [10:01:40] restored PROMPT.md, which the agent changed
     [10:01:50] US-001 is not making progress: reminded its agent of the story
     [10:02:00] message delivered to the agent
-    [10:02:10] this agent takes no messages; the next attempt gets yours
+    [10:02:10] the agent takes no messages now; the story's next attempt gets yours
     [10:02:20] US-001: no progress for a long time (30 min into the attempt)
     [10:02:30] US-001 is making progress again
     [10:02:40] US-001 gets more time
