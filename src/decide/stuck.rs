@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use crate::model::{Escalation, EscalationKind, StoryId};
+use crate::model::{Answer, Escalation, EscalationKind, Event, NudgedBy, StoryId};
+use crate::state::Stage;
 
 /// Numbers of the question's options.
 pub const MORE_TIME: usize = 1;
@@ -108,9 +109,56 @@ pub fn given_up(busy: Duration) -> Escalation {
     Escalation { kind, summary, context, options, question, unread: None }
 }
 
+/// What an answer means that came after the attempt's end, and is about the story. Guidance is for the
+/// next attempt and undoes nothing; what is decided or settled stays.
+pub fn late_answer(story: StoryId, stage: &Stage, answer: Answer) -> Option<Event> {
+    match (answer, stage) {
+        (
+            Answer::Guidance { text },
+            Stage::Claimed(_) | Stage::Accepted { .. } | Stage::Asking { .. },
+        ) => Some(Event::Nudged { story, text, by: NudgedBy::Human, delivered: false }),
+        (answer @ Answer::Abort, _)
+        | (answer @ Answer::Skip, Stage::Claimed(_) | Stage::Asking { .. })
+        | (answer @ (Answer::Skip | Answer::Guidance { .. }), Stage::Open) => {
+            Some(Event::QuestionAnswered { story, answer })
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::samples::{escalation, id};
+    use crate::state::{Acceptance, Claim, Question};
+
+    #[test]
+    fn a_late_answer_undoes_nothing_that_is_decided() {
+        let question = Question { escalation: escalation("which?"), parked: false };
+        let accepted = Stage::Accepted { claim: Claim::default(), by: Acceptance::Evidence };
+        let guidance = || Answer::Guidance { text: "so".into() };
+        let answered = |answer| Some(Event::QuestionAnswered { story: id("A"), answer });
+        let (text, by) = ("so".to_owned(), NudgedBy::Human);
+        let kept = Some(Event::Nudged { story: id("A"), text, by, delivered: false });
+        let (skipped, guided) = (answered(Answer::Skip), answered(guidance()));
+        for (stage, skip, guide) in [
+            (Stage::Open, &skipped, &guided),
+            (Stage::Claimed(Claim::default()), &skipped, &kept),
+            (Stage::Asking { question, claim: None }, &skipped, &kept),
+            (accepted, &None, &kept),
+            (Stage::Skipping, &None, &None),
+            (Stage::Closed { commit: "c".into() }, &None, &None),
+            (Stage::Skipped, &None, &None),
+        ] {
+            let means = |answer| late_answer(id("A"), &stage, answer);
+            assert_eq!(means(Answer::Skip), *skip, "{stage:?}");
+            assert_eq!(means(guidance()), *guide, "{stage:?}");
+            assert_eq!(means(Answer::Abort), answered(Answer::Abort), "{stage:?}");
+            for about_the_agent in [Answer::Retry, Answer::Accept] {
+                assert_eq!(means(about_the_agent), None, "{stage:?}");
+            }
+        }
+    }
 
     fn minutes(count: u64) -> Duration {
         Duration::from_mins(count)

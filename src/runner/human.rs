@@ -12,6 +12,7 @@ use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{About, Effects};
 use crate::runner::error::Result;
 use crate::runner::interrupts::SIGINT;
+use crate::state::Stage;
 
 impl<E: Effects> Dispatcher<E> {
     pub(super) fn ask(&mut self, story: StoryId) {
@@ -145,12 +146,9 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     fn answered_late(&mut self, story: StoryId, answer: Answer) -> Result<()> {
-        match answer {
-            Answer::Skip | Answer::Abort | Answer::Guidance { .. } => {
-                self.record(vec![Event::QuestionAnswered { story, answer }])
-            }
-            Answer::Option { .. } | Answer::Accept | Answer::Retry => Ok(()),
-        }
+        let known = self.log.state.story(&story).map(|known| &known.stage);
+        let follows = stuck::late_answer(story, known.unwrap_or(&Stage::Open), answer);
+        self.record(follows.into_iter().collect())
     }
 
     fn terminate(&mut self, start: &AttemptStarted, busy: Duration) -> Result<()> {

@@ -167,7 +167,7 @@ fn a_late_answer_counts_as_far_as_it_is_about_the_story() {
     ] {
         let mut run = Run::of(lanes(1), &["A", "B"]);
         stuck(&mut run, StuckStep::Ask);
-        run.asks("A1");
+        run.is_ended("A1");
         run.did();
         let before = run.kept.events.borrow().len();
         run.then(about_the_agent(answer.clone()));
@@ -175,6 +175,29 @@ fn a_late_answer_counts_as_far_as_it_is_about_the_story() {
         let wanted = Event::QuestionAnswered { story: id("A"), answer: answer.clone() };
         let is_there = events.iter().skip(before).any(|recorded| recorded.event == wanted);
         assert_eq!(is_there, counts, "{answer:?}");
+    }
+}
+
+/// Its commit is under way, or done.
+#[test]
+fn a_late_skip_of_an_accepted_or_closed_story_changes_nothing() {
+    for is_closed in [false, true] {
+        let mut run = Run::of(lanes(1), &["A", "B"]);
+        stuck(&mut run, StuckStep::Ask);
+        run.fake().jobs_last = !is_closed;
+        run.claims("A1");
+        run.passes("A", "A1");
+        run.did();
+        let before = run.kept.events.borrow().len();
+        run.then(about_the_agent(Answer::Skip));
+        assert_eq!(run.kept.events.borrow().len(), before);
+        if !is_closed {
+            run.fake().jobs_last = false;
+            run.tick();
+        }
+        let stage = run.dispatcher.log.state.story(&id("A")).unwrap().stage.clone();
+        assert_eq!(stage, crate::state::Stage::Closed { commit: "commit".into() });
+        assert!(!run.did().contains(&"skip A".to_owned()));
     }
 }
 
