@@ -1,8 +1,9 @@
 //! What agents do behind the driver's back, and what is left after a crash.
 
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use ralph::model::Event;
+use ralph::model::{Event, Recorded};
 
 use crate::support::world::{Ends, Runs, Said, signal, until};
 use crate::support::{Prd, World};
@@ -149,15 +150,13 @@ fn a_close_that_was_cut_off_is_finished_once() {
     assert_eq!(world.status(), "");
 }
 
-#[test]
-fn a_commit_that_was_not_confirmed_is_found_and_not_made_again() {
-    let world = World::with(&Prd::stories(1));
+/// As a driver leaves it that is killed right after its commit; returns the commit.
+fn killed_after_its_commit(world: &World) -> String {
     let script = "[default]\nsteps = [{ write = \"a.txt\", text = \"a\" }, { run = \"touch .git/index.lock\" }, \"complete\"]\n";
     std::fs::write(world.script(), script).unwrap();
     assert_eq!(world.run(&[]).code, 1, "the close is planned");
     std::fs::remove_file(world.path(".git/index.lock")).unwrap();
-    // As a driver leaves it that is killed right after its commit.
-    let marked = world.read("PRD.json").replace("\"passes\": false", "\"passes\": true");
+    let marked = world.read("PRD.json").replacen("\"passes\": false", "\"passes\": true", 1);
     world.write("PRD.json", &marked);
     world.git(&["add", "."]);
     let run = world.state()["run"].as_str().unwrap().to_owned();
@@ -166,17 +165,74 @@ fn a_commit_that_was_not_confirmed_is_found_and_not_made_again() {
          Ralph-Iteration: 1\n"
     );
     world.git(&["commit", "-qm", &message]);
-    let commit = world.git(&["rev-parse", "HEAD"]);
+    world.git(&["rev-parse", "HEAD"]).trim().to_owned()
+}
+
+fn closed(world: &World) -> Option<String> {
+    world.journal().into_iter().find_map(|recorded| match recorded.event {
+        Event::StoryClosed(closed) => Some(closed.commit),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_commit_that_was_not_confirmed_is_found_and_not_made_again() {
+    let world = World::with(&Prd::stories(1));
+    let commit = killed_after_its_commit(&world);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.subjects(), ["US-001: Story 1", "backlog", "first"]);
-    assert_eq!(world.git(&["rev-parse", "HEAD"]), commit);
-    let closed = world.journal().into_iter().find_map(|recorded| match recorded.event {
-        Event::StoryClosed(closed) => Some(closed.commit),
-        _ => None,
-    });
-    assert_eq!(closed.as_deref(), Some(commit.trim()));
+    assert_eq!(world.git(&["rev-parse", "HEAD"]).trim(), commit);
+    assert_eq!(closed(&world), Some(commit));
     assert_eq!(world.passing(), ["US-001"]);
+}
+
+/// Another project is another run, and the story goes on in it.
+#[test]
+fn a_commit_that_was_not_confirmed_is_found_by_another_run_too() {
+    let world = World::with(&Prd::stories(1));
+    let commit = killed_after_its_commit(&world);
+    world.write("PRD.json", &Prd::stories(1).text().replace("\"demo\"", "\"other\""));
+    let said = world.run(&["--allow-dirty"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.subjects(), ["US-001: Story 1", "backlog", "first"]);
+    assert_eq!(closed(&world), Some(commit));
+}
+
+#[test]
+fn a_commit_is_not_made_again_if_the_backlog_is_edited_while_it_is_confirmed() {
+    let world = World::with(&Prd::stories(2));
+    killed_after_its_commit(&world);
+    // A mark may get lost between these edits. Then the story is open again, and nobody works on it.
+    let script = "[default]\nsteps = [{ say = \"no\" }]\n";
+    std::fs::write(world.script(), script).unwrap();
+    let (path, next) = (world.path("PRD.json"), world.path("../next.json"));
+    let text = world.read("PRD.json").replace("\"passes\": true", "\"passes\": false");
+    let is_over = AtomicBool::new(false);
+    let mut child = world.start(&["--allow-dirty", "--max-iterations", "1"]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for edit in 0.. {
+                let edited = text.replace("Story 2", &format!("Story 2, {edit}"));
+                std::fs::write(&next, edited).unwrap();
+                std::fs::rename(&next, &path).unwrap();
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        until("the run to try it", || {
+            let continued = |one: &Recorded| one.event == Event::RunContinued;
+            world.journal().iter().any(continued).then_some(())
+        });
+        // It tries again and again, and gets its way when the edits are over.
+        is_over.store(true, Ordering::Relaxed);
+    });
+    child.code();
+    assert_eq!(
+        world.git(&["log", "--format=%s", "--grep", "Ralph-Story: US-001"]),
+        "US-001: Story 1\n"
+    );
 }
 
 #[test]

@@ -25,6 +25,7 @@ use crate::workspace::{
 
 /// The most files named in a trailer.
 const NAMED: usize = 10;
+const RUN_TRAILER: &str = "Ralph-Run";
 const ITERATION_TRAILER: &str = "Ralph-Iteration";
 
 type Trailer = (&'static str, String);
@@ -220,9 +221,14 @@ impl MarkCommit {
         if !self.unconfirmed {
             return Ok(None);
         }
-        let trailers = self.trailers();
-        let wanted = trailers.iter().filter(|(key, _)| *key != ITERATION_TRAILER);
-        let wanted: Vec<(&str, &str)> = wanted.map(|(key, value)| (*key, value.as_str())).collect();
+        let mut trailers = self.trailers();
+        // After the story's base it is the only one, even if an edit began another run since.
+        trailers.retain(|(key, _)| match *key {
+            RUN_TRAILER => self.base.is_none(),
+            key => key != ITERATION_TRAILER,
+        });
+        let wanted: Vec<(&str, &str)> =
+            trailers.iter().map(|(key, value)| (*key, value.as_str())).collect();
         let down_to = self.base.as_ref().and_then(|base| base.commit.as_deref());
         Ok(tree.find_closing(&wanted, down_to)?)
     }
@@ -231,7 +237,7 @@ impl MarkCommit {
         vec![
             ("Ralph-Story", self.story.id.to_string()),
             ("Ralph-Backlog", visible_line(&self.config.backlog_name)),
-            ("Ralph-Run", self.run.clone()),
+            (RUN_TRAILER, self.run.clone()),
             (ITERATION_TRAILER, self.iteration.to_string()),
         ]
     }

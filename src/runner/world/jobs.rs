@@ -167,7 +167,7 @@ impl World {
             stored,
             run: log.run.clone(),
             iteration: claimed.or(known.map(|known| known.iteration)).unwrap_or_default(),
-            unconfirmed: self.unconfirmed.remove(id),
+            unconfirmed: self.unconfirmed.contains(id),
             base: known.and_then(|known| known.base().cloned()),
             planned: log.sync_point(),
             config: Arc::clone(&self.config),
@@ -225,7 +225,13 @@ impl World {
         match happened {
             Happened::GatesEnded { of, .. } => self.gates.retain(|(running, ..)| running != of),
             Happened::Answered { asked, .. } => self.questions.ended(asked),
-            Happened::JobEnded { lane: LaneId::HOME, .. } => self.is_landing = false,
+            Happened::JobEnded { lane: LaneId::HOME, story, result } => {
+                self.is_landing = false;
+                // Otherwise it is tried again, and the commit may still be there.
+                if matches!(result, JobResult::Integrated(_) | JobResult::Skipped(_)) {
+                    self.unconfirmed.remove(story);
+                }
+            }
             _ => {}
         }
     }
