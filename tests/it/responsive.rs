@@ -40,7 +40,7 @@ fn a_message_to_the_agent() {
         assert_eq!(told.code, 0, "{busy:?}: {}", told.err);
         let agent_works = matches!(busy, Busy::Question | Busy::Stuck);
         if agent_works {
-            assert!(run.is_busy(), "{busy:?}: {}", run.terminal.screen());
+            run.require_busy();
         } else {
             // No agent runs: the next one gets it.
             run.end_wait();
@@ -63,7 +63,7 @@ fn a_mark() {
         );
         let is_in_file = || run.world.read("PRD.json").contains("\"skipped\": true").then_some(());
         until("the mark in the file", is_in_file);
-        assert!(run.is_busy(), "{busy:?}: {}", run.terminal.screen());
+        run.require_busy();
         stop(run);
     }
 }
@@ -75,10 +75,10 @@ fn an_edit_of_the_backlog() {
         let text = run.world.read("PRD.json");
         run.world.write("PRD.json", "{");
         run.terminal.await_text("the backlog is invalid");
-        assert!(run.is_busy(), "{busy:?}: {}", run.terminal.screen());
+        run.require_busy();
         run.world.write("PRD.json", &text);
         run.terminal.await_text("the backlog is valid again");
-        assert!(run.is_busy(), "{busy:?}: {}", run.terminal.screen());
+        run.require_busy();
         stop(run);
     }
 }

@@ -89,7 +89,7 @@ fn a_full_disk_is_noticed_whatever_the_run_waits_for() {
         let floor = disk.floor;
         let settings = format!("min_free_disk = {floor}\n");
         let run = BusyRun::start_in(Path::new(MEMORY_DISK), busy, &settings, &[]);
-        assert!(run.is_busy(), "{busy:?}");
+        run.require_busy();
         let BusyRun { terminal, world, .. } = run;
         fs::write(world.path("../fill"), vec![0; usize::try_from(disk.too_much).unwrap()]).unwrap();
         let (code, screen) = terminal.finish();

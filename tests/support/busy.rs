@@ -92,17 +92,20 @@ impl BusyRun {
         run
     }
 
-    /// It still waits for the same thing.
-    pub fn is_busy(&self) -> bool {
-        let screen = self.terminal.screen();
+    /// It still waits for the same thing. A menu may just be drawn again.
+    pub fn require_busy(&self) {
+        let shows = |texts: &[&str]| {
+            let screen = self.terminal.screen();
+            texts.iter().all(|text| screen.contains(text)).then_some(())
+        };
         match self.busy {
-            Busy::Gates => !self.world.path("../go").exists(),
-            Busy::Question => screen.contains("[a]") && screen.contains("Which?"),
+            Busy::Gates => assert!(!self.world.path("../go").exists()),
+            Busy::Question => until("the question", || shows(&["[a]", "Which?"])),
             Busy::Wait => {
                 let starts = |one: &Recorded| matches!(one.event, Event::AttemptStarted(_));
-                self.world.journal().into_iter().filter(starts).count() == 1
+                assert_eq!(self.world.journal().into_iter().filter(starts).count(), 1);
             }
-            Busy::Stuck => screen.contains("Give it more time"),
+            Busy::Stuck => until("the question", || shows(&["Give it more time"])),
         }
     }
 
