@@ -88,10 +88,13 @@ impl MarkedText {
         work: impl FnOnce(Option<&Metadata>) -> R,
     ) -> Result<(WrittenText, R), WriteError> {
         let path = self.file.path();
+        let prepare = || files::prepare(path, self.text.as_bytes());
+        let on_disk = self.on_disk.take().or_else(prepare);
+        // As late as possible: an edit from now on would be lost.
         if !self.old.is_in(&self.file) {
             return Err(WriteError::Changed { path: path.to_owned() });
         }
-        let renamed = self.on_disk.take().and_then(|prepared| prepared.replace(path).ok());
+        let renamed = on_disk.and_then(|prepared| prepared.replace(path).ok());
         let Some(metadata) = renamed else {
             let metadata = self.file.write(&self.text)?;
             let result = work(metadata.as_ref());
@@ -127,10 +130,13 @@ pub struct WrittenText {
 impl WrittenText {
     /// Writes the text from before, unless the file was edited since.
     pub fn revert(self) -> Result<(), WriteError> {
-        let MarkedText { file, old, text, .. } = self.marked;
+        let MarkedText { text, old, .. } = &self.marked;
         let stamp = self.metadata.as_ref().map(Stamp::of);
-        let is_unedited = KnownText { text, stamp }.is_in(&file);
-        if is_unedited { file.write(&old.text).map(drop) } else { Ok(()) }
+        let (old, text) = (KnownText { text: Arc::clone(text), stamp }, Arc::clone(&old.text));
+        match (MarkedText { old, text, ..self.marked }).write() {
+            Err(WriteError::Changed { .. }) => Ok(()),
+            written => written.map(drop),
+        }
     }
 }
 
