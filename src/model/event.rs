@@ -48,7 +48,16 @@ pub enum Event {
     /// Results of all gates before any work, to tell old failures from new ones.
     BaselineTaken { reports: Vec<GateReport> },
     /// The evidence for a claim.
-    ClaimChecked { attempt: String, story: StoryId, items: Vec<EvidenceItem> },
+    ClaimChecked {
+        attempt: String,
+        story: StoryId,
+        items: Vec<EvidenceItem>,
+        /// The branch tip and the work tree after the gates.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checked: Option<Base>,
+    },
+    /// The human committed after the gates of an accepted claim: they have to run again.
+    ClaimOutdated { story: StoryId },
     /// The evidence contradicts the claim. `unfounded`: it had no changes to show.
     ClaimRejected { story: StoryId, error: String, fingerprint: String, unfounded: bool },
     /// A claim is accepted and about to be committed.
@@ -116,6 +125,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "LaneId::is_home")]
         lane: LaneId,
     },
+    /// After a crash: commits up to this branch tip count as the story's.
+    CommitsTaken { story: StoryId, head: Option<String> },
     /// The human skipped the wait.
     WaitCutShort,
     /// More than one story fails: the run pauses.
@@ -147,6 +158,7 @@ impl Event {
             Self::StoryClosed(closed) => Some(&closed.story),
             Self::AttemptLost { story, .. }
             | Self::ClaimChecked { story, .. }
+            | Self::ClaimOutdated { story }
             | Self::ClaimRejected { story, .. }
             | Self::ClosePlanned { story, .. }
             | Self::CloseRefused { story, .. }
@@ -168,6 +180,7 @@ impl Event {
             | Self::StoryReopened { story, .. }
             | Self::WorkBroughtBack { story, .. }
             | Self::StorySkipped { story, .. }
+            | Self::CommitsTaken { story, .. }
             | Self::BaseSet { story, .. } => Some(story),
             Self::RunStarted(_)
             | Self::RunContinued

@@ -1,7 +1,7 @@
 //! What becomes of claims: the gates, and what follows from them.
 
 use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_content};
-use crate::model::{Event, EvidenceItem, GateReport, StoryId};
+use crate::model::{Base, Event, EvidenceItem, GateReport, StoryId};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{Effects, GatesOf};
 use crate::runner::error::Result;
@@ -24,6 +24,7 @@ impl<E: Effects> Dispatcher<E> {
         of: GatesOf,
         items: Option<Vec<EvidenceItem>>,
         changed: bool,
+        checked: Option<Base>,
     ) -> Result<()> {
         match of {
             GatesOf::Baseline => {
@@ -37,10 +38,11 @@ impl<E: Effects> Dispatcher<E> {
             GatesOf::Claim { story, attempt } => {
                 self.tasks.checking.remove(&story);
                 self.end_is_over();
-                match items.filter(|_| self.is_claimed_by(&story, &attempt)) {
-                    Some(items) => self.checked(story, attempt, items, changed),
-                    None => Ok(()),
-                }
+                let Some(items) = items.filter(|_| self.is_claimed_by(&story, &attempt)) else {
+                    return Ok(());
+                };
+                let follows = self.weigh(&story, &attempt, &items, changed);
+                self.checked(Event::ClaimChecked { attempt, story, items, checked }, follows)
             }
         }
     }
@@ -59,18 +61,13 @@ impl<E: Effects> Dispatcher<E> {
         is_open && matches!(stage, Some(Stage::Claimed(_) | Stage::Accepted { .. }))
     }
 
-    fn checked(
-        &mut self,
-        story: StoryId,
-        attempt: String,
-        items: Vec<EvidenceItem>,
-        changed: bool,
-    ) -> Result<()> {
-        let follows = self.weigh(&story, &attempt, &items, changed);
-        let rejected = matches!(follows, Event::ClaimRejected { .. });
-        let checked = Event::ClaimChecked { attempt, story: story.clone(), items };
+    fn checked(&mut self, checked: Event, follows: Event) -> Result<()> {
+        let rejected = match &follows {
+            Event::ClaimRejected { story, .. } => Some(story.clone()),
+            _ => None,
+        };
         self.record(vec![checked, follows])?;
-        if rejected { self.keep(&story) } else { Ok(()) }
+        rejected.map_or(Ok(()), |story| self.keep(&story))
     }
 
     pub(super) fn weigh(

@@ -180,7 +180,9 @@ impl<E: Effects> Dispatcher<E> {
     pub(super) fn conclude(&mut self, happened: Happened) -> Result<()> {
         match happened {
             Happened::AttemptEnded(ended) => self.attempt_ended(*ended),
-            Happened::GatesEnded { of, items, changed } => self.gates_ended(of, items, changed),
+            Happened::GatesEnded { of, items, changed, checked } => {
+                self.gates_ended(of, items, changed, checked)
+            }
             Happened::JobEnded { lane, story, result } => self.job_ended(lane, story, result),
             Happened::Answered { about, asked } => self.answered(about, asked),
             Happened::WaitSkipped => self.record(vec![Event::WaitCutShort]),
@@ -275,6 +277,7 @@ impl<E: Effects> Dispatcher<E> {
             Integration::Unfit { error, beyond_agent } => self.unfit(&story, &error, beyond_agent),
             Integration::Refused { error } => self.refuse_close(story, error, false),
             Integration::Conflicting => self.conflicts(story),
+            Integration::Outdated => self.record(vec![Event::ClaimOutdated { story }]),
         }
     }
 

@@ -10,8 +10,8 @@ use crate::agent::AgentReport;
 use crate::decide::situation::{FreeDisk, LaneJob, StuckDue};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
-    Backlog, BranchLoss, Concern, EndedBy, Escalation, EvidenceItem, LaneId, Request, SpentToday,
-    Story, StoryId,
+    Backlog, Base, BranchLoss, Concern, EndedBy, Escalation, EvidenceItem, LaneId, Request,
+    SpentToday, Story, StoryId,
 };
 use crate::ports::Asked;
 use crate::process::Order;
@@ -24,10 +24,12 @@ use crate::workspace::Difference;
 pub enum Happened {
     AttemptEnded(Box<EndedAttempt>),
     /// No items: the gates were ordered to stop. `changed`: there is something to commit.
+    /// `checked`: the branch tip and the work tree after the gates of a claim.
     GatesEnded {
         of: GatesOf,
         items: Option<Vec<EvidenceItem>>,
         changed: bool,
+        checked: Option<Base>,
     },
     JobEnded {
         lane: LaneId,
@@ -146,6 +148,8 @@ pub enum Integration {
     },
     /// Recorded already: its work conflicts with the branch.
     Conflicting,
+    /// The human committed after the gates.
+    Outdated,
 }
 
 /// What was observed for a decision.

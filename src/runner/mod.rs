@@ -69,10 +69,6 @@ pub fn begin(
     } else {
         world.start_anew(&mut log, rebuilding)?;
     }
-    // After a crash the agent's commits look like the human's.
-    if !cut_off {
-        world.follow_branch(&mut log)?;
-    }
     world.finish_taking_up(&mut log)?;
     Ok(Dispatcher::new(world, log, config))
 }

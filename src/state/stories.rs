@@ -28,10 +28,18 @@ pub fn apply(stories: &mut BTreeMap<StoryId, StoryState>, event: &Event, iterati
 
 fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
     match event {
-        Event::ClaimChecked { items, .. } => {
+        Event::ClaimChecked { items, checked, .. } => {
             if let Some(claim) = story.stage.claim_mut() {
                 claim.evidence.clone_from(items);
+                claim.checked.clone_from(checked);
             }
+            if let Some(checked) = checked {
+                story.head.clone_from(&checked.commit);
+            }
+        }
+        Event::ClaimOutdated { .. } => {
+            let claim = story.stage.take_claim().unwrap_or_default();
+            story.stage = Stage::Claimed(Claim { evidence: vec![], checked: None, ..claim });
         }
         Event::ClaimRejected { error, fingerprint, unfounded, .. } => {
             let evidence = story.stage.claim().map_or(&[][..], |claim| &claim.evidence);
@@ -119,6 +127,7 @@ fn apply_to_work(story: &mut StoryState, event: &Event) {
             story.head.clone_from(&base.commit);
             story.work.begin(*lane, base);
         }
+        Event::CommitsTaken { head, .. } => story.head.clone_from(head),
         _ => {}
     }
 }
@@ -181,7 +190,7 @@ impl StoryState {
     fn claimed(&mut self, end: &AttemptEnded, iteration: u32) {
         self.too_long = 0;
         let (attempt, concerns) = (end.attempt.clone(), end.concerns.clone());
-        let made = Claim { attempt, iteration, evidence: Vec::new(), concerns };
+        let made = Claim { attempt, iteration, concerns, ..Claim::default() };
         match &mut self.stage {
             Stage::Asking { claim, .. } => *claim = Some(made),
             Stage::Skipping => {}

@@ -14,7 +14,7 @@ pub struct StoryState {
     pub iteration: u32,
     pub stage: Stage,
     pub work: Work,
-    /// The branch tip as its last attempt left it.
+    /// The branch tip as its last attempt, or the gates of its claim, left it.
     pub head: Option<String>,
     /// The human's guidance, oldest first.
     pub guidance: Vec<String>,
@@ -92,6 +92,8 @@ pub struct Claim {
     pub iteration: u32,
     /// The gates' results.
     pub evidence: Vec<EvidenceItem>,
+    /// The branch tip and the work tree that the gates saw.
+    pub checked: Option<Base>,
     /// Changes that a human must see before it counts.
     pub concerns: Vec<Concern>,
 }
@@ -210,7 +212,10 @@ impl Work {
     pub(super) fn begin(&mut self, lane: LaneId, base: &Base) {
         let unshelving = self.shelved().cloned();
         let conflicting = self.conflicting().cloned();
-        let roll_back = self.roll_back().cloned();
+        let mut roll_back = self.roll_back().cloned();
+        if let Some(RollBack { to, why: Cause::FreshStart }) = &mut roll_back {
+            to.clone_from(base);
+        }
         let base = base.clone();
         *self = Self::InLane(InLane { lane, base, unshelving, conflicting, roll_back });
     }

@@ -30,14 +30,15 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::AttemptStarted(start) => attempt_started(at, start, view),
         Event::AttemptEnded(end) => attempt_ended(at, end),
         Event::BudgetNear { level } => vec![budget_near(at, level)],
-        // The end of the first was not seen; a wait shows the second, a notice the third.
+        // A commit, a wait or a notice shows them, the human made them, or they are internal.
         Event::AttemptLost { .. } | Event::Throttled { .. } | Event::WorkLetGo { .. } => vec![],
-        // The commit shows the first; the second is internal; the human made the third.
         Event::ClosePlanned { .. } | Event::BaseSet { .. } | Event::MarksSeen { .. } => vec![],
+        Event::CommitsTaken { .. } => vec![],
         Event::BaselineTaken { reports } => {
             reports.iter().map(|report| gate(at, report, true)).collect()
         }
         Event::ClaimChecked { items, .. } => items.iter().map(check).collect(),
+        Event::ClaimOutdated { story } => vec![outdated(at, story)],
         Event::ClaimRejected { story, error, .. } => vec![rejected(at, story, error)],
         Event::CloseRefused { story, error, .. } => vec![not_closed(at, story, error)],
         Event::StoryClosed(closed) => vec![complete(at, closed, view), progress()],
@@ -244,6 +245,11 @@ fn unshelved(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) ->
 fn listed(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| visible_line(name)).collect();
     shorten(&names.join(", "), LONGEST)
+}
+
+fn outdated(at: i64, story: &StoryId) -> Line {
+    let text = format!("{story}: the branch moved after the gates; running them again");
+    TextLine::at(at).with(Tone::Warning, text).into()
 }
 
 fn nudged(at: i64, story: &StoryId, by: NudgedBy, delivered: bool) -> Line {

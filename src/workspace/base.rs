@@ -35,11 +35,6 @@ impl WorkTree {
         Ok(Base { commit: scan.head.map(|id| id.to_string()), tree: scan.tree.to_string() })
     }
 
-    /// Did anything change since the base, in the tree or by commits?
-    pub fn changed_since(&self, base: &Base) -> Result<bool> {
-        Ok(self.base()? != *base)
-    }
-
     /// What changed since the base, in the tree and by commits.
     pub fn difference_since(&self, base: &Base) -> Result<Difference> {
         self.difference(base, &self.base()?)
@@ -105,6 +100,22 @@ impl WorkTree {
         }
         let empty = self.repo.treebuilder(None).and_then(|builder| builder.write());
         empty.and_then(|id| self.repo.find_tree(id)).doing("write an empty tree")
+    }
+
+    /// The base on top of the human's commits since `from`, the branch tip that the story's last
+    /// attempt left. None if there are none, or if the human is on another branch.
+    pub fn moved_base(&self, base: &Base, from: Option<&str>) -> Result<Option<Base>> {
+        let now = tip(&self.repo)?;
+        let is_same = now.commit.map(|id| id.to_string()).as_deref() == from;
+        if is_same || now.reference != self.run_branch {
+            return Ok(None);
+        }
+        self.move_base(base, from).map(Some)
+    }
+
+    /// Whether the tree is in the repository.
+    pub fn has_tree(&self, base: &Base) -> bool {
+        self.tree(&base.tree).is_ok()
     }
 
     /// Moves the base onto the current branch tip. Commits after `from` (the branch tip that the

@@ -18,6 +18,8 @@ use super::{Result, WorkTree};
 
 pub struct CollectRequest<'a> {
     pub base: &'a Base,
+    /// Commit this tree, which the gates saw, whatever changed since.
+    pub checked: Option<&'a Base>,
     /// Fail if there is nothing to commit.
     pub must_change: bool,
     /// Files, relative to the root, that are not the story's to change.
@@ -33,7 +35,7 @@ impl WorkTree {
     /// since are left out.
     pub fn collect(&self, request: &CollectRequest<'_>) -> Result<Contribution> {
         let index = self.settled_index()?;
-        let mut all = self.changes_since_base(&index, request.base)?;
+        let mut all = self.changes_since_base(&index, request.base, request.checked)?;
         let is_excluded = |path: &PathBuf| request.except.contains(path);
         all.excluded = all.paths.extract_if(.., |path, _| is_excluded(path)).collect();
         self.separate_user_edits(&mut all, request.base, request.as_it_is)?;
@@ -55,20 +57,36 @@ impl WorkTree {
         Ok(Contribution { root: self.root.clone(), on, began: on, ..Contribution::default() })
     }
 
-    fn changes_since_base(&self, index: &Index, base: &Base) -> Result<Contribution> {
+    fn changes_since_base(
+        &self,
+        index: &Index,
+        base: &Base,
+        checked: Option<&Base>,
+    ) -> Result<Contribution> {
         let mut scan = self.scan()?;
         let base_tree = self.tree(&base.tree)?;
-        let now = self.repo.find_tree(scan.tree).doing("read the snapshot")?;
+        let now = match checked {
+            Some(checked) => self.tree(&checked.tree)?,
+            None => self.repo.find_tree(scan.tree).doing("read the snapshot")?,
+        };
         let changes = between(&self.repo, Some(&base_tree), Some(&now))?;
         let mut paths: BTreeSet<PathBuf> = changes.into_iter().map(|change| change.path).collect();
         paths.extend(self.changed_by_commits(base, &base_tree, scan.head)?);
-        let paths = paths.into_iter();
+        let is_on_disk = now.id() == scan.tree;
+        let entry = |path: PathBuf| {
+            let found = match is_on_disk {
+                true => scan.take_entry(index, &path),
+                false => entry_at(Some(&now), &path)?.map(|entry| unstatted(&path, entry)),
+            };
+            Ok((path, found))
+        };
+        let paths: Result<_> = paths.into_iter().map(entry).collect();
         let nested = |path| LeftOut::file(path, WhyLeftOut::Repository);
         Ok(Contribution {
             root: self.root.clone(),
             on: scan.head,
             began: commit_id(base)?,
-            paths: paths.map(|path| (path.clone(), scan.take_entry(index, &path))).collect(),
+            paths: paths?,
             left_out: scan.nested.into_iter().map(nested).collect(),
             work_tree: Some(scan.tree),
             ..Contribution::default()

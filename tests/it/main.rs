@@ -31,6 +31,7 @@ mod kept;
 mod limits;
 mod mark;
 mod memory;
+mod moved_branch;
 mod nights;
 mod nudge;
 mod one_run;

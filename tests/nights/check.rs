@@ -35,6 +35,8 @@ struct Facts {
     iterations: BTreeSet<u32>,
     started: u32,
     spent: Usd,
+    /// Claims whose evidence is about another commit than the branch's.
+    outdated: BTreeSet<StoryId>,
     /// The last fault, how often it came, and how many attempts had been started then.
     fault: Option<(ServiceFault, u32, u32)>,
 }
@@ -50,6 +52,7 @@ impl Checks {
             iterations: BTreeSet::new(),
             started: 0,
             spent: Usd::ZERO,
+            outdated: BTreeSet::new(),
             fault: None,
         })))
     }
@@ -88,6 +91,12 @@ impl Facts {
             Event::AttemptLost { attempt, counted, .. } => {
                 assert!(self.open.remove(attempt).is_some(), "{attempt} ended before");
                 self.spent += *counted;
+            }
+            Event::ClaimOutdated { story } => drop(self.outdated.insert(story.clone())),
+            Event::ClaimChecked { story, .. } => drop(self.outdated.remove(story)),
+            Event::StoryClosed(closed) => {
+                let story = &closed.story;
+                assert!(!self.outdated.contains(story), "{story} is closed without its gates");
             }
             Event::RunContinued => assert!(self.open.is_empty(), "{:?} are forgotten", self.open),
             Event::RunEnded { .. } => {

@@ -51,7 +51,12 @@ impl World {
                     GatesOf::Claim { story, .. } => self.changed.contains(story),
                     GatesOf::Baseline => true,
                 };
-                Happened::GatesEnded { of, items: (!stopped).then_some(items), changed }
+                Happened::GatesEnded {
+                    of,
+                    items: (!stopped).then_some(items),
+                    changed,
+                    checked: None,
+                }
             }
             Planned::JobEnds(lane) => self.end_job(log, lane)?,
             Planned::Answer(about, asked) => {

@@ -201,6 +201,7 @@ impl World {
             2 => Some(Integration::Unfit { error, beyond_agent: true }),
             3 => Some(Integration::Refused { error }),
             4 if self.config.policy.lanes.get() > 1 => Some(Integration::Conflicting),
+            5 if self.scene.has_gates => Some(Integration::Outdated),
             _ => None,
         }
     }

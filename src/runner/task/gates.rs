@@ -21,6 +21,7 @@ use crate::runner::lane::Lane;
 use crate::runner::task::{Mailbox, Message};
 use crate::store::SyncPoint;
 use crate::text::redact::{Redactor, SecretRules};
+use crate::workspace::WorkTree;
 
 pub struct GatesTask {
     pub of: GatesOf,
@@ -56,17 +57,12 @@ impl GatesTask {
         let planned = self.planned.clone();
         self.lane.with(move |_| planned.wait()).await??;
         let items = self.run_all().await?;
-        let changed = match &items {
-            Some(_) => self.has_changed().await?,
-            None => true,
+        let checked = match &self.base {
+            Some(_) if items.is_some() => Some(self.lane.with(WorkTree::base).await??),
+            _ => None,
         };
-        Ok(Happened::GatesEnded { of: self.of, items, changed })
-    }
-
-    /// Whether there is anything to commit.
-    async fn has_changed(&mut self) -> Result<bool> {
-        let Some(base) = self.base.take() else { return Ok(true) };
-        Ok(self.lane.with(move |tree| tree.changed_since(&base)).await??)
+        let changed = checked.is_none() || checked != self.base;
+        Ok(Happened::GatesEnded { of: self.of, items, changed, checked })
     }
 
     /// Until one fails; the baseline runs them all. None: ordered to stop.

@@ -46,7 +46,7 @@ impl Inspect {
             }
             Err(error) => found.problem = Some(error),
         }
-        found.head = tree.head_commit().unwrap_or_default();
+        found.head = tree.head_commit()?;
         Ok(found)
     }
 

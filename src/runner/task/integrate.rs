@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Base, Event, EvidenceItem, LaneId, Story, StoryId, first_few, visible_line};
+use crate::model::{Base, EvidenceItem, LaneId, Story, first_few, visible_line};
 use crate::ports::{AgentNotice, Notice};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::Integration;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::task::inspect::instructions_in;
+use crate::runner::task::occupant::Occupant;
 use crate::runner::task::shelve::bring_home;
 use crate::runner::task::{EventSink, Mailbox, Message};
 use crate::state::Acceptance;
@@ -42,6 +43,8 @@ pub struct MarkCommit {
     /// The commit may exist already: an earlier process died before it was confirmed.
     pub unconfirmed: bool,
     pub base: Option<Base>,
+    /// The branch tip that its last attempt, or the gates of its claim, left.
+    pub head: Option<String>,
     /// Why this happens must be safe before the branch moves.
     pub planned: SyncPoint,
     pub config: Arc<RunConfig>,
@@ -59,6 +62,8 @@ pub struct Landed {
 pub struct Close {
     pub landing: MarkCommit,
     pub evidence: Vec<EvidenceItem>,
+    /// What the evidence is about, if it is why the claim was accepted.
+    pub checked: Option<Base>,
     pub by: Acceptance,
     /// The ref of its work, if the human accepted it after it had left its lane.
     pub shelved: Option<String>,
@@ -75,6 +80,7 @@ impl Close {
         let ralph_dir = self.ralph_dir.clone();
         let closed = match self.landing.commit_from_before(tree)? {
             Some(commit) => self.landing.confirm().map(|landed| (commit, landed)),
+            None if self.is_outdated(tree, mailbox)? => return Ok(Integration::Outdated),
             None => self.commit(tree),
         };
         let (commit, landed) = match closed {
@@ -105,12 +111,25 @@ impl Close {
         let MarkCommit { story, config, .. } = &self.landing;
         let base = bring_home(tree, &story.id, Some(reference), config, log)?;
         let is_there = base.is_some();
+        self.landing.head = base.as_ref().and_then(|base| base.commit.clone());
         self.landing.base = base;
         Ok(is_there)
     }
 
+    /// True if the evidence is about another commit than the branch's, which the human made since.
+    fn is_outdated(&mut self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<bool> {
+        let landing = &mut self.landing;
+        let Some(base) = landing.base.clone() else { return Ok(false) };
+        let (story, head) = (landing.story.id.clone(), landing.head.clone());
+        let occupant = Occupant { story, lane: LaneId::HOME, base, head };
+        let base = Some(occupant.follow_branch(tree, log)?);
+        let has_moved = landing.base != base;
+        landing.base = base;
+        Ok(self.checked.as_ref().is_some_and(|checked| has_moved || !tree.has_tree(checked)))
+    }
+
     fn commit(self, tree: &WorkTree) -> Result<(String, Landed)> {
-        let Self { landing, evidence, by, secrets, .. } = self;
+        let Self { landing, evidence, checked, by, secrets, .. } = self;
         let base = landing.base.as_ref();
         let mut trailers = landing.trailers();
         trailers.extend(base_trailer(tree, base)?);
@@ -129,6 +148,7 @@ impl Close {
         let work = match base {
             Some(base) => tree.collect(&CollectRequest {
                 base,
+                checked: checked.as_ref(),
                 // Without a gate or the human's approval, the change is the only evidence.
                 must_change: evidence.is_empty() && by == Acceptance::Evidence,
                 except: &replaced.iter().map(|one| one.path.to_owned()).collect::<Vec<_>>(),
@@ -155,22 +175,12 @@ pub struct Skip {
     pub occupant: Option<Occupant>,
 }
 
-/// A story with work in a lane.
-pub struct Occupant {
-    pub story: StoryId,
-    pub base: Base,
-    /// The branch tip that its last attempt left.
-    pub head: Option<String>,
-}
-
 impl Skip {
     /// Returns the commit, if the backlog is committed.
     pub fn run(self, tree: &WorkTree, mailbox: &mut Mailbox) -> Result<Option<String>> {
         let (commit, landed) = self.landing.skip(tree)?;
-        if let (Some(Occupant { story, base, head }), Some(_)) = (self.occupant, &commit) {
-            let base = tree.move_base(&base, head.as_deref())?;
-            tree.hold(&base)?;
-            mailbox.record(Event::BaseSet { story, base, lane: LaneId::HOME })?;
+        if let (Some(occupant), Some(_)) = (self.occupant, &commit) {
+            occupant.follow_branch(tree, mailbox)?;
         }
         // The loop may have ended.
         let _ = mailbox.blocking_send(Message::Landed(Box::new(landed)));

@@ -5,6 +5,7 @@ pub mod gates;
 pub mod human;
 pub mod inspect;
 pub mod integrate;
+pub mod occupant;
 pub mod prepare;
 mod progress;
 pub mod shelve;

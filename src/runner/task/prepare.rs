@@ -8,6 +8,7 @@ use crate::model::{Base, Changes, LaneId, StoryId};
 use crate::runner::config::RunConfig;
 use crate::runner::error::Result;
 use crate::runner::task::EventSink;
+use crate::runner::task::occupant::Occupant;
 use crate::runner::task::shelve::ShelvedWork;
 use crate::workspace::{Guard, GuardedAttempt, WorkTree};
 
@@ -19,8 +20,8 @@ pub struct Prepare {
     pub iteration: u32,
     /// The tree after a close is known without a scan.
     pub known: Option<Base>,
-    /// The story's base, if its work is in the lane.
-    pub base: Option<Base>,
+    /// If its work is in the lane.
+    pub occupant: Option<Occupant>,
     /// The ref of its shelved work.
     pub shelved: Option<String>,
     /// From here on numbers of snapshots, and of kept attempts, may be free.
@@ -52,8 +53,8 @@ impl Prepare {
             Some(known) => known,
             None => tree.base()?,
         };
-        let base = match self.base {
-            Some(base) => base,
+        let base = match self.occupant {
+            Some(occupant) => occupant.follow_branch(tree, log)?,
             None => {
                 tree.hold(&before)?;
                 before.clone()

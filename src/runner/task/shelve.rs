@@ -8,6 +8,7 @@ use crate::runner::config::RunConfig;
 use crate::runner::effects::KeptWork;
 use crate::runner::error::Result;
 use crate::runner::task::EventSink;
+use crate::runner::task::occupant::Occupant;
 use crate::workspace::{GitError, Unshelved, WorkTree};
 
 /// A story's work in its lane.
@@ -15,7 +16,7 @@ pub struct StoryWork {
     pub story: StoryId,
     pub iteration: u32,
     /// None: there is none.
-    pub base: Option<Base>,
+    pub occupant: Option<Occupant>,
     /// From here on a number of kept work may be free: another backlog may have had a story of the
     /// same id.
     pub number: u32,
@@ -24,19 +25,25 @@ pub struct StoryWork {
 
 impl StoryWork {
     /// Takes it out of the lane; returns the ref that has it.
-    pub fn shelve(self, tree: &WorkTree) -> Result<Option<String>> {
-        let Some(base) = &self.base else { return Ok(None) };
-        self.leave(tree, base, &self.config.human_files)
+    pub fn shelve(mut self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<Option<String>> {
+        let Some(occupant) = self.occupant.take() else { return Ok(None) };
+        let base = occupant.follow_branch(tree, log)?;
+        self.leave(tree, &base, &self.config.human_files)
     }
 
     /// Carries out a planned roll-back; after a crash again.
-    pub fn roll_back(self, tree: &WorkTree, to: &Base, why: Cause) -> Result<Option<String>> {
-        // An agent that lost the branch may have changed the human's files.
-        let except = match why {
-            Cause::FreshStart => self.config.human_files.as_slice(),
-            Cause::Elsewhere | Cause::Rewritten => &[],
-        };
-        self.leave(tree, to, except)
+    pub fn roll_back(
+        self,
+        tree: &WorkTree,
+        to: &Base,
+        why: Cause,
+        log: &mut dyn EventSink,
+    ) -> Result<Option<String>> {
+        match why {
+            Cause::FreshStart => self.shelve(tree, log),
+            // An agent that lost the branch may have changed the human's files.
+            Cause::Elsewhere | Cause::Rewritten => self.leave(tree, to, &[]),
+        }
     }
 
     fn leave(&self, tree: &WorkTree, base: &Base, except: &[PathBuf]) -> Result<Option<String>> {
@@ -51,7 +58,7 @@ impl StoryWork {
 
     /// Stores a failed attempt's work at a ref; it stays in the lane too.
     pub fn keep(self, tree: &WorkTree) -> Result<Option<KeptWork>> {
-        let Some(base) = &self.base else { return Ok(None) };
+        let Some(Occupant { base, .. }) = &self.occupant else { return Ok(None) };
         let kept = tree.keep_attempt(&self.story, self.number, self.iteration, base)?;
         Ok(kept
             .map(|(kept, stat)| KeptWork { reference: kept.reference, changes: stat.to_string() }))

@@ -111,11 +111,16 @@ impl Run {
 
     fn passes(&mut self, story: &str, attempt: &str) -> End {
         let of = Self::gates_of(story, attempt);
-        self.then(Happened::GatesEnded { of, items: Some(vec![fake::passed()]), changed: true })
+        self.then(Happened::GatesEnded {
+            of,
+            items: Some(vec![fake::passed()]),
+            changed: true,
+            checked: None,
+        })
     }
 
     fn are_stopped(&mut self, of: GatesOf) -> End {
-        self.then(Happened::GatesEnded { of, items: None, changed: true })
+        self.then(Happened::GatesEnded { of, items: None, changed: true, checked: None })
     }
 
     fn answers(&mut self, story: &str, answer: Answer) -> End {

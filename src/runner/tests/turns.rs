@@ -55,7 +55,7 @@ fn a_mark_during_gates_stands_whatever_they_find() {
         run.expect(&["mark A"]);
         let of = Run::gates_of("A", "A1");
         let items = Some(vec![fake::gate(end)]);
-        run.then(Happened::GatesEnded { of, items, changed: true });
+        run.then(Happened::GatesEnded { of, items, changed: true, checked: None });
         run.expect(&["disown A", "start B2 in 0"]);
     }
 }

@@ -9,7 +9,8 @@ use crate::runner::effects::{About, Effects, Happened, JobResult};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::runner::task;
-use crate::runner::task::integrate::{Close, Landed, MarkCommit, Occupant, Skip};
+use crate::runner::task::integrate::{Close, Landed, MarkCommit, Skip};
+use crate::runner::task::occupant::Occupant;
 use crate::runner::task::prepare::Prepare;
 use crate::runner::task::shelve::{StoryWork, bring_home};
 use crate::runner::task::{Mailbox, Message};
@@ -43,7 +44,7 @@ impl World {
                 self.known_bases.remove(&lane);
                 self.with_scratchpad(log, |dir| dir.shelve_scratchpad(story));
                 let work = self.work_of(log, story);
-                Box::new(|tree, _| Ok(JobResult::Shelved(work.shelve(tree)?)))
+                Box::new(|tree, mailbox| Ok(JobResult::Shelved(work.shelve(tree, mailbox)?)))
             }
             LaneJob::RollBack => self.roll_back(log, story, lane),
         };
@@ -70,7 +71,7 @@ impl World {
             attempt: (self.env.new_id)(),
             iteration,
             known: self.known_bases.remove(&lane),
-            base: known.and_then(|known| known.base().cloned()),
+            occupant: Occupant::of(&log.state, id),
             shelved: known.and_then(|known| known.work.shelved().cloned()),
             snapshot: log.state.attempts.started + 1,
             number: next_number(log, id),
@@ -90,7 +91,7 @@ impl World {
         StoryWork {
             story: id.clone(),
             iteration: known.map_or(0, |known| known.iteration),
-            base: known.and_then(|known| known.base().cloned()),
+            occupant: Occupant::of(&log.state, id),
             number: next_number(log, id),
             config: Arc::clone(&self.config),
         }
@@ -100,8 +101,8 @@ impl World {
         self.known_bases.remove(&lane);
         let work = self.work_of(log, id);
         let planned = log.state.story(id).and_then(|known| known.work.roll_back().cloned());
-        Box::new(move |tree, _| {
-            let rolled = planned.map(|planned| work.roll_back(tree, &planned.to, planned.why));
+        Box::new(move |tree, log| {
+            let rolled = planned.map(|planned| work.roll_back(tree, &planned.to, planned.why, log));
             Ok(JobResult::RolledBack(rolled.transpose()?.flatten()))
         })
     }
@@ -123,13 +124,16 @@ impl World {
         let claim = stage.and_then(|stage| stage.claim());
         let evidence: Vec<EvidenceItem> =
             claim.map(|claim| claim.evidence.clone()).unwrap_or_default();
+        let by = match stage {
+            Some(Stage::Accepted { by, .. }) => *by,
+            _ => Acceptance::Evidence,
+        };
+        let is_why = !evidence.is_empty() && by == Acceptance::Evidence;
         let close = Close {
             landing,
             evidence,
-            by: match stage {
-                Some(Stage::Accepted { by, .. }) => *by,
-                _ => Acceptance::Evidence,
-            },
+            checked: claim.and_then(|claim| claim.checked.clone()).filter(|_| is_why),
+            by,
             shelved: known.and_then(|known| known.work.shelved().cloned()),
             secrets: Arc::clone(&self.env.secrets),
             ralph_dir: self.env.ralph_dir.clone(),
@@ -140,11 +144,7 @@ impl World {
     fn skip(&mut self, log: &RunLog, id: &StoryId) -> Result<Work> {
         let landing = self.landing(log, id, Mark::Skipped(true))?;
         let occupant = log.state.lanes.occupant(LaneId::HOME);
-        let occupant = occupant.and_then(|story| {
-            let known = log.state.story(story)?;
-            let (base, head) = (known.base()?.clone(), known.head.clone());
-            Some(Occupant { story: story.clone(), base, head })
-        });
+        let occupant = occupant.and_then(|story| Occupant::of(&log.state, story));
         let skip = Skip { landing, occupant };
         Ok(Box::new(|tree, mailbox| Ok(JobResult::Skipped(skip.run(tree, mailbox)?))))
     }
@@ -169,6 +169,7 @@ impl World {
             iteration: claimed.or(known.map(|known| known.iteration)).unwrap_or_default(),
             unconfirmed: self.unconfirmed.contains(id),
             base: known.and_then(|known| known.base().cloned()),
+            head: known.and_then(|known| known.head.clone()),
             planned: log.sync_point(),
             config: Arc::clone(&self.config),
         })

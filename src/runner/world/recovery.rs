@@ -12,6 +12,7 @@ use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::runner::task::EventSink;
 use crate::runner::task::inspect::{repair, tell_changed_instructions};
+use crate::runner::task::occupant::Occupant;
 use crate::state::{Marks, RunState, Stage};
 use crate::workspace::{
     GitError, Guard, GuardPart, GuardedAttempt, Keeping, SnapshotKind, SnapshotRef, WorkTree,
@@ -70,6 +71,7 @@ impl World {
             // A mark that was not confirmed yet would look like the human's.
             self.restore_marks(log)?;
         }
+        self.follow_branch(log, cut_off)?;
         self.shelve_stale_work(log)?;
         if cut_off {
             // Before the run continues: then the attempts in flight are forgotten.
@@ -121,6 +123,7 @@ impl World {
         log: &mut RunLog,
         rebuilding: bool,
     ) -> Result<()> {
+        self.follow_branch(log, log.state.cut_off)?;
         self.shelve_stale_work(log)?;
         let known =
             if rebuilding { self.known_without_a_journal()? } else { vec![self.marks_in_file()] };
@@ -184,19 +187,29 @@ impl World {
             }
             log.notice(Notice::Backlog(BacklogNotice::Replaced { story: story.clone() }));
             let lane = self.lane(log.state.lanes.of(&story).unwrap_or(LaneId::HOME))?;
-            let reference = self.work_of(log, &story).shelve(&lane.tree())?;
+            let work = self.work_of(log, &story);
+            let mut sink = DirectLog { log, backlog: self.env.backlog.current() };
+            let reference = work.shelve(&lane.tree(), &mut sink)?;
             self.with_scratchpad(log, |dir| dir.shelve_scratchpad(&story));
             self.record(log, Event::WorkSetAside { story, reference, claimed: false })?;
         }
         Ok(())
     }
 
-    /// Commits made while no attempt ran are the human's: moves the base onto them.
-    pub(in crate::runner) fn follow_branch(&mut self, log: &mut RunLog) -> Result<()> {
-        let moved = base_on_branch(&log.state, &self.env.home.tree())?;
-        let Some((story, base)) = moved else { return Ok(()) };
-        self.env.home.tree().hold(&base)?;
-        self.record(log, Event::BaseSet { story, base, lane: LaneId::HOME })
+    /// Commits made while no run was active are the human's: moves the base onto them. After a crash
+    /// they could be the agent's.
+    fn follow_branch(&mut self, log: &mut RunLog, cut_off: bool) -> Result<()> {
+        let Some(occupant) = occupant_of_home(&log.state) else { return Ok(()) };
+        let tree = self.env.home.tree();
+        let mut sink = DirectLog { log, backlog: self.env.backlog.current() };
+        if !cut_off {
+            return occupant.follow_branch(&tree, &mut sink).map(drop);
+        }
+        let head = tree.head_commit()?;
+        if head == occupant.head {
+            return Ok(());
+        }
+        sink.record(Event::CommitsTaken { story: occupant.story, head })
     }
 
     /// A mark counts if a commit of the branch confirms it. Shelved work comes back.
@@ -279,13 +292,15 @@ pub fn base_on_branch(
     state: &RunState,
     tree: &WorkTree,
 ) -> Result<Option<(StoryId, Base)>, GitError> {
-    let Some(story) = state.lanes.occupant(LaneId::HOME).cloned() else { return Ok(None) };
-    let Some(known) = state.story(&story) else { return Ok(None) };
-    let Some(base) = known.base() else { return Ok(None) };
-    if matches!(known.stage, Stage::Accepted { .. }) || known.head == tree.head_commit()? {
-        return Ok(None);
-    }
-    Ok(Some((story, tree.move_base(base, known.head.as_deref())?)))
+    let Some(occupant) = occupant_of_home(state) else { return Ok(None) };
+    Ok(occupant.moved_base(tree)?.map(|base| (occupant.story, base)))
+}
+
+/// Of an accepted claim, the branch may have the commit already.
+fn occupant_of_home(state: &RunState) -> Option<Occupant> {
+    let story = state.lanes.occupant(LaneId::HOME)?;
+    let is_accepted = matches!(state.story(story)?.stage, Stage::Accepted { .. });
+    (!is_accepted).then(|| Occupant::of(state, story))?
 }
 
 /// The state that the next `ralph run` would start with: an open run continues, else a new one

@@ -185,6 +185,17 @@ fn settling_forgets_everything_but_the_figures() {
 }
 
 #[test]
+fn a_fresh_start_follows_the_base_and_a_lost_branch_does_not() {
+    let moved = || Event::BaseSet { story: id("A"), base: base("moved"), lane: LaneId::HOME };
+    for (why, follows) in [(Cause::FreshStart, true), (Cause::Rewritten, false)] {
+        let planned = History::new().started("A").returning("A", why);
+        let before = planned.of("A").work.roll_back().unwrap().to.clone();
+        let to = planned.then(moved()).of("A").work.roll_back().unwrap().to.clone();
+        assert_eq!(to, if follows { base("moved") } else { before }, "{why:?}");
+    }
+}
+
+#[test]
 fn work_that_is_set_aside_leaves_the_tree_and_comes_back() {
     let aside = History::new().tried("A", Verdict::Done).planned("A").set_aside("A", Some("r/1"));
     let a = aside.of("A");

@@ -20,8 +20,14 @@ fn lane(repo: &Sandbox, name: &str) -> (PathBuf, WorkTree, Base) {
 
 fn integrate(home: &WorkTree, lane: &WorkTree, base: &Base) -> Result<Committed, GitError> {
     let (must_change, except) = (true, [PathBuf::from("PRD.json")]);
-    let request =
-        CollectRequest { base, must_change, except: &except, staging: None, as_it_is: false };
+    let request = CollectRequest {
+        base,
+        checked: None,
+        must_change,
+        except: &except,
+        staging: None,
+        as_it_is: false,
+    };
     let all = lane.collect(&request)?;
     let replaced = [Replacement::new(Path::new("PRD.json"), b"marked\n")];
     home.land(home.prepare_commit(all, &replaced, "S: land\n")?, None)
@@ -97,6 +103,7 @@ fn a_commit_on_head_since_the_work_was_collected_is_not_lost() {
     let base = home.base().unwrap();
     repo.write("a", "a1\n");
     let request = CollectRequest {
+        checked: None,
         base: &base,
         must_change: true,
         except: &[],

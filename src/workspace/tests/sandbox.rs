@@ -222,6 +222,7 @@ impl CommitRequest<'_> {
         let except: Vec<PathBuf> = self.replaced.iter().map(|(path, _)| path.clone()).collect();
         let all = match self.base {
             Some(base) => tree.collect(&CollectRequest {
+                checked: None,
                 base,
                 must_change,
                 except: &except,

@@ -44,7 +44,7 @@ fn everything_goes_back_to_the_base_and_comes_again() {
     assert_eq!(kept, "refs/ralph/attempts/US-1/2");
     assert_eq!((repo.head(), repo.status()), (head, status));
     assert_eq!(tree.branch().unwrap(), Head::Branch { name: "main".into(), unborn: false });
-    assert!(!tree.changed_since(&base).unwrap());
+    assert_eq!(tree.base().unwrap(), base);
     assert_eq!(
         (repo.read("a"), repo.read("u")),
         ("a by the user\n".into(), "u by the user\n".into())

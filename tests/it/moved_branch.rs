@@ -1,0 +1,158 @@
+//! The human commits and edits while a story's work is in the tree.
+
+use crate::bad_days::script;
+use crate::support::pty::Terminal;
+use crate::support::world::{Ends, until};
+use crate::support::{Prd, World};
+
+const HINT: &str = "press Enter to skip the wait";
+
+/// An agent leaves half of the work, committed and not, and meets a limit. Then the run waits.
+fn waiting(prd: &Prd) -> (World, Terminal) {
+    let half =
+        "{ run = \"echo a > own.txt; git add own.txt; git commit -qm own; echo b > half.txt\" }";
+    let limit = "{ fail = \"usage-limit\", resets_in = \"1s\" }";
+    let world = World::scripted(prd, &script(&format!("{half}, {limit}")));
+    let terminal = Terminal::start(world.run_command(&[]));
+    terminal.await_text(HINT);
+    (world, terminal)
+}
+
+/// Returns the new commit.
+fn commit_by_hand(world: &World) -> String {
+    world.write("mine.txt", "mine\n");
+    world.git(&["add", "mine.txt"]);
+    world.git(&["commit", "-qm", "mine"]);
+    world.git(&["rev-parse", "HEAD"])
+}
+
+fn skip(world: &World) {
+    let text = world.read("PRD.json");
+    let skipped = text.replacen("\"passes\": false", "\"passes\": false, \"skipped\": true", 1);
+    world.write("PRD.json", &skipped);
+}
+
+#[test]
+fn a_commit_during_a_wait_is_no_part_of_the_story() {
+    let (world, mut terminal) = waiting(&Prd::stories(1));
+    commit_by_hand(&world);
+    terminal.press("\r");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(world.subjects(), ["US-001: Story 1", "mine", "own", "backlog", "first"]);
+    let undone = world.ralph(&["undo", "US-001"]);
+    assert_eq!(undone.code, 0, "{}", undone.err);
+    assert_eq!(world.read("mine.txt"), "mine\n");
+    assert!(!world.path("half.txt").exists());
+}
+
+#[test]
+fn a_commit_during_a_wait_survives_the_shelving_of_the_story() {
+    let (world, mut terminal) = waiting(&Prd::stories(2));
+    let mine = commit_by_hand(&world);
+    skip(&world);
+    terminal.await_text("work on US-001 kept at");
+    terminal.await_text(HINT);
+    terminal.press("\r");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    world.git(&["merge-base", "--is-ancestor", mine.trim(), "HEAD"]);
+    assert_eq!(world.read("mine.txt"), "mine\n");
+    assert!(!world.path("half.txt").exists());
+    let kept = |file: &str| world.git(&["show", &format!("refs/ralph/attempts/US-001/1:{file}")]);
+    assert_eq!((kept("half.txt"), kept("own.txt")), ("b\n".into(), "a\n".into()));
+}
+
+#[test]
+fn a_commit_while_the_human_is_asked_is_no_part_of_the_accepted_story() {
+    let steps = "{ run = \"touch done; sed -i 's/it is done/x/' PRD.json\" }, \"complete\"";
+    let gate = "\"verify\": [\"test -e done\"]";
+    let script = format!("[default]\nsteps = [{steps}]\n");
+    let world = World::scripted(&Prd::stories(0).story(gate), &script);
+    let mut terminal = Terminal::start(world.run_command(&[]));
+    terminal.await_text("[y] accept it as done");
+    commit_by_hand(&world);
+    terminal.press("y");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(world.subjects(), ["US-001: Story 1", "mine", "backlog", "first"]);
+    assert_eq!(world.ralph(&["undo", "US-001"]).code, 0);
+    assert_eq!((world.read("mine.txt"), world.path("done").exists()), ("mine\n".into(), false));
+}
+
+/// Neither by the process after the crash nor by one after that.
+#[test]
+fn what_an_agent_committed_before_a_crash_stays_the_agents() {
+    let world = World::with(&Prd::stories(1));
+    let steps = "{ run = \"echo a > a.txt; git add a.txt; git commit -qm own; echo y > ../here\" }";
+    std::fs::write(world.script(), format!("[default]\nsteps = [{steps}, \"hang\"]\n")).unwrap();
+    let mut child = world.start(&[]);
+    world.await_file("../here");
+    child.kill().unwrap();
+    child.code();
+    until("every process to be gone", || world.processes().is_empty().then_some(()));
+    let limit = "[default]\nsteps = [{ fail = \"usage-limit\", resets_in = \"1h\" }]\n";
+    std::fs::write(world.script(), limit).unwrap();
+    for _ in 0..2 {
+        let terminal = Terminal::start(world.run_command(&[]));
+        terminal.await_text(HINT);
+        terminal.signal(rustix::process::Signal::TERM);
+        assert_eq!(terminal.finish().0, 143);
+    }
+    skip(&world);
+    assert_eq!(world.run(&[]).code, 0);
+    assert!(!world.subjects().contains(&"own".to_owned()), "{:?}", world.subjects());
+    assert_eq!(world.git(&["show", "refs/ralph/attempts/US-001/1:a.txt"]), "a\n");
+}
+
+/// The claim is checked, and PRD.json is broken, so that it cannot be closed. Returns the good text.
+fn checked() -> (World, std::process::Child, String) {
+    let world = World::scripted(
+        &Prd::stories(1),
+        "[default]\nsteps = [{ write = \"work.txt\", text = \"work\\n\" }, \"complete\"]\n",
+    );
+    // Not in the baseline.
+    let gate = "test -e work.txt && echo y >> ../gates && until [ -e ../go ]; do sleep 0.01; done";
+    world.write("ralph.toml", &format!("verify = [\"{gate}\"]\n"));
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    let child = world.start(&[]);
+    world.await_file("../gates");
+    let good = world.read("PRD.json");
+    world.write("PRD.json", "{");
+    world.write("../go", "");
+    until("the claim to be accepted", || {
+        let accepted = |one: &ralph::model::Recorded| {
+            matches!(one.event, ralph::model::Event::ClosePlanned { .. })
+        };
+        world.journal().iter().any(accepted).then_some(())
+    });
+    (world, child, good)
+}
+
+#[test]
+fn a_commit_has_what_the_gates_saw_and_not_what_was_edited_since() {
+    let (world, child, good) = checked();
+    world.write("work.txt", "edited\n");
+    world.write("other.txt", "mine\n");
+    world.write("PRD.json", &good);
+    let said = child.ended();
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.git(&["show", "HEAD:work.txt"]), "work\n");
+    assert_eq!(world.status(), " M work.txt\n?? other.txt\n");
+    assert_eq!(world.read("work.txt"), "edited\n");
+}
+
+#[test]
+fn gates_run_again_if_the_human_commits_after_them() {
+    let (world, child, good) = checked();
+    world.git(&["stash", "push", "-q", "PRD.json"]);
+    commit_by_hand(&world);
+    world.write("PRD.json", &good);
+    let said = child.ended();
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.read("../gates"), "y\ny\n", "{}", said.err);
+    assert_eq!(world.subjects(), ["US-001: Story 1", "mine", "settings", "backlog", "first"]);
+    assert!(said.err.contains("the branch moved after the gates"), "{}", said.err);
+    assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\nwork.txt\n");
+}
