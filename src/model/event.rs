@@ -103,6 +103,8 @@ pub enum Event {
     SetupPutBack { story: StoryId, names: Vec<String>, kept: String },
     /// A message was sent to the running agent, or will be given to the next one.
     Nudged { story: StoryId, text: String, by: NudgedBy, delivered: bool },
+    /// A message of the human's while no agent ran: the next attempt gets it.
+    MessageKept { text: String },
     /// Its agent prints output but makes no progress.
     Stuck { story: StoryId, step: StuckEvent },
     /// Not the story's last stage, which is a claim.
@@ -188,6 +190,7 @@ impl Event {
             | Self::Throttled { .. }
             | Self::MarksSeen { .. }
             | Self::BaselineTaken { .. }
+            | Self::MessageKept { .. }
             | Self::WaitCutShort
             | Self::BreakerOpened { .. }
             | Self::RunInterrupted { .. }
@@ -199,7 +202,9 @@ impl Event {
     /// not, and may have been decided before the run.
     pub fn is_human_action(&self) -> bool {
         match self {
-            Self::MarksSeen { .. } | Self::Nudged { by: NudgedBy::Human, .. } => true,
+            Self::MarksSeen { .. }
+            | Self::MessageKept { .. }
+            | Self::Nudged { by: NudgedBy::Human, .. } => true,
             Self::QuestionAnswered { answer, .. } => {
                 !matches!(answer, Answer::Skip | Answer::Abort)
             }

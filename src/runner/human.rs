@@ -190,7 +190,10 @@ impl<E: Effects> Dispatcher<E> {
                     self.nudge(start, text.clone(), NudgedBy::Human)?;
                     self.effects.stuck_step(&start.attempt, None);
                 }
-                Ok(!starts.is_empty())
+                if starts.is_empty() {
+                    self.record(vec![Event::MessageKept { text }])?;
+                }
+                Ok(true)
             }
             Some(Request::Mark { backlog, story, passes, skipped }) => {
                 if backlog != self.config.backlog_key || self.log.state.is_rolling_back() {

@@ -32,6 +32,8 @@ pub struct RunState {
     /// As reported by the last agent.
     pub agent_version: Option<String>,
     pub model: Option<String>,
+    /// Messages of the human's for the next attempt.
+    pub messages: Vec<String>,
     /// The baseline of the gates was taken.
     pub has_baseline: bool,
     pub aborted: bool,
@@ -67,6 +69,11 @@ impl RunState {
         self.recent.apply(event);
         self.service.apply(event);
         stories::apply(&mut self.stories, event, iteration);
+        if let Event::AttemptStarted(start) = event
+            && let Some(story) = self.stories.get_mut(&start.story)
+        {
+            story.guidance.append(&mut self.messages);
+        }
     }
 
     fn apply_to_run(&mut self, event: &Event) {
@@ -88,6 +95,7 @@ impl RunState {
             Event::RunStarted(start) => self.start(start),
             Event::RunContinued => self.ask_again(),
             Event::BaselineTaken { .. } => self.has_baseline = true,
+            Event::MessageKept { text } => self.messages.push(text.clone()),
             Event::QuestionAnswered { answer: Answer::Abort, .. } => self.aborted = true,
             Event::RunEnded { reason } => self.ended = Some(reason.clone()),
             _ => {}
@@ -103,6 +111,7 @@ impl RunState {
                 self.stories.insert(id.clone(), story.carried_over());
             }
         }
+        self.messages = before.messages;
         self.lanes = before.lanes;
         self.lanes.retain(|story| start.carried.contains(story));
         let is_same =

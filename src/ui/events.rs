@@ -17,6 +17,7 @@ use super::look::{Line, LiveAgent, TextLine, Tone};
 const USER_FILES: &str = "uncommitted files that the agent deleted or reset";
 const GIT_SETTINGS: &str = "git configuration or hooks that the agent changed";
 
+const OUTDATED: &str = "the branch moved after the gates; running them again";
 /// The longest error or summary that one line shows.
 const LONGEST: usize = 300;
 
@@ -24,6 +25,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     let at = recorded.at;
     let progress = || ending::progress(at, "Progress", view);
     let check = |EvidenceItem::Gate(report): &EvidenceItem| gate(at, report, false);
+    let before = |report| gate(at, report, true);
     match &recorded.event {
         Event::RunStarted(start) => vec![title(&start.project, view), progress()],
         Event::RunContinued => continued(at, view),
@@ -34,11 +36,9 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::AttemptLost { .. } | Event::Throttled { .. } | Event::WorkLetGo { .. } => vec![],
         Event::ClosePlanned { .. } | Event::BaseSet { .. } | Event::MarksSeen { .. } => vec![],
         Event::CommitsTaken { .. } => vec![],
-        Event::BaselineTaken { reports } => {
-            reports.iter().map(|report| gate(at, report, true)).collect()
-        }
+        Event::BaselineTaken { reports } => reports.iter().map(before).collect(),
         Event::ClaimChecked { items, .. } => items.iter().map(check).collect(),
-        Event::ClaimOutdated { story } => vec![outdated(at, story)],
+        Event::ClaimOutdated { story } => vec![warning(at, format!("{story}: {OUTDATED}"))],
         Event::ClaimRejected { story, error, .. } => vec![rejected(at, story, error)],
         Event::CloseRefused { story, error, .. } => vec![not_closed(at, story, error)],
         Event::StoryClosed(closed) => vec![complete(at, closed, view), progress()],
@@ -57,6 +57,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
             vec![repaired(at, GIT_SETTINGS, names, Some(agents_version(kept)))]
         }
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
+        Event::MessageKept { .. } => vec![warning(at, "the next attempt gets your message")],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
         Event::StageReached { story, stage } => {
             vec![good(at, format!("{story} reached stage {}", brief(stage))).into()]
@@ -218,7 +219,7 @@ fn rolled_back(at: i64, story: &StoryId, why: Cause) -> Line {
     };
     let text =
         format!("the agent {did} while working on {story}; restored the branch and the work tree");
-    TextLine::at(at).with(Tone::Warning, text).into()
+    warning(at, text)
 }
 
 fn repaired(at: i64, what: &str, names: &[String], kept: Option<String>) -> Line {
@@ -247,8 +248,7 @@ fn listed(names: &[String]) -> String {
     shorten(&names.join(", "), LONGEST)
 }
 
-fn outdated(at: i64, story: &StoryId) -> Line {
-    let text = format!("{story}: the branch moved after the gates; running them again");
+fn warning(at: i64, text: impl Into<String>) -> Line {
     TextLine::at(at).with(Tone::Warning, text).into()
 }
 
@@ -267,7 +267,7 @@ fn nudged(at: i64, story: &StoryId, by: NudgedBy, delivered: bool) -> Line {
             "the agent takes no messages now; the story's next attempt gets yours"
         }
     };
-    TextLine::at(at).with(Tone::Warning, format!("{why}{how}")).into()
+    warning(at, format!("{why}{how}"))
 }
 
 fn stuck(at: i64, story: &StoryId, step: StuckEvent) -> Line {
@@ -281,7 +281,7 @@ fn stuck(at: i64, story: &StoryId, step: StuckEvent) -> Line {
             format!("ended the agent of {story} after {minutes} min; its work stays")
         }
     };
-    TextLine::at(at).with(Tone::Warning, text).into()
+    warning(at, text)
 }
 
 fn skipped(at: i64, story: &StoryId, commit: Option<&str>) -> Line {

@@ -111,6 +111,28 @@ fn a_word_after_the_result_is_left_to_the_next_agent() {
 }
 
 #[test]
+fn a_word_during_a_wait_is_for_the_next_agent_even_of_another_process() {
+    let script = "[[default.attempts]]\nsteps = [{ fail = \"usage-limit\", resets_in = \"1h\" }]\n\
+                  [[default.attempts]]\nsteps = [{ write = \"a.txt\", text = \"a\" }, \"complete\"]\n";
+    let world = world(script, "");
+    let wait = "press Enter to skip the wait";
+    let terminal = Terminal::start(world.run_command(&[]));
+    terminal.await_text(wait);
+    assert_eq!(world.ralph(&["nudge", "mind the gap"]).code, 0);
+    terminal.await_text("the next attempt gets your message");
+    terminal.signal(Signal::TERM);
+    assert_eq!(terminal.finish().0, 143);
+    let mut terminal = Terminal::start(world.run_command(&[]));
+    terminal.await_text(wait);
+    terminal.press("\r");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 0, "{screen}");
+    let prompts = world.pages("prompt.md");
+    let told = prompts.iter().filter(|prompt| prompt.contains("mind the gap")).count();
+    assert_eq!((told, prompts.len()), (1, 2), "{prompts:?}");
+}
+
+#[test]
 fn where_no_run_works_nobody_is_told() {
     let world = world("", "");
     let told = world.ralph(&["nudge", "hello"]);

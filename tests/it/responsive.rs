@@ -35,17 +35,13 @@ fn a_signal() {
 #[test]
 fn a_message_to_the_agent() {
     for busy in EACH {
-        let mut run = BusyRun::start(busy, &[]);
+        let run = BusyRun::start(busy, &[]);
         let told = run.world.ralph(&["nudge", "mind the gap"]);
         assert_eq!(told.code, 0, "{busy:?}: {}", told.err);
-        let agent_works = matches!(busy, Busy::Question | Busy::Stuck);
-        if agent_works {
-            run.require_busy();
-        } else {
-            // No agent runs: the next one gets it.
-            run.end_wait();
-        }
-        run.await_event("a message", |event| matches!(event, Event::Nudged { .. }));
+        run.await_event("a message", |event| {
+            matches!(event, Event::Nudged { .. } | Event::MessageKept { .. })
+        });
+        run.require_busy();
         stop(run);
     }
 }

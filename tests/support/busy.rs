@@ -115,12 +115,4 @@ impl BusyRun {
             self.world.journal().into_iter().find(|recorded| is_it(&recorded.event))
         })
     }
-
-    /// What it waits for is over, and an agent starts.
-    pub fn end_wait(&mut self) {
-        match self.busy {
-            Busy::Wait => self.terminal.press("\r"),
-            _ => self.world.write("../go", ""),
-        }
-    }
 }

@@ -62,7 +62,7 @@ impl Briefing<'_> {
             ("errors", added(errors)),
             ("worked", added(worked)),
             ("scratchpad", added(self.notes.map(notes).unwrap_or_default())),
-            ("guidance", guidance(&known.guidance)),
+            ("guidance", guidance(known.guidance.iter().chain(&self.state.messages))),
             ("contract", self.contract(known)),
         ];
         let layers = layers.into_iter().map(|(name, text)| Layer { name, text });
@@ -114,11 +114,11 @@ fn notes(notes: &str) -> String {
     )
 }
 
-fn guidance(guidance: &[String]) -> String {
-    if guidance.is_empty() {
+fn guidance<'a>(guidance: impl Iterator<Item = &'a String>) -> String {
+    let said: Vec<&str> = guidance.map(|text| text.trim()).collect();
+    if said.is_empty() {
         return String::new();
     }
-    let said: Vec<&str> = guidance.iter().map(|text| text.trim()).collect();
     format!("# Guidance from the human\n\n{}", said.join("\n\n"))
 }
 

@@ -72,16 +72,17 @@ fn a_message_reaches_the_agent_that_runs_or_waits_for_one() {
             continue;
         }
         run.expect(&[]);
-        assert_eq!(run.fake().requests.len(), 1, "{what}: no agent runs yet");
+        assert_eq!(run.fake().requests, [], "{what}");
+        assert_eq!(run.dispatcher.log.state.messages, ["hurry"], "{what}: no agent runs yet");
         match what {
             "gates" => run.passes("A", "A1"),
             "a question" => run.answers("B", Answer::Retry),
             _ => run.later(1),
         };
-        let did = run.did();
-        let (started, said) = (did.iter().position(|one| one.starts_with("start")), did.last());
-        assert!(started.is_some() && said.unwrap().ends_with("gets more time"), "{what}: {did:?}");
-        assert_eq!(run.fake().requests, [], "{what}");
+        let state = &run.dispatcher.log.state;
+        let flight = state.attempts.iter().next().unwrap();
+        let story = state.story(&flight.start.story).unwrap();
+        assert_eq!((&state.messages[..], &story.guidance[..]), (&[][..], &["hurry".into()][..]));
     }
 }
 

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::decide::findings::findings;
 use crate::model::{
-    AttemptStarted, Backlog, Base, Event, LaneId, Recorded, Request, RunStarted, StoryId,
-    visible_line,
+    AttemptStarted, Backlog, Base, Event, LaneId, Recorded, RunStarted, StoryId, visible_line,
 };
 use crate::ports::{BacklogNotice, Notice, TreeNotice};
 use crate::runner::error::{Result, RunnerError};
@@ -43,12 +42,6 @@ impl World {
         self.marks_are_suspect = cut_off;
         let settling = log.state.stories.iter().filter(|(_, known)| known.is_being_settled());
         self.unconfirmed = settling.map(|(id, _)| id.clone()).collect();
-        // A message was for an agent that is gone. A mark is the human's decision.
-        for pending in self.env.requests.pending()? {
-            if !matches!(pending.request, Some(Request::Mark { .. })) {
-                self.env.requests.settle(pending.number)?;
-            }
-        }
         self.env.home.tree().serve(&log.run, &self.config.backlog_key);
         if let Some(notice) = self.env.backlog.refresh_all() {
             log.notice(notice);
