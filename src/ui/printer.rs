@@ -11,8 +11,8 @@ use std::time::Duration;
 use console::{Style, Term};
 
 use crate::model::visible;
-use crate::ports::time_zone;
 
+use super::UiOptions;
 use super::look::{Line, Look, TextLine};
 
 /// How long the end of the process waits for a terminal that accepts nothing.
@@ -60,9 +60,10 @@ pub struct Printer {
 }
 
 impl Printer {
-    pub fn stderr(color: ColorChoice, is_terminal: bool) -> Self {
-        let look =
-            Look { colors: colors(color, is_terminal, env_var), columns: None, zone: time_zone() };
+    pub fn stderr(options: &UiOptions) -> Self {
+        let is_terminal = options.terminal;
+        let colors = colors(options.color, is_terminal, env_var);
+        let look = Look { colors, columns: None, zone: options.clock.zone.clone() };
         let window = move || {
             let (rows, columns) = is_terminal.then(|| Term::stderr().size())?;
             Some((usize::from(rows), usize::from(columns)))

@@ -84,14 +84,14 @@ impl Screen {
         let is_moving = |line: &mut Line| self.animated && matches!(line, Line::Running { .. });
         for moving in lines.extract_if(.., is_moving) {
             let Line::Running { attempt, agent, .. } = moving else { continue };
-            self.live.insert(attempt, (agent, (self.clock)().steady));
+            self.live.insert(attempt, (agent, self.clock.now().steady));
         }
         self.print(&lines);
     }
 
     pub fn wait(&mut self, wait: Wait) {
         if self.animated {
-            self.wait = Some((wait, (self.clock)().steady));
+            self.wait = Some((wait, self.clock.now().steady));
             self.print(&[]);
         }
     }
@@ -124,7 +124,7 @@ impl Screen {
         if (self.live.is_empty() && self.wait.is_none()) || self.menu.is_some() {
             return None;
         }
-        let now = (self.clock)().steady;
+        let now = self.clock.now().steady;
         if self.due <= now {
             self.print(&[]);
             self.due = now + TICK;
@@ -223,7 +223,7 @@ impl Screen {
 
     /// At most a third of the window, so that what scrolls by can be read.
     fn moving(&mut self, rows: usize, columns: usize) -> String {
-        let (look, now) = (&self.printer.look, (self.clock)());
+        let (look, now) = (&self.printer.look, self.clock.now());
         let elapsed = |since: &Duration| now.steady.saturating_sub(*since);
         let agents = self.live.values();
         let agents = agents.map(|(agent, since)| (since, running(agent, elapsed(since))));

@@ -256,7 +256,7 @@ impl Effects for World {
             secrets: Arc::clone(&self.env.secrets),
             log: append_private(&page)?,
             mailbox: self.mailbox.clone(),
-            clock: Arc::clone(&self.env.clock),
+            clock: self.env.clock.clone(),
         };
         task::spawn(&self.mailbox, task.run());
         Ok(())

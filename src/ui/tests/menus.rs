@@ -50,7 +50,7 @@ impl Terminal {
         let printer = Printer::to(Box::new(emulator.clone()), look, window_size);
         let time = Arc::new(AtomicU64::new(0));
         let seconds = Arc::clone(&time);
-        let clock = Arc::new(move || {
+        let clock = Clock::new(TimeZone::UTC, move || {
             let steady = Duration::from_secs(seconds.load(Ordering::Relaxed));
             Moment { wall: 8 * 3_600_000 + steady.as_millis() as i64, steady }
         });

@@ -187,7 +187,7 @@ fn options(quiet: bool, verbose: bool) -> UiOptions {
 
 /// It is always ten o'clock.
 fn clock() -> Clock {
-    Arc::new(|| Moment { wall: 8 * 3_600_000, steady: Duration::ZERO })
+    Clock::new(TimeZone::UTC, || Moment { wall: 8 * 3_600_000, steady: Duration::ZERO })
 }
 
 /// Plays the events, one every ten seconds from ten o'clock, as the driver would.
