@@ -13,6 +13,7 @@ use console::{Style, Term};
 use crate::model::visible;
 
 use super::UiOptions;
+use super::keyboard::typed_lines;
 use super::look::{Line, Look, TextLine};
 
 /// How long the end of the process waits for a terminal that accepts nothing.
@@ -51,12 +52,15 @@ pub fn env_var(name: &str) -> Option<String> {
 
 /// Rows and columns of the window; None in a log. Called each time, because windows change.
 pub type WindowSize = Box<dyn Fn() -> Option<(usize, usize)> + Send>;
+/// See `Printer::typed`.
+type TypedLines = Box<dyn Fn() -> Option<u64> + Send>;
 
 pub struct Printer {
     out: Box<dyn Write + Send>,
     /// For a display that places its lines itself.
     pub(super) look: Look,
     window: WindowSize,
+    typed: TypedLines,
 }
 
 impl Printer {
@@ -68,12 +72,18 @@ impl Printer {
             let (rows, columns) = is_terminal.then(|| Term::stderr().size())?;
             Some((usize::from(rows), usize::from(columns)))
         };
-        Self { out: Box::new(std::io::stderr()), look, window: Box::new(window) }
+        let out = Box::new(std::io::stderr());
+        Self { out, look, window: Box::new(window), typed: Box::new(typed_lines) }
     }
 
     #[cfg(test)]
     pub fn to(out: Box<dyn Write + Send>, look: Look, window: WindowSize) -> Self {
-        Self { out, look, window }
+        Self { out, look, window, typed: Box::new(|| None) }
+    }
+
+    #[cfg(test)]
+    pub fn with_typed(self, typed: TypedLines) -> Self {
+        Self { typed, ..self }
     }
 
     pub fn line(&mut self, line: &Line) {
@@ -91,6 +101,11 @@ impl Printer {
         let size = (self.window)();
         self.look.columns = size.map(|(_, columns)| columns);
         size.unwrap_or((24, 80))
+    }
+
+    /// Grows when a line was typed that nobody has read. None if the terminal does not echo it.
+    pub(super) fn typed(&self) -> Option<u64> {
+        (self.typed)()
     }
 
     pub fn warning(&mut self, text: &str) {
