@@ -10,10 +10,7 @@ use jiff::tz::TimeZone;
 use crate::model::{Answer, Backlog, Escalation, Recorded, StepKind, Story};
 use crate::state::RunState;
 
-pub use crate::model::{
-    AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Notice, Resumed, SetupNotice,
-    TreeNotice, Wait,
-};
+pub use crate::model::{AgentNotice, ConfigNotice, Notice, Resumed, SetupNotice, TreeNotice, Wait};
 
 /// The time and the time zone. There is one clock per process, passed in, so that tests choose
 /// their own.

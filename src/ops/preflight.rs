@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::Backend;
 use crate::model::{Backlog, LaneId, PermissionMode, PermissionModes};
-use crate::ports::{BacklogNotice, Clock, ConfigNotice, Notice, Reporter, SetupNotice, TreeNotice};
+use crate::ports::{Clock, ConfigNotice, Notice, Reporter, SetupNotice, TreeNotice};
 use crate::runner::{BacklogFile, end_earlier_runs};
 use crate::settings::{AgentChoice, RunSettings};
 use crate::state::RunState;
@@ -218,6 +218,6 @@ impl Preflight {
 pub fn report_warnings(backlog: &BacklogFile, reporter: &mut dyn Reporter) {
     for warning in backlog.warnings().iter().filter(|one| one.severity == Severity::Warning) {
         let message = warning.message.clone();
-        reporter.on_notice(&Notice::Backlog(BacklogNotice::Doubt { message }));
+        reporter.on_notice(&Notice::Doubt { message });
     }
 }

@@ -52,15 +52,15 @@ pub fn env_var(name: &str) -> Option<String> {
 
 /// Rows and columns of the window; None in a log. Called each time, because windows change.
 pub type WindowSize = Box<dyn Fn() -> Option<(usize, usize)> + Send>;
-/// See `Printer::typed`.
-type TypedLines = Box<dyn Fn() -> Option<u64> + Send>;
+pub type TypedLines = Box<dyn Fn() -> Option<u64> + Send>;
 
 pub struct Printer {
     out: Box<dyn Write + Send>,
     /// For a display that places its lines itself.
     pub(super) look: Look,
     window: WindowSize,
-    typed: TypedLines,
+    /// Grows when a line was typed that nobody has read. None if the terminal does not echo it.
+    pub(super) typed: TypedLines,
 }
 
 impl Printer {
@@ -101,11 +101,6 @@ impl Printer {
         let size = (self.window)();
         self.look.columns = size.map(|(_, columns)| columns);
         size.unwrap_or((24, 80))
-    }
-
-    /// Grows when a line was typed that nobody has read. None if the terminal does not echo it.
-    pub(super) fn typed(&self) -> Option<u64> {
-        (self.typed)()
     }
 
     pub fn warning(&mut self, text: &str) {

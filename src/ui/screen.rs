@@ -127,7 +127,7 @@ impl Screen {
 
     /// A line was read. If the terminal echoed it, the live lines begin above the cursor.
     pub fn line_was_typed(&mut self) {
-        self.is_below = self.printer.typed().is_some();
+        self.is_below = (self.printer.typed)().is_some();
         self.print(&[]);
     }
 
@@ -197,7 +197,7 @@ impl Screen {
     /// A resized window wraps lines differently, so rows are counted with its current width.
     /// If a line was typed, the cursor is at least one row below the live line.
     fn wipe(&mut self) -> String {
-        let typed = self.printer.typed();
+        let typed = (self.printer.typed)();
         let before = std::mem::replace(&mut self.typed, typed);
         let is_seen = !self.keys && typed.zip(before).is_some_and(|(now, before)| now > before);
         let is_below = std::mem::take(&mut self.is_below) || is_seen;
@@ -238,7 +238,7 @@ impl Screen {
         self.printer.write(&out);
         if has_lines {
             // An Enter of this moment may have come before them, and must not wipe the last one.
-            self.typed = self.printer.typed();
+            self.typed = (self.printer.typed)();
         }
     }
 

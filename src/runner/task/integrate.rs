@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Base, Event, EvidenceItem, LaneId, Story, StoryId, first_few, visible_line};
+use crate::model::{
+    Base, Event, EvidenceItem, LaneId, LeftOut, Story, StoryId, first_few, visible_line,
+};
 use crate::ports::{AgentNotice, Notice};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::Integration;
@@ -19,7 +21,7 @@ use crate::store::prd::{MarkedText, WrittenText};
 use crate::store::ralph_dir::RalphDir;
 use crate::text::redact::SecretRules;
 use crate::workspace::{
-    BASE_TRAILER, CollectRequest, Committed, GitError, LeftOut, ReadyCommit, Replacement, Staging,
+    BASE_TRAILER, CollectRequest, Committed, GitError, ReadyCommit, Replacement, Staging,
     StoredBlob, WorkTree,
 };
 
