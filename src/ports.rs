@@ -2,23 +2,52 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::model::{Answer, Backlog, Escalation, Recorded, StepKind, Story};
 use crate::state::RunState;
 
-pub use crate::model::{
-    AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Notice, Resumed, SetupNotice,
-    TreeNotice, Wait,
-};
+pub use crate::model::{AgentNotice, ConfigNotice, Notice, Resumed, SetupNotice, TreeNotice, Wait};
 
-/// The time. There is one clock per process, passed in, so that tests choose their own.
-pub type Clock = Arc<dyn Fn() -> Moment + Send + Sync>;
+/// The time and the time zone. There is one clock per process, passed in, so that tests choose
+/// their own.
+#[derive(Clone)]
+pub struct Clock {
+    read: Arc<dyn Fn() -> Moment + Send + Sync>,
+    pub zone: TimeZone,
+}
 
-/// The machine's. `TimeZone::system` would first list every time zone that the machine knows.
-pub fn time_zone() -> TimeZone {
+impl Clock {
+    pub fn new(zone: TimeZone, read: impl Fn() -> Moment + Send + Sync + 'static) -> Self {
+        Self { read: Arc::new(read), zone }
+    }
+
+    /// The machine's.
+    pub fn system() -> Self {
+        let (start, wall) = (Instant::now(), || Timestamp::now().as_millisecond());
+        Self::new(time_zone(), move || Moment { wall: wall(), steady: start.elapsed() })
+    }
+
+    pub fn now(&self) -> Moment {
+        (self.read)()
+    }
+
+    /// When today began, in milliseconds since the Unix epoch.
+    pub fn start_of_day(&self) -> i64 {
+        let now = self.now().wall;
+        let start = || {
+            let moment = Timestamp::from_millisecond(now).ok()?.to_zoned(self.zone.clone());
+            Some(moment.start_of_day().ok()?.timestamp().as_millisecond())
+        };
+        start().unwrap_or(now)
+    }
+}
+
+/// `TimeZone::system` would first list every time zone that the machine knows.
+fn time_zone() -> TimeZone {
     let chosen = std::env::var_os("TZ").map(|_| TimeZone::system());
     let local = || TimeZone::tzif("local", &std::fs::read("/etc/localtime").ok()?).ok();
     chosen.or_else(local).unwrap_or_else(TimeZone::system)
@@ -139,8 +168,6 @@ pub enum Asked {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-
     use super::*;
 
     #[test]

@@ -13,6 +13,7 @@ use clap_complete::Shell;
 
 use crate::mock;
 use crate::ops::{self, CommandError};
+use crate::ports::Clock;
 use crate::process::{Spec, supervisor};
 use crate::ui::{ColorChoice, Printer, UiOptions};
 
@@ -37,7 +38,7 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(code) => code,
         Err(error) => {
             if !error.is_silent() {
-                let mut printer = Printer::stderr(look.color, look.terminal);
+                let mut printer = Printer::stderr(&look);
                 printer.error(&error.to_string());
             }
             error.exit_code()
@@ -54,19 +55,19 @@ fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
             return Ok(mock::play(args.script.as_deref(), args.takes_messages));
         }
         Command::Init(args) => ops::init(&args.folder, &args.gate, look)?,
-        Command::Status(args) => ops::status(&args.prd, args.json)?,
-        Command::Cost(args) => ops::cost(&args.prd, args.by, args.format())?,
-        Command::Nudge(args) => ops::nudge(&args.text.join(" "))?,
+        Command::Status(args) => ops::status(&args.prd, args.json, &look.clock)?,
+        Command::Cost(args) => ops::cost(&args.prd, args.by, args.format(), &look.clock)?,
+        Command::Nudge(args) => ops::nudge(&args.text.join(" "), &look.clock)?,
         Command::Trust(args) => ops::trust(&args.prd, args.yes, look)?,
         Command::Prompt(args) => {
             ops::prompt(&args.story, &args.prd, args.prompt.as_deref(), args.json, look)?;
         }
-        Command::Mark(args) => ops::mark(&args.story, args.mark, &args.prd)?,
-        Command::Log(args) => ops::log(args.json)?,
+        Command::Mark(args) => ops::mark(&args.story, args.mark, &args.prd, &look.clock)?,
+        Command::Log(args) => ops::log(args.json, &look.clock)?,
         Command::Diff(args) => ops::diff(&args.what, &args.prd, look)?,
-        Command::Restore(args) => ops::restore(args.number, &args.paths)?,
+        Command::Restore(args) => ops::restore(args.number, &args.paths, &look.clock)?,
         Command::Checkpoint(args) => ops::checkpoint(args.message.as_deref())?,
-        Command::Undo(args) => ops::undo(&args.story, &args.prd)?,
+        Command::Undo(args) => ops::undo(&args.story, &args.prd, &look.clock)?,
         Command::Completions(args) => completions(args.shell)?,
         Command::Supervise(args) => supervise(args)?,
     }
@@ -79,7 +80,7 @@ fn look(args: LookArgs) -> UiOptions {
         quiet: args.quiet,
         verbose: args.verbose,
         terminal: io::stderr().is_terminal(),
-        clock: ops::system_clock(),
+        clock: Clock::system(),
     }
 }
 

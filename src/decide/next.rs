@@ -6,9 +6,11 @@
 use crate::decide::budget::{self, BudgetCheck};
 use crate::decide::limits;
 use crate::decide::select::{Selection, is_ready, select};
-use crate::decide::situation::{Action, EndCause, LaneJob, Observed, Situation};
+use crate::decide::situation::{Action, LaneJob, Observed, Situation};
 use crate::decide::stagnation;
-use crate::model::{Answer, Backlog, LaneId, OnEscalation, Policy, StopReason, Story, StoryId};
+use crate::model::{
+    Answer, Backlog, EndCause, LaneId, OnEscalation, Policy, StopReason, Story, StoryId,
+};
 use crate::state::{BreakerPhase, RunState, Stage, StoryState};
 
 pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, observed: &Observed) -> Action {

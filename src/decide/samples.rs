@@ -1,5 +1,6 @@
 //! What the core's tests share: stories in a few words, and a run's history as a chain.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use crate::decide::situation::{Observed, Tasks};
@@ -223,6 +224,7 @@ impl History {
             triggers: vec![],
             traces: Footprint::default(),
             bill: AttemptCost::default(),
+            denied: BTreeMap::new(),
         }))))
     }
 

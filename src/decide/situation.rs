@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decide::stuck::StuckStep;
 use crate::model::{
-    Answer, Backlog, Base, BudgetLevel, Escalation, LaneId, Policy, SpentToday, StopReason,
-    StoryId, Wait,
+    Answer, Backlog, Base, BudgetLevel, EndCause, Escalation, LaneId, Policy, SpentToday,
+    StopReason, StoryId, Wait,
 };
 use crate::state::{RunState, StoryState};
 
@@ -158,12 +158,4 @@ pub enum Action {
     Wait(Option<Wait>),
     /// The run is over.
     Stop(StopReason),
-}
-
-/// Why everything that runs is ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndCause {
-    RunTime,
-    DiskLow,
-    Aborted,
 }

@@ -1,5 +1,7 @@
 //! One attempt: why it is made, how it starts, what it leaves, and what it must not change.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::gate::{Concern, EvidenceItem};
@@ -159,6 +161,9 @@ pub struct AttemptEnded {
     pub traces: Footprint,
     #[serde(default)]
     pub bill: AttemptCost,
+    /// Rules that would allow the calls that were denied, and how often they were.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub denied: BTreeMap<String, u32>,
 }
 
 /// Facts about an attempt that tell progress from stagnation.

@@ -4,6 +4,8 @@
 //! reports and recovery are folds over them. They are stored as JSON for years: add fields with a
 //! default, never change the meaning of an existing one.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::attempt::{AttemptEnded, AttemptStarted, Base, Cause};
@@ -97,7 +99,23 @@ pub enum Event {
     Returned { story: StoryId, reference: Option<String> },
     /// The attempt deleted or reset these uncommitted files of the user; they are about to be
     /// restored. `snapshot` is the ref that has them all.
-    FilesPutBack { story: StoryId, paths: Vec<String>, snapshot: Option<String> },
+    /// `blocked`: something else is in their place; only the snapshot has them.
+    FilesPutBack {
+        story: StoryId,
+        paths: Vec<String>,
+        snapshot: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        blocked: Vec<String>,
+    },
+    /// The attempt dropped these stashes of the user; they are about to be restored.
+    StashesPutBack { story: StoryId, messages: Vec<String> },
+    /// Marks in the backlog file were reverted: they changed during an attempt, or the journal was
+    /// lost and no commit confirms them.
+    MarksPutBack { stories: Vec<StoryId> },
+    /// These stories were removed from the backlog during an attempt at another.
+    StoriesRemoved { story: StoryId, removed: Vec<StoryId> },
+    /// Changed files that are not in the commits, each once per process.
+    FilesLeftOut { files: Vec<LeftOut> },
     /// The attempt changed these files in the git folder (configuration or hooks); they are about
     /// to be restored. `kept` is the folder with the attempt's versions.
     SetupPutBack { story: StoryId, names: Vec<String>, kept: String },
@@ -174,6 +192,8 @@ impl Event {
             | Self::Returned { story, .. }
             | Self::FilesPutBack { story, .. }
             | Self::SetupPutBack { story, .. }
+            | Self::StashesPutBack { story, .. }
+            | Self::StoriesRemoved { story, .. }
             | Self::Nudged { story, .. }
             | Self::Stuck { story, .. }
             | Self::StageReached { story, .. }
@@ -184,18 +204,22 @@ impl Event {
             | Self::StorySkipped { story, .. }
             | Self::CommitsTaken { story, .. }
             | Self::BaseSet { story, .. } => Some(story),
-            Self::RunStarted(_)
-            | Self::RunContinued
-            | Self::BudgetNear { .. }
-            | Self::Throttled { .. }
-            | Self::MarksSeen { .. }
-            | Self::BaselineTaken { .. }
-            | Self::MessageKept { .. }
-            | Self::WaitCutShort
-            | Self::BreakerOpened { .. }
-            | Self::RunInterrupted { .. }
-            | Self::RunEnded { .. } => None,
+            _ => None,
         }
+    }
+
+    /// What the user had was changed, or is not as expected: a report lists it.
+    pub fn is_notable(&self) -> bool {
+        matches!(
+            self,
+            Self::FilesPutBack { .. }
+                | Self::SetupPutBack { .. }
+                | Self::StashesPutBack { .. }
+                | Self::InstructionsPutBack { .. }
+                | Self::MarksPutBack { .. }
+                | Self::StoriesRemoved { .. }
+                | Self::FilesLeftOut { .. }
+        )
     }
 
     /// The human did something that may have fixed the problem. Skipping a story or stopping does
@@ -259,4 +283,32 @@ pub struct StoryClosed {
     pub attempt: String,
     pub story: StoryId,
     pub commit: String,
+}
+
+/// Something in the work tree that changed and was not committed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    pub path: String,
+    /// The number of files, if it is a folder.
+    pub files: usize,
+    pub why: WhyLeftOut,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyLeftOut {
+    /// It is a nested repository.
+    Repository,
+    /// Its name matches `never_commit`.
+    Name,
+    /// It is the user's and was untracked when the story began.
+    Users,
+    /// It needs an external git filter.
+    Filter,
+}
+
+impl LeftOut {
+    pub fn new(path: &Path, files: usize, why: WhyLeftOut) -> Self {
+        Self { path: path.to_string_lossy().into_owned(), files, why }
+    }
 }

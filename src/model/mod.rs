@@ -25,14 +25,14 @@ pub use attempt::{
 };
 pub use backlog::{Backlog, Story};
 pub use budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};
-pub use event::{EVENT_VERSION, Event, NudgedBy, Recorded, RunStarted, StoryClosed, StuckEvent};
+pub use event::{
+    EVENT_VERSION, Event, LeftOut, NudgedBy, Recorded, RunStarted, StoryClosed, StuckEvent,
+    WhyLeftOut,
+};
 pub use gate::{Concern, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, Recheck};
 pub use id::{BadStoryId, LaneId, StoryId};
 pub use money::{AttemptCost, CostCertainty, ModelUse, Usage, Usd};
-pub use notice::{
-    AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Notice, Resumed, SetupNotice,
-    TreeNotice,
-};
+pub use notice::{AgentNotice, ConfigNotice, EndCause, Notice, Resumed, SetupNotice, TreeNotice};
 pub use outcome::{EndedBy, Exit, Outcome, ServiceFault, Verdict};
 pub use policy::{
     LONGEST_KEPT, Limits, MOST_KEPT, MemoryLimits, OnEscalation, OnLimit, PermissionMode,

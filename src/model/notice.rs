@@ -17,10 +17,14 @@ pub enum Notice {
     FalsePromise { remaining: usize },
     /// The agent claimed other stories too.
     OtherClaims { ids: Vec<String> },
-    /// Marks in the backlog that changed during an attempt were restored.
-    MarksPutBack { ids: Vec<StoryId> },
-    /// About stories and their marks.
-    Backlog(BacklogNotice),
+    /// A warning of the backlog's validation.
+    Doubt { message: String },
+    /// The story was accepted, and removed from the backlog before it was closed.
+    CompletedButGone { story: StoryId },
+    /// Another story has the id now.
+    Replaced { story: StoryId },
+    /// The human marked it as passing: its uncommitted work is the human's.
+    Disowned { story: StoryId },
     /// About the agent and its processes.
     Agent(AgentNotice),
     /// About the work tree, its branch and its files.
@@ -31,23 +35,6 @@ pub enum Notice {
     Config(ConfigNotice),
     /// What an interrupted run left.
     Resumed(Resumed),
-}
-
-/// Stories and their marks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BacklogNotice {
-    /// A warning of the validation.
-    Doubt { message: String },
-    /// These stories were removed from the backlog during an attempt.
-    Disappeared { ids: Vec<StoryId> },
-    /// The story was accepted, and removed from the backlog before it was closed.
-    CompletedButGone { story: StoryId },
-    /// Another story has the id now.
-    Replaced { story: StoryId },
-    /// The human marked it as passing: its uncommitted work is the human's.
-    Disowned { story: StoryId },
-    /// The journal was lost, and no commit confirms the mark.
-    MarkUnconfirmed { story: StoryId },
 }
 
 /// The agent and its processes.
@@ -63,12 +50,8 @@ pub enum AgentNotice {
     EarlierRunEnded { names: Vec<String> },
     /// `keep_processes` kept these running.
     ProcessesKept { names: Vec<String> },
-    /// The run reached its time limit.
-    EndedForRunTime,
-    /// The disk is nearly full.
-    EndedForDisk,
-    /// The human aborted the run.
-    EndedForAbort,
+    /// ralph ended it.
+    Ended(EndCause),
     /// The scratchpad cannot be used.
     Scratchpad { problem: String },
     /// A newer ralph sent a request that this one does not know.
@@ -77,11 +60,17 @@ pub enum AgentNotice {
     OverIterationBudget { cost: Usd, limit: Usd },
 }
 
+/// Why everything that runs is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndCause {
+    RunTime,
+    DiskLow,
+    Aborted,
+}
+
 /// The work tree, its branch and its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeNotice {
-    /// A changed file is not in the story's commit.
-    NotCommitted { path: PathBuf, why: NotCommitted },
     /// A killed process left the lock.
     LockRemoved { path: PathBuf },
     /// The agent's git left the lock when the agent was ended.
@@ -90,29 +79,12 @@ pub enum TreeNotice {
     CleanUpFailed { problem: String },
     /// The agent worked on another branch, and the run's branch has its commits now.
     CommitsTakenFrom { branch: String },
-    /// The agent dropped the stash.
-    StashRestored { message: String },
-    /// Something else is in the place of lost files.
-    CannotRestore { paths: Vec<PathBuf>, kept: String },
     /// The instructions changed since an attempt that was interrupted.
     InstructionsDiffer { path: String },
     /// Earlier work is at a ref.
     WorkKept { story: StoryId, reference: String, comes_back: bool },
     /// Old snapshots could not be removed.
     NotPruned { problem: String },
-}
-
-/// Why a file stays out of the commits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotCommitted {
-    /// It is a repository of its own.
-    Repository,
-    /// Its name matches `never_commit`.
-    Name { files: usize },
-    /// It was the user's and untracked before the story.
-    Users,
-    /// It needs a git filter.
-    Filter,
 }
 
 /// What a run finds in the repository before it begins.

@@ -9,15 +9,14 @@ use serde_json::{Value, json};
 
 use crate::decide::figures::{Efficiency, Forecast, forecast};
 use crate::model::{Usage, Usd, visible_line};
-use crate::ports::time_zone;
-use crate::runner::start_of_day;
+use crate::ports::Clock;
 use crate::state::RunState;
 use crate::store::prd::PrdFile;
 use crate::store::{Costs, state_folder, user_spent_since};
 use crate::ui;
 
 use super::error::Result;
-use super::place::{now, open_tree, place_of, state_of, store_of};
+use super::place::{open_tree, place_of, state_of, store_of};
 use super::terminal::{print, print_json};
 
 pub use sums::CostGrouping;
@@ -50,53 +49,47 @@ struct LatestRun<'a> {
 }
 
 /// `by`: all runs of the repository, grouped by this; else the latest run.
-pub fn cost(prd: &Path, by: Option<CostGrouping>, format: CostFormat) -> Result<()> {
+pub fn cost(prd: &Path, by: Option<CostGrouping>, format: CostFormat, clock: &Clock) -> Result<()> {
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
     let costs = if store.exists() { Some(store.costs()?) } else { None };
-    if let Some(by) = by {
-        return print_all_runs(costs.as_ref(), by, format);
-    }
-    let state = state_of(&store, &place_of(&tree, prd)?)?;
-    let run = LatestRun::of(&state, loaded.backlog.remaining(), costs.as_ref())?;
-    match format {
-        CostFormat::Json => print_json(&run.as_json()),
-        CostFormat::Csv => print(&csv(&run.stories)),
-        CostFormat::Text => print(&run.as_text()),
-    }
-}
-
-fn print_all_runs(costs: Option<&Costs>, by: CostGrouping, format: CostFormat) -> Result<()> {
-    let entries = match (costs, by) {
-        (None, _) => Vec::new(),
-        (Some(costs), CostGrouping::Model) => costs.by_model(None)?,
-        (Some(costs), CostGrouping::Story | CostGrouping::Day) => costs.attempts(None)?,
+    let (text, json, groups) = if let Some(by) = by {
+        let entries = match (&costs, by) {
+            (None, _) => Vec::new(),
+            (Some(costs), CostGrouping::Model) => costs.by_model(None)?,
+            (Some(costs), CostGrouping::Story | CostGrouping::Day) => costs.attempts(None)?,
+        };
+        let groups = grouped(&entries, by, &clock.zone);
+        (table(&groups, &CostSums::of(&entries)), as_json(&groups), groups)
+    } else {
+        let state = state_of(&store, &place_of(&tree, prd)?)?;
+        let run = LatestRun::of(&state, loaded.backlog.remaining(), costs.as_ref(), clock)?;
+        (run.as_text(), run.as_json(), run.stories)
     };
-    let groups = grouped(&entries, by, &time_zone());
     match format {
-        CostFormat::Json => print_json(&as_json(&groups)),
+        CostFormat::Json => print_json(&json),
         CostFormat::Csv => print(&csv(&groups)),
-        CostFormat::Text => print(&table(&groups, &CostSums::of(&entries))),
+        CostFormat::Text => print(&text),
     }
 }
 
 impl<'a> LatestRun<'a> {
     /// `left`: stories that are neither done nor skipped.
-    fn of(state: &'a RunState, left: usize, costs: Option<&Costs>) -> Result<Self> {
+    fn of(state: &'a RunState, left: usize, costs: Option<&Costs>, clock: &Clock) -> Result<Self> {
         let run = state.run.as_ref().map(|run| run.run.as_str());
         let (attempts, by_model) = match costs {
             Some(costs) if run.is_some() => (costs.attempts(run)?, costs.by_model(run)?),
             _ => Default::default(),
         };
         let spent = |since| costs.map_or(Ok(Usd::ZERO), |costs| costs.spent_since(since));
-        let (began, zone) = (start_of_day(now()), time_zone());
+        let (began, zone) = (clock.start_of_day(), &clock.zone);
         Ok(Self {
             state,
             run,
             all: CostSums::of(&attempts),
-            stories: grouped(&attempts, CostGrouping::Story, &zone),
-            models: grouped(&by_model, CostGrouping::Model, &zone),
+            stories: grouped(&attempts, CostGrouping::Story, zone),
+            models: grouped(&by_model, CostGrouping::Model, zone),
             outlook: forecast(state, left).filter(|_| state.is_open()),
             repository: spent(i64::MIN)?,
             today: spent(began)?,

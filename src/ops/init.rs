@@ -12,7 +12,7 @@ use crate::ui::{self, UiOptions};
 use crate::workspace::WorkTree;
 
 use super::error::{CommandError, Result};
-use super::place::{now, refuse_agents, store_of};
+use super::place::{refuse_agents, store_of};
 use super::terminal::{ask, print};
 use super::trust::GATE;
 
@@ -84,7 +84,7 @@ fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String> {
     }
     if let Some(tree) = tree {
         let texts = gates.iter().map(|gate| (GATE, gate.as_str()));
-        store_of(&tree).answers()?.trust(now(), texts)?;
+        store_of(&tree).answers()?.trust(look.clock.now().wall, texts)?;
     }
     Ok(format!("created {shown} with your gates\n"))
 }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::model::{Backlog, Event, LaneId, Request, StoryId, visible_line};
+use crate::ports::Clock;
 use crate::runner::RunnerError;
 use crate::state::RunState;
 use crate::store::prd::{Loaded, Mark, PrdFile, set_mark};
@@ -14,7 +15,7 @@ use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Un
 
 use super::error::{CommandError, Result};
 use super::place::{
-    find_story, now, open_tree, place_of, refuse_agents, state_of, store_of, take_lease,
+    find_story, open_tree, place_of, refuse_agents, state_of, store_of, take_lease,
 };
 use super::terminal::print;
 
@@ -30,7 +31,7 @@ pub enum StoryMark {
     Reopen,
 }
 
-pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<()> {
+pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path, clock: &Clock) -> Result<()> {
     refuse_agents("`ralph mark`")?;
     let file = PrdFile::new(prd);
     let marks = |loaded: &Loaded| {
@@ -47,11 +48,11 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<()> {
     let store = store_of(&tree);
     let backlog = place_of(&tree, prd)?;
     // Only one process at a time writes marks: with an active run, that is the run.
-    let _lease = match take_lease(&store) {
+    let _lease = match take_lease(&store, clock) {
         Err(error) if is_held(&error) && state_of(&store, &backlog)?.is_open() => {
             let (key, story) = (backlog.key.clone(), story.clone());
             let request = Request::Mark { backlog: key, story: story.clone(), passes, skipped };
-            match hand_over(&store, &request)? {
+            match hand_over(&store, &request, clock)? {
                 HandedOver::Done => {
                     return print(&format!("marked {story} as {is}; the active run knows\n"));
                 }
@@ -79,7 +80,7 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path) -> Result<()> {
     if let Some(run) = &state.run {
         let mut marks = state.marks.clone();
         marks.set(story, passes, skipped);
-        journal.append(&run.run, now(), &[marks.seen()])?;
+        journal.append(&run.run, clock.now().wall, &[marks.seen()])?;
         journal.sync_point().wait()?;
     }
     file.write(&text)?;
@@ -94,15 +95,15 @@ enum HandedOver {
 }
 
 /// A run that ends does not take requests any more, so this does not trust that it will.
-fn hand_over(store: &Store, request: &Request) -> Result<HandedOver> {
+fn hand_over(store: &Store, request: &Request, clock: &Clock) -> Result<HandedOver> {
     let requests = store.requests()?;
-    let number = requests.make(now(), request)?;
-    let started = Instant::now();
-    while started.elapsed() < PATIENCE {
+    let number = requests.make(clock.now().wall, request)?;
+    let end = clock.now().steady + PATIENCE;
+    while clock.now().steady < end {
         if requests.pending()?.iter().all(|pending| pending.number != number) {
             return Ok(HandedOver::Done);
         }
-        match take_lease(store) {
+        match take_lease(store, clock) {
             Err(error) if is_held(&error) => thread::sleep(GLANCE),
             lease => return Ok(HandedOver::RunEnded(lease?)),
         }
@@ -127,13 +128,13 @@ fn drop_requests(store: &Store, story: &StoryId, key: &str) -> Result<()> {
     Ok(())
 }
 
-pub fn undo(story: &StoryId, prd: &Path) -> Result<()> {
+pub fn undo(story: &StoryId, prd: &Path, clock: &Clock) -> Result<()> {
     refuse_agents("`ralph undo`")?;
     let file = PrdFile::new(prd);
     file.load()?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
-    let _lease = take_lease(&store)?;
+    let _lease = take_lease(&store, clock)?;
     tree.remove_own_locks()?;
     let loaded = file.load()?;
     file.check_writable()?;
@@ -159,7 +160,13 @@ pub fn undo(story: &StoryId, prd: &Path) -> Result<()> {
     };
     file.write(&text)?;
     let commit = undone.as_ref().map(|undone| undone.commit.clone());
-    record_reopened(&tree, store.journal(&place.key)?, story, commit, before.as_deref())?;
+    let mut journal = store.journal(&place.key)?;
+    let state = RunState::of(&journal.read(0)?.0);
+    let mut events = vec![Event::StoryReopened { story: story.clone(), commit }];
+    events.extend(moved_base(&tree, &state, story, before.as_deref())?);
+    let run = state.run.as_ref().map_or("", |run| run.run.as_str());
+    journal.append(run, clock.now().wall, &events)?;
+    journal.sync_point().wait()?;
     print(&undone_text(story, undone.as_ref(), &loaded.backlog))
 }
 
@@ -172,27 +179,19 @@ fn undo_message(story: &StoryId, title: &str, backlog: &str, closing: &ClosedSto
     )
 }
 
-/// Tells the next run that the human reopened the story. If another story's unfinished work is in
-/// the tree, its base moves onto the new commit.
-fn record_reopened(
+/// If another story's unfinished work is in the tree, its base moves onto the new commit.
+fn moved_base(
     tree: &WorkTree,
-    mut journal: impl Journal,
+    state: &RunState,
     story: &StoryId,
-    commit: Option<String>,
     before: Option<&str>,
-) -> Result<()> {
-    let state = RunState::of(&journal.read(0)?.0);
-    let mut events = vec![Event::StoryReopened { story: story.clone(), commit }];
-    let in_work = state.lanes.occupant(LaneId::HOME).filter(|other| *other != story);
-    let base = in_work.and_then(|other| Some((other, state.story(other)?.base()?)));
-    if let Some((other, base)) = base {
-        let base = tree.move_base(base, before)?;
-        tree.hold(&base)?;
-        events.push(Event::BaseSet { story: other.clone(), base, lane: LaneId::HOME });
-    }
-    let run = state.run.as_ref().map_or("", |run| run.run.as_str());
-    journal.append(run, now(), &events)?;
-    Ok(journal.sync_point().wait()?)
+) -> Result<Option<Event>> {
+    let other = state.lanes.occupant(LaneId::HOME).filter(|other| *other != story);
+    let base = other.and_then(|other| Some((other.clone(), state.story(other)?.base()?)));
+    let Some((story, base)) = base else { return Ok(None) };
+    let base = tree.move_base(base, before)?;
+    tree.hold(&base)?;
+    Ok(Some(Event::BaseSet { story, base, lane: LaneId::HOME }))
 }
 
 fn undone_text(story: &StoryId, undone: Option<&Undone>, backlog: &Backlog) -> String {
@@ -208,7 +207,7 @@ fn undone_text(story: &StoryId, undone: Option<&Undone>, backlog: &Backlog) -> S
     text
 }
 
-pub fn nudge(text: &str) -> Result<()> {
+pub fn nudge(text: &str, clock: &Clock) -> Result<()> {
     refuse_agents("`ralph nudge`")?;
     let text = text.trim().to_owned();
     if text.is_empty() {
@@ -218,6 +217,6 @@ pub fn nudge(text: &str) -> Result<()> {
     if store.lease_holder().is_none() {
         return Err(CommandError::NoRun);
     }
-    store.requests()?.make(now(), &Request::Nudge { text })?;
+    store.requests()?.make(clock.now().wall, &Request::Nudge { text })?;
     print("Message sent; if the agent cannot take it, the story's next attempt gets it\n")
 }

@@ -20,7 +20,6 @@ pub use cost::{CostFormat, CostGrouping, cost};
 pub use error::CommandError;
 pub use init::init;
 pub use mark::{StoryMark, mark, nudge, undo};
-pub use place::system_clock;
 pub use prompt::prompt;
 pub use run::{dry_run, run};
 pub use snapshots::{checkpoint, diff, log, restore};

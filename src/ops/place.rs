@@ -3,12 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
-
-use jiff::Timestamp;
 
 use crate::model::{Backlog, Story, StoryId};
-use crate::ports::{Clock, Moment, time_zone};
+use crate::ports::Clock;
 use crate::process::sweep::RUN_ID;
 use crate::runner::log::JournalHistory;
 use crate::settings;
@@ -90,8 +87,8 @@ pub fn state_of(store: &Store, place: &BacklogPlace) -> Result<RunState> {
 }
 
 /// Held until the process ends. It says where people find this process.
-pub fn take_lease(store: &Store) -> Result<Lease> {
-    let since = Timestamp::now().to_zoned(time_zone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+pub fn take_lease(store: &Store, clock: &Clock) -> Result<Lease> {
+    let since = ui::date_and_time(clock.now().wall, &clock.zone);
     let terminal = ui::terminal_name().map(|name| format!(", in {name}")).unwrap_or_default();
     Ok(store.lease(&format!("pid {}, since {since}{terminal}", std::process::id()))?)
 }
@@ -143,14 +140,4 @@ pub fn refuse_agents(command: &str) -> Result<()> {
         Some(_) => Err(CommandError::NotForAgents(command.to_owned())),
         None => Ok(()),
     }
-}
-
-pub fn system_clock() -> Clock {
-    let start = Instant::now();
-    Arc::new(move || Moment { wall: now(), steady: start.elapsed() })
-}
-
-/// Milliseconds since the Unix epoch.
-pub fn now() -> i64 {
-    Timestamp::now().as_millisecond()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::Backend;
 use crate::model::{Backlog, LaneId, PermissionMode, PermissionModes};
-use crate::ports::{BacklogNotice, ConfigNotice, Notice, Reporter, SetupNotice, TreeNotice};
+use crate::ports::{Clock, ConfigNotice, Notice, Reporter, SetupNotice, TreeNotice};
 use crate::runner::{BacklogFile, end_earlier_runs};
 use crate::settings::{AgentChoice, RunSettings};
 use crate::state::RunState;
@@ -33,6 +33,7 @@ pub struct Preflight {
     pub reporter: Box<dyn Reporter>,
     pub human: Arc<TerminalHuman>,
     pub secrets: Arc<SecretRules>,
+    pub clock: Clock,
 }
 
 impl Preflight {
@@ -158,7 +159,8 @@ impl Preflight {
     /// `yes`: approve without asking.
     pub fn require_trust(&self, backlog: &Backlog, yes: bool) -> Result<()> {
         let clauses = trust::clauses(&self.plan, backlog, self.tree.root())?;
-        trust::require(&self.store, clauses, yes, &self.human, self.plan.answer_timeout)
+        let patience = (!yes).then_some(self.plan.answer_timeout);
+        trust::require(&self.store, clauses, &self.human, patience, &self.clock)
     }
 
     /// Returns the branch that the run works on.
@@ -216,6 +218,6 @@ impl Preflight {
 pub fn report_warnings(backlog: &BacklogFile, reporter: &mut dyn Reporter) {
     for warning in backlog.warnings().iter().filter(|one| one.severity == Severity::Warning) {
         let message = warning.message.clone();
-        reporter.on_notice(&Notice::Backlog(BacklogNotice::Doubt { message }));
+        reporter.on_notice(&Notice::Doubt { message });
     }
 }

@@ -55,7 +55,7 @@ pub fn prompt(
     if json {
         return print_json(&as_json(story, &layers));
     }
-    let mut printer = Printer::stderr(look.color, look.terminal);
+    let mut printer = Printer::stderr(look);
     if let Err(error) = notes {
         printer.warning(&error.to_string());
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::mock;
 use crate::model::{Budgets, Event, Limits, OnEscalation, Recorded, visible_line};
-use crate::ports::{Ask, Asked, ConfigNotice, Human, Notice, Reporter};
+use crate::ports::{Ask, Asked, ConfigNotice, Human, Notice};
 use crate::runner::BacklogFile;
 use crate::runner::log::JournalHistory;
 use crate::settings::{AgentChoice, Flags, RunSettings};
@@ -18,8 +18,8 @@ use crate::workspace::init_scratch;
 
 use super::error::{CommandError, Result};
 use super::place::{
-    BacklogPlace, RunInstructions, find_story, history, instructions, now, open_tree, place_of,
-    secrets, store_of, take_lease,
+    BacklogPlace, RunInstructions, find_story, history, instructions, open_tree, place_of, secrets,
+    store_of, take_lease,
 };
 use super::preflight::{Preflight, report_warnings};
 use super::session::Session;
@@ -33,7 +33,7 @@ const SCRATCH_PRD: &str = "PRD.json";
 pub fn run(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
     match run_once(prd, flags, trust, look) {
         Err(error) if error.is_damaged_journal() => {
-            set_journal_aside(prd, ui::reporter(look).as_mut())?;
+            set_journal_aside(prd, look)?;
             run_once(prd, flags, trust, look)
         }
         result => result,
@@ -41,12 +41,12 @@ pub fn run(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u
 }
 
 /// Renames the damaged journal; the next run rebuilds a new one.
-fn set_journal_aside(prd: &Path, reporter: &mut dyn Reporter) -> Result<()> {
+fn set_journal_aside(prd: &Path, look: &UiOptions) -> Result<()> {
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
-    let _lease = take_lease(&store)?;
-    let kept = store.rename_damaged(now())?;
-    reporter.on_notice(&Notice::Config(ConfigNotice::JournalDamaged { kept }));
+    let _lease = take_lease(&store, &look.clock)?;
+    let kept = store.rename_damaged(look.clock.now().wall)?;
+    ui::reporter(look).on_notice(&Notice::Config(ConfigNotice::JournalDamaged { kept }));
     Ok(())
 }
 
@@ -54,11 +54,12 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
-    let lease = take_lease(&store)?;
+    let lease = take_lease(&store, &look.clock)?;
     let plan = RunSettings::load(tree.root(), flags, &ui::env_var)?;
     check_script(&plan)?;
     let (reporter, human) = ui::terminal(look);
-    let mut preflight = Preflight { tree, store, plan, reporter, human, secrets: secrets() };
+    let (secrets, clock) = (secrets(), look.clock.clone());
+    let mut preflight = Preflight { tree, store, plan, reporter, human, secrets, clock };
     let journal_check = preflight.clean_up()?;
     let found = place_of(&preflight.tree, prd)?;
     let known = history(&preflight.store, &found)?;
@@ -73,7 +74,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let place = preflight.place_of(prd)?;
     let history = if place.key == found.key { known } else { history(&preflight.store, &place)? };
     journal_check.finish()?;
-    let Preflight { tree, store, plan, reporter, human, secrets } = preflight;
+    let Preflight { tree, store, plan, reporter, human, secrets, .. } = preflight;
     Session {
         instructions: instructions(plan.prompt.as_deref(), prd, Some(tree.root()))?,
         tree,
@@ -119,7 +120,7 @@ pub fn dry_run(prd: &Path, flags: &Flags, look: &UiOptions) -> Result<u8> {
         in_tree: Some(PathBuf::from(SCRATCH_PRD)),
     };
     let store = store_of(&tree);
-    let lease = take_lease(&store)?;
+    let lease = take_lease(&store, &look.clock)?;
     let backlog = BacklogFile::open(PrdFile::new(prd))?;
     let mut reporter = ui::reporter(look);
     report_warnings(&backlog, reporter.as_mut());

@@ -65,9 +65,9 @@ impl Session<'_> {
         let costs = self.cost_books(agent.as_ref())?;
         let keep_processes = self.plan.keep_processes;
         let supervisor = Supervisor::new(std::env::current_exe()?, keep_processes);
-        let files = Publisher::start(ralph_dir.clone(), applied, Arc::clone(&self.look.clock));
+        let files = Publisher::start(ralph_dir.clone(), applied, self.look.clock.clone());
         let reporters = vec![self.reporter, files.reporter()];
-        let log = RunLog::new(Box::new(journal), Box::new(reporters), Arc::clone(&self.look.clock));
+        let log = RunLog::new(Box::new(journal), Box::new(reporters), self.look.clock.clone());
         let env = Env {
             backlog: self.backlog,
             home: Lane::new(self.tree),
@@ -78,7 +78,7 @@ impl Session<'_> {
             secrets: Arc::clone(&self.secrets),
             human: self.human,
             costs,
-            clock: Arc::clone(&self.look.clock),
+            clock: self.look.clock.clone(),
             new_id: || Uuid::now_v7().to_string(),
         };
         let ending = runtime.block_on(async { begin(log, self.history, env, config)?.run().await });

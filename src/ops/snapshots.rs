@@ -5,10 +5,11 @@ use std::io::{self, IsTerminal};
 use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use crate::model::{StoryId, visible_line};
-use crate::ports::time_zone;
+use crate::ports::Clock;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, UiOptions};
 use crate::workspace::{Restored, SnapshotKind, SnapshotRef, WorkTree};
@@ -20,7 +21,7 @@ use super::terminal::{listed, print, print_bytes, print_json};
 const HEADING: [&str; 7] = ["N", "When", "What", "Story", "Run", "Files", ""];
 const FIGURES: [bool; 7] = [true, false, false, false, false, true, false];
 
-pub fn log(json: bool) -> Result<()> {
+pub fn log(json: bool, clock: &Clock) -> Result<()> {
     let tree = tree_here()?;
     let mut rows = Vec::new();
     for snapshot in tree.snapshots()? {
@@ -35,7 +36,7 @@ pub fn log(json: bool) -> Result<()> {
         return print("no snapshots yet\n");
     }
     let mut lines = vec![HEADING.map(str::to_owned)];
-    lines.extend(rows.iter().map(|(snapshot, files)| cells(snapshot, *files)));
+    lines.extend(rows.iter().map(|(snapshot, files)| cells(snapshot, *files, &clock.zone)));
     print(&format!("{}\n", ui::table(&lines, FIGURES).join("\n")))
 }
 
@@ -43,13 +44,13 @@ fn tree_here() -> Result<WorkTree> {
     Ok(WorkTree::look(&std::env::current_dir()?)?)
 }
 
-fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 7] {
+fn cells(snapshot: &SnapshotRef, files: usize, zone: &TimeZone) -> [String; 7] {
     let dash = || "-".to_owned();
     // The columns say everything about other snapshots.
     let is_checkpoint = snapshot.kind == SnapshotKind::Checkpoint;
     [
         snapshot.number.to_string(),
-        time(snapshot.at, "%Y-%m-%d %H:%M:%S").unwrap_or_else(dash),
+        ui::date_and_time(snapshot.at.saturating_mul(1000), zone),
         shown_kind(snapshot.kind),
         snapshot.story.as_ref().map_or_else(dash, ToString::to_string),
         snapshot.run.as_deref().map_or_else(dash, |run| visible_line(&ui::short_run(run))),
@@ -61,12 +62,6 @@ fn cells(snapshot: &SnapshotRef, files: usize) -> [String; 7] {
 /// The glossary's word; the stored one stays as it is.
 fn shown_kind(kind: SnapshotKind) -> String {
     if kind == SnapshotKind::Shelved { "shelved".to_owned() } else { kind.word() }
-}
-
-/// In the machine's time zone.
-fn time(at: i64, format: &str) -> Option<String> {
-    let time = Timestamp::from_second(at).ok()?.to_zoned(time_zone());
-    Some(time.strftime(format).to_string())
 }
 
 fn as_json(snapshot: &SnapshotRef, files: usize) -> Value {
@@ -123,26 +118,26 @@ fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>> {
 }
 
 /// No paths: the whole work tree.
-pub fn restore(number: u64, paths: &[PathBuf]) -> Result<()> {
+pub fn restore(number: u64, paths: &[PathBuf], clock: &Clock) -> Result<()> {
     let here = std::env::current_dir()?;
     let tree = WorkTree::look(&here)?;
     tree.require_identity()?;
     let snapshot = tree.find_snapshot(number)?;
     let inside = |path: &PathBuf| inside(tree.root(), &here.canonicalize()?, path);
     let paths = paths.iter().map(inside).collect::<Result<Vec<_>, _>>()?;
-    let _lease = take_lease(&store_of(&tree))?;
+    let _lease = take_lease(&store_of(&tree), clock)?;
     tree.remove_own_locks()?;
     let except = tree.backlogs_of_runs()?;
     print(&match tree.restore(&snapshot, &paths, &except)? {
         None => format!("nothing to restore: the files are the same as in {number}\n"),
-        Some(done) => restored(&snapshot, &done),
+        Some(done) => restored(&snapshot, &done, &clock.zone),
     })
 }
 
-fn restored(snapshot: &SnapshotRef, done: &Restored) -> String {
-    let when = time(snapshot.at, " (%Y-%m-%d %H:%M:%S)").unwrap_or_default();
+fn restored(snapshot: &SnapshotRef, done: &Restored, zone: &TimeZone) -> String {
+    let when = ui::date_and_time(snapshot.at.saturating_mul(1000), zone);
     let (files, number) = (ui::counted(done.files.len(), "file"), snapshot.number);
-    let mut text = format!("restored {files} from {number}{when}:\n");
+    let mut text = format!("restored {files} from {number} ({when}):\n");
     for line in listed(&done.files) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  {line}");

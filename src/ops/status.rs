@@ -8,26 +8,26 @@ use serde_json::{Value, json};
 
 use crate::decide::figures::forecast;
 use crate::model::{Backlog, Story, Usage, Usd, visible, visible_line};
-use crate::ports::time_zone;
+use crate::ports::Clock;
 use crate::report::BreakerState;
 use crate::state::{BreakerPhase, RunState};
 use crate::store::prd::PrdFile;
 use crate::ui;
 
 use super::error::Result;
-use super::place::{now, open_tree, place_of, state_of, store_of};
+use super::place::{open_tree, place_of, state_of, store_of};
 use super::terminal::{print, print_json};
 
-pub fn status(prd: &Path, json: bool) -> Result<()> {
+pub fn status(prd: &Path, json: bool, clock: &Clock) -> Result<()> {
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
     let state = state_of(&store, &place_of(&tree, prd)?)?;
     let holder = store.lease_holder();
     if json {
-        return print_json(&as_json(&loaded.backlog, &state, holder.is_some()));
+        return print_json(&as_json(&loaded.backlog, &state, holder.is_some(), clock.now().wall));
     }
-    print(&as_text(&loaded.backlog, &state, holder.as_deref()))
+    print(&as_text(&loaded.backlog, &state, holder.as_deref(), clock))
 }
 
 /// The state of a story in one word. Without a run no story is running.
@@ -87,11 +87,11 @@ fn usage(usage: &Usage) -> Value {
     usage
 }
 
-fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String {
+fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>, clock: &Clock) -> String {
     let (done, total) = (backlog.done(), backlog.stories.len());
     let heading = format!("{} · {done}/{total} complete", visible_line(&backlog.project));
-    let wait = state.wait(now()).map(|wait| {
-        let until = ui::day_and_time(wait.until, &time_zone());
+    let wait = state.wait(clock.now().wall).map(|wait| {
+        let until = ui::day_and_time(wait.until, &clock.zone);
         format!("waiting until {until}: {}", visible_line(&wait.error))
     });
     let run = [Some(run_line(state, holder)), wait, errors_line(state), figures(backlog, state)];
@@ -103,7 +103,8 @@ fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String 
     let widest = backlog.stories.iter().map(|story| story.id.as_str().len()).max().unwrap_or(0);
     for story in &backlog.stories {
         let word = word(story, state, holder.is_some());
-        let _ = writeln!(text, "  {:widest$}  {word:<8} {}", story.id, visible_line(&story.title));
+        let (id, title) = (story.id.as_str(), visible_line(&story.title));
+        let _ = writeln!(text, "  {id:widest$}  {word:<8} {title}");
     }
     for (id, question) in state.questions() {
         let asked = &question.escalation;
@@ -118,7 +119,7 @@ fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>) -> String 
     text
 }
 
-fn as_json(backlog: &Backlog, state: &RunState, is_running: bool) -> Value {
+fn as_json(backlog: &Backlog, state: &RunState, is_running: bool, now: i64) -> Value {
     let entry = |story: &Story| {
         let known = state.story(&story.id);
         let totals = known.map(|known| known.totals.clone()).unwrap_or_default();
@@ -135,7 +136,7 @@ fn as_json(backlog: &Backlog, state: &RunState, is_running: bool) -> Value {
         })
     };
     let stories: Vec<Value> = backlog.stories.iter().map(entry).collect();
-    let wait = state.wait(now()).map(|wait| {
+    let wait = state.wait(now).map(|wait| {
         let until = Timestamp::from_millisecond(wait.until).unwrap_or(Timestamp::MAX);
         json!({ "until": until.to_string(), "error": wait.error })
     });
@@ -161,4 +162,105 @@ fn as_json(backlog: &Backlog, state: &RunState, is_running: bool) -> Value {
         "stop": state.ended,
         "stories": stories,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::decide::samples::{History, Told, backlog, failed, story};
+    use crate::model::{Event, Verdict};
+    use crate::ports::Moment;
+
+    const EIGHT: i64 = 8 * 3_600_000;
+
+    /// It is always ten o'clock, on a Thursday, two hours east of London.
+    fn shown(history: &History, holder: Option<&str>) -> String {
+        let moment = || Moment { wall: EIGHT, steady: Duration::ZERO };
+        let clock = Clock::new(TimeZone::fixed(jiff::tz::offset(2)), moment);
+        let stories = [story("US-001").passing(), story("US-002"), story("US-3").skipped()];
+        as_text(&backlog(stories), &history.state, holder, &clock)
+    }
+
+    fn one_done() -> History {
+        History::new().tried("US-001", Verdict::Done).planned("US-001").closed("US-001")
+    }
+
+    #[test]
+    fn an_agent_runs() {
+        let running = one_done().started("US-002");
+        insta::assert_snapshot!(shown(&running, Some("pid 7, in /dev/pts/3")), @r"
+        p · 1/3 complete
+        run run 0 · 2 iterations · running (pid 7, in /dev/pts/3) · work time 0.1s
+          US-001  passes   Title of US-001
+          US-002  running  Title of US-002
+          US-3    skipped  Title of US-3
+        ");
+    }
+
+    /// The end of the wait is in the time zone of the clock.
+    #[test]
+    fn the_breaker_is_open_and_then_half_open() {
+        let opened = |until| Event::BreakerOpened { why: "2 stories fail".to_owned(), until };
+        insta::assert_snapshot!(shown(&one_done().then(opened(EIGHT + 754_000)), None), @r"
+        p · 1/3 complete
+        run run 0 · 1 iteration · interrupted; `ralph run` resumes it · work time 0.1s
+        waiting until Thu 10:12:34: 2 stories fail
+          US-001  passes   Title of US-001
+          US-002  open     Title of US-002
+          US-3    skipped  Title of US-3
+        ");
+        let probe = one_done().then(opened(EIGHT)).started("US-002");
+        insta::assert_snapshot!(shown(&probe, Some("pid 7")), @r"
+        p · 1/3 complete
+        run run 0 · 2 iterations · running (pid 7) · work time 0.1s
+        circuit breaker half-open (2 stories fail): one more failure stops the run
+          US-001  passes   Title of US-001
+          US-002  running  Title of US-002
+          US-3    skipped  Title of US-3
+        ");
+    }
+
+    #[test]
+    fn errors_in_a_row() {
+        let failing = one_done().tried_often("US-002", &failed("no\x1b[2J compiler\nmore"), 2);
+        insta::assert_snapshot!(shown(&failing, None), @r"
+        p · 1/3 complete
+        run run 0 · 3 iterations · interrupted; `ralph run` resumes it · work time 0.3s
+        2 errors in a row: no\x1b[2J compiler
+          US-001  passes   Title of US-001
+          US-002  open     Title of US-002
+          US-3    skipped  Title of US-3
+        ");
+    }
+
+    #[test]
+    fn a_question_says_where_to_answer_it() {
+        let asked = one_done().tried("US-002", failed("e")).raised("US-002");
+        insta::assert_snapshot!(shown(&asked, Some("pid 7")), @r"
+        p · 1/3 complete
+        run run 0 · 2 iterations · running (pid 7) · work time 0.2s
+          US-001  passes   Title of US-001
+          US-002  asks     Title of US-002
+          US-3    skipped  Title of US-3
+
+        US-002 asks: stuck
+        Which?
+        Answer it in the terminal of the run.
+        ");
+        insta::assert_snapshot!(shown(&asked.parked("US-002"), None), @r"
+        p · 1/3 complete
+        run run 0 · 2 iterations · interrupted; `ralph run` resumes it · work time 0.2s
+          US-001  passes   Title of US-001
+          US-002  parked   Title of US-002
+          US-3    skipped  Title of US-3
+
+        US-002 asks: stuck
+        Which?
+        Answer it with `ralph run` in a terminal.
+        ");
+    }
 }

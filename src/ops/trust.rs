@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use crate::agent::TrustClause;
 use crate::model::{Backlog, Gate, GateCommand, visible};
+use crate::ports::Clock;
 use crate::settings::{Flags, RunSettings};
 use crate::store::Store;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, TerminalHuman, UiOptions};
 
 use super::error::{CommandError, Result};
-use super::place::{now, open_tree, refuse_agents, store_of};
+use super::place::{open_tree, refuse_agents, store_of};
 use super::session::backend;
 use super::terminal::{ask, print};
 
@@ -38,13 +39,14 @@ fn gate_text(gate: &Gate) -> String {
     }
 }
 
-/// Fails unless every text is approved, now or earlier. `yes`: approve without asking.
+/// Fails unless every text is approved, now or earlier. `patience`: how long to wait for an answer;
+/// None approves without asking.
 pub fn require(
     store: &Store,
     clauses: Vec<TrustClause>,
-    yes: bool,
     human: &Arc<TerminalHuman>,
-    patience: Duration,
+    patience: Option<Duration>,
+    clock: &Clock,
 ) -> Result<()> {
     if clauses.is_empty() {
         return Ok(());
@@ -59,7 +61,7 @@ pub fn require(
     if new.is_empty() {
         return Ok(());
     }
-    if !yes {
+    if let Some(patience) = patience {
         let texts = shown(&new);
         let question = texts.clone();
         match ask(human, move |human| human.confirm(&ui::TRUST, &question, patience))? {
@@ -68,7 +70,8 @@ pub fn require(
             None => return Err(CommandError::Untrusted(texts)),
         }
     }
-    Ok(answers.trust(now(), new.iter().map(|one| (one.what.as_str(), one.text.as_str())))?)
+    let texts = new.iter().map(|one| (one.what.as_str(), one.text.as_str()));
+    Ok(answers.trust(clock.now().wall, texts)?)
 }
 
 /// `ralph trust`.
@@ -79,7 +82,8 @@ pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<()> {
     let plan = RunSettings::load(tree.root(), &Flags::default(), &ui::env_var)?;
     let clauses = clauses(&plan, &loaded.backlog, tree.root())?;
     let (count, (_display, human)) = (clauses.len(), ui::terminal(look));
-    require(&store_of(&tree), clauses, yes, &human, plan.answer_timeout)?;
+    let patience = (!yes).then_some(plan.answer_timeout);
+    require(&store_of(&tree), clauses, &human, patience, &look.clock)?;
     if count == 0 {
         return print(
             "nothing to approve: this repository configures no commands or agent permissions\n",

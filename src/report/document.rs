@@ -5,8 +5,8 @@ use serde::{Serialize, Serializer};
 
 use crate::decide::figures::{Efficiency, Forecast};
 use crate::model::{
-    Because, Blocked, Budgets, Limits, OnEscalation, OnLimit, RunResult, StopReason, StoryId,
-    Usage, Usd, shorten,
+    Because, Blocked, Budgets, Event, Limits, OnEscalation, OnLimit, RunResult, StopReason,
+    StoryId, Usage, Usd, shorten,
 };
 use crate::state::{BreakerPhase, RunState, Stage, StoryState};
 
@@ -51,6 +51,15 @@ pub struct Summary {
     pub efficiency: Efficiency,
     pub forecast: Option<Forecast>,
     pub metrics: Metrics,
+    pub notices: Vec<NoticeRecord>,
+}
+
+/// An event as it is in the journal.
+#[derive(Clone, Debug, Serialize)]
+pub struct NoticeRecord {
+    pub at: ReportTime,
+    #[serde(flatten)]
+    pub event: Event,
 }
 
 /// The phase of a run.

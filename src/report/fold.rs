@@ -10,12 +10,14 @@ use crate::model::{
 use crate::state::{Health, RunState};
 
 use super::document::{
-    AppliedSettings, BreakerState, Goal, ReportTime, RunPhase, StopRecord, Summary, TokenTotals,
-    VERSION,
+    AppliedSettings, BreakerState, Goal, NoticeRecord, ReportTime, RunPhase, StopRecord, Summary,
+    TokenTotals, VERSION,
 };
 use super::iterations::{Iteration, IterationPhase, IterationResult, Iterations};
 
 const LONGEST_GOAL: usize = 2000;
+/// The latest of them.
+const MOST_NOTICES: usize = 100;
 
 /// The whole document, with some or all iterations.
 #[derive(Serialize)]
@@ -103,6 +105,11 @@ impl RunReport {
             Event::Stuck { story, step } => self.iterations.set_health(story, health(*step)),
             Event::RunEnded { reason } => self.end(StopRecord::of(reason), at),
             _ => {}
+        }
+        if recorded.event.is_notable() {
+            self.summary.notices.push(NoticeRecord { at, event: recorded.event.clone() });
+            let extra = self.summary.notices.len().saturating_sub(MOST_NOTICES);
+            self.summary.notices.drain(..extra);
         }
         self.last_at = at;
     }

@@ -48,6 +48,7 @@ pub struct IterationUsage {
     model: Option<String>,
     turns: u64,
     tool_calls: u64,
+    denied: Vec<String>,
 }
 
 /// The outcome of an iteration.
@@ -215,6 +216,7 @@ impl Iterations {
             model: end.model.clone(),
             turns: end.usage.turns,
             tool_calls: end.usage.tool_calls,
+            denied: end.denied.keys().cloned().collect(),
         };
         let came = IterationResult::of(&end.verdict);
         if came.says_something() {

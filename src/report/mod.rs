@@ -66,7 +66,7 @@ impl Publisher {
         let draft = DraftReport { report: RunReport::new(settings), ..DraftReport::default() };
         let report = Arc::new(SharedReport { draft: Mutex::new(draft), ..SharedReport::default() });
         let (alive, over) = channel();
-        let (shared, time) = (Arc::clone(&report), Arc::clone(&clock));
+        let (shared, time) = (Arc::clone(&report), clock.clone());
         let work = move || {
             shared.write(&ralph_dir, &time);
             drop(alive);
@@ -83,7 +83,7 @@ impl Publisher {
 
     /// Writes both files for the last time. `error`: why ralph itself failed.
     pub fn finish(self, error: Option<&str>) {
-        let now = (self.clock)().wall;
+        let now = self.clock.now().wall;
         self.report.change(|draft| {
             if let Some(error) = error {
                 draft.report.fail(error, now);
@@ -146,12 +146,12 @@ impl SharedReport {
             let idle = |draft: &mut DraftReport| !draft.changed && !draft.finished;
             let waited = self.changed.wait_timeout_while(self.draft(), SIGN_OF_LIFE, idle);
             let (draft, _) = waited.unwrap_or_else(PoisonError::into_inner);
-            let pause = next.saturating_sub(clock().steady);
+            let pause = next.saturating_sub(clock.now().steady);
             let paced = self.changed.wait_timeout_while(draft, pause, |draft| !draft.finished);
             let (mut draft, _) = paced.unwrap_or_else(PoisonError::into_inner);
             let (begun, finished) = (draft.begun, draft.finished);
             draft.changed = false;
-            let mut render = |latest| draft.report.render(clock().wall, latest).ok();
+            let mut render = |latest| draft.report.render(clock.now().wall, latest).ok();
             let status = render(Some(LATEST));
             let report = if finished { render(None) } else { None };
             drop(draft);
@@ -164,7 +164,7 @@ impl SharedReport {
             if finished {
                 return;
             }
-            next = clock().steady + PACE;
+            next = clock.now().steady + PACE;
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::model::{
     AgentSignals, AttemptCost, AttemptEnded, AttemptStarted, BranchLoss, Concern, EndedBy, Event,
     Footprint, HandoffTrigger, LONGEST_KEPT, Outcome, Story, StoryId, Usd, Verdict, both_ends,
 };
-use crate::ports::{AgentNotice, BacklogNotice, Notice};
+use crate::ports::{AgentNotice, Notice};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{About, Effects, EndedAttempt};
 use crate::runner::error::{Result, RunnerError};
@@ -36,9 +36,12 @@ impl<E: Effects> Dispatcher<E> {
             (Verdict::Done, None) => self.concerns(&ended, &gone),
             _ => Vec::new(),
         };
-        self.tell(&ended, &signals, gone);
+        self.tell(&ended, &signals);
         let failed = matches!(verdict, Verdict::Failed { .. });
-        let events = self.events_of_end(&start, &ended, Judged { signals, verdict, concerns });
+        let mut events = self.events_of_end(&start, &ended, Judged { signals, verdict, concerns });
+        if !gone.is_empty() {
+            events.push(Event::StoriesRemoved { story: start.story.clone(), removed: gone });
+        }
         self.record(events)?;
         self.effects.forget_attempt(&mut self.log, &ended.attempt)?;
         self.end_is_over();
@@ -146,6 +149,7 @@ impl<E: Effects> Dispatcher<E> {
             said: last_words(&ended.report.final_text),
             context: ended.report.context,
             triggers,
+            denied: ended.report.denied.clone(),
         }))];
         events.extend(stages);
         // What the human decided while it ran counts.
@@ -215,10 +219,7 @@ impl<E: Effects> Dispatcher<E> {
         })
     }
 
-    fn tell(&mut self, ended: &EndedAttempt, signals: &AgentSignals, gone: Vec<StoryId>) {
-        if !gone.is_empty() {
-            self.log.notice(Notice::Backlog(BacklogNotice::Disappeared { ids: gone }));
-        }
+    fn tell(&mut self, ended: &EndedAttempt, signals: &AgentSignals) {
         if let Some(remaining) = self.false_promise(signals) {
             self.log.notice(Notice::FalsePromise { remaining });
         }

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::decide::next::decide;
-use crate::decide::situation::{Action, EndCause, LaneJob, Observed, Tasks};
+use crate::decide::situation::{Action, LaneJob, Observed, Tasks};
 use crate::model::{
-    Backlog, Cause, EndedBy, Event, LaneId, SpentToday, StopReason, StoryClosed, StoryId, Wait,
+    Backlog, Cause, EndCause, EndedBy, Event, LaneId, SpentToday, StopReason, StoryClosed, StoryId,
+    Wait,
 };
-use crate::ports::{AgentNotice, BacklogNotice, Notice};
+use crate::ports::{AgentNotice, Notice};
 use crate::process::Order;
 use crate::runner::RunConfig;
 use crate::runner::effects::{About, Effects, GatesOf, Happened, Integration, JobResult, KeptWork};
@@ -225,8 +226,7 @@ impl<E: Effects> Dispatcher<E> {
         if self.backlog().story(&story).is_some() {
             return self.start_job(LaneJob::Integrate, &story, LaneId::HOME);
         }
-        let gone = BacklogNotice::CompletedButGone { story: story.clone() };
-        self.log.notice(Notice::Backlog(gone));
+        self.log.notice(Notice::CompletedButGone { story: story.clone() });
         self.shelve(&story)
     }
 
@@ -319,11 +319,7 @@ impl<E: Effects> Dispatcher<E> {
 
     fn end_everything(&mut self, cause: EndCause) {
         self.tasks.ending = true;
-        self.log.notice(Notice::Agent(match cause {
-            EndCause::RunTime => AgentNotice::EndedForRunTime,
-            EndCause::DiskLow => AgentNotice::EndedForDisk,
-            EndCause::Aborted => AgentNotice::EndedForAbort,
-        }));
+        self.log.notice(Notice::Agent(AgentNotice::Ended(cause)));
         if cause != EndCause::RunTime {
             return self.effects.order(Order::Stop);
         }

@@ -45,7 +45,7 @@ impl RunLog {
     }
 
     pub fn now(&self) -> i64 {
-        (self.clock)().wall
+        self.clock.now().wall
     }
 
     /// Events from before this process.

@@ -58,7 +58,7 @@ impl Display {
         Self {
             quiet: options.quiet,
             verbose: options.verbose,
-            queue: DisplayQueue { jobs, clock: Arc::clone(&options.clock) },
+            queue: DisplayQueue { jobs, clock: options.clock.clone() },
             waiting: Arc::default(),
             left_out: false,
             reported_wait: None,
@@ -231,11 +231,11 @@ impl DisplayQueue {
 
     /// On the steady clock. None if it overflows: then there is no limit.
     pub fn deadline(&self, patience: Duration) -> Option<Duration> {
-        (self.clock)().steady.checked_add(patience)
+        self.clock.now().steady.checked_add(patience)
     }
 
     pub fn is_over(&self, deadline: Option<Duration>) -> bool {
-        deadline.is_some_and(|end| (self.clock)().steady >= end)
+        deadline.is_some_and(|end| self.clock.now().steady >= end)
     }
 
     /// Waits until everything that was sent is drawn. Nothing more is drawn, and another program has

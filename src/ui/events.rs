@@ -3,8 +3,8 @@
 use crate::decide::figures::forecast;
 use crate::model::{
     Answer, AttemptEnded, AttemptStarted, Budget, BudgetLevel, Cause, Event, EvidenceItem,
-    GateReport, NudgedBy, Recorded, StoryClosed, StoryId, StuckEvent, Usage, Verdict, shorten,
-    visible_line,
+    GateReport, LeftOut, NudgedBy, Recorded, StoryClosed, StoryId, StuckEvent, Usage, Verdict,
+    WhyLeftOut, shorten, visible_line,
 };
 use crate::ports::View;
 use crate::state::Health;
@@ -15,6 +15,8 @@ use super::look::{Line, LiveAgent, TextLine, Tone};
 
 /// What the guard repairs.
 const USER_FILES: &str = "uncommitted files that the agent deleted or reset";
+const BLOCKED: &str = "cannot restore, because something else is in the way: ";
+const STASHES: &str = "stashes that the agent dropped";
 const GIT_SETTINGS: &str = "git configuration or hooks that the agent changed";
 
 const OUTDATED: &str = "the branch moved after the gates; running them again";
@@ -50,12 +52,13 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         }
         Event::AttemptKept { story, reference, .. } => vec![work_kept(at, story, reference)],
         Event::ReturnPlanned { story, why, .. } => vec![rolled_back(at, story, *why)],
-        Event::FilesPutBack { paths, snapshot, .. } => {
-            vec![repaired(at, USER_FILES, paths, snapshot.clone())]
-        }
-        Event::SetupPutBack { names, kept, .. } => {
-            vec![repaired(at, GIT_SETTINGS, names, Some(agents_version(kept)))]
-        }
+        Event::FilesPutBack { .. }
+        | Event::SetupPutBack { .. }
+        | Event::StashesPutBack { .. }
+        | Event::InstructionsPutBack { .. }
+        | Event::MarksPutBack { .. }
+        | Event::StoriesRemoved { .. }
+        | Event::FilesLeftOut { .. } => notable(at, &recorded.event),
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::MessageKept { .. } => vec![warning(at, "the next attempt gets your message")],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
@@ -64,9 +67,6 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         }
         Event::SecondLookWanted { story } => {
             plain(at, format!("the agent claims {story}; the next attempt checks it again"))
-        }
-        Event::InstructionsPutBack { path, kept, .. } => {
-            vec![instructions_repaired(at, path, kept.as_deref())]
         }
         Event::StoryReopened { story, .. } => plain(at, format!("{story} reopened")),
         Event::WorkBroughtBack { story, reference, conflicts } => {
@@ -82,19 +82,41 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     }
 }
 
-/// What `--quiet` shows too: questions and the end.
+fn notable(at: i64, event: &Event) -> Vec<Line> {
+    vec![match event {
+        Event::FilesPutBack { paths, snapshot, blocked, .. } => {
+            return files_repaired(at, paths, snapshot.as_ref(), blocked);
+        }
+        Event::FilesLeftOut { files } => {
+            return files.iter().map(|one| left_out(at, one)).collect();
+        }
+        Event::SetupPutBack { names, kept, .. } => {
+            repaired(at, GIT_SETTINGS, names, Some(agents_version(kept)))
+        }
+        Event::StashesPutBack { messages, .. } => repaired(at, STASHES, messages, None),
+        Event::InstructionsPutBack { path, kept, .. } => {
+            instructions_repaired(at, path, kept.as_deref())
+        }
+        Event::MarksPutBack { stories } => marks_reverted(at, stories),
+        Event::StoriesRemoved { removed, .. } => {
+            let gone = listed(removed);
+            warned(at, format!("{gone} disappeared from the backlog during the attempt"))
+        }
+        _ => return vec![],
+    }]
+}
+
+/// What `--quiet` shows too: questions, warnings and the end.
 pub fn is_essential(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::QuestionRaised { .. }
-            | Event::FilesPutBack { .. }
-            | Event::SetupPutBack { .. }
-            | Event::BreakerOpened { .. }
-            | Event::BudgetNear { .. }
-            | Event::InstructionsPutBack { .. }
-            | Event::RunInterrupted { .. }
-            | Event::RunEnded { .. }
-    )
+    event.is_notable()
+        || matches!(
+            event,
+            Event::QuestionRaised { .. }
+                | Event::BreakerOpened { .. }
+                | Event::BudgetNear { .. }
+                | Event::RunInterrupted { .. }
+                | Event::RunEnded { .. }
+        )
 }
 
 fn plain(at: i64, text: impl Into<String>) -> Vec<Line> {
@@ -226,6 +248,34 @@ fn repaired(at: i64, what: &str, names: &[String], kept: Option<String>) -> Line
     labelled(at, Tone::Warning, format!("restored {what}: "), listed(names)).figures(kept).into()
 }
 
+fn files_repaired(at: i64, paths: &[String], kept: Option<&String>, lost: &[String]) -> Vec<Line> {
+    let copy = kept.map(|kept| format!("a copy is at {kept}"));
+    let blocked = labelled(at, Tone::Warning, BLOCKED, listed(lost)).figures(copy).into();
+    let lines = [(paths, repaired(at, USER_FILES, paths, kept.cloned())), (lost, blocked)];
+    lines.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, line)| line).collect()
+}
+
+fn warned(at: i64, text: String) -> Line {
+    TextLine::at(at).with(Tone::Warning, text).into()
+}
+
+fn marks_reverted(at: i64, ids: &[StoryId]) -> Line {
+    let (all, first) = (listed(ids), ids.first().map_or("STORY", StoryId::as_str));
+    let text = "neither a commit nor `ralph mark` confirms them; if one is correct, set it with";
+    warned(at, format!("reverted the marks of {all}: {text} `ralph mark {first} pass`"))
+}
+
+fn left_out(at: i64, one: &LeftOut) -> Line {
+    let why = match one.why {
+        WhyLeftOut::Repository => "it is a nested repository",
+        WhyLeftOut::Name => "it matches `never_commit` (see ralph.toml)",
+        WhyLeftOut::Users => "it was untracked before the story, and the agent changed it",
+        WhyLeftOut::Filter => "it needs a git filter; commit it yourself with git",
+    };
+    let count = if one.files > 1 { format!(" ({} files)", one.files) } else { String::new() };
+    warned(at, format!("{} was not committed{count}: {why}", visible_line(&one.path)))
+}
+
 fn instructions_repaired(at: i64, path: &str, kept: Option<&str>) -> Line {
     let text = format!("restored {}, which the agent changed", visible_line(path));
     TextLine::at(at).with(Tone::Warning, text).figures(kept.map(agents_version)).into()
@@ -243,8 +293,8 @@ fn unshelved(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) ->
     labelled(at, Tone::Warning, what, listed(conflicts)).into()
 }
 
-fn listed(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| visible_line(name)).collect();
+fn listed(names: &[impl ToString]) -> String {
+    let names: Vec<String> = names.iter().map(|name| visible_line(&name.to_string())).collect();
     shorten(&names.join(", "), LONGEST)
 }
 

@@ -62,6 +62,11 @@ pub fn clock(at: i64, zone: &TimeZone, shape: &str) -> String {
     }
 }
 
+/// `2026-03-10 03:10:07`.
+pub fn date_and_time(at: i64, zone: &TimeZone) -> String {
+    clock(at, zone, "%Y-%m-%d %H:%M:%S")
+}
+
 /// With the day, because a limit may last for a week: `Tue 03:10:07`.
 pub fn day_and_time(at: i64, zone: &TimeZone) -> String {
     clock(at, zone, "%a %H:%M:%S")

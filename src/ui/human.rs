@@ -18,6 +18,7 @@ use super::display::DisplayQueue;
 use super::keyboard::{Keyboard, can_draw};
 use super::look::{TextLine, Tone};
 use super::menu::{self, Menu, MenuChoice, MenuItem};
+use super::screen::Screen;
 
 pub struct TerminalHuman {
     display: DisplayQueue,
@@ -100,6 +101,7 @@ impl TerminalHuman {
             if lock.is_none() {
                 thread::sleep(GLANCE);
             } else if keyboard.is_readable(GLANCE)? && is_enter(keyboard)? {
+                self.display.send(Screen::line_was_typed);
                 return Ok(true);
             }
         }

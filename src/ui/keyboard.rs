@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use console::Term;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::process::getpgrp;
-use rustix::termios::{OptionalActions, QueueSelector, Termios};
+use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios};
 use rustix::termios::{tcflush, tcgetattr, tcgetpgrp, tcsetattr, ttyname};
 
 use crate::model::visible_line;
@@ -266,6 +266,14 @@ pub fn terminal_name() -> Option<String> {
     let streams = [rustix::stdio::stdin(), rustix::stdio::stderr()];
     let name = streams.into_iter().find_map(|stream| ttyname(stream, Vec::new()).ok())?;
     Some(visible_line(&name.to_string_lossy()))
+}
+
+/// Bytes of whole lines that were typed, echoed on standard error and not read.
+pub fn typed_lines() -> Option<u64> {
+    let terminal = rustix::stdio::stderr();
+    let modes = tcgetattr(terminal).ok()?.local_modes;
+    let echoes = modes.contains(LocalModes::ICANON | LocalModes::ECHO);
+    ioctl_fionread(terminal).ok().filter(|_| echoes)
 }
 
 /// Standard error can show a menu or a countdown.

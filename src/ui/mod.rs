@@ -29,7 +29,7 @@ use display::Display;
 use screen::Screen;
 
 pub use figures::{
-    count, counted, day_and_time, duration, short_commit, short_run, stories, to_go,
+    count, counted, date_and_time, day_and_time, duration, short_commit, short_run, stories, to_go,
 };
 pub use human::{Confirmation, EDITS, GATES, TRUST, TerminalHuman};
 pub use keyboard::terminal_name;
@@ -65,9 +65,9 @@ pub fn terminal(options: &UiOptions) -> (Box<dyn Reporter>, Arc<TerminalHuman>) 
 }
 
 fn start(options: &UiOptions) -> Display {
-    let printer = Printer::stderr(options.color, options.terminal);
+    let printer = Printer::stderr(options);
     let is_dumb = env_var("TERM").is_some_and(|term| term == "dumb");
     let animated = options.terminal && !options.quiet && !is_dumb;
-    let screen = Screen::new(printer, animated, Arc::clone(&options.clock));
+    let screen = Screen::new(printer, animated, options.clock.clone());
     Display::start(screen, options)
 }

@@ -2,11 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::{StoryId, first_few, visible_line};
-use crate::ports::{
-    AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Notice, Resumed, SetupNotice,
-    TreeNotice,
-};
+use crate::model::{EndCause, first_few, visible_line};
+use crate::ports::{AgentNotice, ConfigNotice, Notice, Resumed, SetupNotice, TreeNotice};
 
 use super::figures::stories;
 use super::layout::shown;
@@ -57,41 +54,22 @@ fn words(notice: &Notice) -> (Tone, String) {
             "the agent also claimed {}; only its own story counts",
             first_few(ids, usize::MAX)
         )),
-        Notice::MarksPutBack { ids } => warning(format!(
-            "reverted the marks of {}, which changed during the attempt; if one of them is \
-             correct, set it with `ralph mark {} pass`",
-            listed(ids),
-            ids.first().map_or("STORY", StoryId::as_str)
+        Notice::Doubt { message } => warning(message.as_str()),
+        Notice::CompletedButGone { story } => {
+            warning(format!("{story} was completed but is no longer in the backlog"))
+        }
+        Notice::Replaced { story } => {
+            warning(format!("{story} is a different story now; the earlier work is kept at a ref"))
+        }
+        Notice::Disowned { story } => warning(format!(
+            "you marked {story} as passing; its unfinished work stays in the work tree, and ralph \
+             does not commit it"
         )),
-        Notice::Backlog(notice) => warning(backlog(notice)),
         Notice::Agent(notice) => agent(notice),
         Notice::Tree(notice) => tree(notice),
         Notice::Setup(notice) => info(setup(notice)),
         Notice::Config(notice) => config(notice),
         Notice::Resumed(found) => info(resumed(found)),
-    }
-}
-
-fn backlog(notice: &BacklogNotice) -> String {
-    match notice {
-        BacklogNotice::Doubt { message } => message.clone(),
-        BacklogNotice::Disappeared { ids } => {
-            format!("{} disappeared from the backlog during the attempt", listed(ids))
-        }
-        BacklogNotice::CompletedButGone { story } => {
-            format!("{story} was completed but is no longer in the backlog")
-        }
-        BacklogNotice::Replaced { story } => {
-            format!("{story} is a different story now; the earlier work is kept at a ref")
-        }
-        BacklogNotice::Disowned { story } => format!(
-            "you marked {story} as passing; its unfinished work stays in the work tree, and ralph \
-             does not commit it"
-        ),
-        BacklogNotice::MarkUnconfirmed { story } => format!(
-            "reverted the mark of {story}, because no commit confirms it; if it is correct, set it \
-             with `ralph mark {story} pass`"
-        ),
     }
 }
 
@@ -118,9 +96,7 @@ fn agent(notice: &AgentNotice) -> (Tone, String) {
             "left running (`keep_processes` in ralph.toml): {}",
             first_few(names, MOST)
         )),
-        AgentNotice::EndedForRunTime => stopped("the run reached its time limit"),
-        AgentNotice::EndedForDisk => stopped("the disk is nearly full"),
-        AgentNotice::EndedForAbort => stopped("you aborted the run"),
+        AgentNotice::Ended(cause) => stopped(*cause),
         AgentNotice::Scratchpad { problem } => warning(problem.as_str()),
         AgentNotice::UnknownRequest => {
             warning("a newer version of ralph sent a request that this version does not support")
@@ -131,13 +107,17 @@ fn agent(notice: &AgentNotice) -> (Tone, String) {
     }
 }
 
-fn stopped(why: &str) -> (Tone, String) {
+fn stopped(cause: EndCause) -> (Tone, String) {
+    let why = match cause {
+        EndCause::RunTime => "the run reached its time limit",
+        EndCause::DiskLow => "the disk is nearly full",
+        EndCause::Aborted => "you aborted the run",
+    };
     warning(format!("{why}; ended the agent, its work stays in the tree"))
 }
 
 fn tree(notice: &TreeNotice) -> (Tone, String) {
     match notice {
-        TreeNotice::NotCommitted { path, why } => warning(not_committed(path, *why)),
         TreeNotice::LockRemoved { path } => {
             info(format!("removed `{}`, left behind by a killed process", shown(path)))
         }
@@ -148,13 +128,6 @@ fn tree(notice: &TreeNotice) -> (Tone, String) {
         TreeNotice::CommitsTakenFrom { branch } => info(format!(
             "the agent committed on `{}`; its commits are now on the run's branch",
             visible_line(branch)
-        )),
-        TreeNotice::StashRestored { message } => {
-            warning(format!("restored a stash that the agent dropped: {}", visible_line(message)))
-        }
-        TreeNotice::CannotRestore { paths, kept } => warning(format!(
-            "cannot restore {}: something else is in the way; a copy is kept at {kept}",
-            first_few(paths, MOST)
         )),
         TreeNotice::InstructionsDiffer { path } => warning(format!(
             "{path} changed since the interrupted attempt began; if you did not change it, restore \
@@ -168,17 +141,6 @@ fn tree(notice: &TreeNotice) -> (Tone, String) {
             warning(format!("cannot remove old snapshots: {problem}"))
         }
     }
-}
-
-fn not_committed(path: &Path, why: NotCommitted) -> String {
-    let (files, why) = match why {
-        NotCommitted::Repository => (1, "it is a nested repository"),
-        NotCommitted::Name { files } => (files, "it matches `never_commit` (see ralph.toml)"),
-        NotCommitted::Users => (1, "it was untracked before the story, and the agent changed it"),
-        NotCommitted::Filter => (1, "it needs a git filter; commit it yourself with git"),
-    };
-    let count = if files > 1 { format!(" ({files} files)") } else { String::new() };
-    format!("{} was not committed{count}: {why}", shown(path))
 }
 
 fn setup(notice: &SetupNotice) -> String {
@@ -275,8 +237,4 @@ fn resumed(found: &Resumed) -> String {
         }
         Resumed::More { count } => format!("and {count} more; see `ralph status`"),
     }
-}
-
-fn listed(ids: &[StoryId]) -> String {
-    ids.iter().map(StoryId::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -11,8 +11,9 @@ use std::time::Duration;
 use console::{Style, Term};
 
 use crate::model::visible;
-use crate::ports::time_zone;
 
+use super::UiOptions;
+use super::keyboard::typed_lines;
 use super::look::{Line, Look, TextLine};
 
 /// How long the end of the process waits for a terminal that accepts nothing.
@@ -51,28 +52,38 @@ pub fn env_var(name: &str) -> Option<String> {
 
 /// Rows and columns of the window; None in a log. Called each time, because windows change.
 pub type WindowSize = Box<dyn Fn() -> Option<(usize, usize)> + Send>;
+pub type TypedLines = Box<dyn Fn() -> Option<u64> + Send>;
 
 pub struct Printer {
     out: Box<dyn Write + Send>,
     /// For a display that places its lines itself.
     pub(super) look: Look,
     window: WindowSize,
+    /// Grows when a line was typed that nobody has read. None if the terminal does not echo it.
+    pub(super) typed: TypedLines,
 }
 
 impl Printer {
-    pub fn stderr(color: ColorChoice, is_terminal: bool) -> Self {
-        let look =
-            Look { colors: colors(color, is_terminal, env_var), columns: None, zone: time_zone() };
+    pub fn stderr(options: &UiOptions) -> Self {
+        let is_terminal = options.terminal;
+        let colors = colors(options.color, is_terminal, env_var);
+        let look = Look { colors, columns: None, zone: options.clock.zone.clone() };
         let window = move || {
             let (rows, columns) = is_terminal.then(|| Term::stderr().size())?;
             Some((usize::from(rows), usize::from(columns)))
         };
-        Self { out: Box::new(std::io::stderr()), look, window: Box::new(window) }
+        let out = Box::new(std::io::stderr());
+        Self { out, look, window: Box::new(window), typed: Box::new(typed_lines) }
     }
 
     #[cfg(test)]
     pub fn to(out: Box<dyn Write + Send>, look: Look, window: WindowSize) -> Self {
-        Self { out, look, window }
+        Self { out, look, window, typed: Box::new(|| None) }
+    }
+
+    #[cfg(test)]
+    pub fn with_typed(self, typed: TypedLines) -> Self {
+        Self { typed, ..self }
     }
 
     pub fn line(&mut self, line: &Line) {

@@ -41,6 +41,10 @@ pub struct Screen {
     open_questions: usize,
     /// Enter skips a wait.
     keys: bool,
+    /// A line was read: its Enter moved the cursor below the live line.
+    is_below: bool,
+    /// The lines that were typed and not read, at the last look.
+    typed: Option<u64>,
     drawn: Drawn,
 }
 
@@ -50,7 +54,7 @@ enum Drawn {
     #[default]
     Nothing,
     /// The cursor stays at the start of the line. Otherwise an echo (a key, `^C`) or a narrower
-    /// window would leave a copy behind.
+    /// window would leave a copy behind. An Enter moves it down; see `Screen::wipe`.
     Live,
     /// The cursor stays at the end of the last line.
     Menu(Vec<String>),
@@ -68,6 +72,8 @@ impl Screen {
             menu: None,
             open_questions: 0,
             keys: false,
+            is_below: false,
+            typed: None,
             drawn: Drawn::Nothing,
         }
     }
@@ -84,14 +90,14 @@ impl Screen {
         let is_moving = |line: &mut Line| self.animated && matches!(line, Line::Running { .. });
         for moving in lines.extract_if(.., is_moving) {
             let Line::Running { attempt, agent, .. } = moving else { continue };
-            self.live.insert(attempt, (agent, (self.clock)().steady));
+            self.live.insert(attempt, (agent, self.clock.now().steady));
         }
         self.print(&lines);
     }
 
     pub fn wait(&mut self, wait: Wait) {
         if self.animated {
-            self.wait = Some((wait, (self.clock)().steady));
+            self.wait = Some((wait, self.clock.now().steady));
             self.print(&[]);
         }
     }
@@ -119,12 +125,18 @@ impl Screen {
         self.keys = are_read;
     }
 
+    /// A line was read. If the terminal echoed it, the live lines begin above the cursor.
+    pub fn line_was_typed(&mut self) {
+        self.is_below = (self.printer.typed)().is_some();
+        self.print(&[]);
+    }
+
     /// Draws the live lines again when they are due. Says how long to wait until the next time.
     pub fn tick(&mut self) -> Option<Duration> {
         if (self.live.is_empty() && self.wait.is_none()) || self.menu.is_some() {
             return None;
         }
-        let now = (self.clock)().steady;
+        let now = self.clock.now().steady;
         if self.due <= now {
             self.print(&[]);
             self.due = now + TICK;
@@ -183,10 +195,15 @@ impl Screen {
     }
 
     /// A resized window wraps lines differently, so rows are counted with its current width.
+    /// If a line was typed, the cursor is at least one row below the live line.
     fn wipe(&mut self) -> String {
+        let typed = (self.printer.typed)();
+        let before = std::mem::replace(&mut self.typed, typed);
+        let is_seen = !self.keys && typed.zip(before).is_some_and(|(now, before)| now > before);
+        let is_below = std::mem::take(&mut self.is_below) || is_seen;
         match std::mem::take(&mut self.drawn) {
             Drawn::Nothing => String::new(),
-            Drawn::Live => "\r\x1b[J".to_owned(),
+            Drawn::Live => format!("{}\r\x1b[J", if is_below { "\x1b[A" } else { "" }),
             Drawn::Menu(lines) => {
                 let (_, columns) = self.printer.size();
                 let rows = |line: &String| layout::broken(&strip_ansi_codes(line), columns).len();
@@ -200,7 +217,7 @@ impl Screen {
     /// Writes it together with the block below, so that lines of other programs do not come between.
     fn draw(&mut self, mut out: String) {
         let (rows, columns) = self.printer.size();
-        let room = rows.saturating_sub(1);
+        let (room, has_lines) = (rows.saturating_sub(1), out.contains('\n'));
         if let Some(mut menu) = self.menu.take() {
             let lines = menu.whole(&self.printer.look, self.open_questions);
             let lines = if lines.len() <= room {
@@ -219,11 +236,15 @@ impl Screen {
             out.push_str(&self.moving(rows, columns));
         }
         self.printer.write(&out);
+        if has_lines {
+            // An Enter of this moment may have come before them, and must not wipe the last one.
+            self.typed = (self.printer.typed)();
+        }
     }
 
     /// At most a third of the window, so that what scrolls by can be read.
     fn moving(&mut self, rows: usize, columns: usize) -> String {
-        let (look, now) = (&self.printer.look, (self.clock)());
+        let (look, now) = (&self.printer.look, self.clock.now());
         let elapsed = |since: &Duration| now.steady.saturating_sub(*since);
         let agents = self.live.values();
         let agents = agents.map(|(agent, since)| (since, running(agent, elapsed(since))));

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use git2::{Index, MergeOptions, Oid, Tree};
 
 use crate::decide::staging::Objection;
-use crate::model::Base;
+use crate::model::{Base, LeftOut, WhyLeftOut};
 
 use super::branch::{self, commit_id};
 use super::error::{GitContext, GitError};
 use super::index::unstatted;
-use super::staging::{Contribution, LeftOut, Staging, WhyLeftOut};
+use super::staging::{Contribution, Staging};
 use super::tree::{TreeChange, TreeEntry, between, bytes_of, conflicting_paths, edited, entry_at};
 use super::{Result, WorkTree};
 
@@ -81,7 +81,7 @@ impl WorkTree {
             Ok((path, found))
         };
         let paths: Result<_> = paths.into_iter().map(entry).collect();
-        let nested = |path| LeftOut::file(path, WhyLeftOut::Repository);
+        let nested = |path: PathBuf| LeftOut::new(&path, 1, WhyLeftOut::Repository);
         Ok(Contribution {
             root: self.root.clone(),
             on: scan.head,
@@ -179,7 +179,7 @@ impl WorkTree {
             shared.into_iter().partition(|file| file.committed.is_none() && file.before.is_some());
         for file in untracked {
             all.paths.remove(&file.path);
-            all.left_out.extend(file.now.map(|_| LeftOut::file(file.path, WhyLeftOut::Users)));
+            all.left_out.extend(file.now.map(|_| LeftOut::new(&file.path, 1, WhyLeftOut::Users)));
         }
         if as_it_is || tracked.is_empty() { Ok(()) } else { self.merge_into(all, &tracked) }
     }

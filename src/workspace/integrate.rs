@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Index, Oid, Tree};
 
-use crate::model::Base;
+use crate::model::{Base, LeftOut};
 
 use super::branch::{Tip, short, tip};
 use super::commit::{ClosedStory, is_stored_as_it_is};
 use super::error::{GitContext, GitError};
 use super::index::{Staged, statted, unstatted};
 use super::locks::retry_while_locked;
-use super::staging::{Contribution, LeftOut};
+use super::staging::Contribution;
 use super::tree::{
     Edit, ThreeWay, TreeChange, TreeEntry, bytes_of, edited, entry_at, with_changes,
 };

@@ -45,7 +45,7 @@ pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob, UndoRequest
 pub use open::{FileLocation, Surroundings, Uncommitted, init_scratch};
 pub use shelve::Unshelved;
 pub use snapshot::Restored;
-pub use staging::{Contribution, LeftOut, Staging, WhyLeftOut};
+pub use staging::{Contribution, Staging};
 
 type Result<T, E = GitError> = std::result::Result<T, E>;
 

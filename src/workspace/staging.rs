@@ -8,33 +8,12 @@ use std::sync::Arc;
 use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, Oid, Tree};
 
 use crate::decide::staging::{Content, Objection, Rules, added_lines};
-use crate::model::Base;
+use crate::model::{Base, LeftOut, WhyLeftOut};
 use crate::text::redact;
 
 use super::error::{GitContext, GitError, if_found};
 use super::tree::{TreeChange, TreeEntry, entry_at, path_of};
 use super::{Result, WorkTree};
-
-/// Something in the work tree that changed and was not committed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    pub path: PathBuf,
-    /// The number of files, if it is a folder.
-    pub files: usize,
-    pub why: WhyLeftOut,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhyLeftOut {
-    /// It is a nested repository.
-    Repository,
-    /// Its name matches `never_commit`.
-    Name,
-    /// It is the user's and was untracked when the story began.
-    Users,
-    /// It needs an external git filter.
-    Filter,
-}
 
 #[derive(Clone, Copy)]
 pub struct Staging<'a> {
@@ -63,12 +42,6 @@ pub struct Contribution {
     pub(super) work_tree: Option<Oid>,
 }
 
-impl LeftOut {
-    pub(super) fn file(path: PathBuf, why: WhyLeftOut) -> Self {
-        Self { path, files: 1, why }
-    }
-}
-
 impl WorkTree {
     /// Removes files that are never committed, from the index too, so that the user's next commit
     /// does not include them.
@@ -90,14 +63,15 @@ impl WorkTree {
                 all.paths.remove(&path);
                 all.staged.insert(path, None);
             }
-            let left_out = |(path, files)| LeftOut { path, files, why: WhyLeftOut::Name };
+            let left_out =
+                |(path, files): (PathBuf, _)| LeftOut::new(&path, files, WhyLeftOut::Name);
             all.left_out.extend(never.into_iter().map(left_out));
         }
         for path in new_files(all) {
             match self.require_plain(&path) {
                 Err(GitError::ForeignFilter { .. }) if as_it_is => {
                     all.paths.remove(&path);
-                    all.left_out.push(LeftOut::file(path, WhyLeftOut::Filter));
+                    all.left_out.push(LeftOut::new(&path, 1, WhyLeftOut::Filter));
                 }
                 Err(GitError::ForeignFilter { filter, .. }) => {
                     all.objections.push(Objection::Filtered { path, filter });

@@ -3,6 +3,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use ralph::model::{Event, Recorded};
+use serde_json::json;
 
 use crate::support::world::{Ends, until};
 use crate::support::{Prd, World};
@@ -83,6 +84,10 @@ fn marks_set_by_the_agent_are_put_back_and_reported() {
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains(&format!("{MARKS_REVERTED}US-001, US-002")), "{}", said.err);
+    let mut told = world.notices();
+    told[0].as_object_mut().unwrap().remove("at").unwrap();
+    let reverted = json!({ "kind": "marks_put_back", "stories": ["US-001", "US-002"] });
+    assert_eq!(told, [reverted]);
     assert_eq!(world.subjects(), ["US-002: Story 2", "US-001: Story 1", "backlog", "first"]);
 }
 

@@ -55,7 +55,7 @@ fn a_mark_without_a_commit_is_not_believed_when_the_journal_is_lost() {
     spoil_journal(&world);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("reverted the mark of US-003"), "{}", said.err);
+    assert!(said.err.contains("reverted the marks of US-003"), "{}", said.err);
     assert_eq!(world.subjects()[0], "US-003: Story 3", "it was done, not believed");
 }
 

@@ -161,7 +161,9 @@ fn drop_the_stashes_of_the_user() {
     ] {
         let (users, said) = hostile(act, "\"complete\"");
         users.is_whole(&said);
-        assert!(said.err.contains("restored a stash that the agent dropped: "), "{}", said.err);
+        assert!(said.err.contains("restored stashes that the agent dropped: "), "{}", said.err);
+        let restored = |one: &Recorded| matches!(one.event, Event::StashesPutBack { .. });
+        assert_eq!(users.world.journal().iter().filter(|one| restored(one)).count(), 1);
     }
 }
 
@@ -371,6 +373,27 @@ fn a_file_that_git_would_filter_is_not_committed_as_it_is() {
     }
     let committed = users.world.git(&["log", "work", "--format=", "--name-only"]);
     assert!(!committed.contains("a.bin"), "{committed}");
+}
+
+#[test]
+fn a_file_whose_place_is_taken_is_in_the_journal() {
+    let act = "rm untracked.txt; mkdir untracked.txt; echo a > untracked.txt/a; echo a > a.txt";
+    let (users, said) = hostile(act, "\"complete\"");
+    let events = users.world.journal();
+    let lost = events.iter().find_map(|one| match &one.event {
+        Event::FilesPutBack { paths, snapshot, blocked, .. } => Some((paths, snapshot, blocked)),
+        _ => None,
+    });
+    let (paths, snapshot, blocked) = lost.expect("it is recorded");
+    assert_eq!((paths.len(), blocked.as_slice()), (0, &["untracked.txt".to_owned()][..]));
+    let kept = format!("{}:untracked.txt", snapshot.as_deref().expect("a copy"));
+    assert_eq!(users.world.git(&["show", &kept]), "not in git\n");
+    assert!(
+        said.err.contains("cannot restore, because something else is in the way"),
+        "{}",
+        said.err
+    );
+    assert_eq!(users.world.notices()[0]["kind"], "files_put_back");
 }
 
 #[test]

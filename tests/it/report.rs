@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::{fs, io};
 
+use ralph::model::Event;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -211,4 +212,18 @@ fn files_that_cannot_be_written_cost_nothing_else() {
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.passing(), ["US-001", "US-002"]);
+}
+
+#[test]
+fn what_an_agent_was_denied_is_in_the_journal_and_the_report() {
+    let script = "[default]\nsteps = [{ denied = \"WebFetch\" }, { denied = \"WebFetch\" }, \
+                  { write = \"a.txt\", text = \"a\" }, \"complete\"]\n";
+    let world = World::scripted(&Prd::stories(1), script);
+    assert_eq!(world.run(&[]).code, 0);
+    assert_eq!(column(&report(&world), "denied"), [Value::from(vec!["WebFetch"])]);
+    let ended = world.journal().into_iter().find_map(|recorded| match recorded.event {
+        Event::AttemptEnded(ended) => Some(ended),
+        _ => None,
+    });
+    assert_eq!(ended.unwrap().denied, [("WebFetch".to_owned(), 2)].into());
 }

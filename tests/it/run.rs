@@ -54,21 +54,6 @@ fn dependencies_and_priorities_decide_the_order() {
 }
 
 #[test]
-fn what_cannot_be_selected_is_explained_and_exits_4() {
-    let prd = Prd::default()
-        .story(r#""skipped": true"#)
-        .story(r#""depends_on": ["US-001"]"#)
-        .story(r#""depends_on": ["US-002"]"#)
-        .story("");
-    let world = World::with(&prd);
-    let said = world.run(&[]);
-    assert_eq!(said.code, 4, "{}", said.err);
-    assert_eq!(world.passing(), ["US-004"]);
-    assert!(said.err.contains("US-002 waits for US-001, which is skipped"), "{}", said.err);
-    assert!(said.err.contains("US-003 waits for US-002, which is waiting too"), "{}", said.err);
-}
-
-#[test]
 fn unfinished_work_stays_for_the_next_iteration_of_the_same_story() {
     let script = r#"
         [[story.US-001.attempts]]

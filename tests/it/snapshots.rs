@@ -4,7 +4,7 @@ use crate::support::world::Runs;
 use crate::support::{Prd, World};
 
 /// Everything that differs from one run of the tests to the next is replaced.
-fn shot(name: &str, world: &World, args: &[&str]) {
+pub fn shot(name: &str, world: &World, args: &[&str]) {
     snapshot(name, &normalised(world, &seen(world, args)));
 }
 
@@ -22,6 +22,12 @@ fn seen(world: &World, args: &[&str]) -> String {
     text + &format!("── exit code {} ──", said.code)
 }
 
+/// A run with the mock agent.
+fn shot_of_run(name: &str, world: &World, args: &[&str]) {
+    let words = world.run_words(args);
+    shot(name, world, &words.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
 fn snapshot(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_omit_expression(true);
@@ -31,7 +37,8 @@ fn snapshot(name: &str, text: &str) {
 
 fn normalised(world: &World, text: &str) -> String {
     let root = world.root().display().to_string();
-    let text = text.replace(&root, "/repo");
+    let script = world.script().display().to_string();
+    let text = text.replace(&root, "/repo").replace(&script, "script.toml");
     let mut shown = String::new();
     let mut word = String::new();
     for c in text.chars().chain(['\n']) {
@@ -54,8 +61,10 @@ fn normal_word(word: &str) -> String {
     match shape.as_str() {
         "0000-00-00" => "2026-01-01".to_owned(),
         "00:00:00" => "12:00:00".to_owned(),
-        _ if is_id => "RUN".to_owned(),
-        _ if word.len() >= 7 && is_hex => "ID".to_owned(),
+        _ if is_id => "01990000-0000-7000-8000-000000000000".to_owned(),
+        _ if word.len() >= 7 && is_hex => {
+            "0123456789abcdef".chars().cycle().take(word.len()).collect()
+        }
         _ if is_seconds => "1s".to_owned(),
         _ => word.to_owned(),
     }
@@ -171,6 +180,7 @@ fn errors() {
     shot("error_no_backlog", &world, &["check"]);
     shot("error_unknown_command", &world, &["chekc"]);
     shot("error_init_folder", &world, &["init", "/dev/null"]);
+    shot("error_init_below_a_file", &world, &["init", "/dev/null/plans"]);
     world.write("PRD.json", &Prd::stories(2).text());
     shot("error_no_repository", &world, &["status"]);
     let world = World::with(&Prd::stories(2));
@@ -227,6 +237,9 @@ fn check_and_init() {
     shot("init_again", &world, &["init"]);
     shot("init_gates", &world, &["init", "plans", "--gate", "make test"]);
     snapshot("init_gates_file", &world.read("ralph.toml"));
+    let world = World::new();
+    std::os::unix::fs::symlink("nowhere", world.path("ralph.toml")).unwrap();
+    shot("init_gates_at_a_link", &world, &["init", "--gate", "true"]);
 }
 
 #[test]
@@ -263,4 +276,55 @@ fn commands_before_and_after_a_run() {
     shot("restore_again", &world, &["restore", "3", "README.md"]);
     shot("undo", &world, &["undo", "US-002"]);
     shot("status_reopened", &world, &["status"]);
+}
+
+/// Every verdict of an attempt, a question that is parked, and what the next run makes of it.
+#[test]
+fn runs_and_their_summaries() {
+    let world = World::scripted(
+        &Prd::default().story("").story("").story(r#""depends_on": ["US-002"]"#).story(""),
+        r#"
+        [[story.US-001.attempts]]
+        steps = [{ write = "half.txt", text = "half\n" }, { exit = 7 }]
+        [[story.US-001.attempts]]
+        steps = [{ write = "half.txt", text = "more\n" }, { say = "More to do." }]
+        [[story.US-001.attempts]]
+        steps = [{ write = "whole.txt", text = "whole\n" }, "complete"]
+        [[story.US-002.attempts]]
+        steps = [{ write = "two.txt", text = "2\n" }, { escalate = { type = "stuck", summary = "No database", context = "There is none.", options = ["SQLite", "None"], question = "Which database?" } }]
+        [story.US-004]
+        steps = ["complete"]
+        "#,
+    );
+    shot_of_run("run_once", &world, &["--once"]);
+    shot("diff_unfinished", &world, &["diff", "US-001"]);
+    shot_of_run("run_to_a_question", &world, &["--on-escalation", "park", "--max-iterations", "6"]);
+    shot("status_question", &world, &["status"]);
+    shot("log_of_attempts", &world, &["log"]);
+    shot("cost", &world, &["cost"]);
+    shot_of_run("run_with_open_questions", &world, &["--on-escalation", "park", "--once"]);
+}
+
+#[test]
+fn a_run_that_cannot_select_a_story() {
+    let prd = Prd::default()
+        .story(r#""skipped": true"#)
+        .story(r#""depends_on": ["US-001"]"#)
+        .story(r#""depends_on": ["US-002"]"#)
+        .story("");
+    let world = World::with(&prd);
+    shot_of_run("run_nothing_to_select", &world, &[]);
+    assert_eq!(world.passing(), ["US-004"]);
+}
+
+#[test]
+fn quiet_and_verbose_runs() {
+    let script = r#"
+        [default]
+        steps = [{ say = "Looking\u001b[2J round." }, { write = "a.txt", text = "a\n" }, "complete"]
+    "#;
+    for flag in ["quiet", "verbose"] {
+        let world = World::scripted(&Prd::stories(1), script);
+        shot_of_run(&format!("run_{flag}"), &world, &[&format!("--{flag}")]);
+    }
 }

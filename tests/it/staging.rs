@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::support::pty::Terminal;
 use crate::support::{Prd, World};
 
@@ -30,10 +32,14 @@ fn what_is_never_committed_by_its_name_is_left_out_told_once_and_the_story_close
     assert_eq!(committed(&world), "PRD.json\nUS-002.txt\n");
     assert_eq!(world.git(&["ls-files", ".env", "target", "web"]), "");
     for path in [".env", "server.pem", "target", "web/node_modules", ".a.swp"] {
-        let line = format!("warning: {path} was not committed");
+        let line = format!("] {path} was not committed");
         assert_eq!(said.err.matches(&line).count(), 1, "{path}: {}", said.err);
     }
     assert_eq!(world.read(".env"), "A=1\n", "it stays where it is");
+    let told = world.notices();
+    assert_eq!(told[0]["kind"], "files_left_out");
+    let folder = json!({ "path": "target", "files": 2, "why": "name" });
+    assert!(told[0]["files"].as_array().unwrap().contains(&folder), "{told:?}");
 }
 
 #[test]

@@ -443,6 +443,28 @@ fn the_moving_line_leaves_nothing_behind_when_keys_are_pressed() {
 }
 
 #[test]
+fn an_enter_leaves_no_copy_of_the_moving_line() {
+    let world = World::scripted(&Prd::stories(1), "[default]\nsteps = [\"hang\"]\n");
+    let mut terminal = Terminal::start(world.run_command(&[]));
+    terminal.await_text("Running mock · ");
+    for keys in ["\r", "ls\r", "\r"] {
+        let before = terminal.raw().matches("\r\n").count();
+        terminal.press(keys);
+        let drawn_after_echo = || {
+            let raw = terminal.raw();
+            let after = raw.split("\r\n").nth(before + 1)?;
+            after.contains("Running mock · ").then_some(())
+        };
+        until("the line to be drawn after the echo", drawn_after_echo);
+    }
+    terminal.press("\x03");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 130, "{screen}");
+    assert!(!screen.contains("Running mock"), "{screen}");
+    assert!(screen.contains("Iteration 1"), "{screen}");
+}
+
+#[test]
 fn a_long_question_is_broken_between_words() {
     let script = ASKS.replace("Which database?", &"someword ".repeat(20));
     let world = World::scripted(&Prd::stories(1), &script);

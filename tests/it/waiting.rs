@@ -55,6 +55,7 @@ fn a_wait_counts_down_and_enter_ends_it() {
     assert_eq!(code, 0, "{screen}");
     assert!(screen.contains("Wait skipped; continuing"), "{screen}");
     assert!(screen.contains("All tasks complete"), "{screen}");
+    assert!(!screen.contains("Usage limit: "), "{screen}");
 }
 
 #[test]

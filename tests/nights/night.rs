@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use ralph::model::{Event, Recorded, RunStarted, StopReason, StoryId};
-use ralph::ports::Moment;
+use ralph::ports::{Clock, Moment};
 use ralph::runner::effects::Effects;
 use ralph::runner::log::{JournalHistory, RunLog};
 use ralph::runner::{Dispatcher, Ending, RunnerError};
@@ -73,7 +74,7 @@ fn run(mut world: World, checks: &Checks) -> (World, Option<(RunState, StopReaso
     world.broken = false;
     let time = Arc::clone(&world.clock);
     let now = move || Moment { wall: time.load(Ordering::Relaxed), steady: Duration::ZERO };
-    let clock = Arc::new(now);
+    let clock = Clock::new(TimeZone::UTC, now);
     let journal = world.journal.clone();
     let mut log = RunLog::new(Box::new(journal), Box::new(checks.clone()), clock);
     log.replay(JournalHistory::of(world.journal.events.borrow().clone()));

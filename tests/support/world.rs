@@ -202,6 +202,13 @@ impl World {
         serde_json::from_str(&self.ralph(&["status", "--json"]).out).unwrap()
     }
 
+    /// What the report says that people should know of.
+    pub fn notices(&self) -> Vec<serde_json::Value> {
+        let report: serde_json::Value =
+            serde_json::from_str(&self.read(".ralph/report.json")).unwrap();
+        report["notices"].as_array().unwrap().clone()
+    }
+
     pub fn subjects(&self) -> Vec<String> {
         self.git(&["log", "--format=%s"]).lines().map(str::to_owned).collect()
     }

@@ -2,9 +2,9 @@ use std::num::NonZeroU32;
 
 use crate::decide::next::decide;
 use crate::decide::samples::{History, Told, backlog, failed, id, policy, story};
-use crate::decide::situation::{Action, EndCause, Observed, Tasks};
+use crate::decide::situation::{Action, Observed, Tasks};
 use crate::model::{
-    Answer, AttemptEnded, Backlog, Because, Blocked, Cause, Event, EvidenceItem, GateEnd,
+    Answer, AttemptEnded, Backlog, Because, Blocked, Cause, EndCause, Event, EvidenceItem, GateEnd,
     GateReport, LaneId, Limits, NudgedBy, Policy, ServiceFault, Verdict,
 };
 use crate::state::RunState;

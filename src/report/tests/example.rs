@@ -62,6 +62,7 @@ fn ended(iteration: u32, elapsed_ms: u64, cost_usd: f64) -> Event {
         said: None,
         context: None,
         triggers: vec![],
+        denied: [("WebFetch".to_owned(), 2)].into(),
     }))
 }
 

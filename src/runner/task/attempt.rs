@@ -135,7 +135,7 @@ impl AttemptTask {
             AgentProgress::new(self.begin.before.clone(), self.config.backlog_in_tree.clone());
         let (story, begin) = (self.begin.story.clone(), self.begin);
         self.lane.with(move |tree| begin.run(tree)).await??;
-        let began = (self.clock)().steady;
+        let began = self.clock.now().steady;
         let redactor = || Redactor::new(Arc::clone(&self.secrets));
         let agent = RunningAgent {
             attempt: self.attempt,
@@ -157,7 +157,7 @@ impl AttemptTask {
             times: AttemptTimes::start(),
         };
         let mut ended = agent.run(self.at_start).await;
-        ended.elapsed = (self.clock)().steady.saturating_sub(began);
+        ended.elapsed = self.clock.now().steady.saturating_sub(began);
         let (inspect, mut mailbox) = (self.inspect, self.mailbox);
         let inspected = self.lane.with(move |tree| {
             ended.inspection = inspect.run(tree, &ended, &mut mailbox)?;

@@ -86,13 +86,13 @@ impl GatesTask {
             GatesOf::Baseline => String::new(),
             GatesOf::Claim { attempt, .. } => attempt.clone(),
         };
-        let doing = Doing::Checking { at: (self.clock)().wall, gate: gate.to_string() };
+        let doing = Doing::Checking { at: self.clock.now().wall, gate: gate.to_string() };
         let _ = self.mailbox.send(Message::Activity(Activity { attempt, doing })).await;
     }
 
     /// With its retries.
     async fn run_gate(&mut self, gate: &Gate) -> Result<Option<GateReport>> {
-        let started = (self.clock)().steady;
+        let started = self.clock.now().steady;
         let mut tries = gate.retries + 1;
         loop {
             let tried = self.once(gate).await?;
@@ -104,7 +104,7 @@ impl GatesTask {
             if end != GateEnd::Passed && tries > 0 {
                 continue;
             }
-            let elapsed = (self.clock)().steady.saturating_sub(started);
+            let elapsed = self.clock.now().steady.saturating_sub(started);
             let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
             let (gate, tail) = (self.shown(gate), tried.tail.text());
             return Ok(Some(GateReport { gate, guards: None, end, elapsed_ms, tail }));

@@ -141,18 +141,11 @@ fn record(start: &AttemptStarted, violation: &Violation, log: &mut dyn EventSink
             log.record(Event::SetupPutBack { story, names, kept })?;
         }
         Violation::Stashes { messages } => {
-            messages.into_iter().for_each(|message| tell(TreeNotice::StashRestored { message }));
+            log.record(Event::StashesPutBack { story, messages })?;
         }
         Violation::OtherBranch { on } => tell(TreeNotice::CommitsTakenFrom { branch: on }),
         Violation::UserFiles { lost, blocked, kept } => {
-            if !blocked.is_empty() {
-                let at = kept.clone().unwrap_or_else(|| "refs/ralph/snapshots".to_owned());
-                let paths = blocked.into_iter().map(PathBuf::from).collect();
-                tell(TreeNotice::CannotRestore { paths, kept: at });
-            }
-            if !lost.is_empty() {
-                log.record(Event::FilesPutBack { story, paths: lost, snapshot: kept })?;
-            }
+            log.record(Event::FilesPutBack { story, paths: lost, snapshot: kept, blocked })?;
         }
         Violation::Instructions { path, kept, .. } => {
             log.record(Event::InstructionsPutBack { story, path, kept })?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Base, EvidenceItem, LaneId, Story, first_few, visible_line};
+use crate::model::{Base, EvidenceItem, LaneId, LeftOut, Story, first_few, visible_line};
 use crate::ports::{AgentNotice, Notice};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::Integration;
@@ -20,7 +20,7 @@ use crate::store::prd::{MarkedText, WrittenText};
 use crate::store::ralph_dir::RalphDir;
 use crate::text::redact::SecretRules;
 use crate::workspace::{
-    BASE_TRAILER, CollectRequest, Committed, GitError, LeftOut, ReadyCommit, Replacement, Staging,
+    BASE_TRAILER, CollectRequest, Committed, GitError, ReadyCommit, Replacement, Staging,
     StoredBlob, WorkTree,
 };
 

@@ -13,9 +13,11 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
+
 use crate::decide::samples::{attended, backlog, escalation, id, story};
 use crate::model::{AgentSignals, Answer, Concern, Event, Outcome, Policy, RunStarted, StopReason};
-use crate::ports::{Asked, Moment};
+use crate::ports::{Asked, Clock, Moment};
 use crate::runner::dispatcher::{Dispatcher, Ending};
 use crate::runner::effects::{About, GatesOf, Happened};
 use crate::runner::error::{Result, RunnerError};
@@ -44,7 +46,7 @@ impl Run {
         let (fake, kept) = (Fake::new(backlog), Kept::default());
         let time = Arc::clone(&fake.time);
         let now = move || Moment { wall: time.load(Ordering::Relaxed), steady: Duration::ZERO };
-        let clock = Arc::new(now);
+        let clock = Clock::new(TimeZone::UTC, now);
         let mut log = RunLog::new(Box::new(kept.clone()), Box::new(Silent), clock);
         let started = RunStarted {
             run: "run".into(),

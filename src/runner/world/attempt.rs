@@ -251,7 +251,7 @@ impl World {
             at_start,
             config: Arc::clone(&self.config),
             mailbox: self.mailbox.clone(),
-            clock: Arc::clone(&self.env.clock),
+            clock: self.env.clock.clone(),
         };
         task::spawn(&self.mailbox, task.run());
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{Backlog, Event, LaneId, StoryId};
-use crate::ports::{BacklogNotice, Notice};
+use crate::ports::Notice;
 use crate::runner::error::Result;
 use crate::runner::log::RunLog;
 use crate::state::{Marks, StoryState};
@@ -215,7 +215,7 @@ impl World {
     }
 
     pub(super) fn disown_work(&self, log: &mut RunLog, story: &StoryId) {
-        log.notice(Notice::Backlog(BacklogNotice::Disowned { story: story.clone() }));
+        log.notice(Notice::Disowned { story: story.clone() });
         self.with_scratchpad(log, |dir| dir.archive_scratchpad(story));
     }
 
@@ -230,9 +230,6 @@ impl World {
         };
         // The driver's own marks are about to be set again.
         ids.retain(|id| !log.state.story(id).is_some_and(StoryState::is_being_settled));
-        if !ids.is_empty() {
-            log.notice(Notice::MarksPutBack { ids });
-        }
-        Ok(())
+        if ids.is_empty() { Ok(()) } else { self.record(log, Event::MarksPutBack { stories: ids }) }
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::decide::situation::LaneJob;
-use crate::model::{Event, EvidenceItem, LaneId, StoryId, StuckEvent};
-use crate::ports::{NotCommitted, Notice, TreeNotice};
+use crate::model::{Event, EvidenceItem, LaneId, LeftOut, StoryId, StuckEvent};
 use crate::runner::effects::{About, Effects, Happened, JobResult};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
@@ -16,7 +15,7 @@ use crate::runner::task::shelve::{StoryWork, bring_home};
 use crate::runner::task::{Mailbox, Message};
 use crate::state::{Acceptance, Stage};
 use crate::store::prd::{EditError, Mark, WriteError};
-use crate::workspace::{LeftOut, WhyLeftOut, WorkTree};
+use crate::workspace::WorkTree;
 
 use super::World;
 
@@ -175,18 +174,16 @@ impl World {
         })
     }
 
-    pub(super) fn landed(&mut self, log: &mut RunLog, landed: Landed) {
+    pub(super) fn landed(&mut self, log: &mut RunLog, landed: Landed) -> Result<()> {
         self.env.backlog.take_written(landed.written);
         match landed.next_base {
             Some(base) => self.known_bases.insert(LaneId::HOME, base),
             None => self.known_bases.remove(&LaneId::HOME),
         };
-        for one in &landed.left_out {
-            // Each once.
-            if self.told_left_out.insert(one.path.clone()) {
-                log.notice(Notice::Tree(not_committed(one)));
-            }
-        }
+        // Each once.
+        let is_new = |one: &LeftOut| self.told_left_out.insert(one.path.clone());
+        let files: Vec<LeftOut> = landed.left_out.into_iter().filter(is_new).collect();
+        if files.is_empty() { Ok(()) } else { self.record(log, Event::FilesLeftOut { files }) }
     }
 
     /// None: it was not the end of a task.
@@ -207,7 +204,7 @@ impl World {
             Message::Prepared(prepared) => {
                 self.prepared.insert(prepared.lane, *prepared);
             }
-            Message::Landed(landed) => self.landed(log, *landed),
+            Message::Landed(landed) => self.landed(log, *landed)?,
             Message::Started { story } => self.prepare_close(&story),
             Message::StoredAhead { text, blob } => {
                 self.stored_ahead = blob;
@@ -250,14 +247,4 @@ impl World {
 
 fn next_number(log: &RunLog, story: &StoryId) -> u32 {
     log.state.story(story).map_or(0, |known| known.kept_count) + 1
-}
-
-fn not_committed(one: &LeftOut) -> TreeNotice {
-    let why = match one.why {
-        WhyLeftOut::Repository => NotCommitted::Repository,
-        WhyLeftOut::Name => NotCommitted::Name { files: one.files },
-        WhyLeftOut::Users => NotCommitted::Users,
-        WhyLeftOut::Filter => NotCommitted::Filter,
-    };
-    TreeNotice::NotCommitted { path: one.path.clone(), why }
 }

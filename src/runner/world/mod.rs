@@ -9,7 +9,6 @@ mod questions;
 pub mod recovery;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -94,7 +93,7 @@ pub struct World {
     /// What was spent today, at the last check.
     today: SpentToday,
     /// Files reported as left out of a commit.
-    told_left_out: BTreeSet<PathBuf>,
+    told_left_out: BTreeSet<String>,
     /// A lane's tree after a close: the base of a story that starts at once, without a scan.
     known_bases: BTreeMap<LaneId, Base>,
     /// The backlog's text that was prepared last, as git stores it.
@@ -256,7 +255,7 @@ impl Effects for World {
             secrets: Arc::clone(&self.env.secrets),
             log: append_private(&page)?,
             mailbox: self.mailbox.clone(),
-            clock: Arc::clone(&self.env.clock),
+            clock: self.env.clock.clone(),
         };
         task::spawn(&self.mailbox, task.run());
         Ok(())

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use crate::decide::budget::BudgetCheck;
 use crate::decide::situation::FreeDisk;
 use crate::model::{Event, SpentToday, StoryId, Usd};
-use crate::ports::{ConfigNotice, Notice, time_zone};
+use crate::ports::{ConfigNotice, Notice};
 use crate::runner::effects::Sighting;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
@@ -66,7 +64,7 @@ impl World {
         if log.state.attempts.count() >= lanes || !(day || user_day) {
             return Ok(self.today);
         }
-        let began = start_of_day(log.now());
+        let began = self.env.clock.start_of_day();
         let costs = &self.env.costs;
         let repository = if day { costs.repository.spent_since(began)? } else { Usd::ZERO };
         let user = match &costs.user {
@@ -131,13 +129,4 @@ impl World {
             log.notice(Notice::Config(ConfigNotice::BudgetsBetweenIterations { agent }));
         }
     }
-}
-
-/// The day in the machine's time zone.
-pub fn start_of_day(now: i64) -> i64 {
-    let start = || {
-        let moment = Timestamp::from_millisecond(now).ok()?.to_zoned(time_zone());
-        Some(moment.start_of_day().ok()?.timestamp().as_millisecond())
-    };
-    start().unwrap_or(now)
 }

@@ -6,7 +6,7 @@ use crate::decide::findings::findings;
 use crate::model::{
     AttemptStarted, Backlog, Base, Event, LaneId, Recorded, RunStarted, StoryId, visible_line,
 };
-use crate::ports::{BacklogNotice, Notice, TreeNotice};
+use crate::ports::{Notice, TreeNotice};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::runner::task::EventSink;
@@ -178,7 +178,7 @@ impl World {
                 self.record(log, Event::WorkLetGo { story })?;
                 continue;
             }
-            log.notice(Notice::Backlog(BacklogNotice::Replaced { story: story.clone() }));
+            log.notice(Notice::Replaced { story: story.clone() });
             let lane = self.lane(log.state.lanes.of(&story).unwrap_or(LaneId::HOME))?;
             let work = self.work_of(log, &story);
             let mut sink = DirectLog { log, backlog: self.env.backlog.current() };
@@ -244,9 +244,7 @@ impl World {
 
     /// Reports what was found, and reverts unconfirmed marks.
     fn tell_what_is_known(&mut self, log: &mut RunLog) -> Result<()> {
-        for story in self.env.backlog.restore_marks(&log.state.marks)?.unwrap_or_default() {
-            log.notice(Notice::Backlog(BacklogNotice::MarkUnconfirmed { story }));
-        }
+        self.restore_marks(log)?;
         for kept in self.last_kept()? {
             let comes_back = kept.kind == SnapshotKind::Shelved;
             if let (Some(story), reference) = (kept.story, kept.reference) {

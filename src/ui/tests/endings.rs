@@ -1,7 +1,7 @@
 //! Every reason to stop and every event, as people read them.
 
 use super::*;
-use crate::model::{Budget, BudgetLevel, Cause, NudgedBy, StuckEvent, Usd};
+use crate::model::{Budget, BudgetLevel, Cause, LeftOut, NudgedBy, StuckEvent, Usd, WhyLeftOut};
 
 /// One of each.
 fn reasons() -> Vec<StopReason> {
@@ -147,6 +147,7 @@ fn every_event_has_its_line() {
             story: story(),
             paths: vec!["a.txt".into(), "b.txt".into()],
             snapshot: Some("refs/ralph/snapshots/1".into()),
+            blocked: vec![],
         },
         Event::SetupPutBack {
             story: story(),
@@ -202,5 +203,44 @@ fn every_event_has_its_line() {
     [10:04:00] Wait skipped; continuing
     [10:04:10] ⏸ five agents broke down: pausing for 12m30s, then trying one iteration
     [10:04:20] Interrupted. Run `ralph run` to continue.
+    ");
+}
+
+#[test]
+fn what_was_repaired_lost_or_left_out_is_shown_with_quiet_too() {
+    let story = || id("US-001");
+    let files_put_back = |paths: &[&str], blocked: &[&str]| Event::FilesPutBack {
+        story: story(),
+        paths: paths.iter().map(ToString::to_string).collect(),
+        snapshot: Some("refs/ralph/snapshots/1".into()),
+        blocked: blocked.iter().map(ToString::to_string).collect(),
+    };
+    let events = [
+        files_put_back(&["a.txt"], &["b.txt", "c.txt"]),
+        files_put_back(&[], &["b.txt"]),
+        Event::StashesPutBack { story: story(), messages: vec!["WIP on main".into()] },
+        Event::MarksPutBack { stories: vec![story(), id("US-002")] },
+        Event::StoriesRemoved { story: story(), removed: vec![id("US-002"), id("US-003")] },
+        Event::FilesLeftOut {
+            files: vec![
+                LeftOut::new("a\x1bb/".as_ref(), 1, WhyLeftOut::Repository),
+                LeftOut::new("target".as_ref(), 12, WhyLeftOut::Name),
+                LeftOut::new(".env".as_ref(), 1, WhyLeftOut::Users),
+                LeftOut::new("big.bin".as_ref(), 1, WhyLeftOut::Filter),
+            ],
+        },
+    ];
+    assert_eq!(quietly(&events), shown(None, &events));
+    insta::assert_snapshot!(shown(None, &events), @r"
+    [10:00:00] restored uncommitted files that the agent deleted or reset: a.txt · refs/ralph/snapshots/1
+    [10:00:00] cannot restore, because something else is in the way: b.txt, c.txt · a copy is at refs/ralph/snapshots/1
+    [10:00:10] cannot restore, because something else is in the way: b.txt · a copy is at refs/ralph/snapshots/1
+    [10:00:20] restored stashes that the agent dropped: WIP on main
+    [10:00:30] reverted the marks of US-001, US-002: neither a commit nor `ralph mark` confirms them; if one is correct, set it with `ralph mark US-001 pass`
+    [10:00:40] US-002, US-003 disappeared from the backlog during the attempt
+    [10:00:50] a\x1bb/ was not committed: it is a nested repository
+    [10:00:50] target was not committed (12 files): it matches `never_commit` (see ralph.toml)
+    [10:00:50] .env was not committed: it was untracked before the story, and the agent changed it
+    [10:00:50] big.bin was not committed: it needs a git filter; commit it yourself with git
     ");
 }

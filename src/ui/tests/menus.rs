@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use vt100::Parser;
@@ -21,17 +21,36 @@ struct Terminal {
 }
 
 #[derive(Clone)]
-struct Emulator(Arc<Mutex<Parser>>);
+struct Emulator(Arc<Mutex<Parser>>, Arc<Typing>);
+
+#[derive(Default)]
+struct Typing {
+    /// Bytes of lines that were typed and not read.
+    unread: AtomicU64,
+    /// Enter is pressed right before the next bytes arrive.
+    enter_next: AtomicBool,
+}
 
 impl Write for Emulator {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         // The terminal's own driver begins a new line at its start.
         let text = String::from_utf8_lossy(bytes).replace('\n', "\r\n");
+        if self.1.enter_next.swap(false, Ordering::Relaxed) {
+            self.echo("");
+        }
         self.0.lock().unwrap().process(text.as_bytes());
         Ok(bytes.len())
     }
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+impl Emulator {
+    /// As a terminal echoes what is typed.
+    fn echo(&self, line: &str) {
+        self.0.lock().unwrap().process(format!("{line}\r\n").as_bytes());
+        self.1.unread.fetch_add(line.len() as u64 + 1, Ordering::Relaxed);
     }
 }
 
@@ -41,16 +60,18 @@ fn cells(count: usize) -> NonZeroU16 {
 
 impl Terminal {
     fn new(rows: usize, columns: usize) -> Self {
-        let emulator =
-            Emulator(Arc::new(Mutex::new(Parser::new(cells(rows), cells(columns), 100))));
+        let parser = Arc::new(Mutex::new(Parser::new(cells(rows), cells(columns), 100)));
+        let emulator = Emulator(parser, Arc::default());
         let window = Arc::new(Mutex::new((rows, columns)));
         let seen = Arc::clone(&window);
         let look = Look { colors: false, columns: None, zone: TimeZone::UTC };
         let window_size = Box::new(move || Some(*seen.lock().unwrap()));
-        let printer = Printer::to(Box::new(emulator.clone()), look, window_size);
+        let typing = Arc::clone(&emulator.1);
+        let printer = Printer::to(Box::new(emulator.clone()), look, window_size)
+            .with_typed(Box::new(move || Some(typing.unread.load(Ordering::Relaxed))));
         let time = Arc::new(AtomicU64::new(0));
         let seconds = Arc::clone(&time);
-        let clock = Arc::new(move || {
+        let clock = Clock::new(TimeZone::UTC, move || {
             let steady = Duration::from_secs(seconds.load(Ordering::Relaxed));
             Moment { wall: 8 * 3_600_000 + steady.as_millis() as i64, steady }
         });
@@ -362,6 +383,56 @@ fn the_moving_line_follows_the_injected_clock() {
     ⠋ Running claude · 1h00m · Edit a.rs
     ⠋ Waiting for the service: 1m01s left, until Thu 09:01
     ");
+}
+
+#[test]
+fn an_enter_leaves_no_copy_of_the_moving_line() {
+    // In the middle of the window, and at its bottom, where the Enter scrolls.
+    for rows in [8, 3] {
+        let mut terminal = Terminal::new(rows, 80);
+        terminal.screen.print(&[TextLine::new().plain("first").into()]);
+        terminal.screen.print(&[TextLine::new().plain("second").into()]);
+        terminal.screen.start(vec![running("A1", "claude")]);
+        for (seconds, typed) in [(1, ""), (2, "ls"), (3, "")] {
+            terminal.emulator.echo(typed);
+            terminal.time.store(seconds, Ordering::Relaxed);
+            terminal.screen.tick();
+        }
+        let moving = "second\n⠋ Running claude · 3s";
+        assert!(terminal.text().trim_end().ends_with(moving), "{}", terminal.text());
+        assert_eq!(terminal.text().matches("claude").count(), 1, "{}", terminal.text());
+        terminal.emulator.echo("");
+        terminal.screen.print(&[TextLine::new().plain("third").into()]);
+        let moving = "second\nthird\n⠋ Running claude · 3s";
+        assert!(terminal.text().trim_end().ends_with(moving), "{}", terminal.text());
+    }
+}
+
+/// The reader of the keyboard saw it first.
+#[test]
+fn an_enter_that_ends_a_wait_leaves_no_copy_either() {
+    let mut terminal = Terminal::new(8, 80);
+    terminal.screen.print(&[TextLine::new().plain("first").into()]);
+    terminal.screen.wait(wait("overloaded"));
+    terminal.screen.keys_are_read(true);
+    terminal.emulator.echo("");
+    terminal.time.store(1, Ordering::Relaxed);
+    terminal.screen.tick();
+    terminal.emulator.1.unread.store(0, Ordering::Relaxed);
+    terminal.screen.line_was_typed();
+    terminal.tell("Wait skipped");
+    assert_eq!(terminal.text().trim_end(), "first\n[00:00:00] Wait skipped");
+}
+
+/// It may have been echoed before them: nothing that was printed is ever wiped.
+#[test]
+fn an_enter_while_lines_are_written_wipes_none_of_them() {
+    let mut terminal = Terminal::new(8, 80);
+    terminal.screen.start(vec![running("A1", "claude")]);
+    terminal.emulator.1.enter_next.store(true, Ordering::Relaxed);
+    terminal.screen.print(&[TextLine::new().plain("first").into()]);
+    terminal.screen.print(&[TextLine::new().plain("second").into()]);
+    assert!(terminal.text().contains("first\nsecond\n"), "{}", terminal.text());
 }
 
 #[test]

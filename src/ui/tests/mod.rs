@@ -18,8 +18,7 @@ use crate::model::{
     Verdict, WaitFor,
 };
 use crate::ports::{
-    Activity, Asked, BacklogNotice, Clock, Doing, Moment, Notice, Reporter, SetupNotice,
-    TreeNotice, View, Wait,
+    Activity, Asked, Clock, Doing, Moment, Notice, Reporter, SetupNotice, TreeNotice, View, Wait,
 };
 use crate::state::RunState;
 
@@ -107,6 +106,7 @@ fn ended(story: &str, verdict: Verdict, elapsed_ms: u64, cost_usd: Option<f64>) 
         said: None,
         context: None,
         triggers: vec![],
+        denied: [].into(),
         signals: AgentSignals::default(),
         verdict,
         usage: Usage { cost_usd, ..Usage::default() },
@@ -187,7 +187,7 @@ fn options(quiet: bool, verbose: bool) -> UiOptions {
 
 /// It is always ten o'clock.
 fn clock() -> Clock {
-    Arc::new(|| Moment { wall: 8 * 3_600_000, steady: Duration::ZERO })
+    Clock::new(TimeZone::UTC, || Moment { wall: 8 * 3_600_000, steady: Duration::ZERO })
 }
 
 /// Plays the events, one every ten seconds from ten o'clock, as the driver would.
@@ -574,7 +574,7 @@ fn notices_are_labelled() {
     warning: the agent also claimed n more, US-009; only its own story counts
     warning: n
       more
-    warning: restored a stash that the agent dropped: n more
+    the agent committed on `n more`; its commits are now on the run's branch
     warning: n more; waiting until Thu 02:00:00
       I look
 
@@ -589,8 +589,8 @@ fn notices(text: &str) -> Vec<Notice> {
         Notice::BacklogNotCommitted { path: text.into(), why: text.into() },
         Notice::FalsePromise { remaining: 1 },
         Notice::OtherClaims { ids: vec![text.into(), "US-009".into()] },
-        Notice::Backlog(BacklogNotice::Doubt { message: text.into() }),
-        Notice::Tree(TreeNotice::StashRestored { message: text.into() }),
+        Notice::Doubt { message: text.into() },
+        Notice::Tree(TreeNotice::CommitsTakenFrom { branch: text.into() }),
     ]
 }
 

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::model::Usd;
-use crate::ports::{
-    AgentNotice, BacklogNotice, ConfigNotice, NotCommitted, Resumed, SetupNotice, TreeNotice,
-};
+use crate::model::{EndCause, Usd};
+use crate::ports::{AgentNotice, ConfigNotice, Resumed, SetupNotice, TreeNotice};
 use crate::ui::notices;
 
 fn read(all: impl IntoIterator<Item = Notice>) -> String {
@@ -37,13 +35,10 @@ fn backlog_notices() {
         Notice::FalsePromise { remaining: 1 },
         Notice::FalsePromise { remaining: 2 },
         Notice::OtherClaims { ids: vec!["US-002".into(), "US-009".into()] },
-        Notice::MarksPutBack { ids: vec![id("US-002"), id("US-003")] },
-        Notice::Backlog(BacklogNotice::Doubt { message: "US-002 has no criteria".into() }),
-        Notice::Backlog(BacklogNotice::Disappeared { ids: vec![id("US-002"), id("US-003")] }),
-        Notice::Backlog(BacklogNotice::CompletedButGone { story: story() }),
-        Notice::Backlog(BacklogNotice::Replaced { story: story() }),
-        Notice::Backlog(BacklogNotice::Disowned { story: story() }),
-        Notice::Backlog(BacklogNotice::MarkUnconfirmed { story: story() }),
+        Notice::Doubt { message: "US-002 has no criteria".into() },
+        Notice::CompletedButGone { story: story() },
+        Notice::Replaced { story: story() },
+        Notice::Disowned { story: story() },
     ]), @r"
     warning: the backlog is invalid; using its last valid version
       line 3: expected `,`
@@ -53,13 +48,10 @@ fn backlog_notices() {
     warning: the agent claimed the whole backlog, but 1 story is left
     warning: the agent claimed the whole backlog, but 2 stories are left
     warning: the agent also claimed US-002, US-009; only its own story counts
-    warning: reverted the marks of US-002, US-003, which changed during the attempt; if one of them is correct, set it with `ralph mark US-002 pass`
     warning: US-002 has no criteria
-    warning: US-002, US-003 disappeared from the backlog during the attempt
     warning: US-001 was completed but is no longer in the backlog
     warning: US-001 is a different story now; the earlier work is kept at a ref
     warning: you marked US-001 as passing; its unfinished work stays in the work tree, and ralph does not commit it
-    warning: reverted the mark of US-001, because no commit confirms it; if it is correct, set it with `ralph mark US-001 pass`
     ");
 }
 
@@ -73,9 +65,9 @@ fn agent_notices() {
         AgentNotice::LeftoversEnded { names: names(2) },
         AgentNotice::EarlierRunEnded { names: names(7) },
         AgentNotice::ProcessesKept { names: names(1) },
-        AgentNotice::EndedForRunTime,
-        AgentNotice::EndedForDisk,
-        AgentNotice::EndedForAbort,
+        AgentNotice::Ended(EndCause::RunTime),
+        AgentNotice::Ended(EndCause::DiskLow),
+        AgentNotice::Ended(EndCause::Aborted),
         AgentNotice::Scratchpad { problem: "cannot read .ralph/scratchpad.md".into() },
         AgentNotice::UnknownRequest,
         AgentNotice::OverIterationBudget { cost, limit },
@@ -97,35 +89,20 @@ fn agent_notices() {
 
 #[test]
 fn work_tree_notices() {
-    let not_committed = |why| TreeNotice::NotCommitted { path: "a/b".into(), why };
     insta::assert_snapshot!(read([
-        not_committed(NotCommitted::Repository),
-        not_committed(NotCommitted::Name { files: 1 }),
-        not_committed(NotCommitted::Name { files: 12 }),
-        not_committed(NotCommitted::Users),
-        not_committed(NotCommitted::Filter),
         TreeNotice::LockRemoved { path: ".git/index.lock".into() },
         TreeNotice::AgentLockRemoved { path: ".git/index.lock".into() },
         TreeNotice::CleanUpFailed { problem: "cannot read .git".into() },
         TreeNotice::CommitsTakenFrom { branch: "wip".into() },
-        TreeNotice::StashRestored { message: "WIP on main".into() },
-        TreeNotice::CannotRestore { paths: paths(7), kept: "refs/ralph/snapshots/1".into() },
         TreeNotice::InstructionsDiffer { path: "PROMPT.md".into() },
         TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: true },
         TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: false },
         TreeNotice::NotPruned { problem: "a ref is locked".into() },
     ].map(Notice::Tree)), @r"
-    warning: a/b was not committed: it is a nested repository
-    warning: a/b was not committed: it matches `never_commit` (see ralph.toml)
-    warning: a/b was not committed (12 files): it matches `never_commit` (see ralph.toml)
-    warning: a/b was not committed: it was untracked before the story, and the agent changed it
-    warning: a/b was not committed: it needs a git filter; commit it yourself with git
     removed `.git/index.lock`, left behind by a killed process
     removed `.git/index.lock`, left behind by the agent's git
     warning: cannot read .git
     the agent committed on `wip`; its commits are now on the run's branch
-    warning: restored a stash that the agent dropped: WIP on main
-    warning: cannot restore src/1.rs, src/2.rs, src/3.rs, src/4.rs, src/5.rs and 2 more: something else is in the way; a copy is kept at refs/ralph/snapshots/1
     warning: PROMPT.md changed since the interrupted attempt began; if you did not change it, restore it with `ralph restore N PROMPT.md` (`ralph log` lists the numbers)
     earlier work on US-001 is at `refs/x` and will be restored
     earlier work on US-001 is at `refs/x`

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::decide::staging::{Objection, Rules};
-use crate::model::Base;
+use crate::model::{Base, LeftOut, WhyLeftOut};
 use crate::text::redact;
-use crate::workspace::{Committed, GitError, LeftOut, Staging, WhyLeftOut, WorkTree};
+use crate::workspace::{Committed, GitError, Staging, WorkTree};
 
 use super::sandbox::{CommitRequest, Sandbox};
 

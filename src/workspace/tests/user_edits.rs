@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::decide::staging::Objection;
-use crate::workspace::{GitError, LeftOut, WhyLeftOut};
+use crate::model::{LeftOut, WhyLeftOut};
+use crate::workspace::GitError;
 
 use super::sandbox::{CommitRequest, Sandbox, close, try_close};
 
