@@ -13,7 +13,7 @@ use clap_complete::Shell;
 
 use crate::mock;
 use crate::ops::{self, CommandError};
-use crate::process::{Spec, supervisor};
+use crate::process::supervisor;
 use crate::ui::{ColorChoice, Printer, UiOptions};
 
 use commands::{
@@ -68,7 +68,7 @@ fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
         Command::Checkpoint(args) => ops::checkpoint(args.message.as_deref())?,
         Command::Undo(args) => ops::undo(&args.story, &args.prd)?,
         Command::Completions(args) => completions(args.shell)?,
-        Command::Supervise(args) => supervise(args)?,
+        Command::Supervise(args) => supervisor::supervise(args.keep)?,
     }
     Ok(0)
 }
@@ -87,18 +87,6 @@ fn completions(shell: Shell) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "ralph", &mut script);
     ops::print(&String::from_utf8_lossy(&script))
-}
-
-fn supervise(args: SuperviseArgs) -> Result<(), CommandError> {
-    let mut words = args.command.into_iter();
-    let spec = words.next().map(|program| Spec {
-        program,
-        args: words.collect(),
-        dir: PathBuf::from("."),
-        env: Vec::new(),
-        input: args.input,
-    });
-    Ok(supervisor::supervise(spec, args.keep)?)
 }
 
 /// Run coding agents through a backlog, unattended, until it is done.
@@ -184,17 +172,9 @@ struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 struct SuperviseArgs {
-    /// File for the program's standard input; otherwise messages from the driver
-    #[arg(long)]
-    input: Option<PathBuf>,
     /// Name of a program to leave running; repeatable
     #[arg(long)]
     keep: Vec<String>,
-    /// Wait until the driver sends the command to run
-    #[arg(long)]
-    standby: bool,
-    #[arg(last = true, required_unless_present = "standby")]
-    command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

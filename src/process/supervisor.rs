@@ -23,10 +23,10 @@ enum SupervisorEvent {
     NoChildren,
 }
 
-/// Runs the agent and returns when nothing of it is left, or nothing more can be done. Without a
-/// spec it is on standby: the driver's first line is the spec, and if the driver ends before that,
-/// so does this process.
-pub fn supervise(spec: Option<Spec>, keep: Vec<String>) -> io::Result<()> {
+/// Waits for the driver's first line, the spec; if the driver ends before that, so does this
+/// process. Then runs the agent, and returns when nothing of it is left, or nothing more can be
+/// done.
+pub fn supervise(keep: Vec<String>) -> io::Result<()> {
     // A separate session keeps the terminal's signals and prompts away from the agent. It fails
     // only if this process already leads a group, which is enough.
     let _ = setsid();
@@ -34,7 +34,7 @@ pub fn supervise(spec: Option<Spec>, keep: Vec<String>) -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(getpid()))?;
     let control = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
     let mut orders = BufReader::new(control.try_clone()?);
-    let Some(spec) = spec.or_else(|| assigned(&mut orders)) else { return Ok(()) };
+    let Some(spec) = assigned(&mut orders) else { return Ok(()) };
     let (agent, input) = match spawn(&spec) {
         Ok(spawned) => spawned,
         Err(error) => {
