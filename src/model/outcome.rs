@@ -52,8 +52,9 @@ pub enum Outcome {
     KilledBySomeoneElse { signal: i32 },
 }
 
-/// How the process exited.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How a process exited.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// By itself.
     Code(i32),
@@ -62,6 +63,7 @@ pub enum Exit {
     /// It never started.
     NotSpawned { error: String },
     /// Unknown: its supervisor is gone.
+    #[default]
     Unknown,
 }
 

@@ -25,6 +25,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Exit;
+
 pub use driver::{SpawnError, Supervisor};
 
 /// A process to start.
@@ -69,7 +71,7 @@ enum SupervisorReport {
     },
     /// The agent itself has ended; its children may still run.
     Exited {
-        exit: ProcessExit,
+        exit: Exit,
     },
     /// Nothing of its tree is left, except `survivors` of SIGKILL and `kept` daemons.
     Gone {
@@ -77,13 +79,6 @@ enum SupervisorReport {
         kept: Vec<String>,
         survivors: Vec<String>,
     },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProcessExit {
-    Code(i32),
-    Signal(i32),
 }
 
 /// Driver and supervisor send one JSON value per line.

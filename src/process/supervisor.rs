@@ -12,13 +12,15 @@ use std::time::Duration;
 use rustix::process::{Signal, WaitOptions, getpid, setsid, wait};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::model::Exit;
+
 use super::sweep::{POLL, TreeEnding};
 use super::tree::{Found, ProcessFacts, ProcessTable};
-use super::{InputOrder, Order, ProcessExit, Spec, SupervisorReport, json_line};
+use super::{InputOrder, Order, Spec, SupervisorReport, json_line};
 
 enum SupervisorEvent {
     Ordered(Order),
-    Reaped(i32, ProcessExit),
+    Reaped(i32, Exit),
     /// No children are left: every orphan was adopted and has ended.
     NoChildren,
 }
@@ -159,8 +161,8 @@ fn reap(happened: Sender<SupervisorEvent>) -> io::Result<()> {
                 Err(rustix::io::Errno::INTR) | Ok(None) => continue,
                 Err(_) => break,
             };
-            let signal = || status.terminating_signal().map(ProcessExit::Signal);
-            if let Some(exit) = status.exit_status().map(ProcessExit::Code).or_else(signal) {
+            let signal = || status.terminating_signal().map(Exit::Signal);
+            if let Some(exit) = status.exit_status().map(Exit::Code).or_else(signal) {
                 let _ = happened.send(SupervisorEvent::Reaped(pid.as_raw_pid(), exit));
             }
         }
