@@ -153,9 +153,8 @@ impl RunMark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Swept {
     /// Nothing is left of the runs; these had to be ended.
-    Gone {
-        ended: Vec<String>,
-    },
+    Gone { ended: Vec<String> },
+    /// Even SIGKILL did not end these.
     Survivors(Vec<String>),
     /// This process runs below them; nothing was ended.
     Above(Vec<String>),
