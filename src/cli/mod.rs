@@ -32,7 +32,9 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    let look = look(cli.look);
+    let LookArgs { color, quiet, verbose } = cli.look;
+    let (terminal, clock) = (io::stderr().is_terminal(), ops::system_clock());
+    let look = UiOptions { color, quiet, verbose, terminal, clock };
     match dispatch(cli.command, &look) {
         Ok(code) => code,
         Err(error) => {
@@ -71,16 +73,6 @@ fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
         Command::Supervise(args) => supervisor::supervise(args.keep)?,
     }
     Ok(0)
-}
-
-fn look(args: LookArgs) -> UiOptions {
-    UiOptions {
-        color: args.color,
-        quiet: args.quiet,
-        verbose: args.verbose,
-        terminal: io::stderr().is_terminal(),
-        clock: ops::system_clock(),
-    }
 }
 
 fn completions(shell: Shell) -> Result<(), CommandError> {
