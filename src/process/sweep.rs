@@ -13,7 +13,7 @@ use rustix::process::{Signal, getpid};
 use uuid::Uuid;
 
 use super::Order;
-use super::tree::{Found, ProcessFacts, ProcessTable};
+use super::tree::{Found, ProcessFacts, ProcessTable, carries};
 
 /// Between two scans.
 pub const POLL: Duration = Duration::from_millis(5);
@@ -191,7 +191,7 @@ fn end(find: impl Fn() -> Found, policy: EndPolicy) -> Swept {
 }
 
 fn is_marked(process: &ProcessFacts, marks: &[RunMark]) -> bool {
-    marks.iter().any(|mark| process.carries(&mark.entry, mark.since))
+    marks.iter().any(|mark| carries(process, &mark.entry, mark.since))
 }
 
 fn marked_above(all: &ProcessTable, own: i32, marks: &[RunMark], keep: &[String]) -> Vec<String> {
