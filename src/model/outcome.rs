@@ -189,3 +189,50 @@ impl Verdict {
         !matches!(self, Self::NotTheStory { .. } | Self::PromptTooLong { .. } | Self::Interrupted)
     }
 }
+
+/// The outcome of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IterationResult {
+    /// It claims its story; the claim is not decided yet.
+    Claimed,
+    Closed,
+    Rejected,
+    Progress,
+    Escalated,
+    Failed,
+    PromptTooLong,
+    ServiceTrouble,
+    Interrupted,
+    /// ralph itself ended before the agent's end was recorded.
+    CutOff,
+}
+
+impl IterationResult {
+    pub fn of(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Done => Self::Claimed,
+            Verdict::Progress => Self::Progress,
+            Verdict::Escalated { .. } => Self::Escalated,
+            Verdict::Failed { .. } => Self::Failed,
+            Verdict::NotTheStory { .. } => Self::ServiceTrouble,
+            Verdict::PromptTooLong { .. } => Self::PromptTooLong,
+            Verdict::Interrupted => Self::Interrupted,
+        }
+    }
+
+    /// As programs read it.
+    pub fn word(self) -> String {
+        let stored = serde_json::to_value(self).unwrap_or_default();
+        stored.as_str().unwrap_or_default().to_owned()
+    }
+
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Rejected | Self::PromptTooLong)
+    }
+
+    /// Neither the service nor the human ended it, so it counts for the run's health.
+    pub fn says_something(self) -> bool {
+        !matches!(self, Self::ServiceTrouble | Self::Interrupted | Self::CutOff)
+    }
+}

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use crate::decide::figures::{Efficiency, Forecast};
 use crate::model::{
     Because, Blocked, Budgets, Limits, OnEscalation, OnLimit, RunResult, StopReason, StoryId,
-    Usage, Usd, shorten,
+    Tokens, Usd, shorten,
 };
 use crate::state::{BreakerPhase, RunState, Stage, StoryState};
 
@@ -227,40 +227,15 @@ pub struct StoryCounts {
     pub skipped: usize,
 }
 
-impl StoryCounts {
-    pub fn left(&self) -> usize {
-        self.total.saturating_sub(self.passing + self.skipped)
-    }
-}
-
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RunTotals {
     pub agent_ms: u64,
     pub cost_usd: Option<f64>,
     pub without_cost: u32,
     pub counted_usd: Usd,
-    pub tokens: TokenTotals,
+    pub tokens: Tokens,
     pub turns: u64,
     pub tool_calls: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct TokenTotals {
-    pub input: u64,
-    pub output: u64,
-    pub cache_read: u64,
-    pub cache_write: u64,
-}
-
-impl From<&Usage> for TokenTotals {
-    fn from(usage: &Usage) -> Self {
-        Self {
-            input: usage.input_tokens,
-            output: usage.output_tokens,
-            cache_read: usage.cache_read_tokens,
-            cache_write: usage.cache_write_tokens,
-        }
-    }
 }
 
 #[derive(Clone, Debug, Default, Serialize)]

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::model::{
-    AttemptEnded, AttemptReason, AttemptStarted, StepKind, StoryId, Usd, Verdict, shorten,
+    AttemptEnded, AttemptReason, AttemptStarted, IterationResult, StepKind, StoryId, Tokens, Usd,
+    shorten,
 };
 use crate::state::{Health, WATCHED, health};
 
-use super::document::{ReportTime, TokenTotals};
+use super::document::ReportTime;
 
 const MOST_ERRORS: usize = 5;
 const LONGEST_ERROR: usize = 500;
@@ -42,53 +43,12 @@ pub struct Iteration {
 /// Known when its agent has ended.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct IterationUsage {
-    tokens: TokenTotals,
+    tokens: Tokens,
     cost_usd: Option<f64>,
     counted_usd: Option<Usd>,
     model: Option<String>,
     turns: u64,
     tool_calls: u64,
-}
-
-/// The outcome of an iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IterationResult {
-    /// It claims its story; the claim is not decided yet.
-    Claimed,
-    Closed,
-    Rejected,
-    Progress,
-    Escalated,
-    Failed,
-    PromptTooLong,
-    ServiceTrouble,
-    Interrupted,
-    /// ralph itself ended before the agent's end was recorded.
-    CutOff,
-}
-
-impl IterationResult {
-    pub fn of(verdict: &Verdict) -> Self {
-        match verdict {
-            Verdict::Done => Self::Claimed,
-            Verdict::Progress => Self::Progress,
-            Verdict::Escalated { .. } => Self::Escalated,
-            Verdict::Failed { .. } => Self::Failed,
-            Verdict::NotTheStory { .. } => Self::ServiceTrouble,
-            Verdict::PromptTooLong { .. } => Self::PromptTooLong,
-            Verdict::Interrupted => Self::Interrupted,
-        }
-    }
-
-    pub fn is_failure(self) -> bool {
-        matches!(self, Self::Failed | Self::Rejected | Self::PromptTooLong)
-    }
-
-    /// Neither the service nor the human ended it, so it counts for the run's health.
-    pub fn says_something(self) -> bool {
-        !matches!(self, Self::ServiceTrouble | Self::Interrupted | Self::CutOff)
-    }
 }
 
 /// The phase of an iteration, guessed from what its agent does. Only for display.
@@ -209,7 +169,7 @@ impl Iterations {
         iteration.ended_at = Some(at);
         iteration.elapsed_ms = Some(end.elapsed_ms);
         iteration.usage = IterationUsage {
-            tokens: TokenTotals::from(&end.usage),
+            tokens: end.usage.tokens(),
             cost_usd: end.usage.cost_usd,
             counted_usd: Some(end.bill.counted(&end.usage)),
             model: end.model.clone(),

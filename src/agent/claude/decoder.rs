@@ -214,9 +214,7 @@ impl ClaudeDecoder {
             "task_started" if line.get("is_backgrounded").read() != Some(false) => {
                 self.add_task(line.get("task_id").text()?);
             }
-            "task_notification" => {
-                self.background.remove(&line.get("task_id").text()?);
-            }
+            "task_notification" => _ = self.background.remove(&line.get("task_id").text()?),
             "background_tasks_changed" => {
                 self.background.clear();
                 let tasks = line.get("tasks").items();
