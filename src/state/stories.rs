@@ -102,9 +102,7 @@ fn apply_to_work(story: &mut StoryState, event: &Event) {
             }
         }
         Event::Returned { reference, .. } => story.rolled_back(reference.as_ref()),
-        Event::InstructionsPutBack { kept, .. } => {
-            story.kept_count += u32::from(kept.is_some());
-        }
+        Event::InstructionsPutBack { kept, .. } => story.kept_count += u32::from(kept.is_some()),
         Event::WorkBroughtBack { reference, conflicts, .. } => {
             let conflicting = (!conflicts.is_empty()).then(|| reference.clone());
             if conflicting.is_some() {
@@ -235,15 +233,9 @@ impl Marks {
                 self.passing = passing.iter().cloned().collect();
                 self.skipped = skipped.iter().cloned().collect();
             }
-            Event::StoryClosed(closed) => {
-                self.passing.insert(closed.story.clone());
-            }
-            Event::StorySkipped { story, .. } => {
-                self.skipped.insert(story.clone());
-            }
-            Event::StoryReopened { story, .. } => {
-                self.passing.remove(story);
-            }
+            Event::StoryClosed(closed) => _ = self.passing.insert(closed.story.clone()),
+            Event::StorySkipped { story, .. } => _ = self.skipped.insert(story.clone()),
+            Event::StoryReopened { story, .. } => _ = self.passing.remove(story),
             _ => {}
         }
     }
@@ -275,8 +267,7 @@ impl Marks {
 
     /// Stories that neither pass nor are skipped.
     pub fn remaining(&self, backlog: &Backlog) -> usize {
-        let is_open =
-            |story: &&Story| !self.passing.contains(&story.id) && !self.skipped.contains(&story.id);
-        backlog.stories.iter().filter(is_open).count()
+        let ids = backlog.stories.iter().map(|story| &story.id);
+        ids.filter(|id| !self.passing.contains(*id) && !self.skipped.contains(*id)).count()
     }
 }
