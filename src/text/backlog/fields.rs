@@ -146,9 +146,7 @@ pub fn check_keys<'a>(found: &mut Diagnostics<'a>, members: &[Member<'a>]) {
     let mut first_of: HashMap<&str, &RawValue> = HashMap::with_capacity(members.len());
     for member in members {
         match first_of.entry(member.name.as_ref()) {
-            Entry::Vacant(free) => {
-                free.insert(member.key);
-            }
+            Entry::Vacant(free) => _ = free.insert(member.key),
             Entry::Occupied(_) if found.is_full_of(Severity::Error) => break,
             Entry::Occupied(first) => {
                 let name = quoted(&member.name);

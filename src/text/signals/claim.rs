@@ -24,13 +24,6 @@ pub(super) struct ClaimLine<'a> {
     pub wrapped: bool,
 }
 
-impl ClaimLine<'_> {
-    /// `Task list complete` names no story, `Task [list] complete` does.
-    pub(super) fn surely_names_a_story(&self) -> bool {
-        self.wrapped || !self.id.bytes().all(|b| b.is_ascii_alphabetic())
-    }
-}
-
 pub(super) fn read_claim(line: &str) -> Option<ClaimLine<'_>> {
     find_ignore_case(line, "task")?;
     let after_task = strip_ignore_case(without_leading(line), "task")?;
