@@ -26,7 +26,10 @@ pub fn write(stream: &mut Stream<'_>, path: &Path, text: &str, append: bool) -> 
         ("Write", json!({ "file_path": shown, "content": text }))
     };
     call(stream, tool, input, || {
-        put(path, text, append)?;
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let mut options = OpenOptions::new();
+        options.create(true).write(true).append(append).truncate(!append);
+        options.open(path)?.write_all(text.as_bytes())?;
         Ok(format!("File created successfully at: {shown}"))
     })
 }
@@ -71,13 +74,6 @@ fn call(
 ) -> io::Result<()> {
     let id = stream.tool_use(tool, &input)?;
     stream.event(tool_result(&id, &work().map_err(|e| e.to_string())))
-}
-
-fn put(path: &Path, text: &str, append: bool) -> io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    let mut file =
-        OpenOptions::new().create(true).write(true).append(append).truncate(!append).open(path)?;
-    file.write_all(text.as_bytes())
 }
 
 fn shown(output: &Output) -> io::Result<String> {

@@ -199,21 +199,12 @@ pub enum LoadError {
     TooLarge { path: PathBuf },
     #[error("{}:{line}:{column}: invalid UTF-8; save the file as UTF-8", visible(&path.to_string_lossy()))]
     NotUtf8 { path: PathBuf, line: usize, column: usize },
+    /// `what` is the file itself or the folder it is replaced in.
     #[error("cannot write {}{}: {}", shown(path), in_folder(path, what), reason(source))]
-    NotWritable {
-        path: PathBuf,
-        /// The file itself or the folder it is replaced in.
-        what: PathBuf,
-        source: io::Error,
-    },
+    NotWritable { path: PathBuf, what: PathBuf, source: io::Error },
+    /// The summary is `2 errors, 1 warning`; all problems are rendered with their lines.
     #[error("{} is invalid: {summary}\n\n{rendered}", shown(path))]
-    Invalid {
-        path: PathBuf,
-        /// `2 errors, 1 warning`
-        summary: String,
-        /// All problems with their lines, ready to print.
-        rendered: String,
-    },
+    Invalid { path: PathBuf, summary: String, rendered: String },
 }
 
 /// The file was not written; it has its old text.
