@@ -92,9 +92,8 @@ impl Stagnation {
         let length = often.saturating_mul(2).max(SHORTEST_ALTERNATION);
         let tail: Vec<&String> = self.errors.iter().rev().take(length).collect();
         let (Some(a), Some(b)) = (tail.first(), tail.get(1)) else { return false };
-        let in_turn =
-            |(place, error): (usize, &&String)| error == if place % 2 == 0 { a } else { b };
-        tail.len() == length && a != b && tail.iter().enumerate().all(in_turn)
+        let mut pairs = tail.iter().zip([a, b].into_iter().cycle());
+        tail.len() == length && a != b && pairs.all(|(error, in_turn)| error == in_turn)
     }
 
     /// A warning for the next agent.

@@ -74,11 +74,7 @@ fn apply_to_question(story: &mut StoryState, event: &Event) -> bool {
     match event {
         Event::QuestionRaised { question, .. } => story.ask(question),
         Event::QuestionAnswered { answer, .. } => story.answer(answer),
-        Event::StoryParked { .. } => {
-            if let Stage::Asking { question, .. } = &mut story.stage {
-                question.parked = true;
-            }
-        }
+        Event::StoryParked { .. } => story.set_parked(true),
         Event::Nudged { text, by, delivered, .. } => match by {
             _ if *delivered => {}
             NudgedBy::Human => story.guidance.push(text.clone()),
@@ -184,6 +180,12 @@ impl StoryState {
             Stage::Asking { claim, .. } => *claim = Some(made),
             Stage::Skipping => {}
             stage => *stage = Stage::Claimed(made),
+        }
+    }
+
+    pub(super) fn set_parked(&mut self, parked: bool) {
+        if let Stage::Asking { question, .. } = &mut self.stage {
+            question.parked = parked;
         }
     }
 
