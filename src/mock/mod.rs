@@ -197,8 +197,7 @@ fn escalation(asked: &Escalate) -> String {
         EscalateKind::Stuck => "stuck",
         EscalateKind::Deviation => "deviation",
     };
-    let numbered =
-        asked.options.iter().enumerate().map(|(i, option)| format!("{}. {option}\n", i + 1));
+    let numbered = (1..).zip(&asked.options).map(|(i, option)| format!("{i}. {option}\n"));
     format!(
         "<escalate type=\"{kind}\">\n<summary>{}</summary>\n<context>{}</context>\n\
          <options>\n{}</options>\n<question>{}</question>\n</escalate>",

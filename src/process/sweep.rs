@@ -96,16 +96,15 @@ impl TreeEnding {
     pub fn act_on(&mut self, found: &Found) {
         self.empty_scans = if found.others.is_empty() { self.empty_scans + 1 } else { 0 };
         self.keeps_something = !found.kept.is_empty();
-        self.last_scan = Some(Instant::now());
+        let now = Instant::now();
+        self.last_scan = Some(now);
         if !self.is_due() {
             return;
         }
         // SIGKILL repeatedly: a process may fork faster than one scan.
         let (stage, signal) = match self.stage {
-            EndStage::NotYet | EndStage::Asked => {
-                (EndStage::Terminating(Instant::now()), Signal::TERM)
-            }
-            EndStage::Terminating(_) => (EndStage::Killing(Instant::now()), Signal::KILL),
+            EndStage::NotYet | EndStage::Asked => (EndStage::Terminating(now), Signal::TERM),
+            EndStage::Terminating(_) => (EndStage::Killing(now), Signal::KILL),
             killing @ EndStage::Killing(_) => (killing, Signal::KILL),
         };
         self.stage = stage;

@@ -159,11 +159,8 @@ fn flag(
 ) -> Result<Option<usize>, EditError> {
     let mut found = members.iter().enumerate().filter(|(_, member)| member.name == field);
     let Some((at, member)) = found.next() else { return Ok(None) };
-    let is_flag = match member.value.get() {
-        "true" | "false" => true,
-        "null" => field == SKIPPED,
-        _ => false,
-    };
+    let value = member.value.get();
+    let is_flag = matches!(value, "true" | "false") || (value == "null" && field == SKIPPED);
     let bad = || EditError::BadField { story: story.clone(), field };
     if is_flag && found.next().is_none() { Ok(Some(at)) } else { Err(bad()) }
 }

@@ -3,7 +3,7 @@
 //! The backlog is never serialised again: a change touches the bytes of the marks and nothing else.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -123,8 +123,8 @@ impl PrdFile {
     fn failed(&self, source: io::Error) -> LoadError {
         let path = self.path.clone();
         match (source.kind(), path.read_link()) {
-            (io::ErrorKind::NotFound, Ok(to)) => LoadError::DanglingLink { path, to },
-            (io::ErrorKind::NotFound, Err(_)) => LoadError::NotFound { path },
+            (ErrorKind::NotFound, Ok(to)) => LoadError::DanglingLink { path, to },
+            (ErrorKind::NotFound, Err(_)) => LoadError::NotFound { path },
             _ => LoadError::NotReadable { path, source },
         }
     }
@@ -228,14 +228,10 @@ fn in_folder(path: &Path, what: &Path) -> String {
 /// The system's error, with a remedy.
 fn reason(error: &io::Error) -> String {
     let known = match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            "permission denied; check its owner and mode with `ls -ld`"
-        }
-        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "the disk is full; free some space"
-        }
-        io::ErrorKind::NotFound => "the file or its folder does not exist",
+        ErrorKind::PermissionDenied => "permission denied; check its owner and mode with `ls -ld`",
+        ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full; free some space",
+        ErrorKind::NotFound => "the file or its folder does not exist",
         _ => return error.to_string(),
     };
     known.to_owned()

@@ -44,13 +44,11 @@ fn check_ids<'a>(found: &mut Diagnostics<'a>, drafts: &[StoryDraft<'a>]) {
 
 /// By id; of duplicates the first.
 fn numbers<'d>(drafts: &'d [StoryDraft<'_>]) -> HashMap<&'d str, usize> {
-    let mut numbers = HashMap::with_capacity(drafts.len());
-    for (number, draft) in drafts.iter().enumerate() {
-        if let Some(id) = &draft.id {
-            numbers.entry(id.text.as_ref()).or_insert(number);
-        }
-    }
-    numbers
+    // The last entry of an id stays in the map.
+    let numbered = drafts.iter().enumerate().rev();
+    numbered
+        .filter_map(|(number, draft)| Some((draft.id.as_ref()?.text.as_ref(), number)))
+        .collect()
 }
 
 fn report_unknown<'a>(
