@@ -16,7 +16,7 @@ use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior, params};
 
 use crate::model::{Usage, Usd};
 use crate::store::files::{ensure_private, private_folder};
-use crate::store::{Problem, StoreError};
+use crate::store::{Problem, Result, StoreError};
 
 use super::{Database, PATIENCE};
 
@@ -43,13 +43,13 @@ pub struct AttemptCosts {
 }
 
 impl Costs {
-    pub fn spent_since(&self, at: i64) -> Result<Usd, StoreError> {
+    pub fn spent_since(&self, at: i64) -> Result<Usd> {
         let sum = "SELECT COALESCE(SUM(counted), 0) FROM attempts WHERE ended_at >= ?1";
         Ok(self.0.rows(sum, [at], |row| row.get(0).map(usd))?.pop().unwrap_or_default())
     }
 
     /// Every attempt of a run, or of the repository, oldest first.
-    pub fn attempts(&self, run: Option<&str>) -> Result<Vec<AttemptCosts>, StoreError> {
+    pub fn attempts(&self, run: Option<&str>) -> Result<Vec<AttemptCosts>> {
         let select = select(
             "COALESCE(SUM(u.input), 0), COALESCE(SUM(u.output), 0),
              COALESCE(SUM(u.cache_read), 0), COALESCE(SUM(u.cache_write), 0), a.counted, ''",
@@ -60,7 +60,7 @@ impl Costs {
     }
 
     /// The same, with a row for each model that an attempt used.
-    pub fn by_model(&self, run: Option<&str>) -> Result<Vec<AttemptCosts>, StoreError> {
+    pub fn by_model(&self, run: Option<&str>) -> Result<Vec<AttemptCosts>> {
         let select = select(
             "u.input, u.output, u.cache_read, u.cache_write, u.counted, u.model",
             "JOIN usage u USING (attempt) WHERE (?1 IS NULL OR a.run = ?1)",
@@ -154,17 +154,13 @@ impl UserCosts {
         failure(Path::new("XDG_STATE_HOME"), "neither this nor HOME is set to a folder").into()
     }
 
-    /// `repository`: the name of the journal's repository in the file.
-    pub(in crate::store) fn open(
-        folder: &Path,
-        journal: &Path,
-        repository: String,
-    ) -> Result<Self, StoreError> {
+    /// `name`: of the journal's repository, in the file.
+    pub(in crate::store) fn open(folder: &Path, journal: &Path, name: String) -> Result<Self> {
         let (file, journal) = (folder.join(FILE), journal.to_owned());
         let failed = |error: io::Error| failure(&file, error);
         private_folder(folder).and_then(|()| ensure_private(&file)).map_err(failed)?;
         let own = file.clone();
-        let open = Box::new(move || CostCopy::open(&own, &journal, &repository));
+        let open = Box::new(move || CostCopy::open(&own, &journal, &name));
         let copy = Arc::new(Mutex::new(LazyCopy { open, copy: None }));
         let ((wake, woken), (sender, problems)) = (channel(), channel());
         let thread = std::thread::Builder::new().name("user costs".to_owned());
@@ -174,18 +170,18 @@ impl UserCosts {
     }
 
     /// Copies attempts that ended, in the background. The error is one of an earlier time.
-    pub fn take_over(&self) -> Result<(), StoreError> {
+    pub fn take_over(&self) -> Result<()> {
         // Without the thread nothing is copied until `take_over_now`.
         let _ = self.wake.as_ref().map(|wake| wake.send(()));
         self.problems.try_recv().map_or(Ok(()), Err)
     }
 
     /// The same, done when it returns.
-    pub fn take_over_now(&self) -> Result<(), StoreError> {
+    pub fn take_over_now(&self) -> Result<()> {
         lock(&self.copy).opened()?.take_over()
     }
 
-    pub fn spent_since(&self, at: i64) -> Result<Usd, StoreError> {
+    pub fn spent_since(&self, at: i64) -> Result<Usd> {
         let mut copy = lock(&self.copy);
         let CostCopy { user, file, .. } = copy.opened()?;
         Ok(sum_since(user, at).map_err(|error| failure(file, error))?)
@@ -219,12 +215,12 @@ fn lock(copy: &Mutex<LazyCopy>) -> MutexGuard<'_, LazyCopy> {
 
 /// Opened when first needed, mostly by the thread.
 struct LazyCopy {
-    open: Box<dyn Fn() -> Result<CostCopy, StoreError> + Send>,
+    open: Box<dyn Fn() -> Result<CostCopy> + Send>,
     copy: Option<CostCopy>,
 }
 
 impl LazyCopy {
-    fn opened(&mut self) -> Result<&mut CostCopy, StoreError> {
+    fn opened(&mut self) -> Result<&mut CostCopy> {
         match &mut self.copy {
             Some(copy) => Ok(copy),
             none => (self.open)().map(|new| none.insert(new)),
@@ -243,7 +239,7 @@ struct CostCopy {
 }
 
 impl CostCopy {
-    fn open(file: &Path, journal: &Path, repository: &str) -> Result<Self, StoreError> {
+    fn open(file: &Path, journal: &Path, repository: &str) -> Result<Self> {
         let failed = |error: rusqlite::Error| failure(file, error);
         let user = create(file).map_err(failed)?;
         let newest = "SELECT MAX(at) FROM spent WHERE repository = ?1";
@@ -258,7 +254,7 @@ impl CostCopy {
         Ok(Self { file, repository, user, journal, cursor })
     }
 
-    fn take_over(&mut self) -> Result<(), StoreError> {
+    fn take_over(&mut self) -> Result<()> {
         let paid: Vec<(String, i64, i64)> = self.journal.rows(
             "SELECT attempt, ended_at, counted FROM attempts WHERE ended_at >= ?1 AND agent <> ?2",
             params![self.cursor, MOCK],
