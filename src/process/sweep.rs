@@ -210,7 +210,7 @@ fn find(all: ProcessTable, own: i32, marks: &[RunMark], keep: &[String]) -> Foun
             && is_marked(process, marks)
             && !all.above(process.pid).iter().any(|one| one.is_named(keep))
     };
-    let roots: Vec<i32> = all.iter().filter(is_root).map(|process| process.pid).collect();
+    let roots: Vec<i32> = all.all.iter().filter(is_root).map(|process| process.pid).collect();
     all.subtrees(|process| roots.contains(&process.pid), |process| process.is_named(keep))
 }
 
@@ -330,7 +330,7 @@ mod tests {
     fn a_process_that_cannot_be_ended_is_named() {
         let sleeper = Sleeper::new(RUN);
         let is_it = |process: &&ProcessFacts| process.pid == sleeper.pid();
-        let mut seen = ProcessTable::take().iter().find(is_it).unwrap().clone();
+        let mut seen = ProcessTable::take().all.iter().find(is_it).unwrap().clone();
         // As if it were another one that only has the same number: it is never signalled.
         seen.started += 1;
         let find = || Found { others: vec![seen.clone()], kept: Vec::new() };

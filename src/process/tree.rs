@@ -46,16 +46,12 @@ pub struct Found {
 
 /// Every living process of one scan.
 pub struct ProcessTable {
-    all: Vec<ProcessFacts>,
+    pub all: Vec<ProcessFacts>,
 }
 
 impl ProcessTable {
     pub fn take() -> Self {
         Self { all: platform::processes() }
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &ProcessFacts> {
-        self.all.iter()
     }
 
     /// A process's ancestors, nearest first.

@@ -120,32 +120,31 @@ impl StopRecord {
 }
 
 fn detail(reason: &StopReason) -> Option<String> {
-    match reason {
-        StopReason::AllDone | StopReason::Once | StopReason::Aborted => None,
-        StopReason::StoryDone { story } => Some(story.to_string()),
+    Some(match reason {
+        StopReason::AllDone | StopReason::Once | StopReason::Aborted => return None,
+        StopReason::StoryDone { story } => story.to_string(),
         StopReason::BudgetUsedUp { budget, spent, limit } => {
-            Some(format!("{spent} of {limit} spent {}", budget.place()))
+            format!("{spent} of {limit} spent {}", budget.place())
         }
-        StopReason::MaxIterations { limit } => Some(limit.to_string()),
-        StopReason::BreakerOpen { why, error } => Some(format!("{why}; then: {error}")),
-        StopReason::MaxRunTime { limit_ms, .. } => Some(format!("{limit_ms} ms")),
-        StopReason::SlowIterations { average_ms, .. } => {
-            Some(format!("{average_ms} ms on average"))
-        }
+        StopReason::MaxIterations { limit } => limit.to_string(),
+        StopReason::BreakerOpen { why, error } => format!("{why}; then: {error}"),
+        StopReason::MaxRunTime { limit_ms, .. } => format!("{limit_ms} ms"),
+        StopReason::SlowIterations { average_ms, .. } => format!("{average_ms} ms on average"),
         StopReason::FailsAtOnce { error, .. }
         | StopReason::Failing { error, .. }
         | StopReason::ConsecutiveErrors { error, .. }
         | StopReason::UsageLimit { error, .. }
         | StopReason::ServiceDown { error }
         | StopReason::AccountTrouble { error }
-        | StopReason::AgentUnusable { error } => Some(error.clone()),
-        StopReason::DiskLow { place, .. } => Some(place.clone()),
+        | StopReason::AgentUnusable { error } => error.clone(),
+        StopReason::DiskLow { place, .. } => place.clone(),
+        StopReason::NothingToSelect { blocked } if blocked.is_empty() => return None,
         StopReason::NothingToSelect { blocked } => list(blocked),
-    }
+    })
 }
 
 /// `US-002 is parked; US-003 waits for US-002`.
-fn list(blocked: &[Blocked]) -> Option<String> {
+fn list(blocked: &[Blocked]) -> String {
     let one = |blocked: &Blocked| match &blocked.because {
         Because::Parked => format!("{} is parked", blocked.story),
         Because::WaitsForSkipped { on }
@@ -153,8 +152,7 @@ fn list(blocked: &[Blocked]) -> Option<String> {
         | Because::WaitsForOpen { on }
         | Because::WaitsFor { on } => format!("{} waits for {on}", blocked.story),
     };
-    let all: Vec<String> = blocked.iter().map(one).collect();
-    (!all.is_empty()).then(|| all.join("; "))
+    blocked.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 /// The run's circuit breaker.
