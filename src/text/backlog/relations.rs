@@ -86,8 +86,7 @@ fn report_cycle(found: &mut Diagnostics<'_>, drafts: &[StoryDraft<'_>], cycle: &
         cycle.iter().filter_map(|number| drafts.get(*number)).collect();
     let Some(first) = stories.first() else { return };
     let Some(next) = stories.get(1).unwrap_or(first).id.as_ref() else { return };
-    let edge = first.depends_on.iter().find(|on| on.text == next.text);
-    let Some(edge) = edge else { return };
+    let Some(edge) = first.depends_on.iter().find(|on| on.text == next.text) else { return };
     let names = names(&stories);
     let (message, help) = if stories.len() == 1 {
         (format!("{} depends on itself: {names}", first.owner), "remove it from its `depends_on`")

@@ -115,9 +115,6 @@ fn escaped(text: &str, which: fn(char) -> bool) -> String {
 
 fn in_url(value: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let escape = |byte| match is_plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    value.bytes().map(escape).collect()
+    let spell = |byte| if is_plain(byte) { (byte as char).into() } else { format!("%{byte:02X}") };
+    value.bytes().map(spell).collect()
 }
