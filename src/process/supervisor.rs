@@ -37,11 +37,10 @@ pub fn supervise(keep: Vec<String>) -> io::Result<()> {
     let control = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
     let mut orders = BufReader::new(control.try_clone()?);
     let Some(spec) = assigned(&mut orders) else { return Ok(()) };
-    let (agent, input) = match spawn(&spec) {
+    let failed = |error: io::Error| SupervisorReport::SpawnFailed { error: error.to_string() };
+    let (agent, input) = match spawn(&spec).map_err(failed) {
         Ok(spawned) => spawned,
-        Err(error) => {
-            return send(&control, &SupervisorReport::SpawnFailed { error: error.to_string() });
-        }
+        Err(failed) => return send(&control, &failed),
     };
     let (sender, happened) = channel();
     let ending = TreeEnding::default();

@@ -103,10 +103,8 @@ mod platform {
 
     pub fn processes() -> Vec<ProcessFacts> {
         let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-        entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .filter_map(read)
-            .collect()
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        pids.filter_map(read).collect()
     }
 
     /// A pidfd makes sure that check and signal mean the same process.

@@ -176,10 +176,8 @@ impl RunState {
         if !self.is_open() || !self.attempts.is_idle() {
             return None;
         }
-        self.service
-            .longest_wait(OnLimit::Wait, now)
-            .or_else(|| self.breaker.wait(now))
-            .or_else(|| self.costs.wait(now))
+        let service = self.service.longest_wait(OnLimit::Wait, now);
+        service.or_else(|| self.breaker.wait(now)).or_else(|| self.costs.wait(now))
     }
 
     /// The human's branch and tree are about to be rolled back.

@@ -251,11 +251,7 @@ impl Marks {
 
     pub fn set(&mut self, story: &StoryId, passes: bool, skipped: bool) {
         for (set, marked) in [(passes, &mut self.passing), (skipped, &mut self.skipped)] {
-            if set {
-                marked.insert(story.clone())
-            } else {
-                marked.remove(story)
-            };
+            _ = if set { marked.insert(story.clone()) } else { marked.remove(story) };
         }
     }
 
