@@ -132,9 +132,9 @@ const GROW: &str = r#"
 /// Returns when all of them run. With `ignore_term` none of them ends on SIGTERM.
 pub fn leave_tree(processes: u32, ignore_term: bool, scene: &Scene) -> io::Result<()> {
     let Some(below) = processes.checked_sub(1) else { return Ok(()) };
-    let deaf = if ignore_term { "trap '' TERM\n" } else { "" };
+    let trap = if ignore_term { "trap '' TERM\n" } else { "" };
     let mut trunk = Command::new("/bin/sh");
-    trunk.arg("-c").arg(format!("{deaf}{GROW}"));
+    trunk.arg("-c").arg(format!("{trap}{GROW}"));
     trunk.args([below / BRANCH, below % BRANCH].map(|count| count.to_string()));
     trunk.current_dir(&scene.folder).stdin(Stdio::null()).stderr(Stdio::null());
     let trunk = trunk.stdout(Stdio::piped()).spawn()?;

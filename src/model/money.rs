@@ -73,7 +73,7 @@ impl Usd {
 impl fmt::Display for Usd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cents = (self.0 + 5_000) / 10_000;
-        if self.0 > 0 && self.0 < 10_000 {
+        if (1..10_000).contains(&self.0) {
             let digits = format!("{:06}", self.0);
             return write!(f, "$0.{}", digits.trim_end_matches('0'));
         }

@@ -231,8 +231,8 @@ impl IterationResult {
         matches!(self, Self::Failed | Self::Rejected | Self::PromptTooLong)
     }
 
-    /// Neither the service nor the human ended it, so it counts for the run's health.
-    pub fn says_something(self) -> bool {
+    /// Neither the service nor the human ended it.
+    pub fn counts_for_health(self) -> bool {
         !matches!(self, Self::ServiceTrouble | Self::Interrupted | Self::CutOff)
     }
 }

@@ -83,9 +83,9 @@ fn start_threads(
     input: Option<ChildStdin>,
     happened: &Sender<SupervisorEvent>,
 ) -> io::Result<()> {
-    let nowhere = File::options().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdout(&nowhere)?;
-    rustix::stdio::dup2_stderr(&nowhere)?;
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
     listen(orders, happened.clone(), feed(input)?)?;
     obey_signals(happened.clone())?;
     reap(happened.clone())

@@ -200,10 +200,10 @@ impl RunReport {
         self.iterations.keep(index, name);
     }
 
-    fn leave(&mut self, stage: RunPhase, stop: StopRecord, at: ReportTime) {
+    fn leave(&mut self, phase: RunPhase, stop: StopRecord, at: ReportTime) {
         self.summary.totals.without_cost += self.iterations.cut_off();
         self.end(stop, at);
-        self.left_in = Some(stage);
+        self.left_in = Some(phase);
     }
 
     fn end(&mut self, stop: StopRecord, at: ReportTime) {
@@ -216,8 +216,8 @@ impl RunReport {
         let until = self.summary.ended_at.unwrap_or(now);
         self.iterations.refresh(until);
         let summary = &mut self.summary;
-        let stage = || RunPhase::of(&self.state, self.has_tried, now.0);
-        summary.state = self.left_in.unwrap_or_else(stage);
+        let phase = || RunPhase::of(&self.state, self.has_tried, now.0);
+        summary.state = self.left_in.unwrap_or_else(phase);
         summary.waits_until = self.state.wait(now.0).map(|wait| ReportTime(wait.until));
         summary.breaker = BreakerState::from(&self.state.breaker.phase);
         summary.updated_at = now;

@@ -105,7 +105,7 @@ fn looks_at_changes(command: &str) -> bool {
 #[derive(Debug, Default)]
 pub struct Iterations {
     all: Vec<Iteration>,
-    /// Durations of those that say something, sorted.
+    /// Durations of those that count for health, sorted.
     times: Vec<u64>,
     /// Those without an end.
     running: BTreeSet<usize>,
@@ -176,24 +176,25 @@ impl Iterations {
             turns: end.usage.turns,
             tool_calls: end.usage.tool_calls,
         };
-        let came = IterationResult::of(&end.verdict);
-        if came.says_something() {
+        let result = IterationResult::of(&end.verdict);
+        if result.counts_for_health() {
             let place = self.times.partition_point(|time| *time <= end.elapsed_ms);
             self.times.insert(place, end.elapsed_ms);
         }
-        self.settle(index, came);
+        self.settle(index, result);
     }
 
     /// Sets or changes an iteration's outcome.
-    pub fn settle(&mut self, index: Option<usize>, came: IterationResult) {
+    pub fn settle(&mut self, index: Option<usize>, result: IterationResult) {
         let Some(iteration) = self.at(index) else { return };
-        let before = iteration.outcome.replace(came);
-        iteration.phase = match came {
+        let before = iteration.outcome.replace(result);
+        iteration.phase = match result {
             IterationResult::Claimed => IterationPhase::Reviewing,
             IterationResult::Closed => IterationPhase::Complete,
             _ => IterationPhase::Handoff,
         };
-        let (fails, failed) = (came.is_failure(), before.is_some_and(IterationResult::is_failure));
+        let (fails, failed) =
+            (result.is_failure(), before.is_some_and(IterationResult::is_failure));
         let cost = iteration.usage.counted_usd.unwrap_or_default();
         self.running.retain(|running| Some(*running) != index);
         if fails && !failed {
@@ -201,7 +202,7 @@ impl Iterations {
         } else if failed && !fails {
             self.failed_cost = self.failed_cost.rest_after(cost).unwrap_or_default();
         }
-        self.successes += u32::from(came == IterationResult::Closed);
+        self.successes += u32::from(result == IterationResult::Closed);
         self.failures += u32::from(fails);
         self.successes -= u32::from(before == Some(IterationResult::Closed));
         self.failures -= u32::from(failed);
@@ -226,10 +227,10 @@ impl Iterations {
         }
     }
 
-    /// Whether the last iterations that say something failed.
+    /// Whether the last iterations that count for health failed.
     fn failing(&self) -> Vec<bool> {
         let outcomes = self.all.iter().rev().filter_map(|iteration| iteration.outcome);
-        let telling = outcomes.filter(|came| came.says_something()).take(WATCHED);
+        let telling = outcomes.filter(|result| result.counts_for_health()).take(WATCHED);
         telling.map(IterationResult::is_failure).collect()
     }
 

@@ -336,7 +336,8 @@ fn is_init(line: &mut JsonObject<'_>) -> bool {
 
 /// With `--permission-prompt-tool stdio` it asks before it uses a tool, and waits.
 fn deny(line: &mut JsonObject<'_>, tell: EventListener<'_>) {
-    let denial = json!({ "behavior": "deny", "message": "nobody is there to allow it" });
+    let denial =
+        json!({ "behavior": "deny", "message": "an unattended run cannot ask for approval" });
     let id = line.get("request_id").text();
     let answer = json!({ "subtype": "success", "request_id": id, "response": denial });
     let line = json!({ "type": "control_response", "response": answer });

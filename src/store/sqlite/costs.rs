@@ -120,7 +120,7 @@ const LOOK_BACK_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 const OVERLAP_MS: i64 = 60 * 60 * 1000;
 
 /// So that the next agent, which is about to start, need not wait for the same disk.
-const LATER: Duration = Duration::from_millis(100);
+const COPY_DELAY: Duration = Duration::from_millis(100);
 
 /// `$XDG_STATE_HOME/ralph`, else `~/.local/state/ralph`, on every system.
 pub fn state_folder(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
@@ -200,7 +200,7 @@ impl Drop for UserCosts {
 /// The thread's work: copies a little later, once for all that ended until then.
 fn work(woken: &Receiver<()>, problems: &Sender<StoreError>, copy: &Mutex<LazyCopy>) {
     while woken.recv().is_ok() {
-        let due = Instant::now() + LATER;
+        let due = Instant::now() + COPY_DELAY;
         let left = || due.saturating_duration_since(Instant::now());
         while !left().is_zero() && woken.recv_timeout(left()).is_ok() {}
         if let Err(error) = lock(copy).opened().and_then(CostCopy::take_over) {

@@ -320,7 +320,7 @@ impl Rows<'_> {
         )
     }
 
-    /// Without an answer: another question takes its place.
+    /// Without an answer: another question replaces it.
     fn close_question(&self, story: &StoryId, answer: Option<String>) -> rusqlite::Result<()> {
         self.execute(
             "UPDATE questions SET answered_at = ?4, answer = ?5 WHERE backlog = ?1

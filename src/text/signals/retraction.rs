@@ -94,8 +94,8 @@ fn retracts(line: &str, name: &str, distinctive: bool) -> bool {
     let name = Word::new(name).bare;
     let words: Vec<Word<'_>> = line.split_whitespace().map(Word::new).collect();
     let sentences = words.split_inclusive(|word| word.ends_sentence());
-    let mut told = sentences.filter(|sentence| !sentence.last().is_some_and(|word| word.asks()));
-    told.any(|sentence| denies(sentence, name, distinctive))
+    let mut stated = sentences.filter(|sentence| !sentence.last().is_some_and(|word| word.asks()));
+    stated.any(|sentence| denies(sentence, name, distinctive))
 }
 
 /// Each mention is judged by the words up to the next one, so a line full of
