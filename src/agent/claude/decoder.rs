@@ -336,8 +336,7 @@ fn is_init(line: &mut JsonObject<'_>) -> bool {
 
 /// With `--permission-prompt-tool stdio` it asks before it uses a tool, and waits.
 fn deny(line: &mut JsonObject<'_>, tell: EventListener<'_>) {
-    let denial =
-        json!({ "behavior": "deny", "message": "an unattended run cannot ask for approval" });
+    let denial = json!({ "behavior": "deny", "message": "this run is unattended" });
     let id = line.get("request_id").text();
     let answer = json!({ "subtype": "success", "request_id": id, "response": denial });
     let line = json!({ "type": "control_response", "response": answer });
