@@ -193,8 +193,7 @@ impl Iterations {
             IterationResult::Closed => IterationPhase::Complete,
             _ => IterationPhase::Handoff,
         };
-        let (fails, failed) =
-            (result.is_failure(), before.is_some_and(IterationResult::is_failure));
+        let (fails, failed) = (result.is_failure(), before.is_some_and(|one| one.is_failure()));
         let cost = iteration.usage.counted_usd.unwrap_or_default();
         self.running.retain(|running| Some(*running) != index);
         if fails && !failed {

@@ -44,11 +44,10 @@ fn check_ids<'a>(found: &mut Diagnostics<'a>, drafts: &[StoryDraft<'a>]) {
 
 /// By id; of duplicates the first.
 fn numbers<'d>(drafts: &'d [StoryDraft<'_>]) -> HashMap<&'d str, usize> {
-    // The last entry of an id stays in the map.
-    let numbered = drafts.iter().enumerate().rev();
-    numbered
-        .filter_map(|(number, draft)| Some((draft.id.as_ref()?.text.as_ref(), number)))
-        .collect()
+    // Of equal ids, the map keeps the one that it gets last.
+    let last_first = drafts.iter().enumerate().rev();
+    let ids = last_first.filter_map(|(at, draft)| Some((draft.id.as_ref()?.text.as_ref(), at)));
+    ids.collect()
 }
 
 fn report_unknown<'a>(
