@@ -13,7 +13,7 @@ use super::backend::{
 };
 
 /// How much of the end of an agent's text is kept at least, in bytes.
-pub const LAST_WORDS: usize = 4 * 1024;
+pub const TAIL: usize = 4 * 1024;
 
 /// Words of a command line that stand for the prompt itself and for a file with it.
 const PROMPT: &str = "{prompt}";
@@ -79,16 +79,16 @@ impl PlainText {
         self.echo.release(&mut |line| say(&mut self.scanner, line, tell));
     }
 
-    pub fn last_words(&self) -> String {
+    pub fn tail(&self) -> String {
         String::from_utf8_lossy(&self.printed).into_owned()
     }
 
     pub fn keep(&mut self, words: &[u8]) {
-        let words = words.get(words.len().saturating_sub(LAST_WORDS)..).unwrap_or(words);
+        let words = words.get(words.len().saturating_sub(TAIL)..).unwrap_or(words);
         self.printed.extend_from_slice(words);
         // Not for every short line: draining moves the rest.
-        if self.printed.len() > 2 * LAST_WORDS {
-            self.printed.drain(..self.printed.len() - LAST_WORDS);
+        if self.printed.len() > 2 * TAIL {
+            self.printed.drain(..self.printed.len() - TAIL);
         }
     }
 }

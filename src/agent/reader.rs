@@ -13,7 +13,7 @@ use crate::text::signals::Scanner;
 use super::backend::{
     AgentEnd, AgentEvent, AgentIdentity, Decoder, EndOrder, EventListener, UsageUpdate, detail,
 };
-use super::plain::{EchoFilter, LAST_WORDS, PlainText};
+use super::plain::{EchoFilter, PlainText, TAIL};
 
 /// A longer line is cut here: its rest is skipped.
 const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -164,7 +164,7 @@ impl StreamReader {
         let Self { scanner, events, plain, .. } = self;
         AgentReport {
             outcome,
-            final_text: if events.any { events.final_text() } else { plain.last_words() },
+            final_text: if events.any { events.final_text() } else { plain.tail() },
             signals: if events.any { scanner } else { plain.scanner }.finish(),
             usage: events.usage(),
             certainty: events.certainty(),
@@ -190,7 +190,7 @@ impl StreamReader {
     }
 
     fn without_result(&self, exit: &Exit) -> Outcome {
-        let printed = self.plain.last_words();
+        let printed = self.plain.tail();
         // Errors are at the end.
         let last_line = printed.lines().rev().find(|line| !line.trim().is_empty());
         let words = detail(last_line.unwrap_or_default());
@@ -372,7 +372,7 @@ fn readable(line: &[u8]) -> Cow<'_, str> {
 
 /// The end of a text.
 fn end_of(text: &str) -> &str {
-    let from = text.floor_char_boundary(text.len().saturating_sub(LAST_WORDS));
+    let from = text.floor_char_boundary(text.len().saturating_sub(TAIL));
     text.get(from..).unwrap_or(text)
 }
 

@@ -114,7 +114,6 @@ impl CostArgs {
     ralph prompt US-003 --json | jq .layers")]
 pub struct PromptArgs {
     /// The story
-    #[arg(value_name = "STORY")]
     pub story: StoryId,
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]
@@ -141,7 +140,6 @@ pub struct PromptArgs {
     ralph mark US-003 pass plans/auth.json")]
 pub struct MarkArgs {
     /// The story
-    #[arg(value_name = "STORY")]
     pub story: StoryId,
     /// The new state
     #[arg(value_name = "MARK", value_parser = one_of(MARKS))]
@@ -281,7 +279,6 @@ pub struct CheckpointArgs {
     2  wrong usage, no such story")]
 pub struct UndoArgs {
     /// The story
-    #[arg(value_name = "STORY")]
     pub story: StoryId,
     /// The backlog
     #[arg(value_name = "PRD", default_value = "PRD.json", value_hint = ValueHint::FilePath)]

@@ -14,7 +14,7 @@ use clap_complete::Shell;
 use crate::mock;
 use crate::ops::{self, CommandError};
 use crate::ports::Clock;
-use crate::process::{Spec, supervisor};
+use crate::process::supervisor;
 use crate::ui::{ColorChoice, Printer, UiOptions};
 
 use commands::{
@@ -33,7 +33,9 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    let look = look(cli.look);
+    let LookArgs { color, quiet, verbose } = cli.look;
+    let (terminal, clock) = (io::stderr().is_terminal(), Clock::system());
+    let look = UiOptions { color, quiet, verbose, terminal, clock };
     match dispatch(cli.command, &look) {
         Ok(code) => code,
         Err(error) => {
@@ -69,37 +71,15 @@ fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
         Command::Checkpoint(args) => ops::checkpoint(args.message.as_deref())?,
         Command::Undo(args) => ops::undo(&args.story, &args.prd, &look.clock)?,
         Command::Completions(args) => completions(args.shell)?,
-        Command::Supervise(args) => supervise(args)?,
+        Command::Supervise(args) => supervisor::supervise(args.keep)?,
     }
     Ok(0)
-}
-
-fn look(args: LookArgs) -> UiOptions {
-    UiOptions {
-        color: args.color,
-        quiet: args.quiet,
-        verbose: args.verbose,
-        terminal: io::stderr().is_terminal(),
-        clock: Clock::system(),
-    }
 }
 
 fn completions(shell: Shell) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "ralph", &mut script);
     ops::print(&String::from_utf8_lossy(&script))
-}
-
-fn supervise(args: SuperviseArgs) -> Result<(), CommandError> {
-    let mut words = args.command.into_iter();
-    let spec = words.next().map(|program| Spec {
-        program,
-        args: words.collect(),
-        dir: PathBuf::from("."),
-        env: Vec::new(),
-        input: args.input,
-    });
-    Ok(supervisor::supervise(spec, args.keep)?)
 }
 
 /// Run coding agents through a backlog, unattended, until it is done.
@@ -185,17 +165,9 @@ struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 struct SuperviseArgs {
-    /// File for the program's standard input; otherwise messages from the driver
-    #[arg(long)]
-    input: Option<PathBuf>,
     /// Name of a program to leave running; repeatable
     #[arg(long)]
     keep: Vec<String>,
-    /// Wait until the driver sends the command to run
-    #[arg(long)]
-    standby: bool,
-    #[arg(last = true, required_unless_present = "standby")]
-    command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

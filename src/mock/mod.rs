@@ -18,7 +18,6 @@ mod tests;
 
 use std::env;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
-use std::ops::ControlFlow::{self, Break, Continue};
 use std::path::Path;
 use std::time::Duration;
 
@@ -119,7 +118,7 @@ fn perform(scene: &Scene, attempt: &MockAttempt, out: &mut dyn Write) -> io::Res
         stream.init(&scene.folder.to_string_lossy())?;
     }
     for step in &attempt.steps {
-        if let Break(end) = play_step(step, scene, &mut stream)? {
+        if let Some(end) = play_step(step, scene, &mut stream)? {
             return Ok(end);
         }
     }
@@ -127,12 +126,13 @@ fn perform(scene: &Scene, attempt: &MockAttempt, out: &mut dyn Write) -> io::Res
     Ok(MockEnd::Exit(0))
 }
 
+/// Returns the end, if the step is the last one.
 fn play_step(
     step: &MockStep,
     scene: &Scene,
     stream: &mut Stream<'_>,
-) -> io::Result<ControlFlow<MockEnd>> {
-    let end = match step {
+) -> io::Result<Option<MockEnd>> {
+    Ok(Some(match step {
         MockStep::Fail { fail, resets_in, retries } => {
             let wait = resets_in.map_or(Duration::from_hours(1), |span| span.0);
             let resets_at = Timestamp::now().as_second().saturating_add_unsigned(wait.as_secs());
@@ -148,9 +148,8 @@ fn play_step(
         MockStep::NoResult {} => MockEnd::Exit(0),
         MockStep::Hang { .. } => MockEnd::Hang,
         MockStep::HangAfterResult {} => stream.success().map(|()| MockEnd::Hang)?,
-        _ => return act(step, scene, stream).map(Continue),
-    };
-    Ok(Break(end))
+        _ => return act(step, scene, stream).map(|()| None),
+    }))
 }
 
 /// What does not end the attempt.
@@ -197,8 +196,7 @@ fn escalation(asked: &Escalate) -> String {
         EscalateKind::Stuck => "stuck",
         EscalateKind::Deviation => "deviation",
     };
-    let numbered =
-        asked.options.iter().enumerate().map(|(i, option)| format!("{}. {option}\n", i + 1));
+    let numbered = (1..).zip(&asked.options).map(|(i, option)| format!("{i}. {option}\n"));
     format!(
         "<escalate type=\"{kind}\">\n<summary>{}</summary>\n<context>{}</context>\n\
          <options>\n{}</options>\n<question>{}</question>\n</escalate>",

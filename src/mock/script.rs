@@ -119,10 +119,8 @@ impl MockAttempt {
         let Scene { story, attempt, stages, .. } = scene;
         let path = format!("mock/{story}.md");
         let text = format!("# {story}\n\nWritten by ralph's mock agent, attempt {attempt}.\n");
-        let claim = match stages.is_empty() {
-            true => format!("Task {story} complete"),
-            false => stages.join("\n"),
-        };
+        let claimed = format!("Task {story} complete");
+        let claim = if stages.is_empty() { claimed } else { stages.join("\n") };
         let steps = vec![
             MockStep::Say { say: format!("Working on {story}.") },
             MockStep::Write { write: PathBuf::from(&path), text: Some(text), append: None },

@@ -9,6 +9,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use crate::model::Tokens;
+
 /// Steps that are a single word.
 #[rustfmt::skip]
 pub const WORDS: &[&str] = &[
@@ -59,7 +61,7 @@ pub enum MockStep {
     /// The turns of the result.
     Turns { turns: u64 },
     /// The tokens of the result.
-    Tokens { tokens: MockTokens },
+    Tokens { tokens: Tokens },
     /// The model of the result.
     Model { model: String },
     /// Events of retries, without a failure.
@@ -94,16 +96,6 @@ pub enum MockStep {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct TimeSpan(pub Duration);
-
-/// What the model is said to have read and written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct MockTokens {
-    pub input: u64,
-    pub output: u64,
-    pub cache_read: u64,
-    pub cache_write: u64,
-}
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

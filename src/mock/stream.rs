@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::step::MockTokens;
+use crate::model::Tokens;
 
 pub const MODEL: &str = "mock";
 /// Plausible numbers of tokens that a turn read and wrote.
@@ -32,7 +32,7 @@ pub struct Stream<'a> {
 pub struct MockTotals {
     pub turns: u64,
     pub stated_turns: Option<u64>,
-    pub stated_tokens: Option<MockTokens>,
+    pub stated_tokens: Option<Tokens>,
     pub model: Option<String>,
     pub cost: f64,
     pub last_text: String,
@@ -156,10 +156,10 @@ impl<'a> Stream<'a> {
 }
 
 impl MockTotals {
-    fn tokens(&self) -> MockTokens {
+    fn tokens(&self) -> Tokens {
         let [input, output, cache_read] =
             [INPUT, OUTPUT, CACHED].map(|of_turn| self.turns * of_turn);
-        self.stated_tokens.unwrap_or(MockTokens { input, output, cache_read, cache_write: 0 })
+        self.stated_tokens.unwrap_or(Tokens { input, output, cache_read, cache_write: 0 })
     }
 
     /// Empty when the model was never reached, as with the real agent.

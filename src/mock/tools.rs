@@ -26,7 +26,10 @@ pub fn write(stream: &mut Stream<'_>, path: &Path, text: &str, append: bool) -> 
         ("Write", json!({ "file_path": shown, "content": text }))
     };
     call(stream, tool, input, || {
-        put(path, text, append)?;
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let mut options = OpenOptions::new();
+        options.create(true).write(true).append(append).truncate(!append);
+        options.open(path)?.write_all(text.as_bytes())?;
         Ok(format!("File created successfully at: {shown}"))
     })
 }
@@ -71,13 +74,6 @@ fn call(
 ) -> io::Result<()> {
     let id = stream.tool_use(tool, &input)?;
     stream.event(tool_result(&id, &work().map_err(|e| e.to_string())))
-}
-
-fn put(path: &Path, text: &str, append: bool) -> io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    let mut file =
-        OpenOptions::new().create(true).write(true).append(append).truncate(!append).open(path)?;
-    file.write_all(text.as_bytes())
 }
 
 fn shown(output: &Output) -> io::Result<String> {
@@ -136,9 +132,9 @@ const GROW: &str = r#"
 /// Returns when all of them run. With `ignore_term` none of them ends on SIGTERM.
 pub fn leave_tree(processes: u32, ignore_term: bool, scene: &Scene) -> io::Result<()> {
     let Some(below) = processes.checked_sub(1) else { return Ok(()) };
-    let deaf = if ignore_term { "trap '' TERM\n" } else { "" };
+    let trap = if ignore_term { "trap '' TERM\n" } else { "" };
     let mut trunk = Command::new("/bin/sh");
-    trunk.arg("-c").arg(format!("{deaf}{GROW}"));
+    trunk.arg("-c").arg(format!("{trap}{GROW}"));
     trunk.args([below / BRANCH, below % BRANCH].map(|count| count.to_string()));
     trunk.current_dir(&scene.folder).stdin(Stdio::null()).stderr(Stdio::null());
     let trunk = trunk.stdout(Stdio::piped()).spawn()?;

@@ -226,12 +226,10 @@ impl Event {
     /// not, and may have been decided before the run.
     pub fn is_human_action(&self) -> bool {
         match self {
-            Self::MarksSeen { .. }
-            | Self::MessageKept { .. }
-            | Self::Nudged { by: NudgedBy::Human, .. } => true,
-            Self::QuestionAnswered { answer, .. } => {
-                !matches!(answer, Answer::Skip | Answer::Abort)
-            }
+            Self::QuestionAnswered { answer: Answer::Skip | Answer::Abort, .. } => false,
+            Self::QuestionAnswered { .. } | Self::MarksSeen { .. } => true,
+            Self::MessageKept { .. } => true,
+            Self::Nudged { by, .. } => *by == NudgedBy::Human,
             _ => false,
         }
     }

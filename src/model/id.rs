@@ -10,7 +10,7 @@ const MAX_LEN: usize = 64;
 /// A story's id: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`, without `..` and not
 /// ending in `.lock`, so that it can be part of a ref and a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct StoryId(String);
 
 /// Why a text is not a story id.
@@ -53,12 +53,6 @@ impl std::str::FromStr for StoryId {
 
     fn from_str(text: &str) -> Result<Self, BadStoryId> {
         Self::try_from(text)
-    }
-}
-
-impl From<StoryId> for String {
-    fn from(id: StoryId) -> Self {
-        id.0
     }
 }
 

@@ -73,7 +73,7 @@ impl Usd {
 impl fmt::Display for Usd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cents = (self.0 + 5_000) / 10_000;
-        if self.0 > 0 && self.0 < 10_000 {
+        if (1..10_000).contains(&self.0) {
             let digits = format!("{:06}", self.0);
             return write!(f, "$0.{}", digits.trim_end_matches('0'));
         }
@@ -141,11 +141,30 @@ impl Usage {
         self.tool_calls = self.tool_calls.saturating_add(other.tool_calls);
     }
 
+    pub fn tokens(&self) -> Tokens {
+        Tokens {
+            input: self.input_tokens,
+            output: self.output_tokens,
+            cache_read: self.cache_read_tokens,
+            cache_write: self.cache_write_tokens,
+        }
+    }
+
     /// Tokens that were sent to the model; an agent may report any number.
     pub fn tokens_read(&self) -> u64 {
         let cached = self.cache_read_tokens.saturating_add(self.cache_write_tokens);
         self.input_tokens.saturating_add(cached)
     }
+}
+
+/// Tokens by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
 }
 
 /// What an attempt costs, as far as budgets are concerned.

@@ -52,8 +52,9 @@ pub enum Outcome {
     KilledBySomeoneElse { signal: i32 },
 }
 
-/// How the process exited.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How a process exited.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// By itself.
     Code(i32),
@@ -62,6 +63,7 @@ pub enum Exit {
     /// It never started.
     NotSpawned { error: String },
     /// Unknown: its supervisor is gone.
+    #[default]
     Unknown,
 }
 
@@ -185,5 +187,52 @@ impl Verdict {
     /// Neither the service, nor the prompt's length, nor the human ended it.
     pub fn is_about_the_work(&self) -> bool {
         !matches!(self, Self::NotTheStory { .. } | Self::PromptTooLong { .. } | Self::Interrupted)
+    }
+}
+
+/// The outcome of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IterationResult {
+    /// It claims its story; the claim is not decided yet.
+    Claimed,
+    Closed,
+    Rejected,
+    Progress,
+    Escalated,
+    Failed,
+    PromptTooLong,
+    ServiceTrouble,
+    Interrupted,
+    /// ralph itself ended before the agent's end was recorded.
+    CutOff,
+}
+
+impl IterationResult {
+    pub fn of(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Done => Self::Claimed,
+            Verdict::Progress => Self::Progress,
+            Verdict::Escalated { .. } => Self::Escalated,
+            Verdict::Failed { .. } => Self::Failed,
+            Verdict::NotTheStory { .. } => Self::ServiceTrouble,
+            Verdict::PromptTooLong { .. } => Self::PromptTooLong,
+            Verdict::Interrupted => Self::Interrupted,
+        }
+    }
+
+    /// As programs read it.
+    pub fn word(self) -> String {
+        let stored = serde_json::to_value(self).unwrap_or_default();
+        stored.as_str().unwrap_or_default().to_owned()
+    }
+
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Rejected | Self::PromptTooLong)
+    }
+
+    /// Neither the service nor the human ended it.
+    pub fn counts_for_health(self) -> bool {
+        !matches!(self, Self::ServiceTrouble | Self::Interrupted | Self::CutOff)
     }
 }

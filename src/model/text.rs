@@ -47,9 +47,8 @@ pub fn shorten(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
     }
-    let mut short: String = text.chars().take(max.saturating_sub(1)).collect();
-    short.push('…');
-    short
+    let start: String = text.chars().take(max.saturating_sub(1)).collect();
+    format!("{start}…")
 }
 
 /// At most `max` characters: the beginning, and more of the end, where errors are.

@@ -144,8 +144,7 @@ impl Supervisor {
     fn start(&self) -> io::Result<Standby> {
         let (control, theirs) = StdStream::pair()?;
         let mut command = Command::new(&self.program);
-        command.args(["supervise", "--standby"]);
-        command.args(self.keep.iter().map(|name| format!("--keep={name}")));
+        command.arg("supervise").args(self.keep.iter().map(|name| format!("--keep={name}")));
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         Ok(Standby { process, control })

@@ -25,6 +25,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Exit;
+
 pub use driver::{SpawnError, Supervisor};
 
 /// A process to start.
@@ -61,29 +63,14 @@ enum InputOrder {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum SupervisorReport {
-    Spawned {
-        pid: i32,
-    },
-    SpawnFailed {
-        error: String,
-    },
+    /// The agent runs.
+    Spawned { pid: i32 },
+    /// The agent could not be started.
+    SpawnFailed { error: String },
     /// The agent itself has ended; its children may still run.
-    Exited {
-        exit: ProcessExit,
-    },
+    Exited { exit: Exit },
     /// Nothing of its tree is left, except `survivors` of SIGKILL and `kept` daemons.
-    Gone {
-        ended: Vec<String>,
-        kept: Vec<String>,
-        survivors: Vec<String>,
-    },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProcessExit {
-    Code(i32),
-    Signal(i32),
+    Gone { ended: Vec<String>, kept: Vec<String>, survivors: Vec<String> },
 }
 
 /// Driver and supervisor send one JSON value per line.

@@ -7,8 +7,10 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use crate::model::Exit;
+
 use super::driver::{Leader, Running};
-use super::{InputOrder, Order, ProcessExit, SupervisorReport};
+use super::{InputOrder, Order, SupervisorReport};
 
 /// One read of standard output, and of standard error.
 const CHUNK: usize = 256 * 1024;
@@ -21,9 +23,7 @@ const END_PATIENCE: Duration = Duration::from_secs(20);
 /// How a process and everything below it ended.
 #[derive(Debug, Default)]
 pub struct SupervisedEnd {
-    /// None: it never ran, or its supervisor was lost.
-    pub exit: Option<ProcessExit>,
-    pub not_started: Option<String>,
+    pub exit: Exit,
     /// Processes that were ended with it.
     pub leftovers: Vec<String>,
     /// Processes that were kept as configured.
@@ -163,12 +163,12 @@ impl Pump {
         match line.map(serde_json::from_str) {
             Some(Ok(SupervisorReport::Spawned { pid })) => self.leader = Leader::hold(pid),
             Some(Ok(SupervisorReport::SpawnFailed { error })) => {
-                self.end.not_started = Some(error);
+                self.end.exit = Exit::NotSpawned { error };
                 self.end.survivors = Some(Vec::new());
                 self.gone_since = Some(now);
             }
             Some(Ok(SupervisorReport::Exited { exit })) => {
-                self.end.exit = Some(exit);
+                self.end.exit = exit;
                 self.ending_since.get_or_insert(now);
             }
             Some(Ok(SupervisorReport::Gone { ended, kept, survivors })) => {
@@ -203,7 +203,7 @@ impl Pump {
 
     /// The process itself has ended.
     pub fn has_exited(&self) -> bool {
-        self.end.exit.is_some() || self.end.not_started.is_some()
+        self.end.exit != Exit::Unknown
     }
 
     /// A supervisor that was lost is dropped: when its socket closes, it kills everything below.

@@ -12,21 +12,23 @@ use std::time::Duration;
 use rustix::process::{Signal, WaitOptions, getpid, setsid, wait};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::model::Exit;
+
 use super::sweep::{POLL, TreeEnding};
 use super::tree::{Found, ProcessFacts, ProcessTable};
-use super::{InputOrder, Order, ProcessExit, Spec, SupervisorReport, json_line};
+use super::{InputOrder, Order, Spec, SupervisorReport, json_line};
 
 enum SupervisorEvent {
     Ordered(Order),
-    Reaped(i32, ProcessExit),
+    Reaped(i32, Exit),
     /// No children are left: every orphan was adopted and has ended.
     NoChildren,
 }
 
-/// Runs the agent and returns when nothing of it is left, or nothing more can be done. Without a
-/// spec it is on standby: the driver's first line is the spec, and if the driver ends before that,
-/// so does this process.
-pub fn supervise(spec: Option<Spec>, keep: Vec<String>) -> io::Result<()> {
+/// Waits for the driver's first line, the spec; if the driver ends before that, so does this
+/// process. Then runs the agent, and returns when nothing of it is left, or nothing more can be
+/// done.
+pub fn supervise(keep: Vec<String>) -> io::Result<()> {
     // A separate session keeps the terminal's signals and prompts away from the agent. It fails
     // only if this process already leads a group, which is enough.
     let _ = setsid();
@@ -34,12 +36,11 @@ pub fn supervise(spec: Option<Spec>, keep: Vec<String>) -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(getpid()))?;
     let control = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
     let mut orders = BufReader::new(control.try_clone()?);
-    let Some(spec) = spec.or_else(|| assigned(&mut orders)) else { return Ok(()) };
-    let (agent, input) = match spawn(&spec) {
+    let Some(spec) = assigned(&mut orders) else { return Ok(()) };
+    let failed = |error: io::Error| SupervisorReport::SpawnFailed { error: error.to_string() };
+    let (agent, input) = match spawn(&spec).map_err(failed) {
         Ok(spawned) => spawned,
-        Err(error) => {
-            return send(&control, &SupervisorReport::SpawnFailed { error: error.to_string() });
-        }
+        Err(failed) => return send(&control, &failed),
     };
     let (sender, happened) = channel();
     let ending = TreeEnding::default();
@@ -82,9 +83,9 @@ fn start_threads(
     input: Option<ChildStdin>,
     happened: &Sender<SupervisorEvent>,
 ) -> io::Result<()> {
-    let nowhere = File::options().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdout(&nowhere)?;
-    rustix::stdio::dup2_stderr(&nowhere)?;
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
     listen(orders, happened.clone(), feed(input)?)?;
     obey_signals(happened.clone())?;
     reap(happened.clone())
@@ -159,8 +160,8 @@ fn reap(happened: Sender<SupervisorEvent>) -> io::Result<()> {
                 Err(rustix::io::Errno::INTR) | Ok(None) => continue,
                 Err(_) => break,
             };
-            let signal = || status.terminating_signal().map(ProcessExit::Signal);
-            if let Some(exit) = status.exit_status().map(ProcessExit::Code).or_else(signal) {
+            let signal = || status.terminating_signal().map(Exit::Signal);
+            if let Some(exit) = status.exit_status().map(Exit::Code).or_else(signal) {
                 let _ = happened.send(SupervisorEvent::Reaped(pid.as_raw_pid(), exit));
             }
         }

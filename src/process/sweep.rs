@@ -13,7 +13,7 @@ use rustix::process::{Signal, getpid};
 use uuid::Uuid;
 
 use super::Order;
-use super::tree::{Found, ProcessFacts, ProcessTable};
+use super::tree::{Found, ProcessFacts, ProcessTable, carries};
 
 /// Between two scans.
 pub const POLL: Duration = Duration::from_millis(5);
@@ -96,16 +96,15 @@ impl TreeEnding {
     pub fn act_on(&mut self, found: &Found) {
         self.empty_scans = if found.others.is_empty() { self.empty_scans + 1 } else { 0 };
         self.keeps_something = !found.kept.is_empty();
-        self.last_scan = Some(Instant::now());
+        let now = Instant::now();
+        self.last_scan = Some(now);
         if !self.is_due() {
             return;
         }
         // SIGKILL repeatedly: a process may fork faster than one scan.
         let (stage, signal) = match self.stage {
-            EndStage::NotYet | EndStage::Asked => {
-                (EndStage::Terminating(Instant::now()), Signal::TERM)
-            }
-            EndStage::Terminating(_) => (EndStage::Killing(Instant::now()), Signal::KILL),
+            EndStage::NotYet | EndStage::Asked => (EndStage::Terminating(now), Signal::TERM),
+            EndStage::Terminating(_) => (EndStage::Killing(now), Signal::KILL),
             killing @ EndStage::Killing(_) => (killing, Signal::KILL),
         };
         self.stage = stage;
@@ -153,9 +152,8 @@ impl RunMark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Swept {
     /// Nothing is left of the runs; these had to be ended.
-    Gone {
-        ended: Vec<String>,
-    },
+    Gone { ended: Vec<String> },
+    /// Even SIGKILL did not end these.
     Survivors(Vec<String>),
     /// This process runs below them; nothing was ended.
     Above(Vec<String>),
@@ -192,7 +190,7 @@ fn end(find: impl Fn() -> Found, policy: EndPolicy) -> Swept {
 }
 
 fn is_marked(process: &ProcessFacts, marks: &[RunMark]) -> bool {
-    marks.iter().any(|mark| process.carries(&mark.entry, mark.since))
+    marks.iter().any(|mark| carries(process, &mark.entry, mark.since))
 }
 
 fn marked_above(all: &ProcessTable, own: i32, marks: &[RunMark], keep: &[String]) -> Vec<String> {
@@ -212,7 +210,7 @@ fn find(all: ProcessTable, own: i32, marks: &[RunMark], keep: &[String]) -> Foun
             && is_marked(process, marks)
             && !all.above(process.pid).iter().any(|one| one.is_named(keep))
     };
-    let roots: Vec<i32> = all.iter().filter(is_root).map(|process| process.pid).collect();
+    let roots: Vec<i32> = all.all.iter().filter(is_root).map(|process| process.pid).collect();
     all.subtrees(|process| roots.contains(&process.pid), |process| process.is_named(keep))
 }
 
@@ -332,7 +330,7 @@ mod tests {
     fn a_process_that_cannot_be_ended_is_named() {
         let sleeper = Sleeper::new(RUN);
         let is_it = |process: &&ProcessFacts| process.pid == sleeper.pid();
-        let mut seen = ProcessTable::take().iter().find(is_it).unwrap().clone();
+        let mut seen = ProcessTable::take().all.iter().find(is_it).unwrap().clone();
         // As if it were another one that only has the same number: it is never signalled.
         seen.started += 1;
         let find = || Found { others: vec![seen.clone()], kept: Vec::new() };

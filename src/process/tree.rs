@@ -29,17 +29,13 @@ impl ProcessFacts {
             && (is_one(&self.name) || platform::program_names(self).iter().any(is_one))
     }
 
-    /// It belongs to this user, began at that time (milliseconds since the epoch) or later, and has
-    /// exactly this entry in its environment.
-    pub fn carries(&self, entry: &[u8], since: i64) -> bool {
-        platform::carries(self, entry, since)
-    }
-
     /// For messages.
     pub fn describe(&self) -> String {
         format!("{} ({})", self.name, self.pid)
     }
 }
+
+pub use platform::carries;
 
 /// What to end, and what to keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,16 +46,12 @@ pub struct Found {
 
 /// Every living process of one scan.
 pub struct ProcessTable {
-    all: Vec<ProcessFacts>,
+    pub all: Vec<ProcessFacts>,
 }
 
 impl ProcessTable {
     pub fn take() -> Self {
         Self { all: platform::processes() }
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &ProcessFacts> {
-        self.all.iter()
     }
 
     /// A process's ancestors, nearest first.
@@ -111,10 +103,8 @@ mod platform {
 
     pub fn processes() -> Vec<ProcessFacts> {
         let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-        entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .filter_map(read)
-            .collect()
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        pids.filter_map(read).collect()
     }
 
     /// A pidfd makes sure that check and signal mean the same process.
@@ -136,6 +126,8 @@ mod platform {
         [name(&file), name(Path::new(&*first))].into_iter().flatten().collect()
     }
 
+    /// It belongs to this user, began at that time (milliseconds since the epoch) or later, and has
+    /// exactly this entry in its environment.
     pub fn carries(seen: &ProcessFacts, entry: &[u8], since: i64) -> bool {
         fs::read(format!("/proc/{}/environ", seen.pid)).is_ok_and(|all| has(&all, entry))
             && fs::metadata(format!("/proc/{}", seen.pid))
@@ -179,12 +171,8 @@ mod platform {
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
         let started = fields.nth(17)?.parse().ok()?;
-        (!matches!(state, "Z" | "X")).then(|| ProcessFacts {
-            pid,
-            name: name.to_owned(),
-            parent,
-            started,
-        })
+        let process = ProcessFacts { pid, name: name.to_owned(), parent, started };
+        (!matches!(state, "Z" | "X")).then_some(process)
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use crate::decide::figures::{Efficiency, Forecast};
 use crate::model::{
     Because, Blocked, Budgets, Event, Limits, OnEscalation, OnLimit, RunResult, StopReason,
-    StoryId, Usage, Usd, shorten,
+    StoryId, Tokens, Usd, shorten,
 };
 use crate::state::{BreakerPhase, RunState, Stage, StoryState};
 
@@ -129,32 +129,31 @@ impl StopRecord {
 }
 
 fn detail(reason: &StopReason) -> Option<String> {
-    match reason {
-        StopReason::AllDone | StopReason::Once | StopReason::Aborted => None,
-        StopReason::StoryDone { story } => Some(story.to_string()),
+    Some(match reason {
+        StopReason::AllDone | StopReason::Once | StopReason::Aborted => return None,
+        StopReason::StoryDone { story } => story.to_string(),
         StopReason::BudgetUsedUp { budget, spent, limit } => {
-            Some(format!("{spent} of {limit} spent {}", budget.place()))
+            format!("{spent} of {limit} spent {}", budget.place())
         }
-        StopReason::MaxIterations { limit } => Some(limit.to_string()),
-        StopReason::BreakerOpen { why, error } => Some(format!("{why}; then: {error}")),
-        StopReason::MaxRunTime { limit_ms, .. } => Some(format!("{limit_ms} ms")),
-        StopReason::SlowIterations { average_ms, .. } => {
-            Some(format!("{average_ms} ms on average"))
-        }
+        StopReason::MaxIterations { limit } => limit.to_string(),
+        StopReason::BreakerOpen { why, error } => format!("{why}; then: {error}"),
+        StopReason::MaxRunTime { limit_ms, .. } => format!("{limit_ms} ms"),
+        StopReason::SlowIterations { average_ms, .. } => format!("{average_ms} ms on average"),
         StopReason::FailsAtOnce { error, .. }
         | StopReason::Failing { error, .. }
         | StopReason::ConsecutiveErrors { error, .. }
         | StopReason::UsageLimit { error, .. }
         | StopReason::ServiceDown { error }
         | StopReason::AccountTrouble { error }
-        | StopReason::AgentUnusable { error } => Some(error.clone()),
-        StopReason::DiskLow { place, .. } => Some(place.clone()),
+        | StopReason::AgentUnusable { error } => error.clone(),
+        StopReason::DiskLow { place, .. } => place.clone(),
+        StopReason::NothingToSelect { blocked } if blocked.is_empty() => return None,
         StopReason::NothingToSelect { blocked } => list(blocked),
-    }
+    })
 }
 
 /// `US-002 is parked; US-003 waits for US-002`.
-fn list(blocked: &[Blocked]) -> Option<String> {
+fn list(blocked: &[Blocked]) -> String {
     let one = |blocked: &Blocked| match &blocked.because {
         Because::Parked => format!("{} is parked", blocked.story),
         Because::WaitsForSkipped { on }
@@ -162,8 +161,7 @@ fn list(blocked: &[Blocked]) -> Option<String> {
         | Because::WaitsForOpen { on }
         | Because::WaitsFor { on } => format!("{} waits for {on}", blocked.story),
     };
-    let all: Vec<String> = blocked.iter().map(one).collect();
-    (!all.is_empty()).then(|| all.join("; "))
+    blocked.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 /// The run's circuit breaker.
@@ -236,40 +234,15 @@ pub struct StoryCounts {
     pub skipped: usize,
 }
 
-impl StoryCounts {
-    pub fn left(&self) -> usize {
-        self.total.saturating_sub(self.passing + self.skipped)
-    }
-}
-
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RunTotals {
     pub agent_ms: u64,
     pub cost_usd: Option<f64>,
     pub without_cost: u32,
     pub counted_usd: Usd,
-    pub tokens: TokenTotals,
+    pub tokens: Tokens,
     pub turns: u64,
     pub tool_calls: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct TokenTotals {
-    pub input: u64,
-    pub output: u64,
-    pub cache_read: u64,
-    pub cache_write: u64,
-}
-
-impl From<&Usage> for TokenTotals {
-    fn from(usage: &Usage) -> Self {
-        Self {
-            input: usage.input_tokens,
-            output: usage.output_tokens,
-            cache_read: usage.cache_read_tokens,
-            cache_write: usage.cache_write_tokens,
-        }
-    }
 }
 
 #[derive(Clone, Debug, Default, Serialize)]

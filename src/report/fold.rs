@@ -4,16 +4,16 @@ use serde::Serialize;
 
 use crate::decide::figures::{Efficiency, Figures, forecast};
 use crate::model::{
-    Answer, AttemptEnded, EscalationKind, Event, NudgedBy, Recorded, RunStarted, StepKind, StoryId,
-    StuckEvent, Usage, Verdict, shorten,
+    Answer, AttemptEnded, EscalationKind, Event, IterationResult, NudgedBy, Recorded, RunStarted,
+    StepKind, StoryId, StuckEvent, Usage, Verdict, shorten,
 };
 use crate::state::{Health, RunState};
 
 use super::document::{
     AppliedSettings, BreakerState, Goal, NoticeRecord, ReportTime, RunPhase, StopRecord, Summary,
-    TokenTotals, VERSION,
+    VERSION,
 };
-use super::iterations::{Iteration, IterationPhase, IterationResult, Iterations};
+use super::iterations::{Iteration, IterationPhase, Iterations};
 
 const LONGEST_GOAL: usize = 2000;
 /// The latest of them.
@@ -74,9 +74,7 @@ impl RunReport {
             }
             Event::AttemptEnded(end) => self.end_attempt(end, at),
             Event::ClaimRejected { story, error, .. }
-            | Event::CloseRefused { story, error, .. } => {
-                self.reject(story, Some(error));
-            }
+            | Event::CloseRefused { story, error, .. } => self.reject(story, Some(error)),
             Event::SecondLookWanted { story } => self.reject(story, None),
             Event::QuestionAnswered { story, answer } => self.answer(story, answer),
             Event::StoryClosed(closed) => {
@@ -210,10 +208,10 @@ impl RunReport {
         self.iterations.keep(index, name);
     }
 
-    fn leave(&mut self, stage: RunPhase, stop: StopRecord, at: ReportTime) {
+    fn leave(&mut self, phase: RunPhase, stop: StopRecord, at: ReportTime) {
         self.summary.totals.without_cost += self.iterations.cut_off();
         self.end(stop, at);
-        self.left_in = Some(stage);
+        self.left_in = Some(phase);
     }
 
     fn end(&mut self, stop: StopRecord, at: ReportTime) {
@@ -226,19 +224,21 @@ impl RunReport {
         let until = self.summary.ended_at.unwrap_or(now);
         self.iterations.refresh(until);
         let summary = &mut self.summary;
-        let stage = || RunPhase::of(&self.state, self.has_tried, now.0);
-        summary.state = self.left_in.unwrap_or_else(stage);
+        let phase = || RunPhase::of(&self.state, self.has_tried, now.0);
+        summary.state = self.left_in.unwrap_or_else(phase);
         summary.waits_until = self.state.wait(now.0).map(|wait| ReportTime(wait.until));
         summary.breaker = BreakerState::from(&self.state.breaker.phase);
         summary.updated_at = now;
-        summary.stories.passing = self.state.marks.passing.len();
-        summary.stories.skipped = self.state.marks.skipped.len();
+        let stories = &mut summary.stories;
+        stories.passing = self.state.marks.passing.len();
+        stories.skipped = self.state.marks.skipped.len();
+        let settled = stories.passing + stories.skipped;
         summary.totals.counted_usd = self.state.costs.spent;
         summary.totals.cost_usd = self.usage.cost_usd;
-        summary.totals.tokens = TokenTotals::from(&self.usage);
+        summary.totals.tokens = self.usage.tokens();
         summary.totals.turns = self.usage.turns;
         summary.totals.tool_calls = self.usage.tool_calls;
-        summary.forecast = forecast(&self.state, summary.stories.left());
+        summary.forecast = forecast(&self.state, stories.total.saturating_sub(settled));
         summary.efficiency = Efficiency::of(&Figures {
             usage: self.usage.clone(),
             cost: self.state.costs.spent,

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::model::{
-    AttemptEnded, AttemptReason, AttemptStarted, StepKind, StoryId, Usd, Verdict, shorten,
+    AttemptEnded, AttemptReason, AttemptStarted, IterationResult, StepKind, StoryId, Tokens, Usd,
+    shorten,
 };
 use crate::state::{Health, WATCHED, health};
 
-use super::document::{ReportTime, TokenTotals};
+use super::document::ReportTime;
 
 const MOST_ERRORS: usize = 5;
 const LONGEST_ERROR: usize = 500;
@@ -42,54 +43,13 @@ pub struct Iteration {
 /// Known when its agent has ended.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct IterationUsage {
-    tokens: TokenTotals,
+    tokens: Tokens,
     cost_usd: Option<f64>,
     counted_usd: Option<Usd>,
     model: Option<String>,
     turns: u64,
     tool_calls: u64,
     denied: Vec<String>,
-}
-
-/// The outcome of an iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IterationResult {
-    /// It claims its story; the claim is not decided yet.
-    Claimed,
-    Closed,
-    Rejected,
-    Progress,
-    Escalated,
-    Failed,
-    PromptTooLong,
-    ServiceTrouble,
-    Interrupted,
-    /// ralph itself ended before the agent's end was recorded.
-    CutOff,
-}
-
-impl IterationResult {
-    pub fn of(verdict: &Verdict) -> Self {
-        match verdict {
-            Verdict::Done => Self::Claimed,
-            Verdict::Progress => Self::Progress,
-            Verdict::Escalated { .. } => Self::Escalated,
-            Verdict::Failed { .. } => Self::Failed,
-            Verdict::NotTheStory { .. } => Self::ServiceTrouble,
-            Verdict::PromptTooLong { .. } => Self::PromptTooLong,
-            Verdict::Interrupted => Self::Interrupted,
-        }
-    }
-
-    pub fn is_failure(self) -> bool {
-        matches!(self, Self::Failed | Self::Rejected | Self::PromptTooLong)
-    }
-
-    /// Neither the service nor the human ended it, so it counts for the run's health.
-    pub fn says_something(self) -> bool {
-        !matches!(self, Self::ServiceTrouble | Self::Interrupted | Self::CutOff)
-    }
 }
 
 /// The phase of an iteration, guessed from what its agent does. Only for display.
@@ -146,7 +106,7 @@ fn looks_at_changes(command: &str) -> bool {
 #[derive(Debug, Default)]
 pub struct Iterations {
     all: Vec<Iteration>,
-    /// Durations of those that say something, sorted.
+    /// Durations of those that count for health, sorted.
     times: Vec<u64>,
     /// Those without an end.
     running: BTreeSet<usize>,
@@ -210,7 +170,7 @@ impl Iterations {
         iteration.ended_at = Some(at);
         iteration.elapsed_ms = Some(end.elapsed_ms);
         iteration.usage = IterationUsage {
-            tokens: TokenTotals::from(&end.usage),
+            tokens: end.usage.tokens(),
             cost_usd: end.usage.cost_usd,
             counted_usd: Some(end.bill.counted(&end.usage)),
             model: end.model.clone(),
@@ -218,24 +178,24 @@ impl Iterations {
             tool_calls: end.usage.tool_calls,
             denied: end.denied.keys().cloned().collect(),
         };
-        let came = IterationResult::of(&end.verdict);
-        if came.says_something() {
+        let result = IterationResult::of(&end.verdict);
+        if result.counts_for_health() {
             let place = self.times.partition_point(|time| *time <= end.elapsed_ms);
             self.times.insert(place, end.elapsed_ms);
         }
-        self.settle(index, came);
+        self.settle(index, result);
     }
 
     /// Sets or changes an iteration's outcome.
-    pub fn settle(&mut self, index: Option<usize>, came: IterationResult) {
+    pub fn settle(&mut self, index: Option<usize>, result: IterationResult) {
         let Some(iteration) = self.at(index) else { return };
-        let before = iteration.outcome.replace(came);
-        iteration.phase = match came {
+        let before = iteration.outcome.replace(result);
+        iteration.phase = match result {
             IterationResult::Claimed => IterationPhase::Reviewing,
             IterationResult::Closed => IterationPhase::Complete,
             _ => IterationPhase::Handoff,
         };
-        let (fails, failed) = (came.is_failure(), before.is_some_and(IterationResult::is_failure));
+        let (fails, failed) = (result.is_failure(), before.is_some_and(|one| one.is_failure()));
         let cost = iteration.usage.counted_usd.unwrap_or_default();
         self.running.retain(|running| Some(*running) != index);
         if fails && !failed {
@@ -243,7 +203,7 @@ impl Iterations {
         } else if failed && !fails {
             self.failed_cost = self.failed_cost.rest_after(cost).unwrap_or_default();
         }
-        self.successes += u32::from(came == IterationResult::Closed);
+        self.successes += u32::from(result == IterationResult::Closed);
         self.failures += u32::from(fails);
         self.successes -= u32::from(before == Some(IterationResult::Closed));
         self.failures -= u32::from(failed);
@@ -268,10 +228,10 @@ impl Iterations {
         }
     }
 
-    /// Whether the last iterations that say something failed.
+    /// Whether the last iterations that count for health failed.
     fn failing(&self) -> Vec<bool> {
         let outcomes = self.all.iter().rev().filter_map(|iteration| iteration.outcome);
-        let telling = outcomes.filter(|came| came.says_something()).take(WATCHED);
+        let telling = outcomes.filter(|result| result.counts_for_health()).take(WATCHED);
         telling.map(IterationResult::is_failure).collect()
     }
 

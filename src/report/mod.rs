@@ -3,8 +3,7 @@
 //!
 //! [`RunReport`] is a pure fold of the run's events. The loop only changes it in memory; a thread of
 //! the [`Publisher`] renders and writes it when something changed, at most four times a second, and
-//! at least every five seconds. A full or blocked disk affects
-//! only these files.
+//! at least every five seconds. A full or blocked disk affects only these files.
 
 mod document;
 mod fold;
@@ -30,12 +29,12 @@ const STATUS: &str = "status.json";
 const REPORT: &str = "report.json";
 /// The shortest time between two writes.
 const PACE: Duration = Duration::from_millis(250);
-/// The longest.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+/// The longest: readers see that the run is alive.
+const HEARTBEAT: Duration = Duration::from_secs(5);
 /// How many iterations the status has; the report has all.
 const LATEST: usize = 100;
 /// How long the end of the process waits for a disk that accepts nothing.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const FINAL_WRITE: Duration = Duration::from_secs(2);
 
 /// Both files of one process. Without [`finish`](Self::finish) there is no report.
 pub struct Publisher {
@@ -91,7 +90,7 @@ impl Publisher {
             draft.finished = true;
             true
         });
-        let _ = self.over.recv_timeout(LAST_WORDS);
+        let _ = self.over.recv_timeout(FINAL_WRITE);
     }
 }
 
@@ -144,7 +143,7 @@ impl SharedReport {
         let mut next = Duration::ZERO;
         loop {
             let idle = |draft: &mut DraftReport| !draft.changed && !draft.finished;
-            let waited = self.changed.wait_timeout_while(self.draft(), SIGN_OF_LIFE, idle);
+            let waited = self.changed.wait_timeout_while(self.draft(), HEARTBEAT, idle);
             let (draft, _) = waited.unwrap_or_else(PoisonError::into_inner);
             let pause = next.saturating_sub(clock.now().steady);
             let paced = self.changed.wait_timeout_while(draft, pause, |draft| !draft.finished);

@@ -89,8 +89,8 @@ pub struct Lanes(BTreeMap<LaneId, StoryId>);
 impl Lanes {
     pub fn apply(&mut self, event: &Event) {
         match event {
-            Event::AttemptStarted(start) => self.occupy(start.lane, &start.story),
-            Event::BaseSet { story, lane, .. } => self.occupy(*lane, story),
+            Event::AttemptStarted(start) => _ = self.0.insert(start.lane, start.story.clone()),
+            Event::BaseSet { story, lane, .. } => _ = self.0.insert(*lane, story.clone()),
             Event::WorkSetAside { story, .. }
             | Event::WorkLetGo { story }
             | Event::StorySkipped { story, .. }
@@ -98,10 +98,6 @@ impl Lanes {
             Event::StoryClosed(closed) => self.retain(|other| *other != closed.story),
             _ => {}
         }
-    }
-
-    fn occupy(&mut self, lane: LaneId, story: &StoryId) {
-        self.0.insert(lane, story.clone());
     }
 
     pub fn retain(&mut self, keep: impl Fn(&StoryId) -> bool) {

@@ -47,11 +47,7 @@ impl RunCosts {
                 let (until, level) = (*until, level.clone());
                 self.pause = Some(ThrottlePause { until, level, cut_short: false });
             }
-            Event::WaitCutShort => {
-                if let Some(pause) = &mut self.pause {
-                    pause.cut_short = true;
-                }
-            }
+            Event::WaitCutShort => self.pause.iter_mut().for_each(|pause| pause.cut_short = true),
             _ => {}
         }
     }

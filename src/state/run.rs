@@ -8,7 +8,7 @@ use crate::model::{
 };
 use crate::state::{
     Attempts, Breaker, BreakerPhase, FailureStreak, Lanes, Marks, Memory, Question, RecentOutcomes,
-    RunCosts, Service, Stage, StoryState, WorkTime, stories,
+    RunCosts, Service, StoryState, WorkTime, stories,
 };
 
 /// The current run's figures, and what is known of each story.
@@ -45,9 +45,7 @@ pub struct RunState {
 impl RunState {
     pub fn of<'e>(events: impl IntoIterator<Item = &'e Recorded>) -> Self {
         let mut state = Self::default();
-        for recorded in events {
-            state.apply(recorded);
-        }
+        events.into_iter().for_each(|recorded| state.apply(recorded));
         state
     }
 
@@ -127,16 +125,11 @@ impl RunState {
     /// Attempts of the previous process are over, and its questions are asked again.
     fn ask_again(&mut self) {
         self.aborted = false;
-        let cut_off: Vec<StoryId> =
-            self.attempts.iter().map(|flight| flight.start.story.clone()).collect();
-        for story in cut_off {
-            self.stories.entry(story).or_default().why = AttemptReason::Recovery;
+        for flight in self.attempts.iter() {
+            let story = self.stories.entry(flight.start.story.clone()).or_default();
+            story.why = AttemptReason::Recovery;
         }
-        for story in self.stories.values_mut() {
-            if let Stage::Asking { question, .. } = &mut story.stage {
-                question.parked = false;
-            }
-        }
+        self.stories.values_mut().for_each(|story| story.set_parked(false));
     }
 
     /// Forgets failures: the problem may be fixed.
@@ -192,10 +185,8 @@ impl RunState {
         if !self.is_open() || !self.attempts.is_idle() {
             return None;
         }
-        self.service
-            .longest_wait(OnLimit::Wait, now)
-            .or_else(|| self.breaker.wait(now))
-            .or_else(|| self.costs.wait(now))
+        let service = self.service.longest_wait(OnLimit::Wait, now);
+        service.or_else(|| self.breaker.wait(now)).or_else(|| self.costs.wait(now))
     }
 
     /// The human's branch and tree are about to be rolled back.

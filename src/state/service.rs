@@ -112,13 +112,10 @@ impl FaultStreak {
             ServiceFault::Limit { resets_at } if on_limit == OnLimit::Stop => {
                 Some(StopReason::UsageLimit { resets_at, error })
             }
-            ServiceFault::Silence if self.count >= MOST_SILENT => {
-                Some(StopReason::ServiceDown { error })
-            }
-            ServiceFault::Outage if outage > LONGEST_OUTAGE => {
-                Some(StopReason::ServiceDown { error })
-            }
-            ServiceFault::Limit { .. } | ServiceFault::Silence | ServiceFault::Outage => None,
+            ServiceFault::Silence if self.count < MOST_SILENT => None,
+            ServiceFault::Outage if outage <= LONGEST_OUTAGE => None,
+            ServiceFault::Silence | ServiceFault::Outage => Some(StopReason::ServiceDown { error }),
+            ServiceFault::Limit { .. } => None,
         }
     }
 

@@ -20,7 +20,7 @@ const SHORTEST_ALTERNATION: usize = 4;
 const TEXTS: usize = 5;
 const ERRORS: usize = 32;
 /// Shorter texts are too similar by chance.
-const TELLING: usize = 80;
+const SIGNIFICANT: usize = 80;
 
 /// Counters since the human's last action.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,7 +50,7 @@ impl Stagnation {
         if traces.changed == Some(true) {
             self.only_tests = if traces.only_tests { self.only_tests + 1 } else { 0 };
         }
-        self.hear(traces);
+        self.compare_text(traces);
         if matches!(end.verdict, Verdict::Progress | Verdict::Escalated { .. }) {
             self.errors.clear();
         }
@@ -58,12 +58,12 @@ impl Stagnation {
 
     /// A commit is progress, however similar the texts are; and short texts count only if nothing
     /// changed.
-    fn hear(&mut self, traces: &Footprint) {
+    fn compare_text(&mut self, traces: &Footprint) {
         if traces.said.is_empty() {
             return;
         }
-        let tells = traces.changed == Some(false) || traces.said.chars().count() >= TELLING;
-        let is_loop = traces.likeness >= ALIKE && !traces.committed && tells;
+        let counts = traces.changed == Some(false) || traces.said.chars().count() >= SIGNIFICANT;
+        let is_loop = traces.likeness >= ALIKE && !traces.committed && counts;
         self.alike = if is_loop { self.alike + 1 } else { 0 };
         self.said.push_back(traces.said.clone());
         if self.said.len() > TEXTS {
@@ -92,9 +92,8 @@ impl Stagnation {
         let length = often.saturating_mul(2).max(SHORTEST_ALTERNATION);
         let tail: Vec<&String> = self.errors.iter().rev().take(length).collect();
         let (Some(a), Some(b)) = (tail.first(), tail.get(1)) else { return false };
-        let in_turn =
-            |(place, error): (usize, &&String)| error == if place % 2 == 0 { a } else { b };
-        tail.len() == length && a != b && tail.iter().enumerate().all(in_turn)
+        let mut pairs = tail.iter().zip([a, b].into_iter().cycle());
+        tail.len() == length && a != b && pairs.all(|(error, in_turn)| error == in_turn)
     }
 
     /// A warning for the next agent.

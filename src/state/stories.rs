@@ -82,11 +82,7 @@ fn apply_to_question(story: &mut StoryState, event: &Event) -> bool {
     match event {
         Event::QuestionRaised { question, .. } => story.ask(question),
         Event::QuestionAnswered { answer, .. } => story.answer(answer),
-        Event::StoryParked { .. } => {
-            if let Stage::Asking { question, .. } = &mut story.stage {
-                question.parked = true;
-            }
-        }
+        Event::StoryParked { .. } => story.set_parked(true),
         Event::Nudged { text, by, delivered, .. } => match by {
             _ if *delivered => {}
             NudgedBy::Human => story.guidance.push(text.clone()),
@@ -110,9 +106,7 @@ fn apply_to_work(story: &mut StoryState, event: &Event) {
             }
         }
         Event::Returned { reference, .. } => story.rolled_back(reference.as_ref()),
-        Event::InstructionsPutBack { kept, .. } => {
-            story.kept_count += u32::from(kept.is_some());
-        }
+        Event::InstructionsPutBack { kept, .. } => story.kept_count += u32::from(kept.is_some()),
         Event::WorkBroughtBack { reference, conflicts, .. } => {
             let conflicting = (!conflicts.is_empty()).then(|| reference.clone());
             if conflicting.is_some() {
@@ -198,6 +192,12 @@ impl StoryState {
         }
     }
 
+    pub(super) fn set_parked(&mut self, parked: bool) {
+        if let Stage::Asking { question, .. } = &mut self.stage {
+            question.parked = parked;
+        }
+    }
+
     fn ask(&mut self, escalation: &Escalation) {
         let claim = self.stage.take_claim();
         let question = Question { escalation: escalation.clone(), parked: false };
@@ -244,15 +244,9 @@ impl Marks {
                 self.passing = passing.iter().cloned().collect();
                 self.skipped = skipped.iter().cloned().collect();
             }
-            Event::StoryClosed(closed) => {
-                self.passing.insert(closed.story.clone());
-            }
-            Event::StorySkipped { story, .. } => {
-                self.skipped.insert(story.clone());
-            }
-            Event::StoryReopened { story, .. } => {
-                self.passing.remove(story);
-            }
+            Event::StoryClosed(closed) => _ = self.passing.insert(closed.story.clone()),
+            Event::StorySkipped { story, .. } => _ = self.skipped.insert(story.clone()),
+            Event::StoryReopened { story, .. } => _ = self.passing.remove(story),
             _ => {}
         }
     }
@@ -266,11 +260,7 @@ impl Marks {
 
     pub fn set(&mut self, story: &StoryId, passes: bool, skipped: bool) {
         for (set, marked) in [(passes, &mut self.passing), (skipped, &mut self.skipped)] {
-            if set {
-                marked.insert(story.clone())
-            } else {
-                marked.remove(story)
-            };
+            _ = if set { marked.insert(story.clone()) } else { marked.remove(story) };
         }
     }
 
@@ -284,8 +274,7 @@ impl Marks {
 
     /// Stories that neither pass nor are skipped.
     pub fn remaining(&self, backlog: &Backlog) -> usize {
-        let is_open =
-            |story: &&Story| !self.passing.contains(&story.id) && !self.skipped.contains(&story.id);
-        backlog.stories.iter().filter(is_open).count()
+        let ids = backlog.stories.iter().map(|story| &story.id);
+        ids.filter(|id| !self.passing.contains(*id) && !self.skipped.contains(*id)).count()
     }
 }

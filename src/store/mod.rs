@@ -59,30 +59,30 @@ impl Store {
     }
 
     /// The journal of one backlog in this work tree.
-    pub fn journal(&self, backlog: &str) -> Result<impl Journal + use<>, StoreError> {
+    pub fn journal(&self, backlog: &str) -> Result<impl Journal + use<>> {
         Ok(sqlite::journal::open(self.database()?, backlog, &self.place.work_tree))
     }
 
     /// From other processes to the run in this work tree.
-    pub fn requests(&self) -> Result<Requests, StoreError> {
+    pub fn requests(&self) -> Result<Requests> {
         Ok(Requests { database: self.database()?, work_tree: self.place.work_tree.clone() })
     }
 
-    pub fn costs(&self) -> Result<Costs, StoreError> {
+    pub fn costs(&self) -> Result<Costs> {
         self.database().map(Costs)
     }
 
     /// What the user's runs cost over all repositories; `repository` is the name of this one there.
-    pub fn user_costs(&self, folder: &Path, repository: String) -> Result<UserCosts, StoreError> {
+    pub fn user_costs(&self, folder: &Path, repository: String) -> Result<UserCosts> {
         UserCosts::open(folder, &self.path(), repository)
     }
 
-    pub fn answers(&self) -> Result<Answers, StoreError> {
+    pub fn answers(&self) -> Result<Answers> {
         self.database().map(Answers)
     }
 
     /// The runs of this work tree that have no end, whatever their backlog.
-    pub fn open_runs(&self) -> Result<Vec<OpenRun>, StoreError> {
+    pub fn open_runs(&self) -> Result<Vec<OpenRun>> {
         if !self.exists() {
             return Ok(Vec::new());
         }
@@ -90,7 +90,7 @@ impl Store {
     }
 
     /// One run per work tree. `about` describes the holder to others that want the lease.
-    pub fn lease(&self, about: &str) -> Result<Lease, StoreError> {
+    pub fn lease(&self, about: &str) -> Result<Lease> {
         private_folder(&self.place.own).map_err(Problem::Folder)?;
         let path = self.place.own.join(LOCK);
         let failed = |source| Problem::Lock { path: path.display().to_string(), source };
@@ -116,7 +116,7 @@ impl Store {
     }
 
     /// Checks every page, and for the newest event, in a thread.
-    pub fn start_check(&self) -> Result<StoreCheck, StoreError> {
+    pub fn start_check(&self) -> Result<StoreCheck> {
         let path = self.path();
         let newest = Newest::of(&path).read().unwrap_or_default();
         if !self.exists() && newest == 0 {
@@ -130,7 +130,7 @@ impl Store {
     }
 
     /// Renames a damaged journal, so that the next one is new. Returns its new path.
-    pub fn rename_damaged(&self, at: i64) -> Result<PathBuf, StoreError> {
+    pub fn rename_damaged(&self, at: i64) -> Result<PathBuf> {
         self.database.take();
         Ok(sqlite::rename_damaged(&self.path(), at).map_err(Problem::Folder)?)
     }
@@ -144,7 +144,7 @@ impl Store {
         self.place.shared.join(JOURNAL)
     }
 
-    fn database(&self) -> Result<Rc<Database>, StoreError> {
+    fn database(&self) -> Result<Rc<Database>> {
         let mut database = self.database.borrow_mut();
         if let Some(database) = &*database {
             return Ok(Rc::clone(database));
@@ -154,6 +154,8 @@ impl Store {
         Ok(Rc::clone(database.insert(opened)))
     }
 }
+
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// Why the store cannot be used. Opaque, so that another database needs no other error.
 #[derive(Debug, thiserror::Error)]
@@ -212,10 +214,10 @@ pub struct Lease {
 
 /// A check of the journal that runs next to other work.
 #[must_use = "nothing may be recorded before it has succeeded"]
-pub struct StoreCheck(Option<JoinHandle<Result<(), StoreError>>>);
+pub struct StoreCheck(Option<JoinHandle<Result<()>>>);
 
 impl StoreCheck {
-    pub fn finish(self) -> Result<(), StoreError> {
+    pub fn finish(self) -> Result<()> {
         let stopped = |_| Err(Problem::Damaged("the check failed to run".to_owned()).into());
         self.0.map_or(Ok(()), |thread| thread.join().unwrap_or_else(stopped))
     }

@@ -127,7 +127,7 @@ impl ClaudeDecoder {
             || line.get("is_api_error_message").read() == Some(true)
         {
             if is_main {
-                self.api_error = ApiError::of(line);
+                self.api_error = ApiError::default().or(line);
             }
             return;
         }
@@ -214,9 +214,7 @@ impl ClaudeDecoder {
             "task_started" if line.get("is_backgrounded").read() != Some(false) => {
                 self.add_task(line.get("task_id").text()?);
             }
-            "task_notification" => {
-                self.background.remove(&line.get("task_id").text()?);
-            }
+            "task_notification" => _ = self.background.remove(&line.get("task_id").text()?),
             "background_tasks_changed" => {
                 self.background.clear();
                 let tasks = line.get("tasks").items();
@@ -283,28 +281,18 @@ impl ClaudeDecoder {
                 Outcome::KilledBySomeoneElse { signal: 2 }
             }
             [.., "refusal"] => Outcome::Refusal { detail },
-            _ => {
-                let error = self.api_error.clone().or(ApiError::of(line));
-                error.outcome(detail, self.limit_resets_at)
-            }
+            _ => self.api_error.clone().or(line).outcome(detail, self.limit_resets_at),
         }
     }
 }
 
 impl ApiError {
-    fn of(line: &mut JsonObject<'_>) -> Self {
+    /// With what the line says, where nothing is known yet.
+    fn or(self, line: &mut JsonObject<'_>) -> Self {
         Self {
-            error: line.get("error").text(),
-            api_error: line.get("api_error").text(),
-            status: line.get("api_error_status").read(),
-        }
-    }
-
-    fn or(self, other: Self) -> Self {
-        Self {
-            error: self.error.or(other.error),
-            api_error: self.api_error.or(other.api_error),
-            status: self.status.or(other.status),
+            error: self.error.or_else(|| line.get("error").text()),
+            api_error: self.api_error.or_else(|| line.get("api_error").text()),
+            status: self.status.or_else(|| line.get("api_error_status").read()),
         }
     }
 
@@ -348,7 +336,7 @@ fn is_init(line: &mut JsonObject<'_>) -> bool {
 
 /// With `--permission-prompt-tool stdio` it asks before it uses a tool, and waits.
 fn deny(line: &mut JsonObject<'_>, tell: EventListener<'_>) {
-    let denial = json!({ "behavior": "deny", "message": "nobody is there to allow it" });
+    let denial = json!({ "behavior": "deny", "message": "this run is unattended" });
     let id = line.get("request_id").text();
     let answer = json!({ "subtype": "success", "request_id": id, "response": denial });
     let line = json!({ "type": "control_response", "response": answer });

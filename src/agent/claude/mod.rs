@@ -26,23 +26,14 @@ const NESTING_MARKS: [&str; 2] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"];
 const NOT_FOUND: &str = "Install Claude Code (`npm install -g @anthropic-ai/claude-code`), use \
     another agent with `--agent-command`, or try the loop with `--agent mock`";
 
-/// Tools that every story needs and that can do no harm.
+/// All tools that write files, inside the work tree. Every story needs them.
+const EDIT_HERE: &str = "Edit(./**)";
+/// Commands that every story needs and that can do no harm, with any arguments.
 ///
-/// `Edit` is for all tools that write files, and ends at the work tree. Claude Code keeps these
-/// commands to the work tree too. By itself it runs the forms of `git diff`, `git log`, `find` and
-/// the like that only read; they are not listed because a prefix would allow more than that:
-/// `git diff --output=FILE` writes anywhere.
-const SAFE_TOOLS: [&str; 9] = [
-    "Edit(./**)",
-    "Bash(git status:*)",
-    "Bash(ls:*)",
-    "Bash(cat:*)",
-    "Bash(head:*)",
-    "Bash(tail:*)",
-    "Bash(wc:*)",
-    "Bash(grep:*)",
-    "Bash(mkdir:*)",
-];
+/// Claude Code keeps them to the work tree. By itself it runs the forms of `git diff`, `git log`,
+/// `find` and the like that only read; they are not listed because a prefix would allow more than
+/// that: `git diff --output=FILE` writes anywhere.
+const SAFE_COMMANDS: [&str; 8] = ["git status", "ls", "cat", "head", "tail", "wc", "grep", "mkdir"];
 
 /// Claude Code takes messages while it runs and prints events as they happen.
 const ALWAYS: [&str; 6] =
@@ -173,8 +164,9 @@ fn allowed_tools(settings: &AgentSettings, gates: &[&Gate]) -> Vec<String> {
     let own = settings.allowed_tools.iter().cloned();
     match settings.permission_mode {
         Some(ACCEPT_EDITS | DONT_ASK) => {
-            let safe = SAFE_TOOLS.iter().map(|&tool| tool.to_owned());
-            safe.chain(gates.iter().filter_map(|gate| rule(gate))).chain(own).collect()
+            let safe = SAFE_COMMANDS.map(|command| format!("Bash({command}:*)"));
+            let gates = gates.iter().filter_map(|gate| rule(gate));
+            std::iter::once(EDIT_HERE.to_owned()).chain(safe).chain(gates).chain(own).collect()
         }
         // Claude Code judges, all is allowed, or the free arguments decide.
         _ => own.collect(),

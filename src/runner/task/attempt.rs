@@ -10,10 +10,10 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::agent::{AgentEvent, StreamReader};
-use crate::model::{Base, EndedBy, Exit, StoryId, Timeouts};
+use crate::model::{Base, EndedBy, StoryId, Timeouts};
 use crate::ports::{Activity, Clock, Doing};
-use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
-use crate::process::{Order, ProcessExit, Spec, Supervisor};
+use crate::process::pump::{Deadline, Pump, Pumped};
+use crate::process::{Order, Spec, Supervisor};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{AtStart, EndedAttempt, Happened, Inspection};
 use crate::runner::error::Result;
@@ -183,9 +183,9 @@ impl RunningAgent {
         rest.take(&mut self.clean_output, &mut self.clean_errors, &mut self.reader);
         self.transcript.errors(rest.errors).await;
         self.transcript.output(rest.output).await;
-        let (exit, ended_by) = (exit(&processes), self.reader.ended_by());
+        let ended_by = self.reader.ended_by();
         let heard = &mut |event: &AgentEvent<'_>| rest.heard.extend(doing(event));
-        let report = self.reader.finish(&exit, heard);
+        let report = self.reader.finish(&processes.exit, heard);
         let is_wanted = |doing: &Doing| self.verbose || !matches!(doing, Doing::Said(_));
         for doing in rest.heard.into_iter().filter(is_wanted) {
             let attempt = self.attempt.clone();
@@ -336,15 +336,6 @@ impl Rest {
         errors.finish(&mut self.errors);
         reader.push_stderr(&self.errors);
         reader.push(&self.output, &mut |event| self.heard.extend(doing(event)));
-    }
-}
-
-fn exit(end: &SupervisedEnd) -> Exit {
-    match (&end.not_started, end.exit) {
-        (Some(error), _) => Exit::NotSpawned { error: error.clone() },
-        (None, Some(ProcessExit::Code(code))) => Exit::Code(code),
-        (None, Some(ProcessExit::Signal(signal))) => Exit::Signal(signal),
-        (None, None) => Exit::Unknown,
     }
 }
 

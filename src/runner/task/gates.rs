@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::model::{
-    Base, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, StoryId,
+    Base, EvidenceItem, Exit, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, StoryId,
 };
 use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
-use crate::process::{Order, ProcessExit, Spec, Supervisor};
+use crate::process::{Order, Spec, Supervisor};
 use crate::runner::effects::{GatesOf, Happened};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::lane::Lane;
@@ -182,13 +182,13 @@ impl GatesTask {
 
 impl Tried {
     fn gate_end(&self) -> GateEnd {
-        match (&self.end.not_started, self.timed_out, self.end.exit) {
-            (Some(error), ..) => GateEnd::NotStarted { error: error.clone() },
-            (_, true, _) => GateEnd::TimedOut,
-            (_, _, Some(ProcessExit::Code(0))) => GateEnd::Passed,
-            (_, _, Some(ProcessExit::Code(code))) => GateEnd::Failed { code },
-            (_, _, Some(ProcessExit::Signal(signal))) => GateEnd::Killed { signal },
-            (_, _, None) => GateEnd::NotStarted { error: "it never ran".to_owned() },
+        match self.end.exit.clone() {
+            Exit::NotSpawned { error } => GateEnd::NotStarted { error },
+            _ if self.timed_out => GateEnd::TimedOut,
+            Exit::Code(0) => GateEnd::Passed,
+            Exit::Code(code) => GateEnd::Failed { code },
+            Exit::Signal(signal) => GateEnd::Killed { signal },
+            Exit::Unknown => GateEnd::NotStarted { error: "it never ran".to_owned() },
         }
     }
 }

@@ -33,12 +33,14 @@ pub enum EditError {
     BadField { story: StoryId, field: &'static str },
 }
 
+pub type EditResult<T> = Result<T, EditError>;
+
 const STORIES: &str = "userStories";
 const PASSES: &str = "passes";
 const SKIPPED: &str = "skipped";
 
 /// The text with the mark set. A missing `skipped` is inserted after `passes`, in its style.
-pub fn set_mark(text: &str, story: &StoryId, mark: Mark) -> Result<String, EditError> {
+pub fn set_mark(text: &str, story: &StoryId, mark: Mark) -> EditResult<String> {
     let Stories::<Members<'_>>(stories) = serde_json::from_str(without_bom(text))?;
     let mut found = stories.iter().filter(|Members(members)| has_id(members, story));
     let Members(members) = found.next().ok_or_else(|| EditError::NoSuchStory(story.clone()))?;
@@ -78,7 +80,7 @@ pub(super) fn apply(text: &str, edits: &[TextEdit]) -> String {
 pub(super) struct StorySpans(Arc<[Range<usize>]>);
 
 impl StorySpans {
-    pub fn of(text: &str) -> Result<Self, EditError> {
+    pub fn of(text: &str) -> EditResult<Self> {
         let Stories::<&RawValue>(stories) = serde_json::from_str(without_bom(text))?;
         Ok(Self(stories.into_iter().map(|story| span(text, story)).collect()))
     }
@@ -89,7 +91,7 @@ impl StorySpans {
         text: &str,
         (position, id): StoryAt<'_>,
         marks: &[Mark],
-    ) -> Result<Vec<TextEdit>, EditError> {
+    ) -> EditResult<Vec<TextEdit>> {
         let gone = || EditError::NoSuchStory(id.clone());
         let span = self.0.get(position).ok_or_else(gone)?;
         let object = text.get(span.clone()).ok_or_else(gone)?;
@@ -133,7 +135,7 @@ fn edit_for(
     members: &[Member<'_>],
     story: &StoryId,
     mark: Mark,
-) -> Result<Option<TextEdit>, EditError> {
+) -> EditResult<Option<TextEdit>> {
     let missing = || EditError::BadField { story: story.clone(), field: PASSES };
     let passes = flag(members, story, PASSES)?.ok_or_else(missing)?;
     Ok(match mark {
@@ -152,18 +154,11 @@ fn has_id(members: &[Member<'_>], id: &StoryId) -> bool {
 }
 
 /// Which member it is, if there is one.
-fn flag(
-    members: &[Member<'_>],
-    story: &StoryId,
-    field: &'static str,
-) -> Result<Option<usize>, EditError> {
+fn flag(members: &[Member<'_>], story: &StoryId, field: &'static str) -> EditResult<Option<usize>> {
     let mut found = members.iter().enumerate().filter(|(_, member)| member.name == field);
     let Some((at, member)) = found.next() else { return Ok(None) };
-    let is_flag = match member.value.get() {
-        "true" | "false" => true,
-        "null" => field == SKIPPED,
-        _ => false,
-    };
+    let value = member.value.get();
+    let is_flag = matches!(value, "true" | "false") || (value == "null" && field == SKIPPED);
     let bad = || EditError::BadField { story: story.clone(), field };
     if is_flag && found.next().is_none() { Ok(Some(at)) } else { Err(bad()) }
 }

@@ -3,7 +3,7 @@
 //! The backlog is never serialised again: a change touches the bytes of the marks and nothing else.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -123,8 +123,8 @@ impl PrdFile {
     fn failed(&self, source: io::Error) -> LoadError {
         let path = self.path.clone();
         match (source.kind(), path.read_link()) {
-            (io::ErrorKind::NotFound, Ok(to)) => LoadError::DanglingLink { path, to },
-            (io::ErrorKind::NotFound, Err(_)) => LoadError::NotFound { path },
+            (ErrorKind::NotFound, Ok(to)) => LoadError::DanglingLink { path, to },
+            (ErrorKind::NotFound, Err(_)) => LoadError::NotFound { path },
             _ => LoadError::NotReadable { path, source },
         }
     }
@@ -199,21 +199,12 @@ pub enum LoadError {
     TooLarge { path: PathBuf },
     #[error("{}:{line}:{column}: invalid UTF-8; save the file as UTF-8", visible(&path.to_string_lossy()))]
     NotUtf8 { path: PathBuf, line: usize, column: usize },
+    /// `what` is the file itself or the folder it is replaced in.
     #[error("cannot write {}{}: {}", shown(path), in_folder(path, what), reason(source))]
-    NotWritable {
-        path: PathBuf,
-        /// The file itself or the folder it is replaced in.
-        what: PathBuf,
-        source: io::Error,
-    },
+    NotWritable { path: PathBuf, what: PathBuf, source: io::Error },
+    /// The summary is `2 errors, 1 warning`; all problems are rendered with their lines.
     #[error("{} is invalid: {summary}\n\n{rendered}", shown(path))]
-    Invalid {
-        path: PathBuf,
-        /// `2 errors, 1 warning`
-        summary: String,
-        /// All problems with their lines, ready to print.
-        rendered: String,
-    },
+    Invalid { path: PathBuf, summary: String, rendered: String },
 }
 
 /// The file was not written; it has its old text.
@@ -237,14 +228,10 @@ fn in_folder(path: &Path, what: &Path) -> String {
 /// The system's error, with a remedy.
 fn reason(error: &io::Error) -> String {
     let known = match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            "permission denied; check its owner and mode with `ls -ld`"
-        }
-        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "the disk is full; free some space"
-        }
-        io::ErrorKind::NotFound => "the file or its folder does not exist",
+        ErrorKind::PermissionDenied => "permission denied; check its owner and mode with `ls -ld`",
+        ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full; free some space",
+        ErrorKind::NotFound => "the file or its folder does not exist",
         _ => return error.to_string(),
     };
     known.to_owned()

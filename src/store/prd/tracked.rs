@@ -8,7 +8,7 @@ use std::thread;
 use crate::model::{Backlog, Story, StoryId};
 use crate::store::files::{self, PreparedFile};
 
-use super::edit::{EditError, Mark, StoryAt, StorySpans, TextEdit, apply};
+use super::edit::{EditResult, Mark, StoryAt, StorySpans, TextEdit, apply};
 use super::{LoadError, Loaded, PrdFile, Stamp, WriteError};
 
 /// What a look at the file found.
@@ -204,7 +204,7 @@ impl TrackedPrd {
     }
 
     /// The text with a mark of a story set.
-    pub fn marked(&mut self, story: StoryAt<'_>, mark: Mark) -> Result<MarkedText, EditError> {
+    pub fn marked(&mut self, story: StoryAt<'_>, mark: Mark) -> EditResult<MarkedText> {
         let (changes, marks) = (self.changes, vec![(story.0, mark)]);
         let is_it = |made: &MarkedText| made.changes == changes && made.marks == marks;
         if let Some(prepared) = self.prepared.take().filter(is_it) {
@@ -216,11 +216,7 @@ impl TrackedPrd {
 
     /// Makes the marked text ahead. It is dropped if the text changes or another mark is wanted.
     /// Returns the text if it is new.
-    pub fn prepare(
-        &mut self,
-        story: StoryAt<'_>,
-        mark: Mark,
-    ) -> Result<Option<TextAhead>, EditError> {
+    pub fn prepare(&mut self, story: StoryAt<'_>, mark: Mark) -> EditResult<Option<TextAhead>> {
         let marked = self.marked(story, mark)?;
         let ahead = (!marked.was_prepared)
             .then(|| TextAhead { file: self.file.clone(), text: Arc::clone(&marked.text) });
@@ -241,7 +237,7 @@ impl TrackedPrd {
         &mut self,
         stories: &[Story],
         wanted: impl Fn(&StoryId) -> MarkPair,
-    ) -> Result<(MarkedText, Vec<StoryId>), EditError> {
+    ) -> EditResult<(MarkedText, Vec<StoryId>)> {
         let spans = self.spans()?;
         let (mut edits, mut marks, mut touched) = (Vec::new(), Vec::new(), Vec::new());
         for (position, (story, found)) in stories.iter().zip(&self.marks).enumerate() {
@@ -294,7 +290,7 @@ impl TrackedPrd {
         self.changes += 1;
     }
 
-    fn spans(&mut self) -> Result<StorySpans, EditError> {
+    fn spans(&mut self) -> EditResult<StorySpans> {
         match &mut self.spans {
             Some(spans) => Ok(spans.clone()),
             none => Ok(none.insert(StorySpans::of(&self.text)?).clone()),

@@ -7,7 +7,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +16,7 @@ use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior, params};
 
 use crate::model::{Usage, Usd};
 use crate::store::files::{ensure_private, private_folder};
-use crate::store::{Problem, StoreError};
+use crate::store::{Problem, Result, StoreError};
 
 use super::{Database, PATIENCE};
 
@@ -42,13 +43,13 @@ pub struct AttemptCosts {
 }
 
 impl Costs {
-    pub fn spent_since(&self, at: i64) -> Result<Usd, StoreError> {
+    pub fn spent_since(&self, at: i64) -> Result<Usd> {
         let sum = "SELECT COALESCE(SUM(counted), 0) FROM attempts WHERE ended_at >= ?1";
         Ok(self.0.rows(sum, [at], |row| row.get(0).map(usd))?.pop().unwrap_or_default())
     }
 
     /// Every attempt of a run, or of the repository, oldest first.
-    pub fn attempts(&self, run: Option<&str>) -> Result<Vec<AttemptCosts>, StoreError> {
+    pub fn attempts(&self, run: Option<&str>) -> Result<Vec<AttemptCosts>> {
         let select = select(
             "COALESCE(SUM(u.input), 0), COALESCE(SUM(u.output), 0),
              COALESCE(SUM(u.cache_read), 0), COALESCE(SUM(u.cache_write), 0), a.counted, ''",
@@ -59,7 +60,7 @@ impl Costs {
     }
 
     /// The same, with a row for each model that an attempt used.
-    pub fn by_model(&self, run: Option<&str>) -> Result<Vec<AttemptCosts>, StoreError> {
+    pub fn by_model(&self, run: Option<&str>) -> Result<Vec<AttemptCosts>> {
         let select = select(
             "u.input, u.output, u.cache_read, u.cache_write, u.counted, u.model",
             "JOIN usage u USING (attempt) WHERE (?1 IS NULL OR a.run = ?1)",
@@ -119,7 +120,7 @@ const LOOK_BACK_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 const OVERLAP_MS: i64 = 60 * 60 * 1000;
 
 /// So that the next agent, which is about to start, need not wait for the same disk.
-const LATER: Duration = Duration::from_millis(100);
+const COPY_DELAY: Duration = Duration::from_millis(100);
 
 /// `$XDG_STATE_HOME/ralph`, else `~/.local/state/ralph`, on every system.
 pub fn state_folder(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
@@ -139,14 +140,13 @@ pub fn user_spent_since(folder: &Path, at: i64) -> Option<Usd> {
 
 /// The user's file, for one repository. Dropping it waits until its thread has written everything.
 pub struct UserCosts {
-    jobs: Option<Sender<CopyJob>>,
+    copy: Arc<Mutex<LazyCopy>>,
+    /// Wakes the thread.
+    wake: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    /// Of jobs in the background.
+    /// Of the thread.
     problems: Receiver<StoreError>,
 }
-
-/// None: copy what is new, a little later.
-type CopyJob = Option<Box<dyn FnOnce(Result<&mut CostCopy, StoreError>) + Send>>;
 
 impl UserCosts {
     /// The environment names no folder for it.
@@ -154,104 +154,81 @@ impl UserCosts {
         failure(Path::new("XDG_STATE_HOME"), "neither this nor HOME is set to a folder").into()
     }
 
-    /// `repository`: the name of the journal's repository in the file.
-    pub(in crate::store) fn open(
-        folder: &Path,
-        journal: &Path,
-        repository: String,
-    ) -> Result<Self, StoreError> {
+    /// `name`: of the journal's repository, in the file.
+    pub(in crate::store) fn open(folder: &Path, journal: &Path, name: String) -> Result<Self> {
         let (file, journal) = (folder.join(FILE), journal.to_owned());
         let failed = |error: io::Error| failure(&file, error);
         private_folder(folder).and_then(|()| ensure_private(&file)).map_err(failed)?;
-        let (jobs, received) = channel::<CopyJob>();
+        let own = file.clone();
+        let open = Box::new(move || CostCopy::open(&own, &journal, &name));
+        let copy = Arc::new(Mutex::new(LazyCopy { open, copy: None }));
+        let ((wake, woken), (sender, problems)) = (channel(), channel());
         let thread = std::thread::Builder::new().name("user costs".to_owned());
-        let (own, (sender, problems)) = (file.clone(), channel());
-        let open = move || CostCopy::open(&own, &journal, &repository);
-        let thread = thread.spawn(move || work(&received, &sender, open));
-        let thread = Some(thread.map_err(failed)?);
-        Ok(Self { jobs: Some(jobs), thread, problems })
+        let shared = Arc::clone(&copy);
+        let thread = thread.spawn(move || work(&woken, &sender, &shared)).map_err(failed)?;
+        Ok(Self { copy, wake: Some(wake), thread: Some(thread), problems })
     }
 
     /// Copies attempts that ended, in the background. The error is one of an earlier time.
-    pub fn take_over(&self) -> Result<(), StoreError> {
-        self.send(None);
+    pub fn take_over(&self) -> Result<()> {
+        // Without the thread nothing is copied until `take_over_now`.
+        let _ = self.wake.as_ref().map(|wake| wake.send(()));
         self.problems.try_recv().map_or(Ok(()), Err)
     }
 
     /// The same, done when it returns.
-    pub fn take_over_now(&self) -> Result<(), StoreError> {
-        self.ask(CostCopy::take_over)
+    pub fn take_over_now(&self) -> Result<()> {
+        lock(&self.copy).opened()?.take_over()
     }
 
-    pub fn spent_since(&self, at: i64) -> Result<Usd, StoreError> {
-        self.ask(move |copy| {
-            Ok(sum_since(&copy.user, at).map_err(|error| failure(&copy.file, error))?)
-        })
-    }
-
-    fn ask<T: Send + 'static>(
-        &self,
-        question: impl FnOnce(&mut CostCopy) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let (reply, answer) = channel();
-        self.send(Some(Box::new(move |copy| drop(reply.send(copy.and_then(question))))));
-        let gone = |_| Err(failure(Path::new(FILE), "the thread that writes it has ended").into());
-        answer.recv().unwrap_or_else(gone)
-    }
-
-    fn send(&self, job: CopyJob) {
-        if let Some(jobs) = &self.jobs {
-            // Without the thread there is no answer, and `ask` reports that.
-            let _ = jobs.send(job);
-        }
+    pub fn spent_since(&self, at: i64) -> Result<Usd> {
+        let mut copy = lock(&self.copy);
+        let CostCopy { user, file, .. } = copy.opened()?;
+        Ok(sum_since(user, at).map_err(|error| failure(file, error))?)
     }
 }
 
 impl Drop for UserCosts {
     fn drop(&mut self) {
-        self.jobs = None;
+        self.wake = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-/// The thread's work, until there is nobody to ask it.
-fn work(
-    jobs: &Receiver<CopyJob>,
-    problems: &Sender<StoreError>,
-    open: impl Fn() -> Result<CostCopy, StoreError>,
-) {
-    let (mut copy, mut due): (Option<CostCopy>, Option<Instant>) = (None, None);
-    loop {
-        let job = match due.map(|due| due.saturating_duration_since(Instant::now())) {
-            // Even if more is asked than can be answered: `recv_timeout` would return that first.
-            Some(Duration::ZERO) => Err(RecvTimeoutError::Timeout),
-            Some(wait) => jobs.recv_timeout(wait),
-            None => jobs.recv().map_err(RecvTimeoutError::from),
-        };
-        let (slot, open) = (&mut copy, &open);
-        let opened = move || match slot {
-            Some(copy) => Ok(copy),
-            none => open().map(|new| none.insert(new)),
-        };
-        match job {
-            Ok(Some(job)) => job(opened()),
-            Ok(None) => _ = due.get_or_insert_with(|| Instant::now() + LATER),
-            Err(end) => {
-                let copied = due.take().map(|_| opened().and_then(CostCopy::take_over));
-                if let Some(Err(error)) = copied {
-                    let _ = problems.send(error);
-                }
-                if end == RecvTimeoutError::Disconnected {
-                    return;
-                }
-            }
+/// The thread's work: copies a little later, once for all that ended until then.
+fn work(woken: &Receiver<()>, problems: &Sender<StoreError>, copy: &Mutex<LazyCopy>) {
+    while woken.recv().is_ok() {
+        let due = Instant::now() + COPY_DELAY;
+        let left = || due.saturating_duration_since(Instant::now());
+        while !left().is_zero() && woken.recv_timeout(left()).is_ok() {}
+        if let Err(error) = lock(copy).opened().and_then(CostCopy::take_over) {
+            let _ = problems.send(error);
         }
     }
 }
 
-/// The thread's side: the journal, and the user's file.
+fn lock(copy: &Mutex<LazyCopy>) -> MutexGuard<'_, LazyCopy> {
+    copy.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opened when first needed, mostly by the thread.
+struct LazyCopy {
+    open: Box<dyn Fn() -> Result<CostCopy> + Send>,
+    copy: Option<CostCopy>,
+}
+
+impl LazyCopy {
+    fn opened(&mut self) -> Result<&mut CostCopy> {
+        match &mut self.copy {
+            Some(copy) => Ok(copy),
+            none => (self.open)().map(|new| none.insert(new)),
+        }
+    }
+}
+
+/// The journal, and the user's file.
 struct CostCopy {
     file: PathBuf,
     repository: String,
@@ -262,7 +239,7 @@ struct CostCopy {
 }
 
 impl CostCopy {
-    fn open(file: &Path, journal: &Path, repository: &str) -> Result<Self, StoreError> {
+    fn open(file: &Path, journal: &Path, repository: &str) -> Result<Self> {
         let failed = |error: rusqlite::Error| failure(file, error);
         let user = create(file).map_err(failed)?;
         let newest = "SELECT MAX(at) FROM spent WHERE repository = ?1";
@@ -277,7 +254,7 @@ impl CostCopy {
         Ok(Self { file, repository, user, journal, cursor })
     }
 
-    fn take_over(&mut self) -> Result<(), StoreError> {
+    fn take_over(&mut self) -> Result<()> {
         let paid: Vec<(String, i64, i64)> = self.journal.rows(
             "SELECT attempt, ended_at, counted FROM attempts WHERE ended_at >= ?1 AND agent <> ?2",
             params![self.cursor, MOCK],

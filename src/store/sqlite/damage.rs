@@ -7,14 +7,14 @@
 //! that ended there. So the number of the newest event is also in a file next to the database: if
 //! the database has only lower numbers, events are missing.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use rusqlite::{Error, ErrorCode};
 
 use crate::store::files::{keep_private, naming};
-use crate::store::{Problem, StoreError};
+use crate::store::{Problem, Result};
 
 use super::Database;
 
@@ -48,7 +48,7 @@ fn is_damage(error: &Error) -> bool {
 
 impl Database {
     /// Checks every page, and that the newest event is there.
-    pub fn check(&self, newest: i64) -> Result<(), StoreError> {
+    pub fn check(&self, newest: i64) -> Result<()> {
         let pages: Vec<String> = self.rows("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         if pages != ["ok"] {
             return Err(Problem::Damaged(pages.concat()).into());
@@ -85,9 +85,7 @@ pub fn rename_damaged(path: &Path, at: i64) -> io::Result<PathBuf> {
     for part in PARTS {
         let old = with_suffix(path, part);
         match fs::rename(&old, with_suffix(&kept, part)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(naming(&old)(error));
-            }
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(naming(&old)(error)),
             _ => {}
         }
     }
@@ -169,7 +167,7 @@ mod tests {
     }
 
     /// The database and its log after five events, as a run reads them.
-    fn read([database, log]: [&[u8]; 2]) -> Result<Vec<Recorded>, StoreError> {
+    fn read([database, log]: [&[u8]; 2]) -> Result<Vec<Recorded>> {
         let folder = in_memory();
         let path = folder.path().join("journal.db");
         fs::write(&path, database).unwrap();

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rusqlite::params;
 
 use crate::model::Request;
-use crate::store::{Problem, StoreError};
+use crate::store::{Problem, Result};
 
 use super::Database;
 use super::damage::writing;
@@ -16,29 +16,25 @@ use super::damage::writing;
 pub struct Answers(pub(in crate::store) Rc<Database>);
 
 impl Answers {
-    pub fn recall(&self, key: &str) -> Result<Option<String>, StoreError> {
+    pub fn recall(&self, key: &str) -> Result<Option<String>> {
         let select = "SELECT value FROM remembered WHERE key = ?1";
         Ok(self.0.rows(select, [key], |row| row.get(0))?.pop())
     }
 
-    pub fn remember(&self, key: &str, value: &str) -> Result<(), StoreError> {
+    pub fn remember(&self, key: &str, value: &str) -> Result<()> {
         self.0.execute("INSERT OR REPLACE INTO remembered VALUES (?1, ?2)", [key, value])
     }
 
     /// Exactly this text was accepted under this name.
-    pub fn is_trusted(&self, what: &str, text: &str) -> Result<bool, StoreError> {
+    pub fn is_trusted(&self, what: &str, text: &str) -> Result<bool> {
         let select = "SELECT 1 FROM trust WHERE what = ?1 AND text = ?2";
         Ok(!self.0.rows(select, [what, text], |_| Ok(()))?.is_empty())
     }
 
     /// All of them or none.
-    pub fn trust<'a>(
-        &self,
-        at: i64,
-        texts: impl Iterator<Item = (&'a str, &'a str)>,
-    ) -> Result<(), StoreError> {
+    pub fn trust<'a>(&self, at: i64, all: impl Iterator<Item = (&'a str, &'a str)>) -> Result<()> {
         let transaction = self.0.begin().map_err(writing)?;
-        for (what, text) in texts {
+        for (what, text) in all {
             let insert = "INSERT OR REPLACE INTO trust (what, text, at) VALUES (?1, ?2, ?3)";
             self.0.execute(insert, params![what, text, at])?;
         }
@@ -61,7 +57,7 @@ pub struct PendingRequest {
 
 impl Requests {
     /// Returns its number.
-    pub fn make(&self, at: i64, request: &Request) -> Result<i64, StoreError> {
+    pub fn make(&self, at: i64, request: &Request) -> Result<i64> {
         let text = serde_json::to_string(request).map_err(Problem::Payload)?;
         let insert = "INSERT INTO wishes (work_tree, at, wish) VALUES (?1, ?2, ?3) RETURNING id";
         let rows = self.database.rows(insert, params![self.work_tree, at, text], |row| row.get(0));
@@ -69,7 +65,7 @@ impl Requests {
     }
 
     /// Oldest first.
-    pub fn pending(&self) -> Result<Vec<PendingRequest>, StoreError> {
+    pub fn pending(&self) -> Result<Vec<PendingRequest>> {
         let select = "SELECT id, wish FROM wishes WHERE work_tree = ?1 ORDER BY id";
         self.database.rows(select, [&self.work_tree], |row| {
             let text: String = row.get(1)?;
@@ -78,7 +74,7 @@ impl Requests {
     }
 
     /// It is fulfilled, or cannot be fulfilled any more.
-    pub fn settle(&self, number: i64) -> Result<(), StoreError> {
+    pub fn settle(&self, number: i64) -> Result<()> {
         self.database.execute("DELETE FROM wishes WHERE id = ?1", [number])
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rusqlite::{Error, Row, params};
 
 use crate::model::{EVENT_VERSION, Event, Recorded};
-use crate::store::{Problem, StoreError};
+use crate::store::{Problem, Result};
 
 use super::Database;
 use super::damage::{sum, writing};
@@ -15,13 +15,13 @@ use super::tables::Rows;
 /// Append, sync, and read from a cursor: a remote database could do that too.
 pub trait Journal {
     /// All of them or none. Every reader sees them when it returns, and a kill does not lose them.
-    fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<(), StoreError>;
+    fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<()>;
 
     /// When everything appended until now is safe from a power cut, too.
     fn sync_point(&self) -> SyncPoint;
 
     /// The events after `cursor`, oldest first, and the new cursor.
-    fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError>;
+    fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64)>;
 }
 
 /// The events of one backlog in one work tree.
@@ -69,7 +69,7 @@ impl StoredEvent {
         })
     }
 
-    fn event(&self) -> Result<Event, StoreError> {
+    fn event(&self) -> Result<Event> {
         let changed = |written| written != sum_of(&self.run, self.at, &self.payload);
         if self.sum.is_some_and(changed) {
             return Err(Problem::Damaged(format!("event {} was changed", self.seq)).into());
@@ -83,7 +83,7 @@ fn sum_of(run: &str, at: i64, payload: &str) -> i64 {
 }
 
 impl Journal for SqliteJournal {
-    fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<(), StoreError> {
+    fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<()> {
         // Before the first event that it is responsible for.
         let syncer = self.database.syncer()?;
         self.newest = self.commit(run, at, events).map_err(writing)?;
@@ -96,7 +96,7 @@ impl Journal for SqliteJournal {
         syncer.map(|syncer| syncer.point(self.newest)).unwrap_or_default()
     }
 
-    fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64), StoreError> {
+    fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64)> {
         let rows = self.database.rows(
             "SELECT seq, run, at, payload, sum FROM events
              WHERE backlog = ?1 AND work_tree = ?2 AND seq > ?3 ORDER BY seq",
@@ -105,7 +105,7 @@ impl Journal for SqliteJournal {
         )?;
         let last = rows.last().map_or(cursor, |row| row.seq);
         let parse = |row: &StoredEvent| Ok(Recorded { at: row.at, event: row.event()? });
-        Ok((rows.iter().map(parse).collect::<Result<_, StoreError>>()?, last))
+        Ok((rows.iter().map(parse).collect::<Result<_>>()?, last))
     }
 }
 
@@ -136,7 +136,7 @@ impl SqliteJournal {
 
 impl Database {
     /// The runs of a work tree that have no end, whatever their backlog.
-    pub fn open_runs(&self, work_tree: &str) -> Result<Vec<OpenRun>, StoreError> {
+    pub fn open_runs(&self, work_tree: &str) -> Result<Vec<OpenRun>> {
         // The last event of each run, with the time of its first.
         let last_events = self.rows(
             "SELECT seq, run, at, payload, sum, began FROM events JOIN (

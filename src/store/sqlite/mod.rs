@@ -18,7 +18,7 @@ use rusqlite::{Connection, Params, Row, Transaction};
 
 use crate::store::files::ensure_private;
 
-use super::{Problem, StoreError};
+use super::{Problem, Result};
 use damage::{reading, writing};
 use sync::Syncer;
 
@@ -42,7 +42,7 @@ pub struct Database {
 
 impl Database {
     /// With the tables of this program. A newer program's database is not touched.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
         let failed = |source| match reading(source) {
             Problem::Read(source) => Problem::Open { path: shown.clone(), source },
@@ -75,7 +75,7 @@ impl Database {
     }
 
     /// From now on a thread syncs commits, and callers wait for it if they must.
-    fn syncer(&self) -> Result<&Syncer, StoreError> {
+    fn syncer(&self) -> Result<&Syncer> {
         if let Some(syncer) = self.syncer.get() {
             return Ok(syncer);
         }
@@ -94,14 +94,14 @@ impl Database {
         select: &str,
         values: impl Params,
         row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, StoreError> {
+    ) -> Result<Vec<T>> {
         let read = || -> rusqlite::Result<Vec<T>> {
             self.connection.prepare_cached(select)?.query_map(values, row)?.collect()
         };
         Ok(read().map_err(reading)?)
     }
 
-    fn execute(&self, sql: &str, values: impl Params) -> Result<(), StoreError> {
+    fn execute(&self, sql: &str, values: impl Params) -> Result<()> {
         let write = || self.connection.prepare_cached(sql)?.execute(values);
         Ok(write().map(drop).map_err(writing)?)
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::store::{Problem, StoreError};
+use crate::store::{Problem, Result};
 
 use super::damage::{Newest, with_suffix};
 
@@ -63,20 +63,20 @@ pub struct SyncPoint {
 }
 
 impl SyncPoint {
-    pub fn wait(&self) -> Result<(), StoreError> {
+    pub fn wait(&self) -> Result<()> {
         let Some((state, event)) = &self.of else { return Ok(()) };
         let synced = state.wait_while(|synced| synced.durable < *event && synced.failed.is_none());
         synced.require(*event)
     }
 
     /// An error if it can no longer be reached; does not wait.
-    pub fn check(&self) -> Result<(), StoreError> {
+    pub fn check(&self) -> Result<()> {
         self.of.as_ref().map_or(Ok(()), |(state, event)| state.lock().require(*event))
     }
 }
 
 impl Synced {
-    fn require(&self, event: i64) -> Result<(), StoreError> {
+    fn require(&self, event: i64) -> Result<()> {
         match &self.failed {
             Some((kind, text)) if self.durable < event => {
                 Err(Problem::Sync(io::Error::new(*kind, text.clone())).into())

@@ -6,7 +6,9 @@
 
 use rusqlite::{Connection, Params, TransactionBehavior, params};
 
-use crate::model::{Answer, AttemptEnded, AttemptStarted, Event, ModelUse, StoryId, Usd, Verdict};
+use crate::model::{
+    Answer, AttemptEnded, AttemptStarted, Event, IterationResult, ModelUse, StoryId, Usd,
+};
 
 /// Each leads from one version to the next, beginning with an empty file. A released migration never
 /// changes: a change is one more.
@@ -264,7 +266,7 @@ impl Rows<'_> {
     fn end_attempt(&self, end: &AttemptEnded) -> rusqlite::Result<()> {
         let AttemptEnded { attempt, usage, .. } = end;
         let counted = end.bill.counted(usage);
-        let (result, cost) = (result(&end.verdict), micros(counted));
+        let (result, cost) = (IterationResult::of(&end.verdict).word(), micros(counted));
         let stated = usage.cost_usd.map(|dollars| micros(Usd::of(dollars)));
         let [elapsed, turns, calls] = [end.elapsed_ms, usage.turns, usage.tool_calls].map(signed);
         self.execute(
@@ -318,25 +320,13 @@ impl Rows<'_> {
         )
     }
 
-    /// Without an answer: another question takes its place.
+    /// Without an answer: another question replaces it.
     fn close_question(&self, story: &StoryId, answer: Option<String>) -> rusqlite::Result<()> {
         self.execute(
             "UPDATE questions SET answered_at = ?4, answer = ?5 WHERE backlog = ?1
                  AND work_tree = ?2 AND story = ?3 AND answered_at IS NULL",
             params![self.backlog, self.work_tree, story.as_str(), self.at, answer],
         )
-    }
-}
-
-fn result(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Done => "claimed",
-        Verdict::Progress => "progress",
-        Verdict::Escalated { .. } => "escalated",
-        Verdict::Failed { .. } => "failed",
-        Verdict::NotTheStory { .. } => "service_trouble",
-        Verdict::PromptTooLong { .. } => "prompt_too_long",
-        Verdict::Interrupted => "interrupted",
     }
 }
 

@@ -121,10 +121,6 @@ impl<'a> Diagnostics<'a> {
         lines.line(self.span(piece).start)
     }
 
-    pub fn has_errors(&self) -> bool {
-        !self.errors.is_empty()
-    }
-
     pub fn into_sorted(self) -> Vec<Diagnostic> {
         let mut all = self.errors;
         all.extend(self.warnings);

@@ -146,9 +146,7 @@ pub fn check_keys<'a>(found: &mut Diagnostics<'a>, members: &[Member<'a>]) {
     let mut first_of: HashMap<&str, &RawValue> = HashMap::with_capacity(members.len());
     for member in members {
         match first_of.entry(member.name.as_ref()) {
-            Entry::Vacant(free) => {
-                free.insert(member.key);
-            }
+            Entry::Vacant(free) => _ = free.insert(member.key),
             Entry::Occupied(_) if found.is_full_of(Severity::Error) => break,
             Entry::Occupied(first) => {
                 let name = quoted(&member.name);
@@ -228,7 +226,7 @@ impl<'a> ObjectReader<'_, 'a> {
     pub fn string_in(&mut self, field: &FieldSpec, raw: &'a RawValue) -> Option<JsonString<'a>> {
         if !raw.get().starts_with('"') {
             let help = format!("write it in double quotes: `\"{}\": \"…\"`", field.name);
-            return self.refuse_type(field, raw, "a string", &help);
+            return self.mistyped(field.name, raw, "a string", &help);
         }
         self.text(field, raw)
     }
@@ -237,14 +235,14 @@ impl<'a> ObjectReader<'_, 'a> {
         let raw = self.value(field)?;
         let help = "write `true` or `false`, without quotes";
         let flag = raw.get().parse().ok();
-        flag.or_else(|| self.refuse_type(field, raw, "`true` or `false`", help))
+        flag.or_else(|| self.mistyped(field.name, raw, "`true` or `false`", help))
     }
 
     pub fn number(&mut self, field: &FieldSpec) -> Option<f64> {
         let raw = self.value(field)?;
         let Ok(number) = raw.get().parse::<f64>() else {
             let help = "write a number without quotes, or remove the field";
-            return self.refuse_type(field, raw, "a number", help);
+            return self.mistyped(field.name, raw, "a number", help);
         };
         if !number.is_finite() {
             let message = format!("{} is too large", self.owner.field(field.name));
@@ -257,11 +255,11 @@ impl<'a> ObjectReader<'_, 'a> {
     pub fn strings(&mut self, field: &FieldSpec, raw: &'a RawValue) -> Option<Vec<JsonString<'a>>> {
         let Some(elements) = json::elements(raw) else {
             let help = format!("write it as a list: `\"{}\": [\"…\"]`", field.name);
-            return self.refuse_type(field, raw, "an array of strings", &help);
+            return self.mistyped(field.name, raw, "an array of strings", &help);
         };
         if let Some(odd) = elements.iter().find(|one| !one.get().starts_with('"')) {
             let help = "write every entry in double quotes";
-            return self.refuse_type(field, odd, "an array of strings", help);
+            return self.mistyped(field.name, odd, "an array of strings", help);
         }
         elements.into_iter().map(|one| self.text(field, one)).collect()
     }
@@ -270,6 +268,12 @@ impl<'a> ObjectReader<'_, 'a> {
     pub fn refuse<T>(&mut self, raw: &RawValue, message: String, help: &str) -> Option<T> {
         self.found.error(raw, message, help);
         None
+    }
+
+    /// Reports an entry of a field.
+    pub fn refuse_entry<T>(&mut self, of: &FieldSpec, raw: &RawValue, help: &str) -> Option<T> {
+        let owned = self.owner.field(of.name);
+        self.refuse(raw, format!("{owned} has an invalid entry"), help)
     }
 
     /// Warns of unknown fields that look like known ones.
@@ -299,15 +303,9 @@ impl<'a> ObjectReader<'_, 'a> {
         Some(JsonString { text, raw })
     }
 
-    fn refuse_type<T>(
-        &mut self,
-        field: &FieldSpec,
-        raw: &RawValue,
-        expected: &str,
-        help: &str,
-    ) -> Option<T> {
-        let (owned, found) = (self.owner.field(field.name), json::kind(raw));
-        self.refuse(raw, format!("{owned} must be {expected}, found {found}"), help)
+    fn mistyped<T>(&mut self, name: &str, raw: &RawValue, must: &str, help: &str) -> Option<T> {
+        let (owned, found) = (self.owner.field(name), json::kind(raw));
+        self.refuse(raw, format!("{owned} must be {must}, found {found}"), help)
     }
 
     fn report_missing(&mut self, field: &FieldSpec) {

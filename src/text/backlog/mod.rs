@@ -43,8 +43,9 @@ pub fn parse(text: &str) -> Parsed {
             None
         }
     };
-    let backlog = backlog.filter(|_| !found.has_errors());
-    Parsed { backlog, diagnostics: found.into_sorted() }
+    let diagnostics = found.into_sorted();
+    let backlog = backlog.filter(|_| !diagnostics.iter().any(Diagnostic::is_error));
+    Parsed { backlog, diagnostics }
 }
 
 fn read_file<'a>(found: &mut Diagnostics<'a>, root: &'a RawValue) -> Option<Backlog> {

@@ -44,13 +44,10 @@ fn check_ids<'a>(found: &mut Diagnostics<'a>, drafts: &[StoryDraft<'a>]) {
 
 /// By id; of duplicates the first.
 fn numbers<'d>(drafts: &'d [StoryDraft<'_>]) -> HashMap<&'d str, usize> {
-    let mut numbers = HashMap::with_capacity(drafts.len());
-    for (number, draft) in drafts.iter().enumerate() {
-        if let Some(id) = &draft.id {
-            numbers.entry(id.text.as_ref()).or_insert(number);
-        }
-    }
-    numbers
+    // Of equal ids, the map keeps the one that it gets last.
+    let last_first = drafts.iter().enumerate().rev();
+    let ids = last_first.filter_map(|(at, draft)| Some((draft.id.as_ref()?.text.as_ref(), at)));
+    ids.collect()
 }
 
 fn report_unknown<'a>(
@@ -88,8 +85,7 @@ fn report_cycle(found: &mut Diagnostics<'_>, drafts: &[StoryDraft<'_>], cycle: &
         cycle.iter().filter_map(|number| drafts.get(*number)).collect();
     let Some(first) = stories.first() else { return };
     let Some(next) = stories.get(1).unwrap_or(first).id.as_ref() else { return };
-    let edge = first.depends_on.iter().find(|on| on.text == next.text);
-    let Some(edge) = edge else { return };
+    let Some(edge) = first.depends_on.iter().find(|on| on.text == next.text) else { return };
     let names = names(&stories);
     let (message, help) = if stories.len() == 1 {
         (format!("{} depends on itself: {names}", first.owner), "remove it from its `depends_on`")

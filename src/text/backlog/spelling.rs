@@ -47,11 +47,8 @@ pub fn nearest_ids<'i>(missing: &str, ids: &[&'i str]) -> Vec<&'i str> {
     let same = matching(ids, |id| without_padding(id) == reduced);
     let alike = (1..=mistakes_allowed(missing.len()))
         .map(|mistakes| matching(ids, |id| within(missing, id, mistakes)));
-    std::iter::once(same)
-        .chain(alike)
-        .find(|near| !near.is_empty())
-        .filter(|near| near.len() <= MAX_NEAREST)
-        .unwrap_or_default()
+    let nearest = std::iter::once(same).chain(alike).find(|near| !near.is_empty());
+    nearest.filter(|near| near.len() <= MAX_NEAREST).unwrap_or_default()
 }
 
 fn matching<'i>(ids: &[&'i str], is_near: impl Fn(&str) -> bool) -> Vec<&'i str> {

@@ -169,7 +169,7 @@ fn markers(fields: &mut ObjectReader<'_, '_>) -> Option<CompletionMarkers> {
 fn promise<'a>(fields: &mut ObjectReader<'_, 'a>, raw: &'a RawValue) -> Option<Option<String>> {
     let promise = fields.string_in(&fields::PROMISE, raw)?;
     if !can_be_promised(&promise.text) {
-        return refuse_entry(fields, &fields::PROMISE, raw, A_WORD);
+        return fields.refuse_entry(&fields::PROMISE, raw, A_WORD);
     }
     Some(Some(promise.text.into_owned()))
 }
@@ -178,22 +178,12 @@ fn marker_lines(fields: &mut ObjectReader<'_, '_>, field: &FieldSpec) -> Option<
     fields.optional(field, |fields, raw| {
         let lines = fields.strings(field, raw)?;
         if let Some(bad) = lines.iter().find(|line| !can_be_a_line(&line.text)) {
-            return refuse_entry(fields, field, bad.raw, A_LINE);
+            return fields.refuse_entry(field, bad.raw, A_LINE);
         }
         let mut seen = HashSet::new();
         if let Some(again) = lines.iter().find(|line| !seen.insert(line.text.trim())) {
-            return refuse_entry(fields, field, again.raw, "remove the duplicate");
+            return fields.refuse_entry(field, again.raw, "remove the duplicate");
         }
         Some(lines.iter().map(|line| line.text.trim().to_owned()).collect())
     })
-}
-
-fn refuse_entry<T>(
-    fields: &mut ObjectReader<'_, '_>,
-    field: &FieldSpec,
-    raw: &RawValue,
-    help: &str,
-) -> Option<T> {
-    let owned = fields.owner.field(field.name);
-    fields.refuse(raw, format!("{owned} has an invalid entry"), help)
 }

@@ -21,7 +21,7 @@ pub enum Follows {
     /// Bytes of a class, at least so many, and no further ones after `most`.
     Run { class: ByteClass, least: usize, most: usize },
     /// Anything else, given the length of the start.
-    Shape(fn(Lookahead<'_>, usize) -> Match),
+    Shape(Shape),
 }
 
 impl Credential {
@@ -117,6 +117,7 @@ pub const ALL: &[Credential] = &[
 ];
 
 type Starts = &'static [&'static str];
+type Shape = fn(Lookahead<'_>, usize) -> Match;
 
 /// At least so many bytes of the class.
 const fn open(kind: &'static str, starts: Starts, class: ByteClass, least: usize) -> Credential {
@@ -130,11 +131,7 @@ const fn exact(kind: &'static str, starts: Starts, class: ByteClass, most: usize
     Credential { kind, starts, stands_alone: false, follows }
 }
 
-const fn shape(
-    kind: &'static str,
-    starts: Starts,
-    find: fn(Lookahead<'_>, usize) -> Match,
-) -> Credential {
+const fn shape(kind: &'static str, starts: Starts, find: Shape) -> Credential {
     Credential { kind, starts, stands_alone: false, follows: Follows::Shape(find) }
 }
 

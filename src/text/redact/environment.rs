@@ -1,7 +1,5 @@
 //! Secrets of the environment: which variables hold them, and how their values are spelt.
 
-use std::fmt::Write;
-
 /// Words that make a name secret. Whole words: not `KEYBOARD`, `AUTHOR`, `MONKEY`.
 #[rustfmt::skip]
 const SECRET_WORDS: [&str; 14] = [
@@ -108,28 +106,15 @@ fn in_json(value: &str) -> String {
 }
 
 fn escaped(text: &str, which: fn(char) -> bool) -> String {
-    let mut spelt = String::with_capacity(text.len());
-    for c in text.chars() {
-        if which(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing to a String cannot fail.
-                let _ = write!(spelt, "\\u{unit:04x}");
-            }
-        } else {
-            spelt.push(c);
-        }
-    }
-    spelt
+    let escape = |c: char| match which(c) {
+        true => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+        false => c.to_string(),
+    };
+    text.chars().map(escape).collect()
 }
 
 fn in_url(value: &str) -> String {
-    let mut spelt = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            spelt.push(char::from(byte));
-        } else {
-            let _ = write!(spelt, "%{byte:02X}");
-        }
-    }
-    spelt
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let spell = |byte| if is_plain(byte) { (byte as char).into() } else { format!("%{byte:02X}") };
+    value.bytes().map(spell).collect()
 }

@@ -46,13 +46,10 @@ pub(super) fn parse_handoff(block: &str) -> Handoff {
 
 /// The opening tag ends at its `>`; if that is missing, where the next tag or line starts.
 fn split_tag(block: &str) -> (&str, &str) {
+    let mut starts = block.match_indices(['<', '\n']).map(|(at, _)| at);
     let end = match block.find('>') {
         Some(close) if block.get(1..close).is_some_and(is_inside_of_tag) => close + 1,
-        _ => block
-            .match_indices(['<', '\n'])
-            .map(|(at, _)| at)
-            .find(|at| *at > 0)
-            .unwrap_or(block.len()),
+        _ => starts.find(|at| *at > 0).unwrap_or(block.len()),
     };
     block.split_at_checked(end).unwrap_or((block, ""))
 }

@@ -24,13 +24,6 @@ pub(super) struct ClaimLine<'a> {
     pub wrapped: bool,
 }
 
-impl ClaimLine<'_> {
-    /// `Task list complete` names no story, `Task [list] complete` does.
-    pub(super) fn surely_names_a_story(&self) -> bool {
-        self.wrapped || !self.id.bytes().all(|b| b.is_ascii_alphabetic())
-    }
-}
-
 pub(super) fn read_claim(line: &str) -> Option<ClaimLine<'_>> {
     find_ignore_case(line, "task")?;
     let after_task = strip_ignore_case(without_leading(line), "task")?;
@@ -131,12 +124,10 @@ pub fn ticks_task_complete(before: &str, after: &str) -> bool {
 
 fn ticks(text: &str) -> usize {
     let mut state = MarkdownState::default();
-    let ticked = |line: &&str| state.enter(line) == LineRole::Prose && is_ticked(line.trim());
-    text.lines().filter(ticked).count()
-}
-
-fn is_ticked(line: &str) -> bool {
-    let item = line.strip_prefix(['-', '*', '+']).map(str::trim_start).unwrap_or_default();
-    let text = item.strip_prefix("[x]").or_else(|| item.strip_prefix("[X]"));
-    text.is_some_and(|text| text.trim() == "TASK_COMPLETE")
+    let prose = text.lines().filter(|line| state.enter(line) == LineRole::Prose);
+    let items = prose.filter_map(|line| line.trim().strip_prefix(['-', '*', '+']));
+    let ticked = items.filter_map(|item| {
+        item.trim_start().strip_prefix('[')?.strip_prefix(['x', 'X'])?.strip_prefix(']')
+    });
+    ticked.filter(|text| text.trim() == "TASK_COMPLETE").count()
 }

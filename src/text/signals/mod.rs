@@ -207,9 +207,11 @@ impl Scanner {
 
     fn take_claim(&mut self, claim: &ClaimLine<'_>) {
         let others = &mut self.signals.claims_others;
+        // `Task list complete` names no story, `Task [list] complete` does.
+        let is_word = claim.id.bytes().all(|b| b.is_ascii_alphabetic());
         if claim.id.eq_ignore_ascii_case(self.story.as_str()) {
             self.signals.claims_story |= self.markers.stages.is_empty();
-        } else if claim.surely_names_a_story()
+        } else if (claim.wrapped || !is_word)
             && others.len() < MAX_OTHERS
             && !others.iter().any(|known| known.eq_ignore_ascii_case(claim.id))
             && StoryId::try_from(claim.id).is_ok()

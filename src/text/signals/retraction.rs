@@ -93,10 +93,9 @@ fn retracts(line: &str, name: &str, distinctive: bool) -> bool {
     // Punctuation around a word is stripped on both sides of the comparison.
     let name = Word::new(name).bare;
     let words: Vec<Word<'_>> = line.split_whitespace().map(Word::new).collect();
-    words
-        .split_inclusive(|word| word.ends_sentence())
-        .filter(|sentence| !sentence.last().is_some_and(|word| word.asks()))
-        .any(|sentence| denies(sentence, name, distinctive))
+    let sentences = words.split_inclusive(|word| word.ends_sentence());
+    let mut stated = sentences.filter(|sentence| !sentence.last().is_some_and(|word| word.asks()));
+    stated.any(|sentence| denies(sentence, name, distinctive))
 }
 
 /// Each mention is judged by the words up to the next one, so a line full of
@@ -129,12 +128,8 @@ fn without_noun<'w, 'a>(before: &'w [Word<'a>]) -> (&'w [Word<'a>], bool) {
 
 /// Only the words since the last comma or colon can form a condition.
 fn is_conditional(before: &[Word<'_>]) -> bool {
-    before
-        .iter()
-        .rev()
-        .take_while(|word| !word.raw.ends_with([',', ':']))
-        .take(3)
-        .any(|word| word.is_in(CONDITIONS))
+    let mut clause = before.iter().rev().take_while(|word| !word.raw.ends_with([',', ':'])).take(3);
+    clause.any(|word| word.is_in(CONDITIONS))
 }
 
 /// `I could not finish Task X`, `It is not so that Task X is complete`, `[ ] Task X complete`.
