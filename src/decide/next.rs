@@ -129,7 +129,8 @@ impl Situation<'_> {
             // Nothing runs: a gate that fails because the disk is full would reject a true claim,
             // and an answer could not be acted on.
             let is_done = || limits::reason(self) == Some(StopReason::AllDone);
-            return disk_low.filter(|_| !is_done() && !self.is_settling()).map(Action::Stop);
+            let end = |why| if self.is_settling() { Action::Wait(None) } else { Action::Stop(why) };
+            return disk_low.filter(|_| !is_done()).map(end);
         };
         Some(Action::End(cause))
     }

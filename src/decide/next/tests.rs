@@ -582,6 +582,20 @@ fn no_baseline_is_taken_on_a_full_disk() {
     assert!(matches!(action, Action::Stop(StopReason::DiskLow { .. })), "{action:?}");
 }
 
+#[test]
+fn nothing_stops_the_run_before_a_decided_mark_is_written() {
+    let claimed = || History::new().tried("A", Verdict::Done);
+    let skipped = claimed().answered("A", Answer::Skip).set_aside("A", Some("refs/a"));
+    let floor = Policy { min_free_disk: Some(2), ..attended() };
+    for settling in [claimed().planned("A"), skipped] {
+        for (policy, observed) in [(at_most(1), Observed::default()), (floor.clone(), low_disk())] {
+            let broken = Observed { backlog_usable: false, ..observed };
+            let action = decide(&settling.state, &two(), &policy, &broken);
+            assert_eq!(action, Action::Wait(None), "{policy:?}");
+        }
+    }
+}
+
 fn lanes(count: u32) -> Policy {
     Policy { lanes: NonZeroU32::new(count).unwrap(), ..attended() }
 }
