@@ -1,5 +1,6 @@
 //! The dispatcher's rules, one by one: no repository, no process, no terminal.
 
+mod claims;
 mod ends;
 mod fake;
 mod questions;
