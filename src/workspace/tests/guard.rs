@@ -248,6 +248,22 @@ fn nothing_is_restored_through_a_folder_that_became_a_link() {
 }
 
 #[test]
+fn dropped_stashes_come_back_in_their_order() {
+    let repo = Sandbox::new();
+    for text in ["one\n", "two\n", "three\n"] {
+        repo.write("a", text).git(["stash", "-q"]);
+    }
+    let tree = repo.open();
+    let guard = armed(&repo, &tree);
+    let ids = || repo.git(["stash", "list", "--format=%H"]);
+    let before = ids();
+    repo.git(["stash", "clear"]);
+    repo.git(["gc", "-q", "--prune=now"]);
+    assert_eq!(repair(&guard, &tree, &[GuardPart::Stashes]).len(), 1);
+    assert_eq!(ids(), before);
+}
+
+#[test]
 fn a_stash_is_held_until_the_human_drops_it() {
     let repo = Sandbox::new();
     for text in ["older\n", "newer\n"] {
