@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::decide::situation::LaneJob;
+use crate::decide::weigh::Gates;
 use crate::model::{BranchLoss, GateEnd, LaneId};
 use crate::runner::effects::{EndedAttempt, Integration, JobResult};
 
@@ -130,4 +131,38 @@ fn a_claim_whose_story_is_gone_leaves_the_tree_once() {
     run.claims("B2");
     run.passes("B", "B2");
     run.expect(&["gates of B", "integrate B", "start A3 in 0"]);
+}
+
+/// Without any gate.
+fn ungated() -> RunConfig {
+    RunConfig { gates: Gates::default(), ..config(lanes(1)) }
+}
+
+fn are_over(run: &mut Run, attempt: &str) {
+    let of = Run::gates_of("A", attempt);
+    run.then(Happened::GatesEnded { of, items: Some(vec![]), changed: true });
+}
+
+#[test]
+fn without_a_gate_a_claim_is_closed_at_once_unless_a_human_must_see_it() {
+    let mut run = Run::with(ungated(), &["A"]);
+    run.claims("A1");
+    run.expect(&["start A1 in 0", "integrate A"]);
+    let mut run = Run::with(ungated(), &["A"]);
+    run.did();
+    run.then(claimed("A1", vec![Concern { what: "a test is gone".into(), diff: String::new() }]));
+    are_over(&mut run, "A1");
+    run.expect(&["gates of A", "ask about A"]);
+}
+
+#[test]
+fn of_two_claims_the_second_is_enough() {
+    let mut config = ungated();
+    config.settings.require_two_claims = true;
+    let mut run = Run::with(config, &["A"]);
+    run.claims("A1");
+    are_over(&mut run, "A1");
+    run.expect(&["start A1 in 0", "gates of A", "start A2 in 0"]);
+    run.claims("A2");
+    run.expect(&["integrate A"]);
 }
