@@ -131,7 +131,8 @@ impl Situation<'_> {
             // Nothing runs: a gate that fails because the disk is full would reject a true claim,
             // and an answer could not be acted on.
             let is_done = || limits::reason(self) == Some(StopReason::AllDone);
-            return disk_low.filter(|_| !is_done() && !self.is_settling()).map(Action::Stop);
+            let end = |why| if self.is_settling() { Action::Wait(None) } else { Action::Stop(why) };
+            return disk_low.filter(|_| !is_done()).map(end);
         };
         Some(Action::End(cause))
     }
@@ -237,8 +238,6 @@ impl Situation<'_> {
     fn skip(&self) -> Option<Action> {
         let is_due = |(id, known): &&(&StoryId, &StoryState)| {
             known.stage == Stage::Skipping
-                && self.state.attempts.at(id).is_none()
-                && !self.observed.tasks.checking.contains(*id)
                 && self.state.lanes.of(id).is_none()
                 && self.backlog.story(id).is_some_and(|story| !story.passes)
         };
@@ -358,11 +357,10 @@ impl Situation<'_> {
         })
     }
 
-    /// It waits for its next attempt, and none is in flight.
+    /// It waits for its next attempt, or for the end of one.
     fn is_open(&self, id: &StoryId) -> bool {
         let stage = self.state.story(id).map(|known| &known.stage);
         stage.is_none_or(|stage| *stage == Stage::Open || stage.is_settled())
-            && self.state.attempts.at(id).is_none()
     }
 }
 

@@ -49,7 +49,7 @@ impl Gates {
             }
         };
         own.for_each(|gate| add(gate, None));
-        let closed = backlog.stories.iter().filter(|other| other.passes && other.id != *story);
+        let closed = backlog.stories.iter().filter(|other| other.passes);
         for other in closed.filter(|_| self.recheck == Recheck::All) {
             let Some((id, gates)) = self.of.get_key_value(&other.id) else { continue };
             gates.iter().for_each(|gate| add(gate, Some(id)));

@@ -317,12 +317,34 @@ mod tests {
             marked_above(&ProcessTable::take(), cat, &marks, &keep)
         };
         let found = [sorted(&[]), sorted(&["sh"]), sorted(&["bash"])];
+        let found_by_cat = find(ProcessTable::take(), cat, &marks, &[]).others;
         let named = [above(&[]), above(&["sh"]), above(&["bash"])];
         drop(outer.stdin.take());
         outer.wait().unwrap();
         assert_eq!(found, [all, vec![bash], vec![]]);
+        assert!(found_by_cat.is_empty(), "neither itself nor what it runs below: {found_by_cat:?}");
         let (bash, sh) = (format!("bash ({bash})"), format!("sh ({sh})"));
         assert_eq!(named, [vec![sh, bash.clone()], vec![bash], vec![]]);
+    }
+
+    /// A scan can miss a process, but not the next scan too.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nothing_is_left_if_two_scans_in_a_row_say_so() {
+        let sleeper = Sleeper::new(RUN);
+        let is_it = |process: &&ProcessFacts| process.pid == sleeper.pid();
+        let mut seen = ProcessTable::take().all.iter().find(is_it).unwrap().clone();
+        // As if it were another one that only has the same number: it is never signalled.
+        seen.started += 1;
+        let scans = std::cell::Cell::new([0, 1, 0, 1, 0, 0].as_slice());
+        let find = || {
+            let (count, rest) = scans.get().split_first().unwrap();
+            scans.set(rest);
+            Found { others: vec![seen.clone(); *count], kept: Vec::new() }
+        };
+        let swept = end(find, EndPolicy::default());
+        assert!(matches!(swept, Swept::Gone { .. }), "{swept:?}");
+        assert_eq!(scans.get(), [0; 0]);
     }
 
     #[cfg(target_os = "linux")]

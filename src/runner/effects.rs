@@ -133,6 +133,7 @@ pub struct Inspection {
 }
 
 /// The result of an integration.
+#[derive(Debug)]
 pub enum Integration {
     Done {
         commit: String,

@@ -41,9 +41,7 @@ impl Attempts {
     /// The attempt does not count as an iteration; its number is free again if it was the last.
     pub fn refund(&mut self, start: &AttemptStarted) {
         self.iterations = self.iterations.saturating_sub(1);
-        let others = self.iter().filter(|other| other.start.attempt != start.attempt);
-        let others = others.map(|other| other.start.iteration).max().unwrap_or_default();
-        if self.highest == start.iteration && others < start.iteration {
+        if self.highest == start.iteration {
             self.highest = self.highest.saturating_sub(1);
         }
     }

@@ -41,7 +41,6 @@ impl FailureStreak {
             }
             Event::StoryClosed(_) => *self = Self::default(),
             Event::WaitCutShort => self.cut_short = true,
-            Event::BreakerOpened { .. } => self.breakdowns = 0,
             _ => {}
         }
     }

@@ -254,6 +254,23 @@ mod tests {
     }
 
     #[test]
+    fn an_attempt_that_was_interrupted_ends_no_row() {
+        let start: crate::model::AttemptStarted = serde_json::from_str(
+            r#"{"attempt": "a", "iteration": 1, "role": "implement", "story": "A", "title": "",
+                "agent": "agent", "base": {"commit": null, "tree": ""}, "guided": false}"#,
+        )
+        .unwrap();
+        let flight = |number| InFlight { start: start.clone(), number };
+        let outage = Verdict::NotTheStory { trouble: ServiceFault::Outage, error: "e".into() };
+        let mut service = Service::default();
+        service.ended(&flight(1), 1, &outage, NOW);
+        service.ended(&flight(2), 2, &Verdict::Interrupted, NOW + 1);
+        assert_eq!(service.streak("agent").map(|streak| streak.count), Some(1));
+        service.ended(&flight(3), 3, &Verdict::Progress, NOW + 2);
+        assert_eq!(service.streak("agent"), None);
+    }
+
+    #[test]
     fn another_trouble_begins_another_row() {
         let silent = row(ServiceFault::Silence, 2, 0);
         let outage = FaultStreak::after(Some(silent), &ServiceFault::Outage, "o", NOW);

@@ -12,7 +12,7 @@ use crate::model::{Base, LeftOut, WhyLeftOut};
 use crate::text::redact;
 
 use super::error::{GitContext, GitError, if_found};
-use super::tree::{TreeChange, TreeEntry, entry_at, path_of};
+use super::tree::{TreeChange, TreeEntry, path_of};
 use super::{Result, WorkTree};
 
 #[derive(Clone, Copy)]
@@ -140,8 +140,7 @@ fn never_committed(
 ) -> Result<Option<PathBuf>> {
     let Some(of) = staging.rules.never(path) else { return Ok(None) };
     let Some(tree) = committed else { return Ok(Some(of)) };
-    let known = if_found(tree.get_path(&of)).doing("read a tree")?.is_some();
-    let is_known = known || entry_at(committed, path)?.is_some();
+    let is_known = if_found(tree.get_path(&of)).doing("read a tree")?.is_some();
     Ok((!is_known).then_some(of))
 }
 

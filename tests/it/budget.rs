@@ -175,18 +175,37 @@ fn without_a_state_folder_a_run_is_warned_once_and_stops_only_where_a_budget_nee
 }
 
 #[test]
+fn costs_that_can_no_longer_be_recorded_stop_a_run_whose_budget_needs_them() {
+    let spoilt = |args: &[&str]| {
+        let world = World::scripted(&Prd::stories(3), DOLLAR);
+        let file = world.state_home().join("ralph/spending.db");
+        let spoil =
+            format!("[default]\nsteps = [{{ run = \"echo spoilt > {}\" }}, ", file.display());
+        fs::write(world.script(), DOLLAR.replace("[default]\nsteps = [", &spoil)).unwrap();
+        let said = run(real(&world, args));
+        (said.code, world.passing().len(), said.err)
+    };
+    let (code, passing, said) = spoilt(&["--budget-user-day", "9"]);
+    assert_eq!((code, passing), (1, 0), "{said}");
+    assert!(said.contains("per_user_day"), "{said}");
+    let (code, passing, said) = spoilt(&[]);
+    assert_eq!((code, passing), (0, 3), "{said}");
+}
+
+#[test]
 fn an_agent_that_cannot_keep_an_allowance_is_named_and_what_was_too_dear_told() {
     let world = World::scripted(&Prd::stories(1), DOLLAR);
     let said = world.run(&["--budget-iteration", "0.5"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("`mock` cannot limit its own cost"), "{}", said.err);
+    let unlimited = "`mock` cannot limit its own cost";
+    assert!(said.err.contains(unlimited), "{}", said.err);
     assert!(
         said.err.contains("the iteration cost $1.00 (`--budget-iteration` is $0.50)"),
         "{}",
         said.err
     );
     let quiet = World::scripted(&Prd::stories(1), DOLLAR).run(&[]);
-    assert!(!quiet.err.contains("has no cost limit"), "nobody asked: {}", quiet.err);
+    assert!(!quiet.err.contains(unlimited), "nobody asked: {}", quiet.err);
 }
 
 /// Claude Code in the test's own words: it notes what it was told, and plays the mock, which would

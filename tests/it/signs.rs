@@ -251,6 +251,19 @@ fn the_first_of_two_claims_is_sent_back_once_unless_a_gate_can_tell() {
 }
 
 #[test]
+fn a_claim_without_a_change_is_not_the_first_of_two() {
+    let script = attempt("\"complete\"")
+        + &attempt(&format!("{WORK}, \"complete\""))
+        + &attempt("\"complete\"");
+    let world = with_settings(&Prd::stories(1), &script, "require_two_claims = true\n");
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let decided = ["claim_rejected", "second_look_wanted", "story_closed"];
+    let kinds = kinds(&world).into_iter().filter(|kind| decided.contains(&kind.as_str()));
+    assert_eq!(kinds.collect::<Vec<_>>(), decided);
+}
+
+#[test]
 fn a_sign_that_could_never_be_heard_is_told_before_anything_runs() {
     let prd = Prd::default().story(r#""signals": ["> quoted"], "stages": ["A_1", "A_1"]"#);
     let world = World::with(&prd);

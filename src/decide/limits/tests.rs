@@ -372,6 +372,7 @@ fn the_breaker_opens_when_it_is_not_one_story_that_fails() {
         ("four breakdowns", broke(new(), 4), false),
         ("five breakdowns", broke(new(), 5), true),
         ("progress between", broke(broke(new(), 4).tried("A", Verdict::Progress), 4), false),
+        ("a claim between", broke(broke(new(), 4).tried("A", Verdict::Done), 4), false),
         (
             "a bad day between is neither",
             broke(broke(new(), 4).tried("A", outage).then(Event::WaitCutShort), 1),
@@ -385,6 +386,17 @@ fn the_breaker_opens_when_it_is_not_one_story_that_fails() {
     assert!(opens(&second(first())) && opens(&broke(new(), 5)));
     let none = Policy { limits: Limits::default(), ..with_breaker() };
     assert!(!matches!(next(&second(first()), &three(), &none), Action::OpenBreaker { .. }));
+}
+
+#[test]
+fn errors_that_open_the_breaker_do_not_stop_the_run() {
+    let limits = Limits { max_consecutive_errors: Some(3), ..with_breaker().limits };
+    let policy = limited(limits);
+    let broken = broke(History::new(), 5);
+    assert_eq!(why(&broken.state, &three(), &policy), None);
+    assert!(matches!(next(&broken, &three(), &policy), Action::OpenBreaker { .. }));
+    let reason = why(&broken.state, &three(), &errors(3));
+    assert!(matches!(reason, Some(StopReason::ConsecutiveErrors { .. })), "{reason:?}");
 }
 
 fn opened() -> (History, i64) {
@@ -459,6 +471,13 @@ fn the_iteration_after_the_pause_decides() {
     ] {
         assert_eq!(phase(&history), expected, "{case}");
     }
+    // An agent that was at work before the pause says nothing about what comes after it.
+    let before = |verdict| {
+        let end = |end| AttemptEnded { story: id("B"), verdict, ..end };
+        let other = half.clone().ended_as(|own| AttemptEnded { attempt: "b".into(), ..end(own) });
+        phase(&other)
+    };
+    assert_eq!((before(failed("x")), before(Verdict::Progress)), ("half-open", "half-open"));
     let asked = rut(ends(Verdict::Done), "C").started("A");
     let fails = |history: History| history.ended(failed("x"), crate::model::Usage::default());
     assert_eq!(phase(&fails(asked)), "failed", "after a probe that decided nothing, the next one");

@@ -582,6 +582,35 @@ fn no_baseline_is_taken_on_a_full_disk() {
     assert!(matches!(action, Action::Stop(StopReason::DiskLow { .. })), "{action:?}");
 }
 
+#[test]
+fn no_baseline_is_taken_when_nothing_is_left_to_do() {
+    let policy = Policy { baseline: true, ..attended() };
+    let done = backlog([story("A").passing(), story("B").skipped()]);
+    assert_eq!(next(&History::new(), &done, &policy), Action::Stop(StopReason::AllDone));
+}
+
+#[test]
+fn nothing_stops_the_run_before_a_decided_mark_is_written() {
+    let claimed = || History::new().tried("A", Verdict::Done);
+    let skipped = claimed().answered("A", Answer::Skip).set_aside("A", Some("refs/a"));
+    let floor = Policy { min_free_disk: Some(2), ..attended() };
+    for settling in [claimed().planned("A"), skipped] {
+        for (policy, observed) in [(at_most(1), Observed::default()), (floor.clone(), low_disk())] {
+            let broken = Observed { backlog_usable: false, ..observed };
+            let action = decide(&settling.state, &two(), &policy, &broken);
+            assert_eq!(action, Action::Wait(None), "{policy:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_asked_about_a_story_while_its_attempt_runs() {
+    let once = Policy { max_attempts: NonZeroU32::MIN, ..attended() };
+    let last = History::new().started("A");
+    assert_eq!(next(&last, &two(), &once), Action::Wait(None));
+    assert!(raised(&last.ended(Verdict::Progress, Usage::default()), &once).is_some());
+}
+
 fn lanes(count: u32) -> Policy {
     Policy { lanes: NonZeroU32::new(count).unwrap(), ..attended() }
 }
@@ -656,6 +685,14 @@ fn everything_that_was_told_to_end_is_over_before_anything_is_started() {
     let ending = Tasks { ending: true, ..Tasks::default() };
     let action = decide(&history.state, &two(), &lanes(2), &with(ending));
     assert_eq!(action, Action::Wait(None));
+}
+
+#[test]
+fn lanes_are_made_ready_one_after_the_other() {
+    let in_lane_1 = |job| with(Tasks { jobs: [(LaneId(1), job)].into(), ..Tasks::default() });
+    let next = |job| decide(&History::new().state, &two(), &lanes(2), &in_lane_1(job));
+    assert_eq!(next(LaneJob::Prepare), Action::Wait(None));
+    assert_eq!(next(LaneJob::Keep), Action::Attempt { story: id("A"), lane: LaneId(2) });
 }
 
 #[test]

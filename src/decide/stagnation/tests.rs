@@ -226,6 +226,7 @@ fn three_iterations_on_tests_alone_are_told_and_the_next_is_a_question() {
         ("code between", tests(2).left("A", Verdict::Progress, EDITED), false, None),
         ("code after", tests(3).left("A", Verdict::Progress, EDITED), false, None),
         ("nothing between", tests(2).left("A", failed("x"), UNTOUCHED), false, None),
+        ("nothing after", tests(3).left("A", failed("x"), UNTOUCHED), true, None),
     ] {
         assert_eq!(told(&history).is_some(), tells, "{case}");
         assert_eq!(asked(&history), asks, "{case}");

@@ -388,3 +388,46 @@ impl AttemptTimes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn the_earliest_timeout_counts() {
+        let times = Timeouts {
+            first_event: 10 * SECOND,
+            idle: 20 * SECOND,
+            iteration: 50 * SECOND,
+            after_result: 5 * SECOND,
+            background: 30 * SECOND,
+        };
+        let short = Timeouts { background: SECOND, ..times };
+        let begin = AttemptTimes::start();
+        let after = |seconds: u32| begin.started + seconds * SECOND;
+        let heard = |seconds| AttemptTimes { last_heard: after(seconds), ..AttemptTimes::start() };
+        let result = |at: u32, done: Option<u32>| AttemptTimes {
+            result_at: Some(after(at)),
+            done_since: done.map(after),
+            ..heard(at)
+        };
+        for (case, times, of, has_begun, at, why) in [
+            ("silent", &times, heard(0), false, 10, EndedBy::FirstEventTimeout),
+            ("heard", &times, heard(15), true, 35, EndedBy::IdleTimeout),
+            ("never silent", &times, heard(40), true, 50, EndedBy::IterationTimeout),
+            ("a result", &times, result(40, Some(40)), true, 45, EndedBy::AfterResult),
+            ("background tasks", &times, result(40, None), true, 70, EndedBy::AfterResult),
+            ("done with them", &times, result(40, Some(60)), true, 65, EndedBy::AfterResult),
+            ("done with them late", &times, result(40, Some(69)), true, 70, EndedBy::AfterResult),
+            ("no time for them", &short, result(40, Some(40)), true, 45, EndedBy::AfterResult),
+        ] {
+            let of = AttemptTimes { started: begin.started, ..of };
+            let (deadline, found) = of.deadline(times, has_begun);
+            assert_eq!((deadline.at - begin.started, found), (at * SECOND, why), "{case}");
+            let is_silence = matches!(why, EndedBy::FirstEventTimeout | EndedBy::IdleTimeout);
+            assert_eq!(deadline.silence, is_silence, "{case}");
+        }
+    }
+}

@@ -186,3 +186,139 @@ pub fn tell_changed_instructions(
         log.notice(Notice::Tree(TreeNotice::InstructionsDiffer { path }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::decide::samples::{id, policy};
+    use crate::model::{AgentSignals, EndedBy, LaneId, Role};
+    use crate::runner::effects::Happened;
+    use crate::runner::tests::fake::{self, Heard};
+    use crate::workspace::GuardedAttempt;
+
+    /// A repository with two commits and an untracked file of the user's.
+    fn repository(folder: &Path) -> git2::Repository {
+        let repo = git2::Repository::init(folder).unwrap();
+        let who = git2::Signature::now("T", "t@example.org").unwrap();
+        let mut parent = None;
+        for text in ["first", "second"] {
+            fs::write(folder.join("a"), text).unwrap();
+            let mut index = repo.index().unwrap();
+            index.add_path(Path::new("a")).unwrap();
+            index.write().unwrap();
+            let tree = repo.find_tree(index.write_tree().unwrap()).unwrap();
+            let parents: Vec<_> = parent.iter().collect();
+            let id = repo.commit(Some("HEAD"), &who, &who, text, &tree, &parents).unwrap();
+            drop(parents);
+            parent = Some(repo.find_commit(id).unwrap());
+            drop(tree);
+        }
+        drop(parent);
+        fs::write(folder.join("mine"), "untracked").unwrap();
+        repo
+    }
+
+    /// An attempt that has just begun.
+    fn begun(tree: &WorkTree, instructions: Option<&Path>) -> Inspect {
+        let base = tree.base().unwrap();
+        let attempt = GuardedAttempt {
+            attempt: "A1".into(),
+            story: id("A"),
+            iteration: 1,
+            base: base.clone(),
+            before: base.clone(),
+            snapshot: None,
+            number: 1,
+            spare: PathBuf::new(),
+        };
+        let start = AttemptStarted {
+            attempt: "A1".into(),
+            iteration: 1,
+            role: Role::Implement,
+            story: id("A"),
+            title: String::new(),
+            agent: "mock".into(),
+            lane: LaneId::HOME,
+            base: base.clone(),
+            criteria: None,
+            before: Some(base),
+            snapshot: None,
+            guided: false,
+            why: Default::default(),
+            allowance: None,
+            stable: None,
+        };
+        let guard = Guard::arm(tree, attempt, instructions).unwrap();
+        let config = Arc::new(fake::config(policy()));
+        Inspect { start, guard, is_plain: false, watched: Vec::new(), config }
+    }
+
+    fn ended(ended_by: Option<EndedBy>) -> EndedAttempt {
+        let end = fake::ended("A1", Outcome::EndedByUs, AgentSignals::default());
+        let Happened::AttemptEnded(end) = end else { unreachable!() };
+        EndedAttempt { ended_by, ..*end }
+    }
+
+    #[test]
+    fn a_lost_branch_ends_the_check() {
+        let folder = tempfile::tempdir().unwrap();
+        let repo = repository(folder.path());
+        let tree = WorkTree::open(folder.path()).unwrap();
+        let inspect = begun(&tree, None);
+        let first = repo.head().unwrap().peel_to_commit().unwrap().parent(0).unwrap();
+        repo.reset(first.as_object(), git2::ResetType::Hard, None).unwrap();
+        fs::remove_file(folder.path().join("mine")).unwrap();
+        let mut heard = Heard::default();
+        let found = inspect.run(&tree, &ended(None), &mut heard).unwrap();
+        assert_eq!(found.branch_loss, Some(BranchLoss::Rewritten));
+        assert_eq!(heard.events, [], "the roll-back restores the files of its branch");
+    }
+
+    #[test]
+    fn whatever_claims_the_story_the_files_that_decide_about_it_are_compared() {
+        let claims = AgentSignals { claims_story: true, ..AgentSignals::default() };
+        let promises = AgentSignals { promises_all: true, ..AgentSignals::default() };
+        for (signals, ticks, is_compared) in [
+            (AgentSignals::default(), false, false),
+            (AgentSignals::default(), true, true),
+            (claims, false, true),
+            (promises, false, true),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            repository(folder.path());
+            let prompt = folder.path().join("PROMPT.md");
+            fs::write(&prompt, "- [ ] TASK_COMPLETE\n").unwrap();
+            let tree = WorkTree::open(folder.path()).unwrap();
+            let watched = vec![PathBuf::from("a")];
+            let inspect = Inspect { watched, ..begun(&tree, Some(&prompt)) };
+            fs::write(folder.path().join("a"), "changed").unwrap();
+            if ticks {
+                fs::write(&prompt, "- [x] TASK_COMPLETE\n").unwrap();
+            }
+            let mut end = ended(None);
+            (end.report.outcome, end.report.signals) = (Outcome::Completed, signals.clone());
+            let found = inspect.run(&tree, &end, &mut Heard::default()).unwrap();
+            assert_eq!(!found.changed_files.is_empty(), is_compared, "{signals:?} {ticks}");
+        }
+    }
+
+    #[test]
+    fn a_lock_is_the_agents_only_during_an_attempt_that_was_cut_short() {
+        for (ended_by, is_removed) in [(None, false), (Some(EndedBy::IdleTimeout), true)] {
+            let folder = tempfile::tempdir().unwrap();
+            repository(folder.path());
+            let tree = WorkTree::open(folder.path()).unwrap();
+            let inspect = begun(&tree, None);
+            let lock = tree.root().join(".git/index.lock");
+            fs::write(&lock, "").unwrap();
+            inspect.run(&tree, &ended(ended_by), &mut Heard::default()).unwrap();
+            assert_eq!(!lock.exists(), is_removed, "{ended_by:?}");
+            // The next one is of another process.
+            fs::write(&lock, "").unwrap();
+            assert_eq!(tree.remove_own_locks().unwrap(), [""; 0].map(PathBuf::from));
+        }
+    }
+}

@@ -61,6 +61,23 @@ fn a_disk_that_fills_up_again_ends_agents_again() {
 }
 
 #[test]
+fn a_disk_that_fills_up_again_ends_gates_again() {
+    let baseline = Run::of(floor(Policy { baseline: true, ..lanes(1) }), &["A"]);
+    let mut claimed = Run::of(floor(lanes(1)), &["A"]);
+    claimed.claims("A1");
+    for (mut run, of) in [(baseline, GatesOf::Baseline), (claimed, Run::gates_of("A", "A1"))] {
+        for _ in 0..2 {
+            run.did();
+            run.fake().disk_is_low = true;
+            assert!(run.tick().is_none());
+            run.expect(&["Stop everything"]);
+            run.fake().disk_is_low = false;
+            assert!(run.are_stopped(of.clone()).is_none());
+        }
+    }
+}
+
+#[test]
 fn time_that_is_over_ends_agents_and_not_gates() {
     let limits = Limits { max_run_time: Some(minutes(60)), ..Limits::default() };
     let mut run = Run::of(Policy { limits, ..lanes(2) }, &["A", "B"]);
@@ -146,4 +163,24 @@ fn what_was_decided_while_a_lane_was_made_ready_counts() {
     let end = run.tick();
     assert!(matches!(stopped(end), StopReason::DiskLow { .. }));
     run.expect(&["Stop everything"]);
+}
+
+/// The human may change the tree during a wait.
+#[test]
+fn a_lane_that_was_made_ready_before_a_wait_is_made_ready_again() {
+    let limits = Limits { backoff: Some(minutes(1)), ..Limits::default() };
+    let mut run = Run::of(Policy { limits, ..lanes(2) }, &["A", "B"]);
+    run.fake().jobs_last = true;
+    run.then(ended("A1", Outcome::Completed, AgentSignals::default()));
+    run.then(ended("B2", Outcome::NoResult { detail: "gone".into() }, AgentSignals::default()));
+    let prepare = (LaneJob::Prepare, id("A"), LaneId(1));
+    assert_eq!(run.fake().jobs[0], prepare);
+    run.did();
+    run.fake().end_job();
+    run.tick();
+    assert!(run.fake().waits.is_some(), "after the failure");
+    run.fake().end_job();
+    run.later(2);
+    assert_eq!(run.fake().jobs, [prepare]);
+    run.expect(&[]);
 }

@@ -27,8 +27,9 @@ use crate::runner::effects::{
     About, AtStart, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, JobResult,
     Sighting,
 };
-use crate::runner::error::Result;
+use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
+use crate::runner::task::EventSink;
 use crate::settings::{Flags, RunSettings};
 use crate::store::{Journal, StoreError, SyncPoint};
 use crate::workspace::Difference;
@@ -323,6 +324,29 @@ impl Reporter for Silent {
     fn on_wait(&mut self, _wait: &Wait) {}
 
     fn on_notice(&mut self, _notice: &Notice) {}
+}
+
+/// What a job records and tells.
+#[derive(Default)]
+pub struct Heard {
+    pub events: Vec<Event>,
+    pub notices: Vec<Notice>,
+    /// Nothing can be recorded.
+    pub is_deaf: bool,
+}
+
+impl EventSink for Heard {
+    fn record(&mut self, event: Event) -> Result<()> {
+        if self.is_deaf {
+            return Err(RunnerError::TaskLost("nobody listens".into()));
+        }
+        self.events.push(event);
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.notices.push(notice);
+    }
 }
 
 pub fn passed() -> EvidenceItem {

@@ -1,7 +1,8 @@
 //! The dispatcher's rules, one by one: no repository, no process, no terminal.
 
+mod claims;
 mod ends;
-mod fake;
+pub mod fake;
 mod questions;
 mod signals;
 mod turns;
@@ -18,6 +19,7 @@ use jiff::tz::TimeZone;
 use crate::decide::samples::{attended, backlog, escalation, id, story};
 use crate::model::{AgentSignals, Answer, Concern, Event, Outcome, Policy, RunStarted, StopReason};
 use crate::ports::{Asked, Clock, Moment};
+use crate::runner::RunConfig;
 use crate::runner::dispatcher::{Dispatcher, Ending};
 use crate::runner::effects::{About, GatesOf, Happened};
 use crate::runner::error::{Result, RunnerError};
@@ -41,8 +43,12 @@ impl Run {
     }
 
     fn of(policy: Policy, stories: &[&str]) -> Self {
+        Self::with(config(policy), stories)
+    }
+
+    fn with(config: RunConfig, stories: &[&str]) -> Self {
         let backlog = backlog(stories.iter().map(|name| story(name)));
-        let config = Arc::new(config(policy));
+        let config = Arc::new(config);
         let (fake, kept) = (Fake::new(backlog), Kept::default());
         let time = Arc::clone(&fake.time);
         let now = move || Moment { wall: time.load(Ordering::Relaxed), steady: Duration::ZERO };

@@ -110,6 +110,25 @@ fn a_stuck_agent_is_reminded_asked_about_and_ended() {
 }
 
 #[test]
+fn a_question_about_an_agent_goes_with_it() {
+    let asked = || {
+        let mut run = Run::new(lanes(1));
+        stuck(&mut run, StuckStep::Ask);
+        run.did();
+        run
+    };
+    let mut run = asked();
+    run.claims("A1");
+    run.expect(&["withdraw A1", "gates of A"]);
+    let mut run = asked();
+    stuck(&mut run, StuckStep::Terminate);
+    run.expect(&["withdraw A1", "end A1: Stuck"]);
+    let mut run = asked();
+    run.then(about_the_agent(Answer::Guidance { text: "look there".into() }));
+    run.expect(&["say to A1: look there", "A1 gets more time"]);
+}
+
+#[test]
 fn a_story_that_was_skipped_while_its_agent_ran_is_skipped_whatever_the_agent_said() {
     let mut run = Run::of(lanes(1), &["A", "B"]);
     run.did();

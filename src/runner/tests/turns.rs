@@ -3,7 +3,7 @@
 use super::*;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::StuckStep;
-use crate::model::{GateEnd, Limits, Request};
+use crate::model::{BranchLoss, GateEnd, Limits, Request};
 
 /// A run with one lane, and what it waits for.
 fn waiting_for(what: &str, policy: Policy) -> Run {
@@ -55,9 +55,42 @@ fn a_mark_during_gates_stands_whatever_they_find() {
         run.expect(&["mark A"]);
         let of = Run::gates_of("A", "A1");
         let items = Some(vec![fake::gate(end)]);
+        let before = run.kept.events.borrow().len();
         run.then(Happened::GatesEnded { of, items, changed: true, checked: None });
         run.expect(&["disown A", "start B2 in 0"]);
+        let follows = run.kept.events.borrow()[before].event.clone();
+        assert_eq!(follows, Event::WorkLetGo { story: id("A") }, "nothing is decided any more");
     }
+}
+
+#[test]
+fn a_mark_waits_for_a_run_of_its_backlog() {
+    let mut run = waiting_for("gates", lanes(1));
+    let Request::Mark { story, passes, skipped, .. } = mark("B") else { unreachable!() };
+    let other = Request::Mark { backlog: "other.json".into(), story, passes, skipped };
+    run.fake().requests = vec![(7, Some(other))];
+    run.tick();
+    run.expect(&[]);
+    assert_eq!(run.fake().requests.len(), 1);
+}
+
+/// Until then the file may be that of another branch.
+#[test]
+fn a_mark_waits_for_the_end_of_a_roll_back() {
+    let mut run = Run::of(lanes(1), &["A", "B"]);
+    run.fake().jobs_last = true;
+    let mut lost = ended("A1", Outcome::Completed, AgentSignals::default());
+    if let Happened::AttemptEnded(ended) = &mut lost {
+        ended.inspection.branch_loss = Some(BranchLoss::Elsewhere);
+    }
+    run.then(lost);
+    run.did();
+    run.fake().requests = vec![(7, Some(mark("B")))];
+    run.tick();
+    run.expect(&[]);
+    run.fake().end_job();
+    run.tick();
+    assert_eq!((run.did()[0].as_str(), run.fake().requests.len()), ("mark B", 0));
 }
 
 #[test]

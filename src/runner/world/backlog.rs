@@ -233,3 +233,52 @@ impl World {
         if ids.is_empty() { Ok(()) } else { self.record(log, Event::MarksPutBack { stories: ids }) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::decide::samples::id;
+
+    const PRD: &str = r#"{"project": "p", "description": "d", "userStories": [
+        {"id": "A", "title": "t", "description": "", "criteria": ["c"], "passes": true}]}"#;
+
+    fn backlog() -> (tempfile::TempDir, BacklogFile) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("PRD.json"), PRD).unwrap();
+        let file = PrdFile::new(folder.path().join("PRD.json"));
+        (folder, BacklogFile::open(file).unwrap())
+    }
+
+    #[test]
+    fn marks_are_restored_unless_the_file_was_edited_at_that_moment() {
+        let (folder, mut backlog) = backlog();
+        let path = folder.path().join("PRD.json");
+        backlog.compare_marks(&Marks::default());
+        assert!(backlog.has_other_marks() && !backlog.current().stories[0].passes);
+        let edit = PRD.replace("\"t\"", "\"edited\"");
+        fs::write(&path, &edit).unwrap();
+        assert_eq!(backlog.restore_marks(&Marks::default()).unwrap(), None);
+        assert!(backlog.has_other_marks(), "that has to be done again");
+        assert_eq!(fs::read_to_string(&path).unwrap(), edit);
+        backlog.refresh(&Marks::default());
+        let restored = backlog.restore_marks(&Marks::default()).unwrap();
+        assert_eq!((restored, backlog.has_other_marks()), (Some(vec![id("A")]), false));
+        assert_eq!(fs::read_to_string(&path).unwrap(), edit.replace("true", "false"));
+    }
+
+    #[test]
+    fn a_broken_file_is_told_once_and_its_last_good_version_counts() {
+        let (folder, mut backlog) = backlog();
+        let path = folder.path().join("PRD.json");
+        let marks = Marks::of(backlog.current());
+        fs::write(&path, "{").unwrap();
+        assert!(matches!(backlog.refresh(&marks), Some(Notice::BacklogBroken { .. })));
+        assert!(backlog.refresh(&marks).is_none() && backlog.problem().is_some());
+        assert_eq!(backlog.current().stories.len(), 1);
+        fs::write(&path, PRD).unwrap();
+        assert!(matches!(backlog.refresh(&marks), Some(Notice::BacklogUsableAgain)));
+        assert!(backlog.problem().is_none() && !backlog.has_other_marks());
+    }
+}

@@ -1,7 +1,7 @@
 use crate::decide::samples::{History, base, escalation, failed, guidance, id};
 use crate::model::{
-    AttemptReason, Cause, Escalation, EscalationKind, Handoff, HandoffTrigger, LaneId,
-    ServiceFault, Usage, Usd, Verdict,
+    AttemptReason, AttemptStarted, Cause, Escalation, EscalationKind, Handoff, HandoffTrigger,
+    LaneId, ServiceFault, Usage, Usd, Verdict,
 };
 use crate::state::stagnation::Stagnation;
 use crate::state::story::{Acceptance, Stage, StoryState, StoryTotals, Work};
@@ -217,6 +217,85 @@ fn work_that_is_set_aside_leaves_the_tree_and_comes_back() {
     assert_eq!(other.in_home(), Some(id("B")));
 }
 
+fn based(story: &str) -> Event {
+    Event::BaseSet { story: id(story), base: base("now"), lane: LaneId::HOME }
+}
+
+fn brought_back(story: &str, reference: &str, conflicts: &[&str]) -> Event {
+    let (story, reference) = (id(story), reference.to_owned());
+    Event::WorkBroughtBack { story, reference, conflicts: owned(conflicts) }
+}
+
+#[test]
+fn work_at_a_ref_is_known_until_it_is_in_the_tree() {
+    let shelved = |history: &History| history.of("A").work.shelved().cloned();
+    let refs = |history: &History| history.state.kept_refs().cloned().collect::<Vec<_>>();
+    let aside = History::new().tried("A", Verdict::Progress).set_aside("A", Some("r/1"));
+    let coming = aside.then(based("A"));
+    assert_eq!((shelved(&coming), refs(&coming)), (Some("r/1".into()), owned(&["r/1"])));
+    let back = coming.clone().then(brought_back("A", "r/1", &[]));
+    assert_eq!((shelved(&back), refs(&back)), (None, Vec::new()));
+    // It conflicts, so it is still there only.
+    let conflicting = coming.then(brought_back("A", "r/1", &["a.rs"]));
+    assert_eq!((shelved(&conflicting), refs(&conflicting)), (None, owned(&["r/1"])));
+    let again = conflicting.clone().then(based("A"));
+    assert_eq!(again.of("A").work.conflicting(), Some(&"r/1".to_owned()));
+    assert_eq!(shelved(&conflicting.clone().set_aside("A", None)), Some("r/1".into()));
+    assert_eq!(shelved(&conflicting.set_aside("A", Some("r/2"))), Some("r/2".into()));
+}
+
+#[test]
+fn a_planned_roll_back_outlives_a_base_that_moves() {
+    let planned = History::new().tried("A", failed("x")).returning("A", Cause::Rewritten);
+    let moved = planned.then(based("A"));
+    assert!(moved.of("A").work.roll_back().is_some() && moved.state.is_rolling_back());
+}
+
+#[test]
+fn what_the_human_decided_during_an_attempt_outlives_its_claim() {
+    let running = || History::new().started("A");
+    let done = |history: History| history.ended(Verdict::Done, Usage::default());
+    assert_eq!(done(running().answered("A", Answer::Skip)).of("A").stage, Stage::Skipping);
+    let asked = done(running().raised("A"));
+    assert!(asked.of("A").question().is_some());
+    assert_eq!(asked.of("A").stage.claim().map(|claim| claim.iteration), Some(1));
+    // Another attempt begins, and that claim is no longer the one to accept.
+    assert_eq!(asked.started("A").answered("A", Answer::Accept).of("A").stage, Stage::Open);
+}
+
+#[test]
+fn criteria_are_those_of_the_first_attempt_until_the_human_acts() {
+    let start = |history: History, criterion: &str| {
+        let start = history.clone().started("A").state.attempts.at(&id("A")).unwrap().start.clone();
+        let start = AttemptStarted { criteria: Some(owned(&[criterion])), ..start };
+        let started = history.then(Event::AttemptStarted(Box::new(start)));
+        started.ended(Verdict::Progress, Usage::default())
+    };
+    let twice = start(start(History::new(), "hard"), "easy");
+    assert_eq!(twice.of("A").criteria, Some(owned(&["hard"])));
+    let answered = start(twice.raised("A").answered("A", Answer::Retry), "easy");
+    assert_eq!(answered.of("A").criteria, Some(owned(&["easy"])));
+}
+
+#[test]
+fn claims_without_a_change_are_counted_until_the_human_acts() {
+    let (error, fingerprint) = ("nothing changed".to_owned(), "n".to_owned());
+    let unfounded = Event::ClaimRejected { story: id("A"), error, fingerprint, unfounded: true };
+    let once = History::new().tried("A", Verdict::Done).then(unfounded);
+    assert_eq!((once.of("A").unfounded, once.of("A").stagnation.unchanged), (1, 1));
+    assert_eq!(once.raised("A").answered("A", Answer::Retry).of("A").unfounded, 0);
+}
+
+#[test]
+fn prompts_that_are_too_long_count_in_a_row() {
+    let too_long = || Verdict::PromptTooLong { error: "long".into() };
+    let twice = || History::new().tried_often("A", &too_long(), 2);
+    assert_eq!(twice().of("A").too_long, 2);
+    for between in [Verdict::Progress, Verdict::Done] {
+        assert_eq!(twice().tried("A", between.clone()).of("A").too_long, 0, "{between:?}");
+    }
+}
+
 #[test]
 fn a_new_run_keeps_what_is_carried_and_counts_from_zero() {
     let before = History::new()
@@ -353,7 +432,9 @@ fn failed_attempts_are_remembered_with_their_work_until_something_else_happens()
     assert_eq!(twice.clone().tried("A", Verdict::Progress).of("A").failed, []);
     assert_eq!(twice.clone().answered("A", Answer::Retry).of("A").failed, []);
 
-    let over = twice.clone().returning("A", Cause::FreshStart).returned("A", Some("r2")).of("A");
+    let over = twice.clone().returning("A", Cause::FreshStart).returned("A", Some("r2"));
+    assert_eq!(over.state.kept_refs().collect::<Vec<_>>(), ["r1"], "the next prompt names it");
+    let over = over.of("A");
     assert_eq!((over.failed.len(), over.failed_before.len(), over.kept_count), (0, 2, 2));
     assert_eq!((over.base(), &over.head), (Some(&base("first")), &base("first").commit));
     assert_eq!(over.work.shelved(), None, "what failed is not brought back");

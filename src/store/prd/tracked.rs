@@ -205,9 +205,8 @@ impl TrackedPrd {
 
     /// The text with a mark of a story set.
     pub fn marked(&mut self, story: StoryAt<'_>, mark: Mark) -> EditResult<MarkedText> {
-        let (changes, marks) = (self.changes, vec![(story.0, mark)]);
-        let is_it = |made: &MarkedText| made.changes == changes && made.marks == marks;
-        if let Some(prepared) = self.prepared.take().filter(is_it) {
+        let marks = vec![(story.0, mark)];
+        if let Some(prepared) = self.prepared.take().filter(|made| made.marks == marks) {
             return Ok(prepared);
         }
         let edits = self.spans()?.edits(&self.text, story, &[mark]);

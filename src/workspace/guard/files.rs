@@ -64,9 +64,6 @@ impl Instructions {
         if fs::canonicalize(folder)? != folder {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "its folder is now a link"));
         }
-        if fs::symlink_metadata(&self.real).is_ok_and(|found| found.is_symlink()) {
-            fs::remove_file(&self.real)?;
-        }
         tree.write_whole(&self.real, &self.bytes, self.mode)?;
         if self.changed().is_none() {
             return Ok(());

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::model::{Base, BranchLoss, Violation};
+use crate::model::{Base, Violation};
 use crate::workspace::{Guard, GuardPart, GuardedAttempt, Keeping, WorkTree};
 
 use super::sandbox::{Sandbox, story};
@@ -35,17 +35,13 @@ fn armed(repo: &Sandbox, tree: &WorkTree) -> Guard {
     Guard::arm(tree, attempt(repo, &base, &base), Some(&repo.path("PROMPT.md"))).unwrap()
 }
 
-/// As a run does it.
+/// Part by part.
 fn repair(guard: &Guard, tree: &WorkTree, parts: &[GuardPart]) -> Vec<Violation> {
     let mut found = Vec::new();
     for held in parts {
         let Some(violation) = guard.check(tree, *held).unwrap() else { continue };
         guard.repair(tree, &violation).unwrap();
-        let is_over = matches!(violation, Violation::BranchLost { .. });
         found.push(violation);
-        if is_over {
-            break;
-        }
     }
     found
 }
@@ -122,19 +118,6 @@ fn locks_of_an_agent_that_ended_by_itself_are_somebody_elses() {
     assert!(repo.exists(".git/index.lock"));
     guard.disarm(&tree).unwrap();
     assert_eq!(repair(&guard, &tree, &[GuardPart::Locks]), [], "no attempt is under way");
-}
-
-#[test]
-fn a_lost_branch_ends_the_check() {
-    let repo = Sandbox::new();
-    repo.write("a", "a1\n").commit_all("second");
-    repo.write("mine", "untracked\n");
-    let tree = repo.open();
-    let guard = armed(&repo, &tree);
-    repo.git(["reset", "-q", "--hard", "HEAD^"]);
-    repo.delete("mine");
-    let lost = Violation::BranchLost { how: BranchLoss::Rewritten };
-    assert_eq!(repair(&guard, &tree, GuardPart::after_attempt(true)), [lost]);
 }
 
 #[test]
@@ -245,6 +228,22 @@ fn nothing_is_restored_through_a_folder_that_became_a_link() {
         let found: Vec<_> = fs::read_dir(&outside).unwrap().collect();
         assert_eq!(found.len(), usize::from(link), "what is outside stays as it was");
     }
+}
+
+#[test]
+fn dropped_stashes_come_back_in_their_order() {
+    let repo = Sandbox::new();
+    for text in ["one\n", "two\n", "three\n"] {
+        repo.write("a", text).git(["stash", "-q"]);
+    }
+    let tree = repo.open();
+    let guard = armed(&repo, &tree);
+    let ids = || repo.git(["stash", "list", "--format=%H"]);
+    let before = ids();
+    repo.git(["stash", "clear"]);
+    repo.git(["gc", "-q", "--prune=now"]);
+    assert_eq!(repair(&guard, &tree, &[GuardPart::Stashes]).len(), 1);
+    assert_eq!(ids(), before);
 }
 
 #[test]

@@ -84,6 +84,33 @@ fn what_cannot_land_changes_nothing() {
     assert_eq!((repo.head(), repo.status()), (head, String::new()));
 }
 
+/// Git takes no snapshot of it.
+#[test]
+fn an_ignored_file_is_not_overwritten() {
+    let repo = Sandbox::new();
+    let home = repo.open();
+    let (folder, lane, base) = lane(&repo, "lane");
+    fs::write(folder.join("new"), "by the story\n").unwrap();
+    let head = repo.write(".gitignore", "new\n").commit_all("by somebody else");
+    repo.write("new", "precious\n");
+    let refused = integrate(&home, &lane, &base);
+    assert!(matches!(&refused, Err(GitError::UncommittedInTheWay(_))), "{refused:?}");
+    assert_eq!((repo.head(), repo.read("new")), (head, "precious\n".into()));
+}
+
+#[test]
+fn a_file_that_needs_a_filter_is_not_written_without_it() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write("a", "a1\n");
+    close(&tree, &base, "S-1", "");
+    let head = repo.write(".gitattributes", "a filter=lfs\n").commit_all("by somebody else");
+    let refused = undo(&tree, "S-1", &[]).unwrap_err();
+    assert!(matches!(refused, GitError::ForeignFilter { .. }), "{refused}");
+    assert_eq!((repo.head(), repo.read("a")), (head, "a1\n".into()));
+}
+
 #[test]
 fn a_file_and_a_folder_of_one_name_are_a_conflict() {
     let repo = Sandbox::new();
@@ -149,6 +176,29 @@ fn a_file_that_is_written_before_the_index_need_not_be_read_again() {
     assert_eq!(repo.committed("PRD.json").unwrap(), "done\n");
     // git compares times and sizes only; a second read of the file would be its own.
     assert_eq!(repo.git(["diff-files", "--name-only"]), "");
+}
+
+#[test]
+fn what_was_stored_ahead_and_collected_as_garbage_is_stored_again() {
+    let repo = Sandbox::new();
+    let home = repo.open();
+    let stored = home.store_ahead(b"done\n");
+    assert!(stored.is_some());
+    repo.git(["gc", "-q", "--prune=now"]);
+    let replaced = [Replacement { stored, ..Replacement::new(Path::new("PRD.json"), b"done\n") }];
+    let nothing = home.collect_nothing().unwrap();
+    home.land(home.prepare_commit(nothing, &replaced, "m\n").unwrap(), None).unwrap();
+    assert_eq!(repo.committed("PRD.json").unwrap(), "done\n");
+    repo.assert_sound();
+}
+
+#[test]
+fn what_git_may_change_is_not_stored_ahead() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    for (bytes, is_stored) in [("plain\n", true), ("from Windows\r\n", false), ("$Id$\n", false)] {
+        assert_eq!(tree.store_ahead(bytes.as_bytes()).is_some(), is_stored, "{bytes:?}");
+    }
 }
 
 fn close(tree: &WorkTree, base: &Base, name: &str, more: &str) {

@@ -1,6 +1,7 @@
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -286,6 +287,21 @@ fn with_a_git_process_at_work_they_stay() {
     repo.write(LOCKS[1], "");
     let _at_work = GitAtWork::start(repo.root());
     assert_eq!(repo.open().end_attempt(true).unwrap(), NONE);
+    assert!(repo.exists(LOCKS[1]));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_lock_that_any_process_has_open_stays() {
+    let repo = under_way();
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec 3>\"$0\"; echo; cat"]).arg(repo.path(LOCKS[1]));
+    let mut holder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    holder.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    let removed = repo.open().end_attempt(true).unwrap();
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    assert_eq!(removed, NONE);
     assert!(repo.exists(LOCKS[1]));
 }
 

@@ -208,6 +208,63 @@ fn an_interrupted_call_is_finished_by_the_next() {
     assert_eq!(repo.read("a"), "edited by the human\n");
 }
 
+#[test]
+fn a_call_that_was_interrupted_at_its_very_end_still_knows_its_ref() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write("a", "a1\n");
+    let kept = tree.shelve(&story("S"), 1, &base, &[]).unwrap();
+    assert!(kept.is_some());
+    assert_eq!(tree.shelve(&story("S"), 1, &base, &[]).unwrap(), kept);
+}
+
+#[test]
+fn the_same_work_from_another_base_is_not_the_kept_one() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write("a", "a1\n");
+    tree.shelve(&story("S"), 1, &base, &[]).unwrap();
+    repo.write("mine", "by the user\n");
+    let base = tree.base().unwrap();
+    repo.write("a", "a1\n");
+    let refused = tree.shelve(&story("S"), 1, &base, &[]);
+    assert!(matches!(refused, Err(GitError::RefTaken(_))), "{refused:?}");
+    assert_eq!(repo.read("a"), "a1\n");
+}
+
+#[test]
+fn a_commit_of_nothing_but_the_users_edits_is_kept_too() {
+    let repo = Sandbox::new();
+    repo.write("a", "a by the user\n");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    assert!(tree.keep_attempt(&story("S"), 1, 1, &base).unwrap().is_none());
+    let own = repo.commit_all("by the agent");
+    let (kept, _) = tree.keep_attempt(&story("S"), 1, 1, &base).unwrap().unwrap();
+    assert_eq!(repo.git(["rev-parse", &format!("{}^1", kept.reference)]).trim(), own);
+}
+
+/// Without its filter it would be another file.
+#[test]
+fn a_file_that_needs_a_filter_stays_where_it_is() {
+    let repo = Sandbox::new();
+    let (tree, kept) = shelved_edit(&repo);
+    let base = tree.base().unwrap();
+    repo.write("a", "a1\n").write(".git/info/attributes", "a filter=lfs\nnew filter=lfs\n");
+    let refused = tree.shelve(&story("S"), 2, &base, &[]);
+    assert!(matches!(refused, Err(GitError::ForeignFilter { .. })), "{refused:?}");
+    assert_eq!(
+        (repo.read("a"), repo.git(["for-each-ref", "refs/ralph/attempts/S/2"])),
+        ("a1\n".into(), String::new())
+    );
+    repo.git(["checkout", "-q", "a"]);
+    let refused = tree.unshelve(&kept, &[]);
+    assert!(matches!(refused, Err(GitError::ForeignFilter { .. })), "{refused:?}");
+    assert!(!repo.exists("new"));
+}
+
 /// `a` with an edit of the agent in its first line, set aside.
 fn shelved_edit(repo: &Sandbox) -> (WorkTree, String) {
     let lines: String = (0..20).map(|n| format!("line {n}\n")).collect();

@@ -157,10 +157,11 @@ fn the_backlog_itself_is_the_humans() {
     let repo = Sandbox::new();
     let tree = repo.open();
     let base = tree.base().unwrap();
+    repo.write("PRD.json", [b'x'; 100]).commit_all("by the agent");
     repo.write("a", "a1\n");
     let rules = Rules { max_file_size: Some(10), ..Rules::default() };
     let secrets = secrets();
-    let replaced = [("PRD.json".into(), vec![b'x'; 100])];
+    let replaced = [("PRD.json".into(), vec![b'y'; 100])];
     let staging = Some(Staging { rules: &rules, secrets: &secrets });
     let request = CommitRequest {
         base: Some(&base),
@@ -169,7 +170,7 @@ fn the_backlog_itself_is_the_humans() {
         ..CommitRequest::default()
     };
     request.commit(&tree).unwrap();
-    assert_eq!(repo.last_changes(), "A\tPRD.json\nM\ta\n");
+    assert_eq!(repo.last_changes(), "M\tPRD.json\nM\ta\n");
 }
 
 #[test]

@@ -114,6 +114,35 @@ fn what_the_agent_reset_or_took_over_by_itself_makes_no_commit_of_it() {
 }
 
 #[test]
+fn a_part_that_the_agent_committed_itself_leaves_the_users_part_out() {
+    let repo = with_lines();
+    repo.write("lines", LINES.replace("one", "one, the user"));
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    let agents = LINES.replace("seven", "seven, the agent");
+    repo.write("lines", &agents).git(["commit", "-qam", "by the agent"]);
+    repo.write("lines", agents.replace("one", "one, the user"));
+    close(&tree, &base);
+    assert_eq!(repo.committed("lines").unwrap(), agents);
+    assert_eq!(repo.status(), " M lines\n");
+}
+
+#[test]
+fn the_same_lines_as_a_staged_edit_are_for_the_human_too() {
+    let repo = with_lines();
+    let staged = LINES.replace("one", "one, staged");
+    repo.write("lines", &staged).git(["add", "lines"]);
+    let edited = LINES.replace("four", "four, edited");
+    repo.write("lines", &edited);
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write("lines", edited.replace("one", "one, the agent"));
+    let refused = try_close(&tree, &base);
+    assert!(matches!(refused, Err(GitError::Unfit(_))), "{refused:?}");
+    assert_eq!(repo.git(["show", ":lines"]), staged);
+}
+
+#[test]
 fn kinds_and_modes_go_the_same_way() {
     let repo = Sandbox::new();
     repo.write("a", "a by the user\n").delete("b");

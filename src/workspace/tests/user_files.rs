@@ -2,7 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::model::BranchLoss;
-use crate::workspace::{BranchState, Losses};
+use crate::workspace::{BranchState, GitError, Losses};
 
 use super::sandbox::Sandbox;
 
@@ -68,6 +68,30 @@ fn nothing_is_written_through_a_link_or_over_a_folder() {
     tree.restore_user_files(&base, &losses.blocked).unwrap();
     assert!(!repo.beside("outside/u").exists());
     assert_eq!(repo.read("v/in"), "i\n");
+}
+
+#[test]
+fn what_the_user_gave_up_before_the_attempt_is_the_agents_to_change() {
+    let repo = Sandbox::new();
+    repo.write("a", "a by the user\n").delete("b");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write("a", "a0\n");
+    let before = tree.base().unwrap();
+    repo.delete("a").write("b/in", "a folder in its place\n");
+    assert_eq!(tree.losses(&base, &before).unwrap(), Losses::default());
+}
+
+#[test]
+fn a_branch_that_head_does_not_contain_stays_where_it_is() {
+    let repo = Sandbox::new();
+    repo.git(["branch", "old"]);
+    let tip = repo.write("a", "a1\n").commit_all("second");
+    let tree = repo.open();
+    repo.git(["switch", "-q", "old"]);
+    let refused = tree.reattach();
+    assert!(matches!(refused, Err(GitError::BranchChanged { .. })), "{refused:?}");
+    assert_eq!(repo.git(["rev-parse", "main"]).trim(), tip);
 }
 
 #[test]

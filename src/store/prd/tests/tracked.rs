@@ -200,6 +200,20 @@ fn an_edit_right_after_its_own_write_is_seen() {
     }
 }
 
+/// The text that another thread wrote is not always the last one that was read.
+#[test]
+fn places_in_one_text_are_not_used_for_another() {
+    let (_folder, mut tracked, _) = tracked();
+    let (a, b) = (id("A"), id("B"));
+    let written = tracked.marked((0, &a), Mark::Passes(true)).unwrap().write().unwrap();
+    fs::write(tracked.file.path(), THREE.replace("ü", "a longer title")).unwrap();
+    assert!(matches!(tracked.look(), PrdLook::Changed(_)));
+    tracked.marked((1, &b), Mark::Passes(false)).unwrap();
+    tracked.take_written(written);
+    let expected = set_mark(&tracked.text, &b, Mark::Passes(false)).unwrap();
+    assert_eq!(tracked.marked((1, &b), Mark::Passes(false)).unwrap().text(), expected);
+}
+
 /// The place was known from an earlier text: what is there now has to be the story.
 #[test]
 fn a_mark_is_never_set_at_another_story() {
@@ -223,4 +237,7 @@ fn a_text_that_changed_while_it_was_read_has_no_stamp() {
     age(file.path());
     let after = fs::metadata(file.path()).unwrap();
     assert!(Stamp::of_read(&before, &after).is_none());
+    let tomorrow = SystemTime::now() + Duration::from_hours(24);
+    fs::File::options().write(true).open(file.path()).unwrap().set_modified(tomorrow).unwrap();
+    assert!(file.text().unwrap().1.is_none(), "it may change again at the same moment");
 }
