@@ -238,6 +238,8 @@ impl Situation<'_> {
     fn skip(&self) -> Option<Action> {
         let is_due = |(id, known): &&(&StoryId, &StoryState)| {
             known.stage == Stage::Skipping
+                && self.state.attempts.at(id).is_none()
+                && !self.observed.tasks.checking.contains(*id)
                 && self.state.lanes.of(id).is_none()
                 && self.backlog.story(id).is_some_and(|story| !story.passes)
         };
@@ -357,10 +359,11 @@ impl Situation<'_> {
         })
     }
 
-    /// It waits for its next attempt, or for the end of one.
+    /// It waits for its next attempt, and none is in flight.
     fn is_open(&self, id: &StoryId) -> bool {
         let stage = self.state.story(id).map(|known| &known.stage);
         stage.is_none_or(|stage| *stage == Stage::Open || stage.is_settled())
+            && self.state.attempts.at(id).is_none()
     }
 }
 

@@ -704,6 +704,18 @@ fn a_story_is_not_skipped_while_its_gates_run() {
     assert_eq!(next(&history, &two(), &lanes(1)), set_aside("A"));
     let shelved = history.set_aside("A", Some("refs/a"));
     assert_eq!(next(&shelved, &two(), &lanes(1)), skip("A"));
+    let checking = Tasks { checking: [id("A")].into(), ..Tasks::default() };
+    let action = decide(&shelved.state, &two(), &only("A"), &with(checking));
+    assert_eq!(action, Action::Wait(None), "wherever its work is");
+}
+
+#[test]
+fn a_story_is_neither_started_nor_skipped_while_its_attempt_runs_wherever_its_work_is() {
+    let running = History::new().started_in("A", LaneId(1)).set_aside("A", None);
+    let alone = Policy { lanes: NonZeroU32::new(2).unwrap(), ..only("A") };
+    assert_eq!(next(&running, &two(), &alone), Action::Wait(None));
+    let skipped = running.answered("A", Answer::Skip);
+    assert_eq!(next(&skipped, &two(), &alone), Action::Wait(None));
 }
 
 #[test]
