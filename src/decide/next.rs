@@ -160,10 +160,12 @@ impl Situation<'_> {
             |id: &StoryId, stage: &Stage| matches!(stage, Stage::Claimed(_)) && is_open(id);
         let (story, known) = self.oldest_claim(is_due)?;
         let (claim, story) = (known.stage.claim()?, story.clone());
-        Some(match (known.base(), self.state.lanes.occupant(LaneId::HOME)) {
-            (Some(_), _) => Action::Check { story, attempt: claim.attempt.clone() },
-            (None, Some(other)) => Action::Shelve { story: other.clone() },
-            (None, None) => Action::Land { story },
+        // After a crash, half of its work may be there.
+        let is_there = known.work.in_lane().is_some_and(|work| work.unshelving.is_none());
+        Some(match self.state.lanes.occupant(LaneId::HOME) {
+            _ if is_there => Action::Check { story, attempt: claim.attempt.clone() },
+            Some(other) if *other != story => Action::Shelve { story: other.clone() },
+            _ => Action::Land { story },
         })
     }
 

@@ -9,6 +9,8 @@ use simulated::Play;
 
 /// The bench plays more. Nights with more lanes have more to go wrong.
 const SAMPLES: [(u32, u64); 4] = [(1, 100), (2, 80), (4, 80), (8, 40)];
+/// Ralph died while the work of a claim came to the human's tree.
+const DIED_WHILE_LANDING: [u64; 2] = [338, 352];
 
 #[test]
 fn every_night_ends_within_its_limits() {
@@ -29,6 +31,9 @@ fn every_night_ends_within_its_limits() {
         assert!(attempts > 5 * u32::try_from(nights).unwrap(), "{lanes} lanes: {attempts}");
         assert!(u64::from(processes) > nights, "no process ever ended before its run");
         assert!(at_once >= usize::try_from(lanes).unwrap(), "{at_once} of {lanes} lanes");
+    }
+    for seed in DIED_WHILE_LANDING {
+        simulated::play(Play { seed, lanes: 2, thorough: true });
     }
     let expected = [
         "all_done",

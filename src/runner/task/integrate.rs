@@ -12,7 +12,7 @@ use crate::runner::effects::Integration;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::task::inspect::instructions_in;
 use crate::runner::task::occupant::Occupant;
-use crate::runner::task::shelve::bring_home;
+use crate::runner::task::shelve::HomeComing;
 use crate::runner::task::{EventSink, Mailbox, Message};
 use crate::state::Acceptance;
 use crate::store::SyncPoint;
@@ -65,8 +65,8 @@ pub struct Close {
     /// What the evidence is about, if it is why the claim was accepted.
     pub checked: Option<Base>,
     pub by: Acceptance,
-    /// The ref of its work, if the human accepted it after it had left its lane.
-    pub shelved: Option<String>,
+    /// If the human accepted it after it had left its lane.
+    pub coming: Option<HomeComing>,
     pub secrets: Arc<SecretRules>,
     pub ralph_dir: RalphDir,
 }
@@ -107,9 +107,8 @@ impl Close {
 
     /// False if shelved work conflicts with the branch.
     fn work_is_there(&mut self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<bool> {
-        let Some(reference) = self.shelved.take() else { return Ok(true) };
-        let MarkCommit { story, config, .. } = &self.landing;
-        let base = bring_home(tree, &story.id, Some(reference), config, log)?;
+        let Some(coming) = self.coming.take() else { return Ok(true) };
+        let base = coming.run(tree, log)?;
         let is_there = base.is_some();
         self.landing.head = base.as_ref().and_then(|base| base.commit.clone());
         self.landing.base = base;
@@ -367,7 +366,7 @@ mod tests {
                 evidence: Vec::new(),
                 checked: None,
                 by,
-                shelved: None,
+                coming: None,
                 secrets: Arc::new(SecretRules::new([])),
                 ralph_dir: RalphDir::open(self.folder.path()).unwrap(),
             };

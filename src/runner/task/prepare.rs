@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::decide::samples::{id, policy};
     use crate::model::Event;
-    use crate::runner::task::shelve::StoryWork;
+    use crate::runner::task::shelve::{HomeComing, StoryWork};
     use crate::runner::tests::fake::{Heard, config};
 
     /// A repository with a file of the user's.
@@ -152,6 +152,20 @@ mod tests {
             panic!("{:?}", heard.events)
         };
         assert_eq!((recorded, conflicts.len()), (&base, 0));
+    }
+
+    /// Ralph died in the middle of unshelving.
+    #[test]
+    fn work_that_came_home_by_half_is_no_part_of_its_base() {
+        let (folder, tree) = repository();
+        let base = tree.base().unwrap();
+        write(folder.path(), "by the agent");
+        let StoryWork { occupant, story, config, .. } = work(&base);
+        let shelved = work(&base).shelve(&tree, &mut Heard::default()).unwrap();
+        write(folder.path(), "by the agent");
+        let coming = HomeComing { story, occupant, shelved, config };
+        assert_eq!(coming.run(&tree, &mut Heard::default()).unwrap(), Some(base.clone()));
+        assert_ne!(tree.base().unwrap(), base);
     }
 
     #[test]

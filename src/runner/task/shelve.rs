@@ -65,25 +65,32 @@ impl StoryWork {
     }
 }
 
-/// Merges shelved work, if there is any, into the human's tree, and returns its new base. None if it
-/// conflicts with what is there: then nothing changed.
-pub fn bring_home(
-    tree: &WorkTree,
-    story: &StoryId,
-    shelved: Option<String>,
-    config: &RunConfig,
-    log: &mut dyn EventSink,
-) -> Result<Option<Base>> {
-    let base = tree.base()?;
-    tree.hold(&base)?;
-    let Some(reference) = shelved else {
-        let (story, lane) = (story.clone(), LaneId::HOME);
-        log.record(Event::BaseSet { story, base: base.clone(), lane })?;
-        return Ok(Some(base));
-    };
-    let except = &config.human_files;
-    let work = ShelvedWork { story, lane: LaneId::HOME, reference, base: &base, except };
-    Ok(work.unshelve(tree, log)?.then_some(base))
+/// A story whose work comes to the human's tree.
+pub struct HomeComing {
+    pub story: StoryId,
+    /// If a process before this one began with it: then half of the work may be there.
+    pub occupant: Option<Occupant>,
+    pub shelved: Option<String>,
+    pub config: Arc<RunConfig>,
+}
+
+impl HomeComing {
+    /// Merges shelved work, if there is any, and returns its new base. None if it conflicts with what
+    /// is there: then nothing changed.
+    pub fn run(self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<Option<Base>> {
+        let base = match self.occupant {
+            Some(occupant) => occupant.follow_branch(tree, log)?,
+            None => tree.base()?,
+        };
+        tree.hold(&base)?;
+        let (lane, except) = (LaneId::HOME, &self.config.human_files);
+        let Some(reference) = self.shelved else {
+            log.record(Event::BaseSet { story: self.story, base: base.clone(), lane })?;
+            return Ok(Some(base));
+        };
+        let work = ShelvedWork { story: &self.story, lane, reference, base: &base, except };
+        Ok(work.unshelve(tree, log)?.then_some(base))
+    }
 }
 
 /// Work that is kept at a ref, and the lane that it returns to.

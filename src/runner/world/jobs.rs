@@ -11,7 +11,7 @@ use crate::runner::task;
 use crate::runner::task::integrate::{Close, Landed, MarkCommit, Skip};
 use crate::runner::task::occupant::Occupant;
 use crate::runner::task::prepare::Prepare;
-use crate::runner::task::shelve::{StoryWork, bring_home};
+use crate::runner::task::shelve::{HomeComing, StoryWork};
 use crate::runner::task::{Mailbox, Message};
 use crate::state::{Acceptance, Stage};
 use crate::store::prd::{EditError, Mark, WriteError};
@@ -108,12 +108,19 @@ impl World {
 
     fn land(&mut self, log: &RunLog, id: &StoryId) -> Work {
         self.known_bases.remove(&LaneId::HOME);
-        let shelved = log.state.story(id).and_then(|known| known.work.shelved().cloned());
-        let (story, config) = (id.clone(), Arc::clone(&self.config));
+        let coming = self.home_coming(log, id);
         Box::new(move |tree, mailbox| {
-            let base = bring_home(tree, &story, shelved, &config, mailbox)?;
-            Ok(JobResult::Landed { clean: base.is_some() })
+            Ok(JobResult::Landed { clean: coming.run(tree, mailbox)?.is_some() })
         })
+    }
+
+    fn home_coming(&self, log: &RunLog, id: &StoryId) -> HomeComing {
+        HomeComing {
+            story: id.clone(),
+            occupant: Occupant::of(&log.state, id),
+            shelved: log.state.story(id).and_then(|known| known.work.shelved().cloned()),
+            config: Arc::clone(&self.config),
+        }
     }
 
     fn close(&mut self, log: &RunLog, id: &StoryId) -> Result<Work> {
@@ -133,7 +140,7 @@ impl World {
             evidence,
             checked: claim.and_then(|claim| claim.checked.clone()).filter(|_| is_why),
             by,
-            shelved: known.and_then(|known| known.work.shelved().cloned()),
+            coming: Some(self.home_coming(log, id)).filter(|coming| coming.shelved.is_some()),
             secrets: Arc::clone(&self.env.secrets),
             ralph_dir: self.env.ralph_dir.clone(),
         };
