@@ -58,7 +58,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checked: Option<Base>,
     },
-    /// The human committed after the gates of an accepted claim: they have to run again.
+    /// The gates of an accepted claim saw another state than the branch has now: they run again.
     ClaimOutdated { story: StoryId },
     /// The evidence contradicts the claim. `unfounded`: it had no changes to show.
     ClaimRejected { story: StoryId, error: String, fingerprint: String, unfounded: bool },

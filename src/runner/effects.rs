@@ -149,7 +149,7 @@ pub enum Integration {
     },
     /// Recorded already: its work conflicts with the branch.
     Conflicting,
-    /// The human committed after the gates.
+    /// The gates saw another state than the branch has now.
     Outdated,
 }
 

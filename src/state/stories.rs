@@ -38,8 +38,15 @@ fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
             }
         }
         Event::ClaimOutdated { .. } => {
-            let claim = story.stage.take_claim().unwrap_or_default();
-            story.stage = Stage::Claimed(Claim { evidence: vec![], checked: None, ..claim });
+            let accepted = match story.stage {
+                Stage::Accepted { by: by @ Acceptance::Human { .. }, .. } => Some(by),
+                _ => None,
+            };
+            let Claim { attempt, iteration, concerns, .. } =
+                story.stage.take_claim().unwrap_or_default();
+            let concerns = if accepted.is_some() { Vec::new() } else { concerns };
+            let claim = Claim { attempt, iteration, concerns, accepted, ..Claim::default() };
+            story.stage = Stage::Claimed(claim);
         }
         Event::ClaimRejected { error, fingerprint, unfounded, .. } => {
             let evidence = story.stage.claim().map_or(&[][..], |claim| &claim.evidence);
@@ -54,7 +61,8 @@ fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
             let (attempt, iteration) = (attempt.clone(), story.iteration);
             let made = Claim { attempt, iteration, ..Claim::default() };
             let claim = story.stage.take_claim().unwrap_or(made);
-            story.stage = Stage::Accepted { claim, by: Acceptance::Evidence };
+            let by = claim.accepted.unwrap_or(Acceptance::Evidence);
+            story.stage = Stage::Accepted { claim, by };
         }
         Event::CloseRefused { error, unfit, .. } => {
             story.refuse(error, error, AttemptReason::ClaimRejected);

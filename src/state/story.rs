@@ -96,6 +96,8 @@ pub struct Claim {
     pub checked: Option<Base>,
     /// Changes that a human must see before it counts.
     pub concerns: Vec<Concern>,
+    /// The human accepted it, if its gates pass again.
+    pub accepted: Option<Acceptance>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ const BLOCKED: &str = "cannot restore, because something else is in the way: ";
 const STASHES: &str = "stashes that the agent dropped";
 const GIT_SETTINGS: &str = "git configuration or hooks that the agent changed";
 
-const OUTDATED: &str = "the branch moved after the gates; running them again";
+const OUTDATED: &str = "the gates saw an earlier state; running them again";
 /// The longest error or summary that one line shows.
 const LONGEST: usize = 300;
 

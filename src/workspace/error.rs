@@ -58,7 +58,7 @@ pub enum GitError {
     )]
     HeadMoved(String),
     #[error(
-        "HEAD is at `{found}`, which does not contain `{expected}`: merge it or `git switch` back, then run again"
+        "HEAD is on `{found}`, but the run works on `{expected}`: merge it or run `git switch {expected}`, then run again"
     )]
     BranchChanged { expected: String, found: String },
     #[error(

@@ -80,6 +80,45 @@ fn a_commit_while_the_human_is_asked_is_no_part_of_the_accepted_story() {
     assert_eq!((world.read("mine.txt"), world.path("done").exists()), ("mine\n".into(), false));
 }
 
+/// The human's word is about the claim, not about the merge.
+#[test]
+fn an_accepted_story_passes_its_gates_on_top_of_what_was_closed_since() {
+    let claims = "{ run = \"touch a; sed -i 's/it is done/x/' PRD.json\" }, \"complete\"";
+    let other = "{ run = \"touch b\" }, \"complete\"";
+    let script = format!("[story.US-001]\nsteps = [{claims}]\n[story.US-002]\nsteps = [{other}]\n");
+    for (together, code) in [("false", 3), ("true", 0)] {
+        let gate = format!("\"verify\": [\"test ! -e a || test ! -e b || {together}\"]");
+        let prd = Prd::stories(0).story(&gate).story(&gate);
+        let world = World::scripted(&prd, &script);
+        let mut terminal = Terminal::start(world.run_command(&["--max-iterations", "2"]));
+        terminal.await_text("[y] accept it as done");
+        terminal.await_text("✓ Task US-002 complete");
+        terminal.press("y");
+        let (ended, screen) = terminal.finish();
+        assert_eq!(ended, code, "{screen}");
+        assert_eq!(world.passing().contains(&"US-001".to_owned()), code == 0, "{screen}");
+    }
+}
+
+#[test]
+fn a_run_does_not_follow_the_human_to_another_branch() {
+    for switch in [&["switch", "-qc", "mine"][..], &["switch", "-q", "--detach", "HEAD~2"]] {
+        let (world, mut terminal) = waiting(&Prd::stories(1));
+        let before = world.git(&["rev-parse", "work"]);
+        world.git(switch);
+        let there = world.git(&["rev-parse", "HEAD"]);
+        terminal.press("\r");
+        let (code, screen) = terminal.finish();
+        assert_eq!(code, 1, "{screen}");
+        assert!(screen.contains("git switch work"), "{screen}");
+        let now = |name: &str| world.git(&["rev-parse", name]);
+        assert_eq!((now("work"), now("HEAD")), (before, there), "{switch:?}");
+        world.git(&["switch", "-q", "work"]);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{}", said.err);
+    }
+}
+
 /// Neither by the process after the crash nor by one after that.
 #[test]
 fn what_an_agent_committed_before_a_crash_stays_the_agents() {
@@ -153,6 +192,6 @@ fn gates_run_again_if_the_human_commits_after_them() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.read("../gates"), "y\ny\n", "{}", said.err);
     assert_eq!(world.subjects(), ["US-001: Story 1", "mine", "settings", "backlog", "first"]);
-    assert!(said.err.contains("the branch moved after the gates"), "{}", said.err);
+    assert!(said.err.contains("the gates saw an earlier state"), "{}", said.err);
     assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\nwork.txt\n");
 }

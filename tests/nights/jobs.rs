@@ -159,6 +159,10 @@ impl World {
             if log.state.story(story).is_some_and(|known| known.work.conflicting().is_some()) {
                 return Ok(Integration::Conflicting);
             }
+            let claim = log.state.story(story).and_then(|known| known.stage.claim());
+            if claim.is_some_and(|claim| !claim.evidence.is_empty()) {
+                return Ok(Integration::Outdated);
+            }
         }
         let commit = match self.commits.get(story) {
             // A process before this one died before it could confirm it.

@@ -73,8 +73,13 @@ pub struct Close {
 
 impl Close {
     pub fn run(mut self, tree: &WorkTree, mailbox: &mut Mailbox) -> Result<Integration> {
+        let comes_home = self.coming.is_some();
         if !self.work_is_there(tree, mailbox)? {
             return Ok(Integration::Conflicting);
+        }
+        // The human accepted the claim, and not what it is merged with.
+        if comes_home && !self.evidence.is_empty() {
+            return Ok(Integration::Outdated);
         }
         let story = self.landing.story.id.clone();
         let ralph_dir = self.ralph_dir.clone();

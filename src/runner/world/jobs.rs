@@ -50,7 +50,13 @@ impl World {
         let (tree, mut mailbox, story) =
             (self.lane(lane)?.clone(), self.mailbox.clone(), story.clone());
         let task = async move {
-            let result = match tree.with(move |tree| work(tree, &mut mailbox)).await? {
+            let run = move |tree: &WorkTree| {
+                if job != LaneJob::RollBack {
+                    tree.require_own_branch()?;
+                }
+                work(tree, &mut mailbox)
+            };
+            let result = match tree.with(run).await? {
                 Err(RunnerError::Write(WriteError::Changed { .. })) => JobResult::BacklogChanged,
                 result => result?,
             };
