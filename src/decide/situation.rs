@@ -88,8 +88,7 @@ pub struct Situation<'a> {
     pub backlog: &'a Backlog,
     pub policy: &'a Policy,
     pub observed: &'a Observed,
-    /// Stories that were begun and need something more. Found once, because most of a long run's
-    /// stories are settled.
+    /// Stories that were begun and need something more.
     pub unfinished: Vec<(&'a StoryId, &'a StoryState)>,
 }
 
@@ -100,10 +99,7 @@ impl<'a> Situation<'a> {
         policy: &'a Policy,
         observed: &'a Observed,
     ) -> Self {
-        let needs_more = |(_, known): &(&StoryId, &StoryState)| {
-            !known.stage.is_settled() || known.work.roll_back().is_some()
-        };
-        let unfinished = state.stories.iter().filter(needs_more).collect();
+        let unfinished = state.unfinished().collect();
         Self { state, backlog, policy, observed, unfinished }
     }
 

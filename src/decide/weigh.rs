@@ -1,6 +1,6 @@
 //! Decides on a claim: the gates that it must pass, and the evidence that they and the driver give.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decide::judge::fingerprint;
 use crate::model::{
@@ -38,23 +38,23 @@ impl Gates {
 
     /// The gates for a story's claim: its own first, each once.
     pub fn due(&self, story: &StoryId, backlog: &Backlog) -> Vec<Due<'_>> {
-        if self.dry {
-            return Vec::new();
-        }
+        let mut seen = BTreeSet::new();
+        self.applying(story, backlog).filter(|due| seen.insert(due.gate)).collect()
+    }
+
+    pub fn is_any_due(&self, story: &StoryId, backlog: &Backlog) -> bool {
+        self.applying(story, backlog).next().is_some()
+    }
+
+    fn applying<'a>(&'a self, story: &StoryId, backlog: &Backlog) -> impl Iterator<Item = Due<'a>> {
         let own = self.all.iter().chain(self.of_story(story));
-        let mut due: Vec<Due<'_>> = Vec::new();
-        let mut add = |gate, guards| {
-            if !due.iter().any(|other| other.gate == gate) {
-                due.push(Due { gate, guards });
-            }
-        };
-        own.for_each(|gate| add(gate, None));
+        let own = own.map(|gate| Due { gate, guards: None });
         let closed = backlog.stories.iter().filter(|other| other.passes);
-        for other in closed.filter(|_| self.recheck == Recheck::All) {
-            let Some((id, gates)) = self.of.get_key_value(&other.id) else { continue };
-            gates.iter().for_each(|gate| add(gate, Some(id)));
-        }
-        due
+        let closed = closed.filter(move |_| self.recheck == Recheck::All && !self.of.is_empty());
+        let again = closed.filter_map(move |other| self.of.get_key_value(&other.id));
+        let again = again
+            .flat_map(|(id, gates)| gates.iter().map(move |gate| Due { gate, guards: Some(id) }));
+        own.chain(again).filter(move |_| !self.dry)
     }
 }
 

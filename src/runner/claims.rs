@@ -38,6 +38,7 @@ impl<E: Effects> Dispatcher<E> {
             GatesOf::Claim { story, attempt } => {
                 self.tasks.checking.remove(&story);
                 self.end_is_over();
+                self.effects.refresh(&mut self.log)?;
                 let Some(items) = items.filter(|_| self.is_claimed_by(&story, &attempt)) else {
                     return Ok(());
                 };
@@ -79,12 +80,18 @@ impl<E: Effects> Dispatcher<E> {
     ) -> Event {
         let known = self.log.state.story(id);
         let claim = known.and_then(|known| known.stage.claim());
+        let mut concerns = claim.map(|claim| claim.concerns.clone()).unwrap_or_default();
+        if claim.is_some_and(|claim| claim.accepted.is_none()) {
+            // The story may have been edited during the gates.
+            let since = self.concerns_of(id).into_iter();
+            concerns.extend(since.filter(|one| !concerns.contains(one)).collect::<Vec<_>>());
+        }
         let findings = Findings {
             story: id,
             items,
             changed,
             unfounded: known.map_or(0, |known| known.unfounded),
-            concerns: claim.map_or(&[], |claim| &claim.concerns),
+            concerns: &concerns,
             first_of_two: self.is_first_of_two(id),
         };
         let story = id.clone();

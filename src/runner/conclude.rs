@@ -78,18 +78,25 @@ impl<E: Effects> Dispatcher<E> {
         signals.promises_all.then(left).filter(|left| *left > 1)
     }
 
-    /// Redacted: the agent wrote what they show.
     fn concerns(&self, ended: &EndedAttempt, gone: &[StoryId]) -> Vec<Concern> {
-        let id = &ended.at_start.story.id;
+        let own = self.concerns_of(&ended.at_start.story.id).into_iter();
+        let files = ended.inspection.changed_files.iter().cloned();
+        own.chain(concerns::of_removed(gone).into_iter().chain(files).map(self.clean())).collect()
+    }
+
+    /// Changes of the story itself since its work began.
+    pub(super) fn concerns_of(&self, id: &StoryId) -> Vec<Concern> {
         let criteria = self.log.state.story(id).and_then(|known| known.criteria.as_ref());
         let (gates, markers) = (&self.config.gates, &self.config.markers);
         let story = self.backlog().story(id);
         let own = story.map(|story| concerns::of_story(story, criteria, gates, markers));
-        let others = concerns::of_removed(gone).into_iter();
-        let files = ended.inspection.changed_files.iter().cloned();
-        let all = own.unwrap_or_default().into_iter().chain(others).chain(files);
+        own.unwrap_or_default().into_iter().map(self.clean()).collect()
+    }
+
+    /// Redacted: the agent wrote what they show.
+    fn clean(&self) -> impl Fn(Concern) -> Concern {
         let clean = |text: &str| self.effects.redact(text);
-        all.map(|one| Concern { what: clean(&one.what), diff: clean(&one.diff) }).collect()
+        move |one| Concern { what: clean(&one.what), diff: clean(&one.diff) }
     }
 
     fn footprint(&self, ended: &EndedAttempt) -> Footprint {

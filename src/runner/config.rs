@@ -55,12 +55,12 @@ impl RunConfig {
 
     /// No gate applies, so a claim without concerns needs no check.
     pub fn is_plain_claim(&self, id: &StoryId, backlog: &Backlog, state: &RunState) -> bool {
-        self.gates.due(id, backlog).is_empty() && !self.is_first_of_two(id, backlog, state)
+        !self.gates.is_any_due(id, backlog) && !self.is_first_of_two(id, backlog, state)
     }
 
     /// The first of two required claims. With a gate one is enough.
     pub fn is_first_of_two(&self, id: &StoryId, backlog: &Backlog, state: &RunState) -> bool {
         let looked_again = state.story(id).is_some_and(|known| known.looked_again);
-        self.settings.require_two_claims && !looked_again && self.gates.due(id, backlog).is_empty()
+        self.settings.require_two_claims && !looked_again && !self.gates.is_any_due(id, backlog)
     }
 }

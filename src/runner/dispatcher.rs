@@ -288,8 +288,8 @@ impl<E: Effects> Dispatcher<E> {
 
     /// Waits for the human to fix the backlog, but not forever.
     fn check_unwritable(&mut self, observed: &Observed) -> Result<()> {
-        let mut settling = self.log.state.stories.iter().filter(|(_, s)| s.is_being_settled());
-        let waits = settling.next().filter(|_| !observed.backlog_usable);
+        let mut settling = self.log.state.unfinished().filter(|(_, s)| s.is_being_settled());
+        let waits = if observed.backlog_usable { None } else { settling.next() };
         let Some((story, _)) = waits else {
             self.unwritable_since = None;
             return Ok(());

@@ -1,6 +1,6 @@
 //! The fold of one backlog's events. Each projection folds by itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
     Answer, AttemptEnded, AttemptReason, Event, LaneId, OnLimit, Recorded, RunStarted, StopReason,
@@ -18,6 +18,8 @@ pub struct RunState {
     pub attempts: Attempts,
     pub lanes: Lanes,
     pub stories: BTreeMap<StoryId, StoryState>,
+    /// Those of them that need something more: most of a long run's stories are settled.
+    unfinished: BTreeSet<StoryId>,
     /// Which stories pass or are skipped, whatever the file says.
     pub marks: Marks,
     pub service: Service,
@@ -67,6 +69,12 @@ impl RunState {
         self.recent.apply(event);
         self.service.apply(event);
         stories::apply(&mut self.stories, event, iteration);
+        if let Some(id) = event.story() {
+            match self.stories.get(id).is_some_and(StoryState::is_unfinished) {
+                true => self.unfinished.insert(id.clone()),
+                false => self.unfinished.remove(id),
+            };
+        }
         if let Event::AttemptStarted(start) = event
             && let Some(story) = self.stories.get_mut(&start.story)
         {
@@ -107,6 +115,7 @@ impl RunState {
         for id in &start.carried {
             if let Some(story) = before.stories.remove(id) {
                 self.stories.insert(id.clone(), story.carried_over());
+                self.unfinished.insert(id.clone());
             }
         }
         self.messages = before.messages;
@@ -191,10 +200,15 @@ impl RunState {
 
     /// The human's branch and tree are about to be rolled back.
     pub fn is_rolling_back(&self) -> bool {
-        self.stories.iter().any(|(id, story)| {
+        self.unfinished().any(|(id, story)| {
             story.work.roll_back().is_some()
                 && self.lanes.of(id).is_none_or(|lane| lane == LaneId::HOME)
         })
+    }
+
+    /// Stories that were begun and need something more.
+    pub fn unfinished(&self) -> impl Iterator<Item = (&StoryId, &StoryState)> {
+        self.unfinished.iter().filter_map(|id| self.stories.get_key_value(id))
     }
 
     /// Refs of work that may still be needed.

@@ -232,6 +232,10 @@ impl StoryState {
         self.work.in_lane().map(|work| &work.base)
     }
 
+    pub fn is_unfinished(&self) -> bool {
+        !self.stage.is_settled() || self.work.roll_back().is_some()
+    }
+
     /// Its mark is decided, but not confirmed by a commit yet.
     pub fn is_being_settled(&self) -> bool {
         matches!(self.stage, Stage::Accepted { .. } | Stage::Skipping)

@@ -83,7 +83,7 @@ fn a_commit_while_the_human_is_asked_is_no_part_of_the_accepted_story() {
 /// The human's word is about the claim, not about the merge.
 #[test]
 fn an_accepted_story_passes_its_gates_on_top_of_what_was_closed_since() {
-    let claims = "{ run = \"touch a; sed -i 's/it is done/x/' PRD.json\" }, \"complete\"";
+    let claims = "{ run = \"touch a; sed -i '0,/ -e a/s|| -e ./a|' PRD.json\" }, \"complete\"";
     let other = "{ run = \"touch b\" }, \"complete\"";
     let script = format!("[story.US-001]\nsteps = [{claims}]\n[story.US-002]\nsteps = [{other}]\n");
     for (together, code) in [("false", 3), ("true", 0)] {
@@ -144,8 +144,8 @@ fn what_an_agent_committed_before_a_crash_stays_the_agents() {
     assert_eq!(world.git(&["show", "refs/ralph/attempts/US-001/1:a.txt"]), "a\n");
 }
 
-/// The claim is checked, and PRD.json is broken, so that it cannot be closed. Returns the good text.
-fn checked() -> (World, std::process::Child, String) {
+/// The gates of a claim run, until `../go` is there.
+fn in_gates() -> (World, std::process::Child) {
     let world = World::scripted(
         &Prd::stories(1),
         "[default]\nsteps = [{ write = \"work.txt\", text = \"work\\n\" }, \"complete\"]\n",
@@ -157,6 +157,12 @@ fn checked() -> (World, std::process::Child, String) {
     world.git(&["commit", "-qm", "settings"]);
     let child = world.start(&[]);
     world.await_file("../gates");
+    (world, child)
+}
+
+/// The claim is checked, and PRD.json is broken, so that it cannot be closed. Returns the good text.
+fn checked() -> (World, std::process::Child, String) {
+    let (world, child) = in_gates();
     let good = world.read("PRD.json");
     world.write("PRD.json", "{");
     world.write("../go", "");
@@ -194,4 +200,16 @@ fn gates_run_again_if_the_human_commits_after_them() {
     assert_eq!(world.subjects(), ["US-001: Story 1", "mine", "settings", "backlog", "first"]);
     assert!(said.err.contains("the gates saw an earlier state"), "{}", said.err);
     assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\nwork.txt\n");
+}
+
+#[test]
+fn criteria_that_change_during_the_gates_are_for_the_human() {
+    let (world, child) = in_gates();
+    let edited = world.read("PRD.json").replace("it is done", "it is more than done");
+    world.write("PRD.json", &edited);
+    world.write("../go", "");
+    let said = child.ended();
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.passing(), [""; 0], "{}", said.err);
+    assert!(said.err.contains("criteria"), "{}", said.err);
 }

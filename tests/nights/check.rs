@@ -84,6 +84,8 @@ impl Facts {
             let event = Event::from_json(&text).unwrap();
             folded.apply(&Recorded { at: recorded.at, event });
             assert_eq!(folded, view.state, "the journal says something else after {text}");
+            let unfinished = folded.stories.iter().filter(|(_, known)| known.is_unfinished());
+            assert!(unfinished.eq(folded.unfinished()), "after {text}");
         }
         match &recorded.event {
             Event::AttemptStarted(start) => self.started(start, recorded.at, view),

@@ -745,6 +745,10 @@ fn claims_queue_for_the_lane_where_they_are_checked() {
     let landed = |history: History, story: &str| {
         history.then(Event::BaseSet { story: id(story), base: base("tip"), lane: LaneId::HOME })
     };
+    let unshelved = |history: History, story: &str| {
+        let (story, reference) = (id(story), format!("refs/{story}"));
+        history.then(Event::WorkBroughtBack { story, reference, conflicts: vec![] })
+    };
     let working = History::new().started_in("A", LaneId(1)).started_in("B", LaneId(2));
     let done = |history: History| history.ended(Verdict::Done, Usage::default());
     let claimed = done(done(working));
@@ -754,6 +758,9 @@ fn claims_queue_for_the_lane_where_they_are_checked() {
     let queued = shelved(claimed, "B");
     assert_eq!(next(&queued, &three, &lanes(2)), Action::Land { story: id("A") });
     let home = landed(queued, "A");
+    // Half of the work may be there if ralph died here.
+    assert_eq!(next(&home, &three, &lanes(2)), Action::Land { story: id("A") });
+    let home = unshelved(home, "A");
     assert_eq!(next(&home, &three, &lanes(2)), check("A", "attempt 1"));
     // B waits for its turn, and a lane that is free is filled.
     let tasks = Tasks { checking: [id("A")].into(), ..Tasks::default() };

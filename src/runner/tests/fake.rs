@@ -100,7 +100,10 @@ impl Fake {
             LaneJob::Land => {
                 let lane = LaneId::HOME;
                 let base = Event::BaseSet { story: story.clone(), base: base("tip"), lane };
-                self.records.push(base);
+                let reference = String::new();
+                let there =
+                    Event::WorkBroughtBack { story: story.clone(), reference, conflicts: vec![] };
+                self.records.extend([base, there]);
                 JobResult::Landed { clean: true }
             }
             LaneJob::Integrate => {
