@@ -199,7 +199,12 @@ impl<E: Effects> Dispatcher<E> {
                 if backlog != self.config.backlog_key || self.log.state.is_rolling_back() {
                     return Ok(false);
                 }
-                self.effects.mark(&mut self.log, &story, passes, skipped)
+                let is_taken = self.effects.mark(&mut self.log, &story, passes, skipped)?;
+                if is_taken && !passes && !skipped && self.is_claimed(&story) {
+                    let error = "the human marked it as not done".to_owned();
+                    self.record(vec![Event::CloseRefused { story, error, unfit: false }])?;
+                }
+                Ok(is_taken)
             }
             None => {
                 self.log.notice(Notice::Agent(AgentNotice::UnknownRequest));

@@ -93,6 +93,22 @@ fn a_mark_waits_for_the_end_of_a_roll_back() {
     assert_eq!((run.did()[0].as_str(), run.fake().requests.len()), ("mark B", 0));
 }
 
+/// The marks are as before, but the claim is not.
+#[test]
+fn a_story_that_is_marked_as_failed_during_its_gates_is_not_closed() {
+    let mut run = waiting_for("gates", lanes(1));
+    let Request::Mark { backlog, story, .. } = mark("A") else { unreachable!() };
+    let failed = Request::Mark { backlog, story, passes: false, skipped: false };
+    run.fake().requests = vec![(7, Some(failed))];
+    run.tick();
+    run.did();
+    run.passes("A", "A1");
+    let did = run.did();
+    assert!(!did.contains(&"integrate A".to_owned()), "{did:?}");
+    let last = run.dispatcher.log.state.story(&id("A")).unwrap().last_error.clone();
+    assert!(last.unwrap().contains("the human"), "the next agent is told");
+}
+
 #[test]
 fn a_message_reaches_the_agent_that_runs_or_waits_for_one() {
     for what in EACH {
