@@ -5,8 +5,13 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
+use ralph::model::Event;
+use ralph::store::Journal;
+
 use crate::agent;
+use crate::journal::store;
 use crate::measure::{Run, commit_all, contenders, cpu, ms, read_bytes, repository, stories};
+use crate::report::iteration;
 
 const COUNTS: [usize; 3] = [1_000, 3_000, 10_000];
 /// How long an idle driver is watched.
@@ -26,10 +31,12 @@ pub fn bench() {
                 "  {name}: an agent flips {count} marks: {gap:.0} ms to the next agent (10,000: 200)"
             );
         }
-        let (spent, read) = idle(&program);
-        println!(
-            "  {name}: idle agent, 10,000 stories: {spent:.2} ms CPU (1.5) and {read} bytes read per second"
-        );
+        for closed in [0, 9_990] {
+            let (spent, read) = idle(&program, closed);
+            println!(
+                "  {name}: idle agent, 10,000 stories, {closed} closed: {spent:.2} ms CPU (1.5) and {read} bytes read per second"
+            );
+        }
     }
 }
 
@@ -76,18 +83,46 @@ fn flipped(program: &Path, count: usize) -> f64 {
     (times[1].0 - times[0].1) as f64 / 1e6
 }
 
-fn idle(program: &Path) -> (f64, u64) {
+/// `closed`: so many stories were closed before, in the same run.
+fn idle(program: &Path, closed: u32) -> (f64, u64) {
     let folder = tempfile::tempdir().unwrap();
-    let root = scene(folder.path(), &stories(10_000));
+    let count = usize::try_from(closed).unwrap();
+    let text = stories(10_000).replacen("\"passes\": false", "\"passes\": true", count);
+    let root = scene(folder.path(), &text);
+    if closed > 0 {
+        closed_before(&root, closed);
+    }
     let mut run = Run::new(program, &root);
-    let mut child = run.args(["--once"]).env(agent::LIFE, "12000").spawn();
+    run.args([
+        "--max-iterations",
+        &(closed + 1).to_string(),
+        "--max-run-time",
+        "none",
+        "--budget",
+        "none",
+    ]);
+    run.env(agent::LIFE, "12000");
+    let mut child = run.spawn();
     // It has long settled.
     sleep(Duration::from_secs(3));
     let before = (cpu::now(child.id()), read_bytes(child.id()));
     sleep(WATCHED);
     let after = (cpu::now(child.id()), read_bytes(child.id()));
+    assert!(child.try_wait().unwrap().is_none(), "its agent still works");
     child.wait().unwrap();
     let seconds = WATCHED.as_secs_f64();
     let read = (after.1 - before.1) as f64 / seconds;
     (ms(after.0 - before.0) / seconds, read as u64)
+}
+
+fn closed_before(root: &Path, closed: u32) {
+    let run = r#"{ "kind": "run_started", "run": "r", "backlog": "PRD.json", "project": "bench",
+        "agent": "a", "branch": null }"#;
+    let iterations = (1..=closed).flat_map(iteration).map(|recorded| recorded.event);
+    let events: Vec<Event> = std::iter::once(serde_json::from_str(run).unwrap())
+        .chain(iterations)
+        .chain([Event::RunInterrupted { signal: 2 }])
+        .collect();
+    let mut journal = store(&root.join(".git/ralph")).journal("PRD.json").unwrap();
+    journal.append("r", 1, &events).unwrap();
 }
