@@ -170,7 +170,7 @@ impl AttemptTask {
         let (files, limit) = (&self.begin.files, self.config.settings.log_limit);
         let for_errors = limit / ERRORS_SHARE;
         let output = Log::create(&files.output, limit - for_errors);
-        Transcript::begin(output, Log::create(&files.errors, for_errors))
+        Transcript::begin(output, Some(Log::create(&files.errors, for_errors)))
     }
 }
 
@@ -228,14 +228,16 @@ impl RunningAgent {
             match next {
                 Input::Output(said) => {
                     self.hear(&said).await;
-                    clean = self.transcript.output(said).await;
+                    self.transcript.output(said).await;
+                    clean = self.transcript.buffer();
                     // The loop runs on the same thread.
                     yield_now().await;
                 }
                 Input::Errors(said) => {
                     self.times.last_heard = Instant::now();
                     self.reader.push_stderr(&said);
-                    clean = self.transcript.errors(said).await;
+                    self.transcript.errors(said).await;
+                    clean = self.transcript.buffer();
                 }
                 Input::Started => self.started().await,
                 // It ended by itself, and its result may still be in the pipe.
