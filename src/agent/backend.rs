@@ -63,6 +63,8 @@ pub struct Capabilities {
     pub own_budget: bool,
     /// The costs that it reports are not real.
     pub invented_costs: bool,
+    /// It takes messages while it works.
+    pub takes_messages: bool,
 }
 
 pub struct LaunchRequest<'a> {
@@ -83,7 +85,7 @@ pub struct Launch {
     pub args: Vec<OsString>,
     /// Set, or removed when None.
     pub env: Vec<(OsString, Option<OsString>)>,
-    /// A file; None: it takes messages while it works, the prompt first.
+    /// A file; None: a pipe, open until its result, with the prompt as the first message.
     pub input: Option<PathBuf>,
 }
 

@@ -15,12 +15,11 @@ use std::path::PathBuf;
 
 use crate::model::PermissionMode;
 
-use backend::Capabilities;
 use claude::ClaudeDecoder;
 
 pub use backend::{
-    AgentError, AgentEvent, AgentIdentity, AgentKind, AgentSettings, Backend, Decoder, GIT_PLACES,
-    Launch, LaunchRequest, TrustClause,
+    AgentEnd, AgentError, AgentEvent, AgentIdentity, AgentKind, AgentSettings, Backend,
+    Capabilities, Decoder, EventListener, GIT_PLACES, Launch, LaunchRequest, TrustClause,
 };
 pub use claude::{Claude, args_choose_mode};
 pub use plain::Plain;
@@ -52,7 +51,7 @@ impl Backend for Mock {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { own_budget: false, invented_costs: true }
+        Capabilities { own_budget: false, invented_costs: true, takes_messages: true }
     }
 
     fn command(&self, _request: &LaunchRequest<'_>) -> Result<Launch, AgentError> {

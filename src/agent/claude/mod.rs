@@ -94,7 +94,7 @@ impl Backend for Claude {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { own_budget: true, invented_costs: false }
+        Capabilities { own_budget: true, invented_costs: false, takes_messages: true }
     }
 
     fn command(&self, request: &LaunchRequest<'_>) -> Result<Launch, AgentError> {

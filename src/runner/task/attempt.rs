@@ -305,9 +305,10 @@ impl RunningAgent {
             _ => {}
         });
         self.reply().await;
+        let had_result = self.times.result_at.is_some();
         self.times.note_result(&self.reader);
-        let has_result = self.times.result_at.is_some();
-        if has_result && self.takes_messages.swap(false, Ordering::Relaxed) {
+        if !had_result && self.times.result_at.is_some() {
+            self.takes_messages.store(false, Ordering::Relaxed);
             self.pump.close_input().await;
         }
         if self.reader.is_hopeless() {

@@ -213,11 +213,11 @@ impl World {
 
     fn spawn(&mut self, log: &RunLog, start: StartOf) {
         let StartOf { lane, begin, spec, inspect, at_start } = start;
-        let takes_messages = spec.input.is_none();
         let (instruct, instructions) = mpsc::unbounded_channel();
-        if takes_messages {
+        if spec.input.is_none() {
             let _ = instruct.send(Instruction::Say(begin.prompt.clone()));
         }
+        let takes_messages = self.env.agent.capabilities().takes_messages;
         let takes_messages = Arc::new(AtomicBool::new(takes_messages));
         let heard = Arc::new(AtomicU64::new(0));
         let (stop, orders) = watch::channel(None);
