@@ -36,8 +36,8 @@ pub trait Backend: Send + Sync {
     /// Called for each start: an update may have moved the program.
     fn command(&self, request: &LaunchRequest<'_>) -> Result<Launch, AgentError>;
 
-    /// For the output of one attempt.
-    fn decoder(&self) -> Box<dyn Decoder>;
+    /// For the output of one attempt. A handshake may need the work tree.
+    fn decoder(&self, request: &LaunchRequest<'_>) -> Box<dyn Decoder>;
 
     /// None: it has no permission modes, or its arguments choose one.
     fn permission_modes(&self) -> Option<PermissionModes> {

@@ -62,7 +62,7 @@ impl Backend for Mock {
         Ok(Launch::new(self.own_program.clone(), args, None))
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
+    fn decoder(&self, _request: &LaunchRequest<'_>) -> Box<dyn Decoder> {
         Box::<ClaudeDecoder>::default()
     }
 }

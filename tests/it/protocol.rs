@@ -1,7 +1,7 @@
 //! An agent with a protocol of its own: a handshake, one prompt, and an input that stays open. It is
 //! a backend of this test in the real loop.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
@@ -27,8 +27,8 @@ use crate::support::{Prd, World};
 /// Answers `session FOLDER` and then takes one `prompt`. It ends when its input does.
 const SHAKES_HANDS: &str = r#"
     read -r word folder
-    test "$word" = session || exit 3
-    echo "ready $folder"
+    test "$word $folder" = "session $(pwd -P)" || exit 3
+    echo ready
     read -r word
     test "$word" = prompt || exit 4
     echo y > ../here
@@ -42,7 +42,9 @@ const SHAKES_HANDS: &str = r#"
 /// A shell script that speaks the protocol.
 struct Protocol(&'static str);
 
-struct ProtocolDecoder;
+struct ProtocolDecoder {
+    work_tree: PathBuf,
+}
 
 impl Backend for Protocol {
     fn label(&self) -> String {
@@ -57,14 +59,14 @@ impl Backend for Protocol {
         Ok(Launch::new("/bin/sh".into(), vec!["-c".into(), self.0.into()], None))
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(ProtocolDecoder)
+    fn decoder(&self, request: &LaunchRequest<'_>) -> Box<dyn Decoder> {
+        Box::new(ProtocolDecoder { work_tree: request.work_tree.to_owned() })
     }
 }
 
 impl Decoder for ProtocolDecoder {
     fn line(&mut self, line: &str, tell: EventListener<'_>) -> bool {
-        if line.starts_with("ready") {
+        if line == "ready" {
             tell(&AgentEvent::Started(AgentIdentity::default()));
             tell(&AgentEvent::Reply("prompt\n"));
         } else if line == "end" {
@@ -76,7 +78,7 @@ impl Decoder for ProtocolDecoder {
     }
 
     fn message(&mut self, _text: &str, tell: EventListener<'_>) {
-        tell(&AgentEvent::Reply("session here\n"));
+        tell(&AgentEvent::Reply(&format!("session {}\n", self.work_tree.display())));
     }
 }
 

@@ -110,7 +110,7 @@ impl Backend for Claude {
         Ok(launch)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
+    fn decoder(&self, _request: &LaunchRequest<'_>) -> Box<dyn Decoder> {
         Box::<ClaudeDecoder>::default()
     }
 
