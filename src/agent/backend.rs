@@ -245,6 +245,9 @@ pub trait Decoder: Send {
     /// False when the line is not of this format: then it is plain text.
     fn line(&mut self, line: &str, tell: EventListener<'_>) -> bool;
 
+    /// A line of standard error, for agents that say only there why they wait or fail.
+    fn error_line(&mut self, _line: &str, _tell: EventListener<'_>) {}
+
     /// A message to the agent, told as the agent reads it.
     fn message(&mut self, text: &str, tell: EventListener<'_>);
 

@@ -39,11 +39,25 @@ const SHAKES_HANDS: &str = r#"
     read -r more || echo y > ../closed
 "#;
 
+/// Says only on standard error why it waits, and waits on.
+const RETRIES: &str = r#"
+    read -r word folder
+    echo ready
+    printf 'login refused, retrying in ' >&2
+    sleep 0.05
+    echo '60 s' >&2
+    exec sleep 10
+"#;
+
+/// Says only on standard error why it fails, without an end of the line.
+const FAILS: &str = "read -r word folder; printf 'no such model' >&2; exit 1";
+
 /// A shell script that speaks the protocol.
 struct Protocol(&'static str);
 
 struct ProtocolDecoder {
     work_tree: PathBuf,
+    is_refused: bool,
 }
 
 impl Backend for Protocol {
@@ -60,7 +74,7 @@ impl Backend for Protocol {
     }
 
     fn decoder(&self, request: &LaunchRequest<'_>) -> Box<dyn Decoder> {
-        Box::new(ProtocolDecoder { work_tree: request.work_tree.to_owned() })
+        Box::new(ProtocolDecoder { work_tree: request.work_tree.to_owned(), is_refused: false })
     }
 }
 
@@ -77,6 +91,17 @@ impl Decoder for ProtocolDecoder {
         true
     }
 
+    fn error_line(&mut self, line: &str, tell: EventListener<'_>) {
+        match line {
+            "login refused, retrying in 60 s" => self.is_refused = true,
+            _ => tell(&AgentEvent::Ended(&end(Err(no_model(line))))),
+        }
+    }
+
+    fn hopeless(&self) -> Option<Outcome> {
+        self.is_refused.then(refused)
+    }
+
     fn message(&mut self, _text: &str, tell: EventListener<'_>) {
         tell(&AgentEvent::Reply(&format!("session {}\n", self.work_tree.display())));
     }
@@ -84,6 +109,14 @@ impl Decoder for ProtocolDecoder {
 
 fn end(result: Result<(), Outcome>) -> AgentEnd {
     AgentEnd { result, text: String::new(), usage: None, models: Vec::new(), denied: Vec::new() }
+}
+
+fn refused() -> Outcome {
+    Outcome::Login { detail: "refused".to_owned() }
+}
+
+fn no_model(detail: &str) -> Outcome {
+    Outcome::ModelNotFound { detail: detail.to_owned() }
 }
 
 struct Nobody;
@@ -171,4 +204,13 @@ fn an_open_input_is_no_promise_to_take_messages() {
     assert_eq!(ended(&world).outcome, Outcome::Completed);
     assert!(world.path("../closed").exists(), "its input is closed after its result");
     assert_eq!(world.passing(), ["US-001"]);
+}
+
+#[test]
+fn standard_error_says_why_an_agent_waits_or_failed() {
+    for (agent, outcome) in [(RETRIES, refused()), (FAILS, no_model("no such model"))] {
+        let world = World::with(&Prd::stories(1));
+        run(&world.path(""), Protocol(agent));
+        assert_eq!(ended(&world).outcome, outcome);
+    }
 }

@@ -145,7 +145,7 @@ fn ended(
     print(&mut reader, before);
     assert!(order.is_none_or(|why| reader.end(why)));
     print(&mut reader, after);
-    reader.push_stderr(last_words.as_bytes());
+    reader.push_stderr(last_words.as_bytes(), &mut |_| {});
     reader.finish(exit, &mut |_| {}).outcome
 }
 
