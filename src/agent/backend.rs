@@ -44,6 +44,11 @@ pub trait Backend: Send + Sync {
         None
     }
 
+    /// Where the human's choice of a mode is remembered: one agent's is not another's.
+    fn permission_key(&self) -> String {
+        format!("permission_mode.{}", self.label())
+    }
+
     /// Fails if the agent would refuse the mode; returns a warning if the mode is dangerous.
     fn check_permissions(&self, _mode: PermissionMode) -> Result<Option<String>, AgentError> {
         Ok(None)

@@ -118,6 +118,11 @@ impl Backend for Claude {
         (!args_choose_mode(&self.settings.args)).then_some(PERMISSION_MODES)
     }
 
+    /// As in databases from before there were other agents.
+    fn permission_key(&self) -> String {
+        "permission_mode".to_owned()
+    }
+
     fn check_permissions(&self, mode: PermissionMode) -> Result<Option<String>, AgentError> {
         if mode != BYPASS_PERMISSIONS || is_sandbox() {
             return Ok(None);
