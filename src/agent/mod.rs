@@ -25,6 +25,11 @@ pub use claude::{Claude, args_choose_mode};
 pub use plain::Plain;
 pub use reader::{AgentReport, StreamReader};
 
+const MOCK: &str = "mock";
+
+/// The labels of all agents with `Capabilities::invented_costs`.
+pub const WITH_INVENTED_COSTS: &[&str] = &[MOCK];
+
 /// For an unknown agent: recognizes the known formats by their lines.
 pub fn any_decoder() -> Box<dyn Decoder> {
     Box::<ClaudeDecoder>::default()
@@ -47,7 +52,7 @@ pub struct Mock {
 
 impl Backend for Mock {
     fn label(&self) -> String {
-        "mock".to_owned()
+        MOCK.to_owned()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -64,5 +69,24 @@ impl Backend for Mock {
 
     fn decoder(&self, _request: &LaunchRequest<'_>) -> Box<dyn Decoder> {
         Box::<ClaudeDecoder>::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_with_invented_costs_are_known_by_their_labels() {
+        let agents: [Box<dyn Backend>; 3] = [
+            Box::new(Mock { own_program: PathBuf::new(), script: None }),
+            Box::new(Claude { settings: AgentSettings::default() }),
+            Box::new(Plain { words: vec!["other".to_owned()] }),
+        ];
+        for agent in agents {
+            let label = agent.label();
+            let is_listed = WITH_INVENTED_COSTS.contains(&label.as_str());
+            assert_eq!(is_listed, agent.capabilities().invented_costs, "{label}");
+        }
     }
 }
