@@ -86,7 +86,7 @@ fn into_a_log(recorded: &Path, folder: &Path) -> Duration {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let log = |name: &str| Log::create(&folder.join(name), LOG_LIMIT);
-        let mut transcript = Transcript::begin(log("output"), log("errors"));
+        let mut transcript = Transcript::begin(log("output"), Some(log("errors")));
         let start = Instant::now();
         let mut child = AsyncCommand::new(agent::program());
         let mut child = child.arg(WORD).arg(recorded).stdout(Stdio::piped()).spawn().unwrap();
@@ -98,7 +98,8 @@ fn into_a_log(recorded: &Path, folder: &Path) -> Duration {
         let mut chunk = Vec::with_capacity(CHUNK);
         while pipe.read_buf(&mut chunk).await.unwrap() > 0 {
             reading.push(&chunk, &mut |_| {});
-            chunk = transcript.output(chunk).await;
+            transcript.output(chunk).await;
+            chunk = transcript.buffer();
             chunk.reserve(CHUNK);
         }
         reading.finish(&Exit::Code(0), &mut |_| {});

@@ -36,12 +36,17 @@ pub trait Backend: Send + Sync {
     /// Called for each start: an update may have moved the program.
     fn command(&self, request: &LaunchRequest<'_>) -> Result<Launch, AgentError>;
 
-    /// For the output of one attempt.
-    fn decoder(&self) -> Box<dyn Decoder>;
+    /// For the output of one attempt. A handshake may need the work tree.
+    fn decoder(&self, request: &LaunchRequest<'_>) -> Box<dyn Decoder>;
 
     /// None: it has no permission modes, or its arguments choose one.
     fn permission_modes(&self) -> Option<PermissionModes> {
         None
+    }
+
+    /// Where the human's choice of a mode is remembered: one agent's is not another's.
+    fn permission_key(&self) -> String {
+        format!("permission_mode.{}", self.label())
     }
 
     /// Fails if the agent would refuse the mode; returns a warning if the mode is dangerous.
@@ -63,6 +68,8 @@ pub struct Capabilities {
     pub own_budget: bool,
     /// The costs that it reports are not real.
     pub invented_costs: bool,
+    /// It takes messages while it works.
+    pub takes_messages: bool,
 }
 
 pub struct LaunchRequest<'a> {
@@ -83,7 +90,7 @@ pub struct Launch {
     pub args: Vec<OsString>,
     /// Set, or removed when None.
     pub env: Vec<(OsString, Option<OsString>)>,
-    /// A file; None: it takes messages while it works, the prompt first.
+    /// A file; None: a pipe, open until its result, with the prompt as the first message.
     pub input: Option<PathBuf>,
 }
 
@@ -242,6 +249,9 @@ pub struct AgentEnd {
 pub trait Decoder: Send {
     /// False when the line is not of this format: then it is plain text.
     fn line(&mut self, line: &str, tell: EventListener<'_>) -> bool;
+
+    /// A line of standard error, for agents that say only there why they wait or fail.
+    fn error_line(&mut self, _line: &str, _tell: EventListener<'_>) {}
 
     /// A message to the agent, told as the agent reads it.
     fn message(&mut self, text: &str, tell: EventListener<'_>);

@@ -15,16 +15,20 @@ use std::path::PathBuf;
 
 use crate::model::PermissionMode;
 
-use backend::Capabilities;
 use claude::ClaudeDecoder;
 
 pub use backend::{
-    AgentError, AgentEvent, AgentIdentity, AgentKind, AgentSettings, Backend, Decoder, GIT_PLACES,
-    Launch, LaunchRequest, TrustClause,
+    AgentEnd, AgentError, AgentEvent, AgentIdentity, AgentKind, AgentSettings, Backend,
+    Capabilities, Decoder, EventListener, GIT_PLACES, Launch, LaunchRequest, TrustClause,
 };
 pub use claude::{Claude, args_choose_mode};
 pub use plain::Plain;
 pub use reader::{AgentReport, StreamReader};
+
+const MOCK: &str = "mock";
+
+/// The labels of all agents with `Capabilities::invented_costs`.
+pub const WITH_INVENTED_COSTS: &[&str] = &[MOCK];
 
 /// For an unknown agent: recognizes the known formats by their lines.
 pub fn any_decoder() -> Box<dyn Decoder> {
@@ -48,11 +52,11 @@ pub struct Mock {
 
 impl Backend for Mock {
     fn label(&self) -> String {
-        "mock".to_owned()
+        MOCK.to_owned()
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { own_budget: false, invented_costs: true }
+        Capabilities { own_budget: false, invented_costs: true, takes_messages: true }
     }
 
     fn command(&self, _request: &LaunchRequest<'_>) -> Result<Launch, AgentError> {
@@ -63,7 +67,26 @@ impl Backend for Mock {
         Ok(Launch::new(self.own_program.clone(), args, None))
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
+    fn decoder(&self, _request: &LaunchRequest<'_>) -> Box<dyn Decoder> {
         Box::<ClaudeDecoder>::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_with_invented_costs_are_known_by_their_labels() {
+        let agents: [Box<dyn Backend>; 3] = [
+            Box::new(Mock { own_program: PathBuf::new(), script: None }),
+            Box::new(Claude { settings: AgentSettings::default() }),
+            Box::new(Plain { words: vec!["other".to_owned()] }),
+        ];
+        for agent in agents {
+            let label = agent.label();
+            let is_listed = WITH_INVENTED_COSTS.contains(&label.as_str());
+            assert_eq!(is_listed, agent.capabilities().invented_costs, "{label}");
+        }
     }
 }

@@ -49,7 +49,7 @@ impl Backend for Plain {
         Ok(Launch::new(program, args.collect(), Some(input.to_owned())))
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
+    fn decoder(&self, _request: &LaunchRequest<'_>) -> Box<dyn Decoder> {
         any_decoder()
     }
 

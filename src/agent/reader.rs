@@ -17,6 +17,7 @@ use super::plain::{EchoFilter, PlainText, TAIL};
 
 /// A longer line is cut here: its rest is skipped.
 const MAX_LINE: usize = 64 * 1024 * 1024;
+const MAX_ERROR_LINE: usize = 64 * 1024;
 /// What the buffer of lines may keep allocated between two of them.
 const KEEP: usize = 1024 * 1024;
 /// The longest line, in bytes, that is copied to replace bytes that are not text.
@@ -25,7 +26,8 @@ const LONGEST_LOSSY: usize = 1024 * 1024;
 const MAX_DENIED: usize = 32;
 
 pub struct StreamReader {
-    lines: Lines,
+    lines: Lines<MAX_LINE>,
+    error_lines: Lines<MAX_ERROR_LINE>,
     decoder: Box<dyn Decoder>,
     /// Reads the main agent's text in events.
     scanner: Scanner,
@@ -87,6 +89,7 @@ impl StreamReader {
         let echo = EchoFilter::new(prompt);
         Self {
             lines: Lines::default(),
+            error_lines: Lines::default(),
             decoder,
             scanner: scanner(),
             events: EventSum::default(),
@@ -104,9 +107,12 @@ impl StreamReader {
         self.lines = lines;
     }
 
-    pub fn push_stderr(&mut self, chunk: &[u8]) {
+    pub fn push_stderr(&mut self, chunk: &[u8], tell: EventListener<'_>) {
         self.has_begun = true;
         self.plain.keep(chunk);
+        let mut lines = std::mem::take(&mut self.error_lines);
+        lines.push(chunk, |line| self.error_line(line, tell));
+        self.error_lines = lines;
     }
 
     pub fn message(&mut self, text: &str) {
@@ -157,6 +163,7 @@ impl StreamReader {
     /// The output is over, and so is the process.
     pub fn finish(mut self, exit: &Exit, tell: EventListener<'_>) -> AgentReport {
         std::mem::take(&mut self.lines).finish(|line| self.line(line, tell));
+        std::mem::take(&mut self.error_lines).finish(|line| self.error_line(line, tell));
         if !self.events.any {
             self.plain.finish(tell);
         }
@@ -215,6 +222,14 @@ impl StreamReader {
         if !events.any {
             self.plain.line(&text, tell);
         }
+    }
+
+    fn error_line(&mut self, line: &[u8], tell: EventListener<'_>) {
+        let Self { decoder, scanner, events, .. } = self;
+        decoder.error_line(&readable(line), &mut |event| {
+            tell(event);
+            events.add(event, scanner);
+        });
     }
 }
 
@@ -297,14 +312,14 @@ fn ended_with(code: i32, words: String) -> String {
 
 /// Splits bytes into lines, independent of their chunks, in bounded memory.
 #[derive(Default)]
-struct Lines {
+struct Lines<const MOST: usize> {
     /// The start of a line whose end has not come yet.
     pending: Vec<u8>,
     /// The current line is over the cap, and its start was passed on already.
     cut: bool,
 }
 
-impl Lines {
+impl<const MOST: usize> Lines<MOST> {
     /// Calls `each` with every complete line, without its line end.
     fn push(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
         let mut rest = chunk;
@@ -342,7 +357,7 @@ impl Lines {
         if self.cut {
             return;
         }
-        let room = MAX_LINE - self.pending.len();
+        let room = MOST - self.pending.len();
         let (fits, over) = part.split_at(part.len().min(room));
         self.pending.extend_from_slice(fits);
         if !over.is_empty() {
@@ -475,7 +490,7 @@ mod tests {
     }
 
     fn lines_of(chunks: &[&[u8]]) -> Vec<Vec<u8>> {
-        let mut lines = Lines::default();
+        let mut lines = Lines::<MAX_LINE>::default();
         let mut seen = Vec::new();
         for chunk in chunks {
             lines.push(chunk, |line| seen.push(line.to_vec()));
@@ -493,7 +508,7 @@ mod tests {
     #[test]
     fn a_line_over_the_cap_is_cut_and_the_next_one_is_read() {
         let chunk = vec![b'x'; 1024 * 1024];
-        let mut lines = Lines::default();
+        let mut lines = Lines::<MAX_LINE>::default();
         let mut lengths = Vec::new();
         for _ in 0..(MAX_LINE / chunk.len() + 3) {
             lines.push(&chunk, |line| lengths.push(line.len()));
@@ -501,6 +516,17 @@ mod tests {
         lines.push(b"tail\nnext\n", |line| lengths.push(line.len()));
         assert_eq!(lengths, [MAX_LINE, 4]);
         assert!(lines.pending.capacity() <= KEEP);
+    }
+
+    #[test]
+    fn a_line_of_standard_error_is_cut_at_a_lower_cap() {
+        let mut lines = Lines::<MAX_ERROR_LINE>::default();
+        let mut lengths = Vec::new();
+        for _ in 0..9 {
+            lines.push(&[b'x'; MAX_ERROR_LINE / 4], |line| lengths.push(line.len()));
+        }
+        lines.push(b"\nnext\n", |line| lengths.push(line.len()));
+        assert_eq!(lengths, [MAX_ERROR_LINE, 4]);
     }
 
     proptest! {

@@ -22,9 +22,6 @@ use super::session::{backend, require_program};
 use super::terminal::{ask, listed};
 use super::trust;
 
-/// Where the human's choice of a permission mode is remembered.
-const PERMISSION_KEY: &str = "permission_mode";
-
 /// A run before its first agent.
 pub struct Preflight {
     pub tree: WorkTree,
@@ -133,8 +130,8 @@ impl Preflight {
         agent: &dyn Backend,
         modes: PermissionModes,
     ) -> Result<Option<PermissionMode>> {
-        let answers = self.store.answers()?;
-        let remembered = answers.recall(PERMISSION_KEY)?;
+        let (answers, key) = (self.store.answers()?, agent.permission_key());
+        let remembered = answers.recall(&key)?;
         // If this agent does not have the remembered mode, ask again.
         let known = modes.modes.iter().find(|mode| remembered.as_deref() == Some(mode.name));
         if let Some(mode) = known {
@@ -145,7 +142,7 @@ impl Preflight {
         let patience = self.plan.answer_timeout;
         if let Some(mode) = ask(&self.human, move |human| human.ask_mode(modes, patience))? {
             agent.check_permissions(mode)?;
-            answers.remember(PERMISSION_KEY, mode.name)?;
+            answers.remember(&key, mode.name)?;
             return Ok(Some(mode));
         }
         let usual = modes.modes.first().copied();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain};
+use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS};
 use crate::decide::weigh::Gates;
 use crate::model::{Backlog, Gate, Policy, RunMarkers, StoryId};
 use crate::ports::{ConfigNotice, Human, Notice, Reporter};
@@ -163,7 +163,9 @@ impl Session<'_> {
         }
         let name = self.tree.common_dir().display().to_string();
         let folder = state_folder(&ui::env_var).ok_or_else(UserCosts::no_folder);
-        let user = match folder.and_then(|folder| self.store.user_costs(&folder, name)) {
+        let user_costs =
+            |folder: PathBuf| self.store.user_costs(&folder, name, WITH_INVENTED_COSTS);
+        let user = match folder.and_then(user_costs) {
             Ok(user) => Some(user),
             Err(error) if self.plan.budgets.per_user_day.is_some() => {
                 return Err(RunnerError::UserCosts(error).into());

@@ -114,7 +114,7 @@ settings! {
             /// Programs to leave running when an agent's processes are ended
             keep_processes: Vec<String> =
                 from.list(&PROGRAM_NAME, setting("keep_processes").by_default("none"));
-            /// Largest log of one iteration; a longer one loses its middle
+            /// Largest log of an iteration, and of its gates; a longer one loses its middle
             log_limit: u64 = from.value(&LOG_SIZE, setting("log_limit").default("256MB"))?;
             /// Stop when less disk space than this is free; `none` disables it
             min_free_disk: Option<u64> =

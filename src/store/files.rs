@@ -27,9 +27,11 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     options.mode(PRIVATE).open(path).map_err(naming(path))
 }
 
-/// The same, to append to what is in it.
-pub fn append_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(PRIVATE).open(path).map_err(naming(path))
+/// The same, with what is in it.
+pub fn kept_log(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.mode(PRIVATE).open(path).map_err(naming(path))
 }
 
 /// The same, to write anywhere in it. The error does not name the file.

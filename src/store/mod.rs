@@ -73,8 +73,14 @@ impl Store {
     }
 
     /// What the user's runs cost over all repositories; `repository` is the name of this one there.
-    pub fn user_costs(&self, folder: &Path, repository: String) -> Result<UserCosts> {
-        UserCosts::open(folder, &self.path(), repository)
+    /// Without the costs of the agents in `but`.
+    pub fn user_costs(
+        &self,
+        folder: &Path,
+        repository: String,
+        but: &'static [&'static str],
+    ) -> Result<UserCosts> {
+        UserCosts::open(folder, &self.path(), repository, but)
     }
 
     pub fn answers(&self) -> Result<Answers> {

@@ -288,3 +288,20 @@ fn a_dry_run_runs_no_gate() {
     assert!(said.err.contains("a dry run does not run gates"), "{}", said.err);
     assert!(!world.path("../ran").exists());
 }
+
+#[test]
+fn a_gates_log_keeps_to_the_limit() {
+    let gate = "echo begin; yes middle | head -n 700000; echo the end";
+    let settings = format!("verify = [\"{gate}\"]\nlog_limit = \"1MB\"\n");
+    let world =
+        world(&Prd::stories(1), &format!("[default]\nsteps = [{WORK}, \"complete\"]\n"), &settings);
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let logs = world.pages("gates.log");
+    assert_eq!(logs.len(), 2, "the baseline, and the claim");
+    for log in logs {
+        assert!(log.len() <= 1_000_000, "{} bytes", log.len());
+        assert!(log.starts_with(&format!("$ {gate}\nbegin\nmiddle\n")));
+        assert!(log.contains(" bytes left out …") && log.ends_with("middle\nthe end\n"));
+    }
+}

@@ -39,6 +39,7 @@ mod permissions;
 mod preflight;
 mod processes;
 mod prompt;
+mod protocol;
 mod recordings;
 mod recovery;
 mod report;

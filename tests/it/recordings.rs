@@ -58,7 +58,7 @@ fn read(recording: &Recording, chunk: usize) -> AgentReport {
     for part in recording.output.chunks(chunk) {
         reading.push(part, &mut |_| {});
     }
-    reading.push_stderr(&recording.errors);
+    reading.push_stderr(&recording.errors, &mut |_| {});
     reading.finish(&recording.exit, &mut |_| {})
 }
 

@@ -234,8 +234,11 @@ impl World {
     }
 
     pub fn store(&self) -> Store {
-        let folder = self.path(".git/ralph");
-        let (shared, own) = (folder.clone(), folder);
+        Self::store_in(&self.path(".git/ralph"))
+    }
+
+    pub fn store_in(folder: &Path) -> Store {
+        let (shared, own) = (folder.to_owned(), folder.to_owned());
         Store::new(StorePlace { shared, own, work_tree: String::new() })
     }
 

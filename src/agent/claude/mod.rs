@@ -94,7 +94,7 @@ impl Backend for Claude {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { own_budget: true, invented_costs: false }
+        Capabilities { own_budget: true, invented_costs: false, takes_messages: true }
     }
 
     fn command(&self, request: &LaunchRequest<'_>) -> Result<Launch, AgentError> {
@@ -110,12 +110,17 @@ impl Backend for Claude {
         Ok(launch)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
+    fn decoder(&self, _request: &LaunchRequest<'_>) -> Box<dyn Decoder> {
         Box::<ClaudeDecoder>::default()
     }
 
     fn permission_modes(&self) -> Option<PermissionModes> {
         (!args_choose_mode(&self.settings.args)).then_some(PERMISSION_MODES)
+    }
+
+    /// As in databases from before there were other agents.
+    fn permission_key(&self) -> String {
+        "permission_mode".to_owned()
     }
 
     fn check_permissions(&self, mode: PermissionMode) -> Result<Option<String>, AgentError> {

@@ -15,6 +15,14 @@ fn rest(settings: &AgentSettings) -> Vec<String> {
 }
 
 #[test]
+fn the_chosen_mode_is_remembered_for_one_agent_under_the_first_key() {
+    let claude = Claude { settings: AgentSettings::default() };
+    assert_eq!(claude.permission_key(), "permission_mode");
+    let other = crate::agent::Plain { words: vec!["/bin/other".to_owned()] };
+    assert_eq!(other.permission_key(), "permission_mode.other");
+}
+
+#[test]
 fn settings_become_arguments() {
     let settings = AgentSettings {
         model: Some("opus".into()),
@@ -145,7 +153,7 @@ fn ended(
     print(&mut reader, before);
     assert!(order.is_none_or(|why| reader.end(why)));
     print(&mut reader, after);
-    reader.push_stderr(last_words.as_bytes());
+    reader.push_stderr(last_words.as_bytes(), &mut |_| {});
     reader.finish(exit, &mut |_| {}).outcome
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-use crate::agent::{AgentEvent, StreamReader};
+use crate::agent::{AgentEvent, EventListener, StreamReader};
 use crate::model::{Base, EndedBy, StoryId, Timeouts};
 use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped};
@@ -170,7 +170,7 @@ impl AttemptTask {
         let (files, limit) = (&self.begin.files, self.config.settings.log_limit);
         let for_errors = limit / ERRORS_SHARE;
         let output = Log::create(&files.output, limit - for_errors);
-        Transcript::begin(output, Log::create(&files.errors, for_errors))
+        Transcript::begin(output, Some(Log::create(&files.errors, for_errors)))
     }
 }
 
@@ -227,15 +227,17 @@ impl RunningAgent {
             };
             match next {
                 Input::Output(said) => {
-                    self.hear(&said).await;
-                    clean = self.transcript.output(said).await;
+                    self.heard.fetch_add(1, Ordering::Relaxed);
+                    self.hear(&said, StreamReader::push).await;
+                    self.transcript.output(said).await;
+                    clean = self.transcript.buffer();
                     // The loop runs on the same thread.
                     yield_now().await;
                 }
                 Input::Errors(said) => {
-                    self.times.last_heard = Instant::now();
-                    self.reader.push_stderr(&said);
-                    clean = self.transcript.errors(said).await;
+                    self.hear(&said, StreamReader::push_stderr).await;
+                    self.transcript.errors(said).await;
+                    clean = self.transcript.buffer();
                 }
                 Input::Started => self.started().await,
                 // It ended by itself, and its result may still be in the pipe.
@@ -287,12 +289,11 @@ impl RunningAgent {
         }
     }
 
-    async fn hear(&mut self, chunk: &[u8]) {
+    async fn hear(&mut self, chunk: &[u8], push: fn(&mut StreamReader, &[u8], EventListener<'_>)) {
         self.times.last_heard = Instant::now();
-        self.heard.fetch_add(1, Ordering::Relaxed);
         let (mut said, mut latest) = (Vec::new(), VecDeque::new());
         let verbose = self.verbose;
-        self.reader.push(chunk, &mut |event| match event {
+        push(&mut self.reader, chunk, &mut |event| match event {
             AgentEvent::Doing(..) => {
                 if latest.len() == LATEST {
                     latest.pop_front();
@@ -303,9 +304,10 @@ impl RunningAgent {
             _ => {}
         });
         self.reply().await;
+        let had_result = self.times.result_at.is_some();
         self.times.note_result(&self.reader);
-        let has_result = self.times.result_at.is_some();
-        if has_result && self.takes_messages.swap(false, Ordering::Relaxed) {
+        if !had_result && self.times.result_at.is_some() {
+            self.takes_messages.store(false, Ordering::Relaxed);
             self.pump.close_input().await;
         }
         if self.reader.is_hopeless() {
@@ -334,7 +336,7 @@ impl Rest {
     fn take(&mut self, output: &mut Redactor, errors: &mut Redactor, reader: &mut StreamReader) {
         output.finish(&mut self.output);
         errors.finish(&mut self.errors);
-        reader.push_stderr(&self.errors);
+        reader.push_stderr(&self.errors, &mut |event| self.heard.extend(doing(event)));
         reader.push(&self.output, &mut |event| self.heard.extend(doing(event)));
     }
 }

@@ -1,12 +1,11 @@
 //! Gates: commands that a claim must pass, one after the other.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::model::{
@@ -18,6 +17,7 @@ use crate::process::{Order, Spec, Supervisor};
 use crate::runner::effects::{GatesOf, Happened};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::lane::Lane;
+use crate::runner::task::transcript::Transcript;
 use crate::runner::task::{Mailbox, Message};
 use crate::store::SyncPoint;
 use crate::text::redact::{Redactor, SecretRules};
@@ -39,7 +39,7 @@ pub struct GatesTask {
     /// Redacts the gates' output.
     pub secrets: Arc<SecretRules>,
     /// The gates' output.
-    pub log: File,
+    pub log: Transcript,
     pub mailbox: Mailbox,
     pub clock: Clock,
 }
@@ -57,6 +57,8 @@ impl GatesTask {
         let planned = self.planned.clone();
         self.lane.with(move |_| planned.wait()).await??;
         let items = self.run_all().await?;
+        // A full disk must not decide about a claim.
+        let _ = self.log.finish().await;
         let checked = match &self.base {
             Some(_) if items.is_some() => Some(self.lane.with(WorkTree::base).await??),
             _ => None,
@@ -112,7 +114,7 @@ impl GatesTask {
     }
 
     async fn once(&mut self, gate: &Gate) -> Result<Tried> {
-        let _ = writeln!(self.log, "$ {}", self.shown(gate));
+        self.log.output(format!("$ {}\n", self.shown(gate)).into_bytes()).await;
         let running = self.supervisor.spawn(&self.spec(gate))?;
         let mut pump = Pump::new(running, self.stop.clone());
         let redactor = || Redactor::new(Arc::clone(&self.secrets));
@@ -122,8 +124,8 @@ impl GatesTask {
         let mut tail = Tail::new(GATE_TAIL);
         loop {
             match pump.next(deadline).await {
-                Pumped::Output(chunk) => self.hear(&mut output, Some(chunk), &mut tail),
-                Pumped::Errors(chunk) => self.hear(&mut errors, Some(chunk), &mut tail),
+                Pumped::Output(chunk) => self.hear(&mut output, Some(chunk), &mut tail).await,
+                Pumped::Errors(chunk) => self.hear(&mut errors, Some(chunk), &mut tail).await,
                 Pumped::Started => {}
                 Pumped::Ordered => stopped = true,
                 Pumped::Due => {
@@ -133,8 +135,8 @@ impl GatesTask {
                 Pumped::Over => break,
             }
         }
-        self.hear(&mut output, None, &mut tail);
-        self.hear(&mut errors, None, &mut tail);
+        self.hear(&mut output, None, &mut tail).await;
+        self.hear(&mut errors, None, &mut tail).await;
         let end = pump.finish();
         match &end.survivors {
             Some(survivors) if survivors.is_empty() => Ok(Tried { end, timed_out, stopped, tail }),
@@ -168,15 +170,16 @@ impl GatesTask {
     }
 
     /// No chunk: the end.
-    fn hear(&mut self, redactor: &mut Redactor, chunk: Option<&[u8]>, tail: &mut Tail) {
-        let mut clean = Vec::new();
+    async fn hear(&mut self, redactor: &mut Redactor, chunk: Option<&[u8]>, tail: &mut Tail) {
+        let mut clean = self.log.buffer();
         match chunk {
             Some(chunk) => redactor.push(chunk, &mut clean),
             None => redactor.finish(&mut clean),
         }
         tail.push(&clean);
-        // A full disk must not decide about a claim.
-        let _ = self.log.write_all(&clean);
+        self.log.output(clean).await;
+        // The loop runs on the same thread.
+        yield_now().await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writes an agent's output to its log.
+//! Writes the output of an agent or of gates to its log.
 //!
 //! On its own thread: copying into the system's cache takes as long as reading and decoding, and a
 //! stalled disk must not delay the loop.
@@ -26,7 +26,8 @@ enum Chunk {
 }
 
 impl Transcript {
-    pub fn begin(output: Log, errors: Log) -> Self {
+    /// Without a log of its own, standard error is in the other one.
+    pub fn begin(output: Log, errors: Option<Log>) -> Self {
         let (chunks, to_write) = channel(WAITING);
         let (written, spare) = channel(WAITING);
         let writer = spawn_blocking(move || write(to_write, &written, output, errors));
@@ -38,19 +39,13 @@ impl Transcript {
         self.spare.try_recv().unwrap_or_default()
     }
 
-    /// Takes a filled buffer and returns an empty one.
-    pub async fn output(&mut self, said: Vec<u8>) -> Vec<u8> {
-        self.take(Chunk::Output(said)).await
+    /// Waits while too much is queued. If the writer has ended, `finish` returns its error.
+    pub async fn output(&mut self, said: Vec<u8>) {
+        let _ = self.chunks.send(Chunk::Output(said)).await;
     }
 
-    pub async fn errors(&mut self, said: Vec<u8>) -> Vec<u8> {
-        self.take(Chunk::Errors(said)).await
-    }
-
-    async fn take(&mut self, chunk: Chunk) -> Vec<u8> {
-        // If the writer has ended, `finish` returns its error.
-        let _ = self.chunks.send(chunk).await;
-        self.buffer()
+    pub async fn errors(&mut self, said: Vec<u8>) {
+        let _ = self.chunks.send(Chunk::Errors(said)).await;
     }
 
     /// Waits until everything is written; returns the error, if any.
@@ -64,18 +59,18 @@ fn write(
     mut chunks: Receiver<Chunk>,
     written: &Sender<Vec<u8>>,
     mut output: Log,
-    mut errors: Log,
+    mut errors: Option<Log>,
 ) -> Option<io::Error> {
     while let Some(chunk) = chunks.blocking_recv() {
         let (log, mut said) = match chunk {
             Chunk::Output(said) => (&mut output, said),
-            Chunk::Errors(said) => (&mut errors, said),
+            Chunk::Errors(said) => (errors.as_mut().unwrap_or(&mut output), said),
         };
         log.append(&said);
         said.clear();
         // Dropped if enough spare buffers are queued.
         let _ = written.try_send(said);
     }
-    let (output, errors) = (output.finish(), errors.finish());
+    let (output, errors) = (output.finish(), errors.map_or(Ok(()), Log::finish));
     output.and(errors).err()
 }

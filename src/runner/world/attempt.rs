@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use crate::agent::{Launch, LaunchRequest};
+use crate::agent::{Launch, LaunchRequest, StreamReader};
 use crate::decide::concerns::scripts;
 use crate::decide::prompt::joined;
 use crate::decide::situation::StuckDue;
@@ -54,6 +54,7 @@ struct StartOf {
     lane: Lane,
     begin: Begin,
     spec: Spec,
+    reader: StreamReader,
     inspect: Inspect,
     at_start: AtStart,
 }
@@ -138,16 +139,18 @@ impl World {
         let at_start = AtStart { stories: self.env.backlog.ids(), story };
         let prompt = joined(&self.layers(log, &at_start.story, &ready.changes, work_tree));
         let files = self.env.ralph_dir.iteration(&log.run, ready.iteration, id)?;
-        let launch = self.env.agent.command(&LaunchRequest {
+        let request = LaunchRequest {
             work_tree,
             gates: &gates,
             allowance,
             prompt: &prompt,
             prompt_file: &files.prompt,
-        })?;
+        };
+        let launch = self.env.agent.command(&request)?;
         let start = self.started(log, &ready, &at_start.story, (lane, allowance));
         self.record(log, Event::AttemptStarted(Box::new(start.clone())))?;
-        let spec = self.spec(log, &start, launch, self.lane(lane)?.root());
+        let spec = self.spec(log, &start, launch, work_tree);
+        let reader = self.reader(log, id, &request);
         let begin = Begin {
             story: id.clone(),
             iteration: start.iteration,
@@ -165,7 +168,7 @@ impl World {
             config: Arc::clone(&self.config),
             start,
         };
-        self.spawn(log, StartOf { lane, begin, spec, inspect, at_start });
+        self.spawn(StartOf { lane, begin, spec, reader, inspect, at_start });
         Ok(())
     }
 
@@ -211,13 +214,13 @@ impl World {
         });
     }
 
-    fn spawn(&mut self, log: &RunLog, start: StartOf) {
-        let StartOf { lane, begin, spec, inspect, at_start } = start;
-        let takes_messages = spec.input.is_none();
+    fn spawn(&mut self, start: StartOf) {
+        let StartOf { lane, begin, spec, reader, inspect, at_start } = start;
         let (instruct, instructions) = mpsc::unbounded_channel();
-        if takes_messages {
+        if spec.input.is_none() {
             let _ = instruct.send(Instruction::Say(begin.prompt.clone()));
         }
+        let takes_messages = self.env.agent.capabilities().takes_messages;
         let takes_messages = Arc::new(AtomicBool::new(takes_messages));
         let heard = Arc::new(AtomicU64::new(0));
         let (stop, orders) = watch::channel(None);
@@ -237,8 +240,7 @@ impl World {
         let task = AttemptTask {
             attempt,
             lane,
-            // Redacted like the output, to recognize a prompt that the agent prints.
-            reader: self.reader(log, &begin.story, &self.env.secrets.redact(&begin.prompt)),
+            reader,
             begin,
             inspect,
             supervisor: self.env.supervisor.clone(),

@@ -35,8 +35,9 @@ use crate::runner::log::RunLog;
 use crate::runner::task::gates::GatesTask;
 use crate::runner::task::human::SkipWait;
 use crate::runner::task::prepare::Prepared;
+use crate::runner::task::transcript::Transcript;
 use crate::runner::task::{self, Mailbox, Message};
-use crate::store::files::append_private;
+use crate::store::log::Log;
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{PendingRequest, Requests};
 use crate::text::redact::SecretRules;
@@ -253,7 +254,7 @@ impl Effects for World {
             env,
             stop,
             secrets: Arc::clone(&self.env.secrets),
-            log: append_private(&page)?,
+            log: Transcript::begin(Log::extend(&page, self.config.settings.log_limit), None),
             mailbox: self.mailbox.clone(),
             clock: self.env.clock.clone(),
         };

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::StreamReader;
+use crate::agent::{LaunchRequest, StreamReader};
 use crate::decide::prompt::{Briefing, CONTRACT, Layer};
 use crate::model::{Changes, CompletionMarkers, LaneId, Story, StoryId};
 use crate::ports::{AgentNotice, Notice};
@@ -65,11 +65,18 @@ impl World {
         }
     }
 
-    pub(super) fn reader(&self, log: &RunLog, id: &StoryId, prompt: &str) -> StreamReader {
+    pub(super) fn reader(
+        &self,
+        log: &RunLog,
+        id: &StoryId,
+        request: &LaunchRequest<'_>,
+    ) -> StreamReader {
         let markers = self.config.markers_of(id, self.env.backlog.current());
         let reached = reached(log, id, &markers);
         let scanner = || Scanner::new(id, markers.clone(), reached);
-        StreamReader::new(self.env.agent.decoder(), scanner, prompt)
+        // Redacted like the output, to recognize a prompt that the agent prints.
+        let prompt = self.env.secrets.redact(request.prompt);
+        StreamReader::new(self.env.agent.decoder(request), scanner, &prompt)
     }
 
     /// One per line; None without stages.

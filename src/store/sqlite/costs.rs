@@ -112,8 +112,6 @@ fn unsigned(number: i64) -> u64 {
 }
 
 const FILE: &str = "spending.db";
-/// The agent whose costs are invented.
-const MOCK: &str = "mock";
 /// How far back attempts are looked for that a crash kept from the file.
 const LOOK_BACK_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 /// Runs of other work trees may record an earlier end later than one that is known.
@@ -155,12 +153,17 @@ impl UserCosts {
     }
 
     /// `name`: of the journal's repository, in the file.
-    pub(in crate::store) fn open(folder: &Path, journal: &Path, name: String) -> Result<Self> {
+    pub(in crate::store) fn open(
+        folder: &Path,
+        journal: &Path,
+        name: String,
+        but: &'static [&'static str],
+    ) -> Result<Self> {
         let (file, journal) = (folder.join(FILE), journal.to_owned());
         let failed = |error: io::Error| failure(&file, error);
         private_folder(folder).and_then(|()| ensure_private(&file)).map_err(failed)?;
         let own = file.clone();
-        let open = Box::new(move || CostCopy::open(&own, &journal, &name));
+        let open = Box::new(move || CostCopy::open(&own, &journal, &name, but));
         let copy = Arc::new(Mutex::new(LazyCopy { open, copy: None }));
         let ((wake, woken), (sender, problems)) = (channel(), channel());
         let thread = std::thread::Builder::new().name("user costs".to_owned());
@@ -228,18 +231,28 @@ impl LazyCopy {
     }
 }
 
+/// Its id, its end, what it counts as, its agent.
+type PaidAttempt = (String, i64, i64, String);
+
 /// The journal, and the user's file.
 struct CostCopy {
     file: PathBuf,
     repository: String,
     user: Connection,
     journal: Database,
+    /// Agents whose costs are not copied.
+    but: &'static [&'static str],
     /// The latest end that was copied.
     cursor: i64,
 }
 
 impl CostCopy {
-    fn open(file: &Path, journal: &Path, repository: &str) -> Result<Self> {
+    fn open(
+        file: &Path,
+        journal: &Path,
+        repository: &str,
+        but: &'static [&'static str],
+    ) -> Result<Self> {
         let failed = |error: rusqlite::Error| failure(file, error);
         let user = create(file).map_err(failed)?;
         let newest = "SELECT MAX(at) FROM spent WHERE repository = ?1";
@@ -251,25 +264,26 @@ impl CostCopy {
         let cursor = newest.map_or(earliest, |at| earliest.max(at - OVERLAP_MS));
         let journal = Database::open(journal)?;
         let (file, repository) = (file.to_owned(), repository.to_owned());
-        Ok(Self { file, repository, user, journal, cursor })
+        Ok(Self { file, repository, user, journal, but, cursor })
     }
 
     fn take_over(&mut self) -> Result<()> {
-        let paid: Vec<(String, i64, i64)> = self.journal.rows(
-            "SELECT attempt, ended_at, counted FROM attempts WHERE ended_at >= ?1 AND agent <> ?2",
-            params![self.cursor, MOCK],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        let mut paid: Vec<PaidAttempt> = self.journal.rows(
+            "SELECT attempt, ended_at, counted, agent FROM attempts WHERE ended_at >= ?1",
+            [self.cursor],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
         )?;
-        let Some(latest) = paid.iter().map(|(_, at, _)| *at).max() else { return Ok(()) };
+        paid.retain(|(.., agent)| !self.but.contains(&agent.as_str()));
+        let Some(latest) = paid.iter().map(|(_, at, ..)| *at).max() else { return Ok(()) };
         self.write(&paid).map_err(|error| failure(&self.file, error))?;
         self.cursor = latest;
         Ok(())
     }
 
-    fn write(&mut self, paid: &[(String, i64, i64)]) -> rusqlite::Result<()> {
+    fn write(&mut self, paid: &[PaidAttempt]) -> rusqlite::Result<()> {
         let transaction = self.user.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let insert = "INSERT OR IGNORE INTO spent VALUES (?1, ?2, ?3, ?4)";
-        for (attempt, at, counted) in paid {
+        for (attempt, at, counted, _) in paid {
             let row = params![attempt, at, self.repository, counted];
             transaction.prepare_cached(insert)?.execute(row)?;
         }

@@ -216,7 +216,7 @@ fn one_dollar(name: &str, at: i64) -> History {
 
 impl Repo {
     fn user_costs(&self, folder: &Path) -> UserCosts {
-        self.store().user_costs(folder, "here".to_owned()).unwrap()
+        self.store().user_costs(folder, "here".to_owned(), &["mock"]).unwrap()
     }
 }
 
@@ -295,7 +295,7 @@ fn a_folder_that_cannot_be_made_is_named() {
     let repo = Repo::new();
     std::fs::write(repo.folder.path().join("file"), "").unwrap();
     let folder = repo.folder.path().join("file/ralph");
-    let error = repo.store().user_costs(&folder, String::new()).err().unwrap().to_string();
+    let error = repo.store().user_costs(&folder, String::new(), &[]).err().unwrap().to_string();
     assert!(error.contains("file/ralph/spending.db"), "{error}");
     assert_eq!(user_spent_since(&repo.folder.path().join("nowhere"), 0), None);
 }
