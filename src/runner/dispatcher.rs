@@ -28,11 +28,10 @@ const REPAIR_PATIENCE: Duration = Duration::from_mins(10);
 /// How a run's process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
+    /// The run is over.
     Stopped(StopReason),
     /// The run stays open; the next `ralph run` continues it.
-    Interrupted {
-        signal: i32,
-    },
+    Interrupted { signal: i32 },
 }
 
 pub struct Dispatcher<E> {

@@ -22,6 +22,7 @@ use crate::workspace::Difference;
 
 /// What ends the loop's one wait.
 pub enum Happened {
+    /// Its agent is gone, and its lane was inspected.
     AttemptEnded(Box<EndedAttempt>),
     /// No items: the gates were ordered to stop. `changed`: there is something to commit.
     /// `checked`: the branch tip and the work tree after the gates of a claim.
@@ -31,37 +32,33 @@ pub enum Happened {
         changed: bool,
         checked: Option<Base>,
     },
-    JobEnded {
-        lane: LaneId,
-        story: StoryId,
-        result: JobResult,
-    },
-    Answered {
-        about: About,
-        asked: Asked,
-    },
+    /// A job at a lane's work tree is over.
+    JobEnded { lane: LaneId, story: StoryId, result: JobResult },
+    /// A question is closed.
+    Answered { about: About, asked: Asked },
     /// The human skipped the wait.
     WaitSkipped,
+    /// The operating system's number of it.
     Signal(i32),
     /// Time to check requests, files, the disk and the clock.
     Tick,
 }
 
-/// What came of a [`LaneJob`].
+/// The result of a [`LaneJob`].
 pub enum JobResult {
     /// The lane is ready for an attempt.
     Ready,
     /// None: there was no work.
     Kept(Option<KeptWork>),
     /// A claim's work is in the human's tree, unless it conflicts with the branch.
-    Landed {
-        clean: bool,
-    },
+    Landed { clean: bool },
+    /// An accepted claim was committed, or not.
     Integrated(Integration),
     /// With its commit, if the backlog is committed.
     Skipped(Option<String>),
     /// With the ref that has the work, if there was any.
     Shelved(Option<String>),
+    /// The same.
     RolledBack(Option<String>),
     /// The backlog file was edited at the same moment: nothing happened, so try again.
     BacklogChanged,
@@ -85,12 +82,10 @@ pub enum GatesOf {
 /// The subject of a question.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum About {
+    /// A story that waits for the answer.
     Story(StoryId),
     /// A stuck agent, which continues to run.
-    Attempt {
-        attempt: String,
-        story: StoryId,
-    },
+    Attempt { attempt: String, story: StoryId },
 }
 
 /// Everything about an attempt, once it is over.
@@ -135,18 +130,14 @@ pub struct Inspection {
 /// The result of an integration.
 #[derive(Debug)]
 pub enum Integration {
-    Done {
-        commit: String,
-    },
+    /// Work and mark are on the branch.
+    Done { commit: String },
+    /// There is nothing to commit, and no other evidence.
     NothingChanged,
     /// The content must not be committed. `beyond_agent`: no agent can fix it.
-    Unfit {
-        error: String,
-        beyond_agent: bool,
-    },
-    Refused {
-        error: String,
-    },
+    Unfit { error: String, beyond_agent: bool },
+    /// The agent left the repository in a state that cannot be committed to.
+    Refused { error: String },
     /// Recorded already: its work conflicts with the branch.
     Conflicting,
     /// The gates saw another state than the branch has now.

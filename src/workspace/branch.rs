@@ -25,11 +25,10 @@ pub enum Head {
 /// Where HEAD is, compared with where the run works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BranchState {
+    /// On the run's branch.
     OnBranch,
     /// On another branch that contains the run's, which can be fast-forwarded.
-    Ahead {
-        on: String,
-    },
+    Ahead { on: String },
     /// HEAD does not contain the run's branch, or no longer contains the story's base.
     Lost(BranchLoss),
 }

@@ -30,28 +30,21 @@ use crate::workspace::StoredBlob;
 pub enum Message {
     /// What an agent or a gate does now; only displayed.
     Activity(Activity),
+    /// A message for people.
     Notice(Notice),
     /// The task continues when this is recorded.
     Record(Box<Event>, oneshot::Sender<SyncPoint>),
     /// The work tree of a running attempt was scanned: did its agent change anything since the last
     /// scan?
-    Scanned {
-        attempt: String,
-        changed: bool,
-    },
+    Scanned { attempt: String, changed: bool },
     /// The lane is ready for an attempt.
     Prepared(Box<Prepared>),
     /// A mark is on the branch.
     Landed(Box<Landed>),
     /// An agent runs, so there is time to prepare what comes next.
-    Started {
-        story: StoryId,
-    },
+    Started { story: StoryId },
     /// The next mark is on the disk, and in the repository.
-    StoredAhead {
-        text: Option<TextOnDisk>,
-        blob: Option<(Arc<str>, StoredBlob)>,
-    },
+    StoredAhead { text: Option<TextOnDisk>, blob: Option<(Arc<str>, StoredBlob)> },
     /// The end of a task.
     Ended(Result<Happened>),
 }
