@@ -11,10 +11,14 @@ use crate::ports::Asked;
 
 use super::GLANCE;
 use super::display::DisplayQueue;
-use super::keyboard::{KeyPress, RawKeyboard};
+use super::keyboard::{KeyPress, Keyboard, RawKeyboard};
 use super::look::{Line, TextLine, Tone};
 use super::menu::{Menu, MenuBody, MenuItem, MenuList};
 use super::printer::env_var;
+
+/// Without a key for this long, nobody is typing.
+pub const TYPING_PAUSE: Duration = Duration::from_secs(1);
+const KEYS_IGNORED: &str = "Your keys are ignored until you stop typing for a second.";
 
 /// What the human says, or why nothing.
 pub type Reply<T> = Result<T, Asked>;
@@ -25,6 +29,8 @@ pub struct Conversation<'a> {
     patience: Duration,
     withdrawn: &'a AtomicBool,
     size: (u16, u16),
+    /// The next keys may be meant for something else.
+    is_hasty: bool,
     /// The lines that stay below the question when the menu closes.
     outcome: Vec<Line>,
 }
@@ -34,10 +40,26 @@ impl<'a> Conversation<'a> {
         let patience = menu.patience;
         // Wait for the display: if the terminal accepts no output, the human cannot answer.
         drop(display.hold(patience, withdrawn)?);
-        let keyboard = RawKeyboard::open().map_err(|_| Asked::NoAnswer)?;
+        let keyboard = Keyboard::open().and_then(RawKeyboard::open);
+        let keyboard = keyboard.map_err(|_| Asked::NoAnswer)?;
+        Ok(Self::new(keyboard, display, menu, withdrawn))
+    }
+
+    pub fn new(
+        keyboard: RawKeyboard,
+        display: &'a DisplayQueue,
+        menu: Menu,
+        withdrawn: &'a AtomicBool,
+    ) -> Self {
+        let (patience, size, is_hasty) =
+            (menu.patience, Term::stderr().size(), keyboard.was_in_use);
         display.send(move |screen| screen.open_menu(menu));
-        let (size, outcome) = (Term::stderr().size(), Vec::new());
-        Ok(Self { keyboard, display, patience, withdrawn, size, outcome })
+        Self { keyboard, display, patience, withdrawn, size, is_hasty, outcome: Vec::new() }
+    }
+
+    /// It replaces a menu that the human may have been using.
+    pub fn replaces_another(&mut self) {
+        self.is_hasty = true;
     }
 
     /// Draws nothing while more keys are pending.
@@ -58,26 +80,43 @@ impl<'a> Conversation<'a> {
 
     /// The next key. Every key restarts the timeout.
     fn next(&mut self) -> Reply<KeyPress> {
-        let deadline = self.display.deadline(self.patience);
+        self.key_within(self.patience)?.ok_or(Asked::NoAnswer)
+    }
+
+    fn key_within(&mut self, patience: Duration) -> Reply<Option<KeyPress>> {
+        let deadline = self.display.deadline(patience);
         loop {
             if self.is_withdrawn() {
                 return Err(Asked::NoAnswer);
             }
             let size = Term::stderr().size();
             if std::mem::replace(&mut self.size, size) != size {
-                return Ok(KeyPress::Resized);
+                return Ok(Some(KeyPress::Resized));
             }
             match self.keyboard.key(GLANCE) {
                 Ok(Some(KeyPress::Interrupt)) => return Err(Asked::Interrupted),
-                Ok(Some(key)) => return Ok(key),
                 Ok(None) if !self.display.is_over(deadline) => {}
-                Ok(None) | Err(_) => return Err(Asked::NoAnswer),
+                Ok(key) => return Ok(key),
+                Err(_) => return Err(Asked::NoAnswer),
+            }
+        }
+    }
+
+    /// Keys that are meant for something else must not choose an item.
+    fn wait_for_pause(&mut self) -> Reply<()> {
+        loop {
+            self.show(|| MenuBody::Typing { help: KEYS_IGNORED.to_owned(), lines: Vec::new() });
+            if self.key_within(TYPING_PAUSE)?.is_none() {
+                return Ok(());
             }
         }
     }
 
     /// Shows the list until an item is chosen.
     pub fn choose<'i, C>(&mut self, items: &'i [MenuItem<C>]) -> Reply<&'i C> {
+        if std::mem::take(&mut self.is_hasty) {
+            self.wait_for_pause()?;
+        }
         let mut list = MenuList { selected: 0, pasting: false, items };
         loop {
             self.show(|| list.body());

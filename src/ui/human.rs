@@ -13,7 +13,7 @@ use crate::model::{Answer, Escalation, PermissionMode, PermissionModes, visible_
 use crate::ports::{Ask, Asked, Human};
 
 use super::GLANCE;
-use super::conversation::{Conversation, Reply};
+use super::conversation::{Conversation, Reply, TYPING_PAUSE};
 use super::display::DisplayQueue;
 use super::keyboard::{Keyboard, can_draw};
 use super::look::{TextLine, Tone};
@@ -24,15 +24,15 @@ pub struct TerminalHuman {
     display: DisplayQueue,
     /// For the questions before the run; each of the run's has its own.
     withdrawn: AtomicBool,
-    /// Held while keys are read.
-    keyboard: Mutex<()>,
+    /// Held while keys are read. Until this time, keys may be meant for a menu that was withdrawn.
+    keyboard: Mutex<Duration>,
     /// Menus that are open or about to open. They take precedence over Enter during a wait.
     menus: AtomicUsize,
 }
 
 impl TerminalHuman {
     pub(super) fn new(display: DisplayQueue) -> Self {
-        let (withdrawn, keyboard) = (AtomicBool::new(false), Mutex::new(()));
+        let (withdrawn, keyboard) = (AtomicBool::new(false), Mutex::default());
         Self { display, withdrawn, keyboard, menus: AtomicUsize::new(0) }
     }
 
@@ -71,9 +71,19 @@ impl TerminalHuman {
         }
         self.menus.fetch_add(1, Ordering::SeqCst);
         let result = {
-            let _keyboard = self.keyboard.lock().unwrap_or_else(PoisonError::into_inner);
-            Conversation::open(&self.display, menu, withdrawn)
-                .and_then(|mut conversation| talk(&mut conversation))
+            let mut busy_until = self.keyboard.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_busy = !self.display.is_over(Some(*busy_until));
+            let result =
+                Conversation::open(&self.display, menu, withdrawn).and_then(|mut conversation| {
+                    if is_busy {
+                        conversation.replaces_another();
+                    }
+                    talk(&mut conversation)
+                });
+            if withdrawn.load(Ordering::SeqCst) {
+                *busy_until = self.display.deadline(TYPING_PAUSE).unwrap_or_default();
+            }
+            result
         };
         self.menus.fetch_sub(1, Ordering::SeqCst);
         result

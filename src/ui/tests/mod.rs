@@ -3,6 +3,7 @@
 mod endings;
 mod menus;
 mod notices;
+mod typing;
 
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
