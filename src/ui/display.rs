@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -243,13 +243,13 @@ impl DisplayQueue {
     pub fn hold(
         &self,
         patience: Duration,
-        withdrawn: &AtomicBool,
+        is_withdrawn: impl Fn() -> bool,
     ) -> Result<Sender<Infallible>, Asked> {
         let (held, is_held) = channel();
         let (release, released) = channel();
         self.send(move |screen| screen.hold(&held, &released));
         let deadline = self.deadline(patience);
-        while !withdrawn.load(Ordering::SeqCst) {
+        while !is_withdrawn() {
             match is_held.recv_timeout(GLANCE) {
                 // A display that has ended draws nothing.
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(release),

@@ -43,8 +43,8 @@ pub enum KeyPress {
     Interrupt,
     PasteStart,
     PasteEnd,
-    /// Not a key: the window was resized.
-    Resized,
+    /// Not a key: the window was resized, or the question was withdrawn.
+    Redraw,
     Unknown,
 }
 

@@ -6,7 +6,6 @@ mod notices;
 mod typing;
 
 use std::io::Write;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -528,12 +527,11 @@ fn a_terminal_that_accepts_nothing_blocks_neither_the_loop_nor_the_exit() {
 #[test]
 fn nothing_is_drawn_while_another_program_has_the_terminal() {
     let patience = Duration::from_secs(60);
-    let here = AtomicBool::new(false);
     let sink = Sink::default();
     let mut display = sink.reporter(None, false, false, false);
     let queue = display.queue.clone();
     display.on_notice(&Notice::BacklogUsableAgain);
-    let held = queue.hold(patience, &here).unwrap();
+    let held = queue.hold(patience, || false).unwrap();
     assert_eq!(sink.text(), "the backlog is valid again\n", "everything before is drawn first");
     display.on_notice(&Notice::Setup(SetupNotice::CommitsSigned));
     std::thread::sleep(Duration::from_millis(50));
@@ -541,13 +539,13 @@ fn nothing_is_drawn_while_another_program_has_the_terminal() {
     drop(held);
     drop(display);
     assert_eq!(sink.text(), "the backlog is valid again\ncommits will be signed\n");
-    assert!(queue.hold(patience, &here).is_ok(), "a display that has ended is not waited for");
+    assert!(queue.hold(patience, || false).is_ok(), "a display that has ended is not waited for");
 
     let mut stopped = stopped();
     let queue = stopped.queue.clone();
     stopped.on_notice(&Notice::BacklogUsableAgain);
-    assert_eq!(queue.hold(Duration::ZERO, &here).err(), Some(Asked::NoAnswer));
-    assert_eq!(queue.hold(patience, &AtomicBool::new(true)).err(), Some(Asked::NoAnswer));
+    assert_eq!(queue.hold(Duration::ZERO, || false).err(), Some(Asked::NoAnswer));
+    assert_eq!(queue.hold(patience, || true).err(), Some(Asked::NoAnswer));
 }
 
 #[test]

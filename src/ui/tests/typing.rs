@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::*;
+use crate::ports::Withdrawal;
 use crate::ui::conversation::{Conversation, Reply, TYPING_PAUSE};
 use crate::ui::display::DisplayQueue;
 use crate::ui::keyboard::{Keyboard, RawKeyboard};
@@ -24,7 +25,7 @@ struct Desk {
     display: DisplayQueue,
     /// Time stands still until then. After that, every look at the clock is half a pause later.
     goes: Arc<AtomicBool>,
-    withdrawn: AtomicBool,
+    withdrawal: Withdrawal,
 }
 
 #[derive(Clone, Default)]
@@ -61,8 +62,8 @@ impl Desk {
         let screen = Screen::new(printer, true, clock.clone());
         let display = Display::start(screen, &UiOptions { clock, ..options(false, false) });
         let keys = File::from(keys);
-        let (queue, withdrawn) = (display.queue.clone(), AtomicBool::new(false));
-        (Self { keys, input, shown, display: queue, goes, withdrawn }, display)
+        let (queue, withdrawal) = (display.queue.clone(), Withdrawal::default());
+        (Self { keys, input, shown, display: queue, goes, withdrawal }, display)
     }
 
     fn press(&self, keys: &str) {
@@ -76,7 +77,9 @@ impl Desk {
         };
         let is_so = until(is_shown);
         // Otherwise the menu would stay open.
-        self.withdrawn.fetch_or(!is_so, Ordering::SeqCst);
+        if !is_so {
+            self.withdrawal.close();
+        }
         assert!(is_so, "waited in vain for {text}");
     }
 
@@ -88,7 +91,7 @@ impl Desk {
         let question = sections(&escalation("which database?"));
         let menu = Menu::new("US-001".into(), question, Duration::from_hours(9), "it is parked");
         let keyboard = RawKeyboard::open(self.keyboard()).unwrap();
-        talk(&mut Conversation::new(keyboard, &self.display, menu, &self.withdrawn))
+        talk(&mut Conversation::new(keyboard, &self.display, menu, &self.withdrawal))
     }
 }
 
@@ -118,4 +121,37 @@ fn a_menu_that_opens_while_somebody_types_takes_no_key_until_they_pause() {
         chosen.join().unwrap()
     });
     assert_eq!(chosen, Ok(MenuChoice::Answer(Answer::Retry)));
+}
+
+#[test]
+fn a_text_can_be_finished_after_its_question_was_withdrawn() {
+    for (keys, text) in [("tests\r\r", Some("keep the tests".to_owned())), ("\x1b", None)] {
+        let (desk, _display) = Desk::new();
+        let written = thread::scope(|scope| {
+            let written = scope.spawn(|| desk.talk(|talk| talk.write()));
+            desk.await_shown("Finish with", 1);
+            desk.press("keep the ");
+            desk.await_shown("> keep the ", 1);
+            desk.withdrawal.withdraw();
+            desk.await_shown("The question was withdrawn.", 1);
+            desk.press(keys);
+            written.join().unwrap()
+        });
+        assert_eq!(written, Ok(text));
+    }
+}
+
+#[test]
+fn a_text_that_cannot_be_finished_stays_on_the_terminal() {
+    let (desk, _display) = Desk::new();
+    let written = thread::scope(|scope| {
+        let written = scope.spawn(|| desk.talk(|talk| talk.write()));
+        desk.await_shown("Finish with", 1);
+        desk.press("keep the ");
+        desk.await_shown("> keep the ", 1);
+        desk.withdrawal.close();
+        written.join().unwrap()
+    });
+    assert_eq!(written, Err(Asked::NoAnswer));
+    desk.await_shown("Nobody has read:\n  keep the ", 1);
 }
