@@ -108,12 +108,13 @@ fn agent(notice: &AgentNotice) -> (Tone, String) {
 }
 
 fn stopped(cause: EndCause) -> (Tone, String) {
-    let why = match cause {
-        EndCause::RunTime => "the run reached its time limit",
-        EndCause::DiskLow => "the disk is nearly full",
-        EndCause::Aborted => "you aborted the run",
+    let (why, what) = match cause {
+        // Gates go on.
+        EndCause::RunTime => ("the run reached its time limit", "all agents"),
+        EndCause::DiskLow => ("the disk is nearly full", "everything that runs"),
+        EndCause::Aborted => ("you aborted the run", "everything that runs"),
     };
-    warning(format!("{why}; ended the agent, its work stays in the tree"))
+    warning(format!("{why}; ending {what}, unfinished work is kept"))
 }
 
 fn tree(notice: &TreeNotice) -> (Tone, String) {

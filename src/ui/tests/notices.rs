@@ -78,9 +78,9 @@ fn agent_notices() {
     ended processes that the agent left running: sleep 1, sleep 2
     warning: ended processes that an earlier run left running: sleep 1, sleep 2, sleep 3, sleep 4, sleep 5 and 2 more
     left running (`keep_processes` in ralph.toml): sleep 1
-    warning: the run reached its time limit; ended the agent, its work stays in the tree
-    warning: the disk is nearly full; ended the agent, its work stays in the tree
-    warning: you aborted the run; ended the agent, its work stays in the tree
+    warning: the run reached its time limit; ending all agents, unfinished work is kept
+    warning: the disk is nearly full; ending everything that runs, unfinished work is kept
+    warning: you aborted the run; ending everything that runs, unfinished work is kept
     warning: cannot read .ralph/scratchpad.md
     warning: a newer version of ralph sent a request that this version does not support
     warning: the iteration cost $2.50 (`--budget-iteration` is $2.00)
