@@ -10,7 +10,9 @@ use jiff::tz::TimeZone;
 use crate::model::{Answer, Backlog, Escalation, Recorded, StepKind, Story};
 use crate::state::RunState;
 
-pub use crate::model::{AgentNotice, ConfigNotice, Notice, Resumed, SetupNotice, TreeNotice, Wait};
+pub use crate::model::{
+    AgentNotice, AttemptNotice, ConfigNotice, Notice, Resumed, SetupNotice, TreeNotice, Wait,
+};
 
 /// The time and the time zone. There is one clock per process, passed in, so that tests choose
 /// their own.

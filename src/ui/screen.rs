@@ -16,7 +16,7 @@ use crate::ports::{Clock, Wait};
 
 use super::figures::{clock, whole_seconds};
 use super::layout::{self, one_line};
-use super::look::{Line, LiveAgent, Look, Tone};
+use super::look::{Line, LiveAgent, Look, Tone, of_story};
 use super::menu::{Menu, MenuBody};
 use super::printer::Printer;
 
@@ -247,7 +247,11 @@ impl Screen {
         let (look, now) = (&self.printer.look, self.clock.now());
         let elapsed = |since: &Duration| now.steady.saturating_sub(*since);
         let agents = self.live.values();
-        let agents = agents.map(|(agent, since)| (since, running(agent, elapsed(since))));
+        let has_others = self.live.len() > 1;
+        let story = |agent: &LiveAgent| of_story(agent.story.as_ref().filter(|_| has_others));
+        let agents = agents.map(|(agent, since)| {
+            (since, format!("{}{}", story(agent), running(agent, elapsed(since))))
+        });
         let countdown = |wait| countdown(wait, self.keys, now.wall, &look.zone);
         let wait = self.wait.iter().map(|(wait, since)| (since, countdown(wait)));
         let lines = agents.chain(wait).take((rows / 3).max(1));
@@ -317,7 +321,7 @@ mod tests {
 
     fn agent(to_go: Option<&str>, health: Option<&'static str>, doing: &str) -> LiveAgent {
         let (name, to_go) = ("mock".to_owned(), to_go.map(str::to_owned));
-        LiveAgent { name, to_go, health, doing: doing.to_owned() }
+        LiveAgent { story: None, name, to_go, health, doing: doing.to_owned() }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::model::{
     Verdict, WaitFor,
 };
 use crate::ports::{
-    Activity, Asked, Clock, Doing, Moment, Notice, Reporter, SetupNotice, TreeNotice, View, Wait,
+    Activity, Asked, AttemptNotice, Clock, Doing, Moment, Notice, Reporter, SetupNotice, View, Wait,
 };
 use crate::state::RunState;
 
@@ -569,11 +569,11 @@ fn notices_are_labelled() {
     the backlog is valid again
     warning: n more is updated but not committed: n
       more
-    warning: the agent claimed the whole backlog, but 1 story is left
-    warning: the agent also claimed n more, US-009; only its own story counts
+    warning: US-001: the agent claimed the whole backlog, but 1 story is left
+    warning: US-001: the agent also claimed n more, US-009; only its own story counts
     warning: n
       more
-    the agent committed on `n more`; its commits are now on the run's branch
+    US-001: the agent committed on `n more`; its commits are now on the run's branch
     warning: n more; waiting until Thu 02:00:00
       I look
 
@@ -582,14 +582,15 @@ fn notices_are_labelled() {
 }
 
 fn notices(text: &str) -> Vec<Notice> {
+    let about = |notice| Notice::Attempt(id("US-001"), notice);
     vec![
         Notice::BacklogBroken { problem: text.into() },
         Notice::BacklogUsableAgain,
         Notice::BacklogNotCommitted { path: text.into(), why: text.into() },
-        Notice::FalsePromise { remaining: 1 },
-        Notice::OtherClaims { ids: vec![text.into(), "US-009".into()] },
+        about(AttemptNotice::FalsePromise { remaining: 1 }),
+        about(AttemptNotice::OtherClaims { ids: vec![text.into(), "US-009".into()] }),
         Notice::Doubt { message: text.into() },
-        Notice::Tree(TreeNotice::CommitsTakenFrom { branch: text.into() }),
+        about(AttemptNotice::CommitsTakenFrom { branch: text.into() }),
     ]
 }
 
