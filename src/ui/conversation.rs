@@ -38,13 +38,21 @@ pub struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    pub fn open(display: &'a DisplayQueue, menu: Menu, withdrawal: &'a Withdrawal) -> Reply<Self> {
+    /// `is_hasty`: it replaces a menu that the human may have been using.
+    pub fn open(
+        display: &'a DisplayQueue,
+        menu: Menu,
+        withdrawal: &'a Withdrawal,
+        is_hasty: bool,
+    ) -> Reply<Self> {
         let patience = menu.patience;
         // Wait for the display: if the terminal accepts no output, the human cannot answer.
         drop(display.hold(patience, || withdrawal.is_withdrawn())?);
         let keyboard = Keyboard::open().and_then(RawKeyboard::open);
         let keyboard = keyboard.map_err(|_| Asked::NoAnswer)?;
-        Ok(Self::new(keyboard, display, menu, withdrawal))
+        let mut talk = Self::new(keyboard, display, menu, withdrawal);
+        talk.is_hasty |= is_hasty;
+        Ok(talk)
     }
 
     pub fn new(
@@ -67,11 +75,6 @@ impl<'a> Conversation<'a> {
             is_hasty,
             outcome: Vec::new(),
         }
-    }
-
-    /// It replaces a menu that the human may have been using.
-    pub fn replaces_another(&mut self) {
-        self.is_hasty = true;
     }
 
     /// Draws nothing while more keys are pending.

@@ -72,13 +72,8 @@ impl TerminalHuman {
         let result = {
             let mut busy_until = self.keyboard.lock().unwrap_or_else(PoisonError::into_inner);
             let is_busy = !self.display.is_over(Some(*busy_until));
-            let result =
-                Conversation::open(&self.display, menu, withdrawal).and_then(|mut conversation| {
-                    if is_busy {
-                        conversation.replaces_another();
-                    }
-                    talk(&mut conversation)
-                });
+            let result = Conversation::open(&self.display, menu, withdrawal, is_busy)
+                .and_then(|mut conversation| talk(&mut conversation));
             if withdrawal.is_withdrawn() {
                 *busy_until = self.display.deadline(TYPING_PAUSE).unwrap_or_default();
             }

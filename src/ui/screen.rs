@@ -247,11 +247,8 @@ impl Screen {
         let (look, now) = (&self.printer.look, self.clock.now());
         let elapsed = |since: &Duration| now.steady.saturating_sub(*since);
         let agents = self.live.values();
-        let has_others = self.live.len() > 1;
-        let story = |agent: &LiveAgent| of_story(agent.story.as_ref().filter(|_| has_others));
-        let agents = agents.map(|(agent, since)| {
-            (since, format!("{}{}", story(agent), running(agent, elapsed(since))))
-        });
+        let several = self.live.len() > 1;
+        let agents = agents.map(|(agent, since)| (since, running(agent, elapsed(since), several)));
         let countdown = |wait| countdown(wait, self.keys, now.wall, &look.zone);
         let wait = self.wait.iter().map(|(wait, since)| (since, countdown(wait)));
         let lines = agents.chain(wait).take((rows / 3).max(1));
@@ -278,10 +275,11 @@ fn live_line(look: &Look, elapsed: Duration, text: &str, columns: usize) -> Stri
     format!("{} {text}", look.paint(Tone::Question, spinner))
 }
 
-/// `Running mock · 1m02s · Bash cargo test`.
-fn running(agent: &LiveAgent, elapsed: Duration) -> String {
+/// `Running mock · 1m02s · Bash cargo test`, after the story if there are several.
+fn running(agent: &LiveAgent, elapsed: Duration, several: bool) -> String {
     let time = whole_seconds(elapsed.as_secs());
-    let start = format!("Running {} · {time}", visible_line(&agent.name));
+    let story = of_story(agent.story.as_ref().filter(|_| several));
+    let start = format!("{story}Running {} · {time}", visible_line(&agent.name));
     let parts = [Some(start.as_str()), agent.health, agent.to_go.as_deref(), Some(&agent.doing)];
     let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(" · ")
@@ -316,7 +314,7 @@ mod tests {
 
     fn draw(agent: &LiveAgent, seconds: u64, columns: usize) -> String {
         let elapsed = Duration::from_secs(seconds);
-        live_line(&look(), elapsed, &running(agent, elapsed), columns)
+        live_line(&look(), elapsed, &running(agent, elapsed, false), columns)
     }
 
     fn agent(to_go: Option<&str>, health: Option<&'static str>, doing: &str) -> LiveAgent {

@@ -452,7 +452,11 @@ fn many_options_fit_into_a_low_window() {
 
 fn running(attempt: &str, agent: &str) -> Line {
     let (attempt, name) = (attempt.to_owned(), agent.to_owned());
-    let agent = LiveAgent { story: Some(id(&attempt[..1])), name, ..LiveAgent::default() };
+    let agent = LiveAgent {
+        story: Some(id(attempt.trim_end_matches(char::is_numeric))),
+        name,
+        ..LiveAgent::default()
+    };
     Line::Running { at: 0, attempt, agent }
 }
 
