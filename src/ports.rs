@@ -1,7 +1,7 @@
 //! Traits for the display and the human, and the clock.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -10,7 +10,9 @@ use jiff::tz::TimeZone;
 use crate::model::{Answer, Backlog, Escalation, Recorded, StepKind, Story};
 use crate::state::RunState;
 
-pub use crate::model::{AgentNotice, ConfigNotice, Notice, Resumed, SetupNotice, TreeNotice, Wait};
+pub use crate::model::{
+    AgentNotice, AttemptNotice, ConfigNotice, Notice, Resumed, SetupNotice, TreeNotice, Wait,
+};
 
 /// The time and the time zone. There is one clock per process, passed in, so that tests choose
 /// their own.
@@ -126,7 +128,7 @@ pub enum Doing {
     Checking { at: i64, gate: String },
 }
 
-/// How long a menu may take to release the terminal when its question is withdrawn.
+/// How long a menu may take to release the terminal when it is closed.
 pub const WITHDRAWAL: Duration = Duration::from_secs(1);
 
 /// A question to show.
@@ -138,9 +140,35 @@ pub struct Ask {
     pub patience: Duration,
     /// Without an answer, the agent is ended. Otherwise the question is parked.
     pub ends_agent: bool,
-    /// Set it to withdraw the question: `ask` then returns `NoAnswer` within [`WITHDRAWAL`], unless
-    /// an answer was just given. Other questions are not affected.
-    pub withdrawn: Arc<AtomicBool>,
+    pub withdrawal: Arc<Withdrawal>,
+}
+
+/// Takes a question back. Other questions are not affected.
+#[derive(Debug, Default)]
+pub struct Withdrawal {
+    is_withdrawn: AtomicBool,
+    is_closed: AtomicBool,
+}
+
+impl Withdrawal {
+    /// `ask` returns soon, but lets the human finish a text first.
+    pub fn withdraw(&self) {
+        self.is_withdrawn.store(true, Ordering::SeqCst);
+    }
+
+    /// `ask` returns `NoAnswer` within [`WITHDRAWAL`], unless an answer was just given.
+    pub fn close(&self) {
+        self.withdraw();
+        self.is_closed.store(true, Ordering::SeqCst);
+    }
+
+    pub fn is_withdrawn(&self) -> bool {
+        self.is_withdrawn.load(Ordering::SeqCst)
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
 }
 
 /// The person at the terminal, if there is one. `ask` and `wait_skipped` block; call them outside

@@ -32,7 +32,9 @@ pub use event::{
 pub use gate::{Concern, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, Recheck};
 pub use id::{BadStoryId, LaneId, StoryId};
 pub use money::{AttemptCost, CostCertainty, ModelUse, Tokens, Usage, Usd};
-pub use notice::{AgentNotice, ConfigNotice, EndCause, Notice, Resumed, SetupNotice, TreeNotice};
+pub use notice::{
+    AgentNotice, AttemptNotice, ConfigNotice, EndCause, Notice, Resumed, SetupNotice, TreeNotice,
+};
 pub use outcome::{EndedBy, Exit, IterationResult, Outcome, ServiceFault, Verdict};
 pub use policy::{
     LONGEST_KEPT, Limits, MOST_KEPT, MemoryLimits, OnEscalation, OnLimit, PermissionMode,

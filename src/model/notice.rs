@@ -13,10 +13,6 @@ pub enum Notice {
     BacklogUsableAgain,
     /// The PRD is outside the repository or ignored: written, not committed.
     BacklogNotCommitted { path: PathBuf, why: String },
-    /// The agent claimed the whole backlog while stories are left.
-    FalsePromise { remaining: usize },
-    /// The agent claimed other stories too.
-    OtherClaims { ids: Vec<String> },
     /// A warning of the backlog's validation.
     Doubt { message: String },
     /// The story was accepted, and removed from the backlog before it was closed.
@@ -25,7 +21,9 @@ pub enum Notice {
     Replaced { story: StoryId },
     /// The human marked it as passing: its uncommitted work is the human's.
     Disowned { story: StoryId },
-    /// About the agent and its processes.
+    /// About an attempt at the story.
+    Attempt(StoryId, AttemptNotice),
+    /// About the agents and their processes.
     Agent(AgentNotice),
     /// About the work tree, its branch and its files.
     Tree(TreeNotice),
@@ -37,27 +35,40 @@ pub enum Notice {
     Resumed(Resumed),
 }
 
-/// The agent and its processes.
+/// One attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AgentNotice {
+pub enum AttemptNotice {
+    /// The agent claimed the whole backlog while stories are left.
+    FalsePromise { remaining: usize },
+    /// The agent claimed other stories too.
+    OtherClaims { ids: Vec<String> },
     /// The agent was denied a tool; the rule would allow it.
     ToolDenied { rule: String, times: u32 },
     /// Part of the agent's output is not in its log.
     LogIncomplete { problem: String },
     /// Processes that the attempt left running were ended.
     LeftoversEnded { names: Vec<String> },
-    /// Processes that an earlier run left running were ended.
-    EarlierRunEnded { names: Vec<String> },
     /// `keep_processes` kept these running.
     ProcessesKept { names: Vec<String> },
+    /// The iteration cost more than its budget.
+    OverIterationBudget { cost: Usd, limit: Usd },
+    /// The agent's git left the lock when the agent was ended.
+    LockRemoved { path: PathBuf },
+    /// The agent worked on another branch, and the run's branch has its commits now.
+    CommitsTakenFrom { branch: String },
+}
+
+/// The agents and their processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentNotice {
+    /// Processes that an earlier run left running were ended.
+    EarlierRunEnded { names: Vec<String> },
     /// ralph ended it.
     Ended(EndCause),
     /// The scratchpad cannot be used.
     Scratchpad { problem: String },
     /// A newer ralph sent a request that this one does not know.
     UnknownRequest,
-    /// The iteration cost more than its budget.
-    OverIterationBudget { cost: Usd, limit: Usd },
 }
 
 /// Why everything that runs is ended.
@@ -73,12 +84,8 @@ pub enum EndCause {
 pub enum TreeNotice {
     /// A killed process left the lock.
     LockRemoved { path: PathBuf },
-    /// The agent's git left the lock when the agent was ended.
-    AgentLockRemoved { path: PathBuf },
     /// Temporary files or locks could not be removed.
     CleanUpFailed { problem: String },
-    /// The agent worked on another branch, and the run's branch has its commits now.
-    CommitsTakenFrom { branch: String },
     /// The instructions changed since an attempt that was interrupted.
     InstructionsDiffer { path: String },
     /// Earlier work is at a ref.

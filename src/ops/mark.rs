@@ -57,7 +57,7 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path, clock: &Clock) -> Resu
                     return print(&format!("marked {story} as {is}; the active run knows\n"));
                 }
                 HandedOver::Waits => {
-                    return print("The active run sets the mark as soon as it can\n");
+                    return print("the active run sets the mark as soon as it can\n");
                 }
                 HandedOver::RunEnded(lease) => lease,
             }
@@ -218,5 +218,5 @@ pub fn nudge(text: &str, clock: &Clock) -> Result<()> {
         return Err(CommandError::NoRun);
     }
     store.requests()?.make(clock.now().wall, &Request::Nudge { text })?;
-    print("Message sent; if the agent cannot take it, the story's next attempt gets it\n")
+    print("message sent; if no agent can take it now, the next attempt gets it\n")
 }

@@ -8,7 +8,7 @@ use crate::model::{
     AgentSignals, AttemptCost, AttemptEnded, AttemptStarted, BranchLoss, Concern, EndedBy, Event,
     Footprint, HandoffTrigger, LONGEST_KEPT, Outcome, Story, StoryId, Usd, Verdict, both_ends,
 };
-use crate::ports::{AgentNotice, Notice};
+use crate::ports::{AttemptNotice, Notice};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{About, Effects, EndedAttempt};
 use crate::runner::error::{Result, RunnerError};
@@ -36,7 +36,7 @@ impl<E: Effects> Dispatcher<E> {
             (Verdict::Done, None) => self.concerns(&ended, &gone),
             _ => Vec::new(),
         };
-        self.tell(&ended, &signals);
+        self.tell(&start.story, &ended, &signals);
         let failed = matches!(verdict, Verdict::Failed { .. });
         let mut events = self.events_of_end(&start, &ended, Judged { signals, verdict, concerns });
         if !gone.is_empty() {
@@ -45,7 +45,7 @@ impl<E: Effects> Dispatcher<E> {
         self.record(events)?;
         self.effects.forget_attempt(&mut self.log, &ended.attempt)?;
         self.end_is_over();
-        self.warn_over_budget(&ended);
+        self.warn_over_budget(&start.story, &ended);
         if let Some(error) = ended.inspection.problem {
             return Err(error);
         }
@@ -226,39 +226,40 @@ impl<E: Effects> Dispatcher<E> {
         })
     }
 
-    fn tell(&mut self, ended: &EndedAttempt, signals: &AgentSignals) {
-        if let Some(remaining) = self.false_promise(signals) {
-            self.log.notice(Notice::FalsePromise { remaining });
+    fn tell(&mut self, story: &StoryId, ended: &EndedAttempt, signals: &AgentSignals) {
+        let remaining = self.false_promise(signals);
+        let mut tell = |notice| self.log.notice(Notice::Attempt(story.clone(), notice));
+        if let Some(remaining) = remaining {
+            tell(AttemptNotice::FalsePromise { remaining });
         }
         if !signals.claims_others.is_empty() {
-            self.log.notice(Notice::OtherClaims { ids: signals.claims_others.clone() });
+            tell(AttemptNotice::OtherClaims { ids: signals.claims_others.clone() });
         }
         for (rule, times) in &ended.report.denied {
             let (rule, times) = (rule.clone(), *times);
-            self.log.notice(Notice::Agent(AgentNotice::ToolDenied { rule, times }));
+            tell(AttemptNotice::ToolDenied { rule, times });
         }
         if let Some(problem) = &ended.log_problem {
-            let problem = problem.clone();
-            self.log.notice(Notice::Agent(AgentNotice::LogIncomplete { problem }));
+            tell(AttemptNotice::LogIncomplete { problem: problem.clone() });
         }
         if !ended.processes.leftovers.is_empty() && ended.ended_by.is_none() {
             let names = ended.processes.leftovers.clone();
-            self.log.notice(Notice::Agent(AgentNotice::LeftoversEnded { names }));
+            tell(AttemptNotice::LeftoversEnded { names });
         }
         if !ended.processes.kept.is_empty() {
             let names = ended.processes.kept.clone();
-            self.log.notice(Notice::Agent(AgentNotice::ProcessesKept { names }));
+            tell(AttemptNotice::ProcessesKept { names });
         }
     }
 
     /// Only for agents that do not enforce their allowance themselves.
-    fn warn_over_budget(&mut self, ended: &EndedAttempt) {
+    fn warn_over_budget(&mut self, story: &StoryId, ended: &EndedAttempt) {
         let counted = self.bill(ended).counted(&ended.report.usage);
         let limit = self.config.policy.budgets.per_iteration;
         let limit = limit.filter(|limit| counted > *limit && !self.config.agent_keeps_allowance);
         if let Some(limit) = limit {
-            let notice = AgentNotice::OverIterationBudget { cost: counted, limit };
-            self.log.notice(Notice::Agent(notice));
+            let notice = AttemptNotice::OverIterationBudget { cost: counted, limit };
+            self.log.notice(Notice::Attempt(story.clone(), notice));
         }
     }
 

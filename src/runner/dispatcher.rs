@@ -39,8 +39,8 @@ pub struct Dispatcher<E> {
     pub log: RunLog,
     pub config: Arc<RunConfig>,
     pub(super) tasks: Tasks,
-    /// Open questions, and whether they were withdrawn.
-    pub(super) questions: BTreeMap<About, bool>,
+    /// Open questions, and whether they were withdrawn, and if so, at once.
+    pub(super) questions: BTreeMap<About, Option<bool>>,
     /// The run stops as soon as every menu is closed.
     pub(super) is_stopping: bool,
     /// The first signal, and how many came.
@@ -130,7 +130,7 @@ impl<E: Effects> Dispatcher<E> {
         match action {
             Action::Wait(wait) => return Ok(Turn::Wait(wait)),
             Action::Stop(_) if !self.questions.is_empty() => {
-                self.withdraw_all();
+                self.close_all();
                 return Ok(Turn::Wait(None));
             }
             Action::Stop(reason) => {
@@ -345,7 +345,7 @@ impl<E: Effects> Dispatcher<E> {
         let order = if self.interrupted.is_none() { Order::Stop } else { Order::Kill };
         self.interrupted.get_or_insert(signal);
         self.signals += 1;
-        self.withdraw_all();
+        self.close_all();
         self.effects.order(order);
     }
 

@@ -201,7 +201,8 @@ pub trait Effects {
         skipped: bool,
     ) -> Result<bool>;
 
-    fn withdraw(&mut self, about: &About);
+    /// `at_once`: even if the human is writing; otherwise the text may still come.
+    fn withdraw(&mut self, about: &About, at_once: bool);
     /// The agent takes messages, and has not given its result yet.
     fn takes_messages(&self, attempt: &str) -> bool;
     fn say(&mut self, attempt: &str, text: &str);

@@ -53,14 +53,14 @@ pub enum RunnerError {
     )]
     Survivors(Vec<String>),
     #[error(
-        "processes of the run that `ralph run` would continue started it: {}; start it in another \
-         shell",
+        "`ralph run` was started by a process of the run that it would continue ({}); start it in \
+         another shell",
         .0.join(", ")
     )]
     InsideItself(Vec<String>),
     #[error("lane {0} has no work tree")]
     NoLane(LaneId),
-    #[error("a part of ralph broke down: {0}; run `ralph run` again, and please report this")]
+    #[error("internal error: {0}; run `ralph run` again, and please report this")]
     TaskLost(String),
     #[error("the agent's supervisor was killed, so processes of the agent may still run; {LOOK}")]
     SupervisorLost,

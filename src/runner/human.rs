@@ -24,21 +24,26 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     fn open(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration) {
-        self.questions.insert(about.clone(), false);
+        self.questions.insert(about.clone(), None);
         self.effects.ask(about, story, question, patience);
     }
 
-    /// It is over when its end is heard.
+    /// It is over when its end is heard: a text that the human is writing may still come.
     pub(super) fn withdraw(&mut self, about: &About) {
-        if let Some(withdrawn) = self.questions.get_mut(about).filter(|withdrawn| !**withdrawn) {
-            *withdrawn = true;
-            self.effects.withdraw(about);
+        self.take_back(about, false);
+    }
+
+    pub(super) fn close_all(&mut self) {
+        for about in self.questions.keys().cloned().collect::<Vec<_>>() {
+            self.take_back(&about, true);
         }
     }
 
-    pub(super) fn withdraw_all(&mut self) {
-        for about in self.questions.keys().cloned().collect::<Vec<_>>() {
-            self.withdraw(&about);
+    fn take_back(&mut self, about: &About, at_once: bool) {
+        let question = self.questions.get_mut(about);
+        if let Some(withdrawn) = question.filter(|withdrawn| **withdrawn < Some(at_once)) {
+            *withdrawn = Some(at_once);
+            self.effects.withdraw(about, at_once);
         }
     }
 
@@ -145,7 +150,12 @@ impl<E: Effects> Dispatcher<E> {
         }
     }
 
+    /// Guidance is for the agent that works on the story by now, if there is one.
     fn answered_late(&mut self, story: StoryId, answer: Answer) -> Result<()> {
+        let next = self.log.state.attempts.at(&story).map(|flight| flight.start.clone());
+        if let (Answer::Guidance { text }, Some(start)) = (&answer, next) {
+            return self.nudge(&start, text.clone(), NudgedBy::Human);
+        }
         let known = self.log.state.story(&story).map(|known| &known.stage);
         let follows = stuck::late_answer(story, known.unwrap_or(&Stage::Open), answer);
         self.record(follows.into_iter().collect())

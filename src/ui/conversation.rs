@@ -1,20 +1,23 @@
 //! An open menu and its keys: the human chooses an item, or writes to the agent.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use console::Term;
 use dialoguer::Editor;
 
-use crate::ports::Asked;
+use crate::ports::{Asked, Withdrawal};
 
 use super::GLANCE;
 use super::display::DisplayQueue;
-use super::keyboard::{KeyPress, RawKeyboard};
+use super::keyboard::{KeyPress, Keyboard, RawKeyboard};
 use super::look::{Line, TextLine, Tone};
 use super::menu::{Menu, MenuBody, MenuItem, MenuList};
 use super::printer::env_var;
+
+/// Without a key for this long, nobody is typing.
+pub const TYPING_PAUSE: Duration = Duration::from_secs(1);
+const KEYS_IGNORED: &str = "Your keys are ignored until you stop typing for a second.";
 
 /// What the human says, or why nothing.
 pub type Reply<T> = Result<T, Asked>;
@@ -23,21 +26,55 @@ pub struct Conversation<'a> {
     keyboard: RawKeyboard,
     display: &'a DisplayQueue,
     patience: Duration,
-    withdrawn: &'a AtomicBool,
+    withdrawal: &'a Withdrawal,
+    /// The human may finish a text after the question was withdrawn, and was told so.
+    is_writing: bool,
+    is_late: bool,
     size: (u16, u16),
+    /// The next keys may be meant for something else.
+    is_hasty: bool,
     /// The lines that stay below the question when the menu closes.
     outcome: Vec<Line>,
 }
 
 impl<'a> Conversation<'a> {
-    pub fn open(display: &'a DisplayQueue, menu: Menu, withdrawn: &'a AtomicBool) -> Reply<Self> {
+    /// `is_hasty`: it replaces a menu that the human may have been using.
+    pub fn open(
+        display: &'a DisplayQueue,
+        menu: Menu,
+        withdrawal: &'a Withdrawal,
+        is_hasty: bool,
+    ) -> Reply<Self> {
         let patience = menu.patience;
         // Wait for the display: if the terminal accepts no output, the human cannot answer.
-        drop(display.hold(patience, withdrawn)?);
-        let keyboard = RawKeyboard::open().map_err(|_| Asked::NoAnswer)?;
+        drop(display.hold(patience, || withdrawal.is_withdrawn())?);
+        let keyboard = Keyboard::open().and_then(RawKeyboard::open);
+        let keyboard = keyboard.map_err(|_| Asked::NoAnswer)?;
+        let mut talk = Self::new(keyboard, display, menu, withdrawal);
+        talk.is_hasty |= is_hasty;
+        Ok(talk)
+    }
+
+    pub fn new(
+        keyboard: RawKeyboard,
+        display: &'a DisplayQueue,
+        menu: Menu,
+        withdrawal: &'a Withdrawal,
+    ) -> Self {
+        let (patience, size, is_hasty) =
+            (menu.patience, Term::stderr().size(), keyboard.was_in_use);
         display.send(move |screen| screen.open_menu(menu));
-        let (size, outcome) = (Term::stderr().size(), Vec::new());
-        Ok(Self { keyboard, display, patience, withdrawn, size, outcome })
+        Self {
+            keyboard,
+            display,
+            patience,
+            withdrawal,
+            is_writing: false,
+            is_late: false,
+            size,
+            is_hasty,
+            outcome: Vec::new(),
+        }
     }
 
     /// Draws nothing while more keys are pending.
@@ -52,32 +89,58 @@ impl<'a> Conversation<'a> {
         self.outcome.push(line.into());
     }
 
-    fn is_withdrawn(&self) -> bool {
-        self.withdrawn.load(Ordering::SeqCst)
+    pub fn add_text(&mut self, heading: &str, text: &str) {
+        self.add(TextLine::new().with(Tone::Dim, heading));
+        text.lines().for_each(|line| self.add(TextLine::new().plain(format!("  {line}"))));
+    }
+
+    /// The question was withdrawn. Only a text still counts.
+    pub fn is_late(&self) -> bool {
+        self.withdrawal.is_withdrawn()
     }
 
     /// The next key. Every key restarts the timeout.
     fn next(&mut self) -> Reply<KeyPress> {
-        let deadline = self.display.deadline(self.patience);
+        self.key_within(self.patience)?.ok_or(Asked::NoAnswer)
+    }
+
+    fn key_within(&mut self, patience: Duration) -> Reply<Option<KeyPress>> {
+        let deadline = self.display.deadline(patience);
         loop {
-            if self.is_withdrawn() {
+            if self.withdrawal.is_closed() || (self.is_late() && !self.is_writing) {
                 return Err(Asked::NoAnswer);
+            }
+            if self.is_late() && !std::mem::replace(&mut self.is_late, true) {
+                return Ok(Some(KeyPress::Redraw));
             }
             let size = Term::stderr().size();
             if std::mem::replace(&mut self.size, size) != size {
-                return Ok(KeyPress::Resized);
+                return Ok(Some(KeyPress::Redraw));
             }
             match self.keyboard.key(GLANCE) {
                 Ok(Some(KeyPress::Interrupt)) => return Err(Asked::Interrupted),
-                Ok(Some(key)) => return Ok(key),
                 Ok(None) if !self.display.is_over(deadline) => {}
-                Ok(None) | Err(_) => return Err(Asked::NoAnswer),
+                Ok(key) => return Ok(key),
+                Err(_) => return Err(Asked::NoAnswer),
+            }
+        }
+    }
+
+    /// Keys that are meant for something else must not choose an item.
+    fn wait_for_pause(&mut self) -> Reply<()> {
+        loop {
+            self.show(|| MenuBody::Typing { help: KEYS_IGNORED.to_owned(), lines: Vec::new() });
+            if self.key_within(TYPING_PAUSE)?.is_none() {
+                return Ok(());
             }
         }
     }
 
     /// Shows the list until an item is chosen.
     pub fn choose<'i, C>(&mut self, items: &'i [MenuItem<C>]) -> Reply<&'i C> {
+        if std::mem::take(&mut self.is_hasty) {
+            self.wait_for_pause()?;
+        }
         let mut list = MenuList { selected: 0, pasting: false, items };
         loop {
             self.show(|| list.body());
@@ -91,21 +154,27 @@ impl<'a> Conversation<'a> {
     /// The human writes guidance: lines up to an empty one, or in an editor. None if nothing was
     /// written or the human pressed Esc.
     pub fn write(&mut self) -> Reply<Option<String>> {
+        self.is_writing = true;
         let text = match self.type_in()? {
             Written::Text(text) => Some(text),
             Written::InEditor => self.edit()?,
             Written::Nothing => None,
         };
+        self.is_writing = false;
         Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
     }
 
     fn type_in(&mut self) -> Reply<Written> {
         let mut draft = GuidanceDraft::default();
         loop {
-            self.show(|| draft.body());
+            self.show(|| draft.body(self.is_late));
             let key = match self.next() {
                 // Text that was written is never lost.
-                Err(Asked::NoAnswer) if draft.has_words() && !self.is_withdrawn() => {
+                Err(Asked::NoAnswer) if draft.has_words() && self.withdrawal.is_closed() => {
+                    self.add_text("The question was withdrawn. Nobody has read:", &draft.text());
+                    return Err(Asked::NoAnswer);
+                }
+                Err(Asked::NoAnswer) if draft.has_words() => {
                     let note = "No key was pressed in time; using your text so far.";
                     self.add(TextLine::new().with(Tone::Warning, note));
                     return Ok(draft.done());
@@ -121,7 +190,7 @@ impl<'a> Conversation<'a> {
     /// If the editor fails, a warning says so and the menu returns. Nothing else is drawn until the
     /// editor ends.
     fn edit(&mut self) -> Reply<Option<String>> {
-        let held = self.display.hold(self.patience, self.withdrawn)?;
+        let held = self.display.hold(self.patience, || self.withdrawal.is_closed())?;
         let edited = self.keyboard.lend(open_editor).map_err(|_| Asked::NoAnswer)?;
         drop(held);
         Ok(edited.unwrap_or_else(|problem| {
@@ -184,15 +253,24 @@ impl GuidanceDraft {
         None
     }
 
-    fn done(&mut self) -> Written {
-        self.lines.push(std::mem::take(&mut self.current));
-        Written::Text(self.lines.join("\n"))
+    fn done(&self) -> Written {
+        Written::Text(self.text())
     }
 
-    fn body(&self) -> MenuBody {
+    fn text(&self) -> String {
+        let lines: Vec<&str> =
+            self.lines.iter().chain([&self.current]).map(String::as_str).collect();
+        lines.join("\n")
+    }
+
+    fn body(&self, is_late: bool) -> MenuBody {
         let lines = self.lines.iter().chain([&self.current]).cloned().collect();
-        let help =
-            format!("Finish with an empty line; Esc goes back; `e` + Enter opens {}.", editor());
+        let help = if is_late {
+            "The question was withdrawn. Finish your text with an empty line, or press Esc."
+                .to_owned()
+        } else {
+            format!("Finish with an empty line; Esc goes back; `e` + Enter opens {}.", editor())
+        };
         MenuBody::Typing { help, lines }
     }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::model::{Event, NudgedBy, Recorded, StoryId, StuckEvent, WaitFor};
 use crate::ports::{Activity, Asked, Clock, Doing, Notice, Reporter, View, Wait};
 use crate::state::{Health, Stage};
 
-use super::look::{Line, LiveAgent, TextLine, Tone};
+use super::look::{Line, LiveAgent, TextLine, Tone, of_story};
 use super::printer::LAST_WORDS;
 use super::screen::Screen;
 use super::{GLANCE, UiOptions, events, notices};
@@ -87,12 +87,14 @@ impl Display {
         running.chain(baseline).collect()
     }
 
-    fn said(&mut self, text: &str) {
+    fn said(&mut self, attempt: &str, text: &str) {
         if self.quiet || !self.verbose || text.trim().is_empty() {
             return;
         }
         let gap = "  (some text left out: it came faster than it could be shown)".to_owned();
-        let indented = text.trim().lines().map(|line| format!("  {line}").trim_end().to_owned());
+        let story = self.attempts.get(attempt).filter(|_| self.attempts.len() > 1);
+        let text = format!("{}{}", of_story(story), text.trim());
+        let indented = text.lines().map(|line| format!("  {line}").trim_end().to_owned());
         let all = self.left_out.then_some(gap).into_iter().chain(indented);
         let lines: Vec<Line> =
             all.map(|line| TextLine::new().with(Tone::Dim, line).into()).collect();
@@ -138,9 +140,10 @@ impl Reporter for Display {
                 let (size, what) = (what.len(), what.clone());
                 self.activity(size, move |screen| screen.doing(&attempt, &what));
             }
-            Doing::Said(text) => self.said(text),
+            Doing::Said(text) => self.said(&attempt, text),
             Doing::Checking { at, gate } if !self.quiet => {
-                let agent = LiveAgent { name: gate.clone(), ..LiveAgent::default() };
+                let (story, name) = (self.attempts.get(&attempt).cloned(), gate.clone());
+                let agent = LiveAgent { story, name, ..LiveAgent::default() };
                 let running = Line::Running { at: *at, attempt, agent };
                 self.queue.send(move |screen| screen.start(vec![running]));
             }
@@ -243,13 +246,13 @@ impl DisplayQueue {
     pub fn hold(
         &self,
         patience: Duration,
-        withdrawn: &AtomicBool,
+        is_withdrawn: impl Fn() -> bool,
     ) -> Result<Sender<Infallible>, Asked> {
         let (held, is_held) = channel();
         let (release, released) = channel();
         self.send(move |screen| screen.hold(&held, &released));
         let deadline = self.deadline(patience);
-        while !withdrawn.load(Ordering::SeqCst) {
+        while !is_withdrawn() {
             match is_held.recv_timeout(GLANCE) {
                 // A display that has ended draws nothing.
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(release),

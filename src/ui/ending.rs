@@ -1,7 +1,7 @@
 //! The end of a run: the reason, the remedy, the progress, and a table of the stories.
 
 use crate::decide::figures::forecast;
-use crate::model::{Backlog, Because, Blocked, StopReason, StoryId, visible_line};
+use crate::model::{Backlog, Because, Blocked, StopReason, Story, StoryId, visible_line};
 use crate::ports::View;
 use crate::state::{Stage, StoryState};
 
@@ -154,7 +154,7 @@ fn table(view: View<'_>) -> Vec<Line> {
         return vec![];
     }
     let mut rows = vec![HEADING.map(str::to_owned)];
-    rows.extend(stories.iter().map(|(id, story)| row(id, story)));
+    rows.extend(stories.iter().map(|(id, story)| row(id, story, view.backlog.story(id))));
     if stories.len() > 1 {
         rows.push(total(view.state.cost_usd(), &stories));
     }
@@ -177,10 +177,13 @@ fn touched(view: View<'_>) -> Vec<(&StoryId, &StoryState)> {
     stories
 }
 
-fn row(id: &StoryId, story: &StoryState) -> TableRow {
+fn row(id: &StoryId, story: &StoryState, marked: Option<&Story>) -> TableRow {
     let (result, commit) = match &story.stage {
         Stage::Closed { commit } => ("✓ complete", short_commit(commit)),
         Stage::Skipped => ("→ skipped", String::new()),
+        // The human settled it.
+        _ if marked.is_some_and(|story| story.passes) => ("✓ marked as passing", String::new()),
+        _ if marked.is_some_and(|story| story.skipped) => ("→ marked as skipped", String::new()),
         Stage::Asking { .. } => ("? open question", String::new()),
         _ => ("… open", String::new()),
     };

@@ -143,7 +143,8 @@ fn attempt_started(at: i64, start: &AttemptStarted, view: View<'_>) -> Vec<Line>
     let to_go = forecast(view.state, view.backlog.remaining()).as_ref().map(to_go_in_short);
     let health = view.state.recent.health();
     let health = (health != Health::Healthy).then(|| health.word());
-    let agent = LiveAgent { name: start.agent.clone(), to_go, health, doing: String::new() };
+    let (story, name) = (Some(start.story.clone()), start.agent.clone());
+    let agent = LiveAgent { story, name, to_go, health, doing: String::new() };
     let running = Line::Running { at, attempt: start.attempt.clone(), agent };
     vec![Line::Blank, Line::Rule(heading), running]
 }

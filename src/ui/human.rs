@@ -10,30 +10,29 @@ use std::thread;
 use std::time::Duration;
 
 use crate::model::{Answer, Escalation, PermissionMode, PermissionModes, visible_line};
-use crate::ports::{Ask, Asked, Human};
+use crate::ports::{Ask, Asked, Human, Withdrawal};
 
 use super::GLANCE;
-use super::conversation::{Conversation, Reply};
+use super::conversation::{Conversation, Reply, TYPING_PAUSE};
 use super::display::DisplayQueue;
 use super::keyboard::{Keyboard, can_draw};
-use super::look::{TextLine, Tone};
 use super::menu::{self, Menu, MenuChoice, MenuItem};
 use super::screen::Screen;
 
 pub struct TerminalHuman {
     display: DisplayQueue,
     /// For the questions before the run; each of the run's has its own.
-    withdrawn: AtomicBool,
-    /// Held while keys are read.
-    keyboard: Mutex<()>,
+    withdrawal: Withdrawal,
+    /// Held while keys are read. Until this time, keys may be meant for a menu that was withdrawn.
+    keyboard: Mutex<Duration>,
     /// Menus that are open or about to open. They take precedence over Enter during a wait.
     menus: AtomicUsize,
 }
 
 impl TerminalHuman {
     pub(super) fn new(display: DisplayQueue) -> Self {
-        let (withdrawn, keyboard) = (AtomicBool::new(false), Mutex::new(()));
-        Self { display, withdrawn, keyboard, menus: AtomicUsize::new(0) }
+        let (withdrawal, keyboard) = (Withdrawal::default(), Mutex::default());
+        Self { display, withdrawal, keyboard, menus: AtomicUsize::new(0) }
     }
 
     /// Whether a menu can be shown and keys can be read; not in the background.
@@ -43,7 +42,7 @@ impl TerminalHuman {
 
     /// Ends the questions before the run without an answer.
     pub fn withdraw(&self) {
-        self.withdrawn.store(true, Ordering::SeqCst);
+        self.withdrawal.close();
     }
 
     /// Returns whether the human said yes. Control characters in `facts` must be visible already.
@@ -56,14 +55,14 @@ impl TerminalHuman {
     }
 
     fn choose<C: Copy>(&self, menu: Menu, items: &[MenuItem<C>]) -> Reply<C> {
-        self.converse(menu, &self.withdrawn, |talk| talk.choose(items).copied())
+        self.converse(menu, &self.withdrawal, |talk| talk.choose(items).copied())
     }
 
     /// The conversation has the keyboard until it ends.
     fn converse<T>(
         &self,
         menu: Menu,
-        withdrawn: &AtomicBool,
+        withdrawal: &Withdrawal,
         talk: impl FnOnce(&mut Conversation<'_>) -> Reply<T>,
     ) -> Reply<T> {
         if !Self::is_there() {
@@ -71,9 +70,14 @@ impl TerminalHuman {
         }
         self.menus.fetch_add(1, Ordering::SeqCst);
         let result = {
-            let _keyboard = self.keyboard.lock().unwrap_or_else(PoisonError::into_inner);
-            Conversation::open(&self.display, menu, withdrawn)
-                .and_then(|mut conversation| talk(&mut conversation))
+            let mut busy_until = self.keyboard.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_busy = !self.display.is_over(Some(*busy_until));
+            let result = Conversation::open(&self.display, menu, withdrawal, is_busy)
+                .and_then(|mut conversation| talk(&mut conversation));
+            if withdrawal.is_withdrawn() {
+                *busy_until = self.display.deadline(TYPING_PAUSE).unwrap_or_default();
+            }
+            result
         };
         self.menus.fetch_sub(1, Ordering::SeqCst);
         result
@@ -115,7 +119,7 @@ impl Human for TerminalHuman {
         let sections = menu::sections(&ask.question);
         let then = if ask.ends_agent { "ralph ends the agent" } else { "the question is parked" };
         let menu = Menu::new(heading, sections, ask.patience, then);
-        self.converse(menu, &ask.withdrawn, |talk| answer(talk, &ask.question))
+        self.converse(menu, &ask.withdrawal, |talk| answer(talk, &ask.question))
             .map_or_else(|asked| asked, Asked::Answered)
     }
 
@@ -154,10 +158,8 @@ fn answer(talk: &mut Conversation<'_>, question: &Escalation) -> Reply<Answer> {
             return Ok(answer.clone());
         }
         if let Some(text) = talk.write()? {
-            talk.add(TextLine::new().with(Tone::Dim, "The agent will read:"));
-            for line in text.lines() {
-                talk.add(TextLine::new().plain(format!("  {line}")));
-            }
+            let late = "If the story continues, its agent will read:";
+            talk.add_text(if talk.is_late() { late } else { "The agent will read:" }, &text);
             return Ok(Answer::Guidance { text });
         }
     }

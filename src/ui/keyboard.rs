@@ -43,8 +43,8 @@ pub enum KeyPress {
     Interrupt,
     PasteStart,
     PasteEnd,
-    /// Not a key: the window was resized.
-    Resized,
+    /// Not a key: the window was resized, or the question was withdrawn.
+    Redraw,
     Unknown,
 }
 
@@ -137,7 +137,7 @@ fn character(bytes: &[u8]) -> Option<(KeyPress, usize)> {
 
 /// The terminal to read from, whatever standard input is.
 pub struct Keyboard {
-    input: OwnedFd,
+    pub input: OwnedFd,
 }
 
 impl Keyboard {
@@ -185,6 +185,8 @@ impl Keyboard {
 /// The keyboard key by key. Restores the terminal's modes when it is dropped.
 pub struct RawKeyboard {
     keyboard: Keyboard,
+    /// Something was typed before it was opened.
+    pub was_in_use: bool,
     original: Termios,
     decoder: KeyDecoder,
     keys: VecDeque<KeyPress>,
@@ -192,15 +194,14 @@ pub struct RawKeyboard {
 
 impl RawKeyboard {
     /// Fails in the background. Drops what was typed before.
-    pub fn open() -> io::Result<Self> {
-        let keyboard = Keyboard::open()?;
+    pub fn open(keyboard: Keyboard) -> io::Result<Self> {
         if keyboard.is_in_background() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let original = tcgetattr(&keyboard.input)?;
         let (decoder, keys) = (KeyDecoder::default(), VecDeque::new());
-        let raw = Self { keyboard, original, decoder, keys };
-        raw.enter()?;
+        let mut raw = Self { keyboard, was_in_use: false, original, decoder, keys };
+        raw.was_in_use = raw.enter()?;
         Ok(raw)
     }
 
@@ -240,13 +241,18 @@ impl RawKeyboard {
         Ok(())
     }
 
-    fn enter(&self) -> io::Result<()> {
+    /// Drops what was typed before. Returns whether there was something.
+    fn enter(&self) -> io::Result<bool> {
         let mut raw = self.original.clone();
         raw.make_raw();
         // Line ends still begin a new line.
         raw.output_modes = self.original.output_modes;
-        tcsetattr(&self.keyboard.input, OptionalActions::Flush, &raw)?;
-        Term::stderr().write_str(MARK_PASTES)
+        tcsetattr(&self.keyboard.input, OptionalActions::Now, &raw)?;
+        // A part of a line can be seen from here on.
+        let is_in_use = self.keyboard.is_readable(Duration::ZERO)?;
+        self.keyboard.forget()?;
+        Term::stderr().write_str(MARK_PASTES)?;
+        Ok(is_in_use)
     }
 
     fn leave(&self) {

@@ -6,6 +6,7 @@
 use console::Style;
 use jiff::tz::TimeZone;
 
+use crate::model::StoryId;
 use crate::ports::Wait;
 
 use super::figures::{clock, day_and_time};
@@ -44,10 +45,17 @@ pub enum Line {
 /// does now.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveAgent {
+    /// None for the baseline's gates.
+    pub story: Option<StoryId>,
     pub name: String,
     pub to_go: Option<String>,
     pub health: Option<&'static str>,
     pub doing: String,
+}
+
+/// `US-004: `.
+pub fn of_story(story: Option<&StoryId>) -> String {
+    story.map(|story| format!("{story}: ")).unwrap_or_default()
 }
 
 /// One line of text, with the time in front if it has one.

@@ -243,7 +243,7 @@ mod tests {
                     KeyPress::Char('A'),
                     KeyPress::Unknown,
                     KeyPress::Escape,
-                    KeyPress::Resized,
+                    KeyPress::Redraw,
                 ],
                 None,
             ),

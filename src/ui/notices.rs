@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::{EndCause, first_few, visible_line};
-use crate::ports::{AgentNotice, ConfigNotice, Notice, Resumed, SetupNotice, TreeNotice};
+use crate::ports::{
+    AgentNotice, AttemptNotice, ConfigNotice, Notice, Resumed, SetupNotice, TreeNotice,
+};
 
 use super::figures::stories;
 use super::layout::shown;
@@ -45,15 +47,6 @@ fn words(notice: &Notice) -> (Tone, String) {
         Notice::BacklogNotCommitted { path, why } => {
             warning(format!("{} is updated but not committed: {why}", shown(path)))
         }
-        Notice::FalsePromise { remaining } => {
-            let left =
-                format!("{} {}", stories(*remaining), if *remaining == 1 { "is" } else { "are" });
-            warning(format!("the agent claimed the whole backlog, but {left} left"))
-        }
-        Notice::OtherClaims { ids } => warning(format!(
-            "the agent also claimed {}; only its own story counts",
-            first_few(ids, usize::MAX)
-        )),
         Notice::Doubt { message } => warning(message.as_str()),
         Notice::CompletedButGone { story } => {
             warning(format!("{story} was completed but is no longer in the backlog"))
@@ -65,6 +58,10 @@ fn words(notice: &Notice) -> (Tone, String) {
             "you marked {story} as passing; its unfinished work stays in the work tree, and ralph \
              does not commit it"
         )),
+        Notice::Attempt(story, notice) => {
+            let (tone, text) = attempt(notice);
+            (tone, format!("{story}: {text}"))
+        }
         Notice::Agent(notice) => agent(notice),
         Notice::Tree(notice) => tree(notice),
         Notice::Setup(notice) => info(setup(notice)),
@@ -73,27 +70,51 @@ fn words(notice: &Notice) -> (Tone, String) {
     }
 }
 
-fn agent(notice: &AgentNotice) -> (Tone, String) {
+fn attempt(notice: &AttemptNotice) -> (Tone, String) {
     match notice {
-        AgentNotice::ToolDenied { rule, times } => {
+        AttemptNotice::FalsePromise { remaining } => {
+            let left =
+                format!("{} {}", stories(*remaining), if *remaining == 1 { "is" } else { "are" });
+            warning(format!("the agent claimed the whole backlog, but {left} left"))
+        }
+        AttemptNotice::OtherClaims { ids } => warning(format!(
+            "the agent also claimed {}; only its own story counts",
+            first_few(ids, usize::MAX)
+        )),
+        AttemptNotice::ToolDenied { rule, times } => {
             let often = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
             warning(format!(
                 "the agent was denied `{rule}` {often}; to allow it, add {rule:?} to \
                  `allowed_tools` in ralph.toml"
             ))
         }
-        AgentNotice::LogIncomplete { problem } => {
+        AttemptNotice::LogIncomplete { problem } => {
             warning(format!("the agent's log is incomplete: {problem}"))
         }
-        AgentNotice::LeftoversEnded { names } => {
+        AttemptNotice::LeftoversEnded { names } => {
             info(format!("ended processes that the agent left running: {}", first_few(names, MOST)))
         }
-        AgentNotice::EarlierRunEnded { names } => warning(format!(
-            "ended processes that an earlier run left running: {}",
+        AttemptNotice::ProcessesKept { names } => info(format!(
+            "left running (`keep_processes` in ralph.toml): {}",
             first_few(names, MOST)
         )),
-        AgentNotice::ProcessesKept { names } => info(format!(
-            "left running (`keep_processes` in ralph.toml): {}",
+        AttemptNotice::OverIterationBudget { cost, limit } => {
+            warning(format!("the iteration cost {cost} (`--budget-iteration` is {limit})"))
+        }
+        AttemptNotice::LockRemoved { path } => {
+            info(format!("removed `{}`, left behind by the agent's git", shown(path)))
+        }
+        AttemptNotice::CommitsTakenFrom { branch } => info(format!(
+            "the agent committed on `{}`; its commits are now on the run's branch",
+            visible_line(branch)
+        )),
+    }
+}
+
+fn agent(notice: &AgentNotice) -> (Tone, String) {
+    match notice {
+        AgentNotice::EarlierRunEnded { names } => warning(format!(
+            "ended processes that an earlier run left running: {}",
             first_few(names, MOST)
         )),
         AgentNotice::Ended(cause) => stopped(*cause),
@@ -101,19 +122,17 @@ fn agent(notice: &AgentNotice) -> (Tone, String) {
         AgentNotice::UnknownRequest => {
             warning("a newer version of ralph sent a request that this version does not support")
         }
-        AgentNotice::OverIterationBudget { cost, limit } => {
-            warning(format!("the iteration cost {cost} (`--budget-iteration` is {limit})"))
-        }
     }
 }
 
 fn stopped(cause: EndCause) -> (Tone, String) {
-    let why = match cause {
-        EndCause::RunTime => "the run reached its time limit",
-        EndCause::DiskLow => "the disk is nearly full",
-        EndCause::Aborted => "you aborted the run",
+    let (why, what) = match cause {
+        // Gates go on.
+        EndCause::RunTime => ("the run reached its time limit", "all agents"),
+        EndCause::DiskLow => ("the disk is nearly full", "everything that runs"),
+        EndCause::Aborted => ("you aborted the run", "everything that runs"),
     };
-    warning(format!("{why}; ended the agent, its work stays in the tree"))
+    warning(format!("{why}; ending {what}, unfinished work is kept"))
 }
 
 fn tree(notice: &TreeNotice) -> (Tone, String) {
@@ -121,14 +140,7 @@ fn tree(notice: &TreeNotice) -> (Tone, String) {
         TreeNotice::LockRemoved { path } => {
             info(format!("removed `{}`, left behind by a killed process", shown(path)))
         }
-        TreeNotice::AgentLockRemoved { path } => {
-            info(format!("removed `{}`, left behind by the agent's git", shown(path)))
-        }
         TreeNotice::CleanUpFailed { problem } => warning(problem.as_str()),
-        TreeNotice::CommitsTakenFrom { branch } => info(format!(
-            "the agent committed on `{}`; its commits are now on the run's branch",
-            visible_line(branch)
-        )),
         TreeNotice::InstructionsDiffer { path } => warning(format!(
             "{path} changed since the interrupted attempt began; if you did not change it, restore \
              it with `ralph restore N {path}` (`ralph log` lists the numbers)"

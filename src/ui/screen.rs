@@ -16,7 +16,7 @@ use crate::ports::{Clock, Wait};
 
 use super::figures::{clock, whole_seconds};
 use super::layout::{self, one_line};
-use super::look::{Line, LiveAgent, Look, Tone};
+use super::look::{Line, LiveAgent, Look, Tone, of_story};
 use super::menu::{Menu, MenuBody};
 use super::printer::Printer;
 
@@ -247,7 +247,8 @@ impl Screen {
         let (look, now) = (&self.printer.look, self.clock.now());
         let elapsed = |since: &Duration| now.steady.saturating_sub(*since);
         let agents = self.live.values();
-        let agents = agents.map(|(agent, since)| (since, running(agent, elapsed(since))));
+        let several = self.live.len() > 1;
+        let agents = agents.map(|(agent, since)| (since, running(agent, elapsed(since), several)));
         let countdown = |wait| countdown(wait, self.keys, now.wall, &look.zone);
         let wait = self.wait.iter().map(|(wait, since)| (since, countdown(wait)));
         let lines = agents.chain(wait).take((rows / 3).max(1));
@@ -274,10 +275,11 @@ fn live_line(look: &Look, elapsed: Duration, text: &str, columns: usize) -> Stri
     format!("{} {text}", look.paint(Tone::Question, spinner))
 }
 
-/// `Running mock · 1m02s · Bash cargo test`.
-fn running(agent: &LiveAgent, elapsed: Duration) -> String {
+/// `Running mock · 1m02s · Bash cargo test`, after the story if there are several.
+fn running(agent: &LiveAgent, elapsed: Duration, several: bool) -> String {
     let time = whole_seconds(elapsed.as_secs());
-    let start = format!("Running {} · {time}", visible_line(&agent.name));
+    let story = of_story(agent.story.as_ref().filter(|_| several));
+    let start = format!("{story}Running {} · {time}", visible_line(&agent.name));
     let parts = [Some(start.as_str()), agent.health, agent.to_go.as_deref(), Some(&agent.doing)];
     let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(" · ")
@@ -312,12 +314,12 @@ mod tests {
 
     fn draw(agent: &LiveAgent, seconds: u64, columns: usize) -> String {
         let elapsed = Duration::from_secs(seconds);
-        live_line(&look(), elapsed, &running(agent, elapsed), columns)
+        live_line(&look(), elapsed, &running(agent, elapsed, false), columns)
     }
 
     fn agent(to_go: Option<&str>, health: Option<&'static str>, doing: &str) -> LiveAgent {
         let (name, to_go) = ("mock".to_owned(), to_go.map(str::to_owned));
-        LiveAgent { name, to_go, health, doing: doing.to_owned() }
+        LiveAgent { story: None, name, to_go, health, doing: doing.to_owned() }
     }
 
     #[test]

@@ -139,7 +139,7 @@ fn joined(objections: &[Objection]) -> String {
 }
 
 fn did_you_mean(nearest: Option<&String>) -> String {
-    let hint = nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    let hint = nearest.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
     format!("{hint}; `ralph log` lists the snapshots")
 }
 

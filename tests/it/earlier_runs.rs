@@ -140,7 +140,7 @@ fn a_run_that_is_started_inside_itself_ends_nothing_and_says_so() {
     assert_eq!(said.code, 0, "the shell came to its end: {}", said.err);
     assert_eq!(world.read("../code"), "1\n");
     assert!(
-        said.err.contains("processes of the run that `ralph run` would continue started it"),
+        said.err.contains("was started by a process of the run that it would continue"),
         "{}",
         said.err
     );

@@ -104,6 +104,41 @@ fn questions_queue_while_the_work_goes_on() {
     assert!(world.read("PRD.json").contains("\"skipped\": true"));
 }
 
+/// A key that was meant for the first question must not answer the second.
+#[test]
+fn a_menu_that_replaces_a_withdrawn_one_ignores_keys_at_first() {
+    let world = three_questions();
+    let mut terminal = asked(&world, &[]);
+    terminal.await_text("1 of 3");
+    assert_eq!(world.ralph(&["mark", "US-001", "pass"]).code, 0);
+    terminal.await_text("Stuck: Question 2?");
+    terminal.await_text("[a]");
+    assert!(terminal.raw().contains("Your keys are ignored"), "{}", terminal.raw());
+    terminal.press("a");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 5, "{screen}");
+}
+
+#[test]
+fn a_text_that_is_being_written_does_not_answer_the_next_question() {
+    let world = three_questions();
+    let mut terminal = asked(&world, &[]);
+    terminal.await_text("1 of 3");
+    terminal.press("c");
+    terminal.await_text("empty line");
+    terminal.press("Please keep ");
+    terminal.await_text("> Please keep");
+    assert_eq!(world.ralph(&["mark", "US-001", "pass"]).code, 0);
+    terminal.await_text("The question was withdrawn.");
+    terminal.press("tests as they are\r\r");
+    terminal.await_text("Stuck: Question 2?");
+    terminal.await_text("[a]");
+    terminal.press("a");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 5, "{screen}");
+    assert!(!world.read("PRD.json").contains("\"skipped\": true"));
+}
+
 #[test]
 fn custom_guidance_of_several_lines_reaches_the_next_prompt() {
     let world = World::scripted(&Prd::stories(1), ASKS);

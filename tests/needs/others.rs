@@ -70,7 +70,7 @@ fn an_agent_that_fills_the_disk_is_ended_and_its_work_stays() {
     world.write("ralph.toml", &format!("min_free_disk = {floor}\n"));
     let said = world.run(&[]);
     assert_eq!(said.code, 4, "{}", said.err);
-    assert!(said.err.contains("ended the agent, its work stays"), "{}", said.err);
+    assert!(said.err.contains("unfinished work is kept"), "{}", said.err);
     assert!(said.err.contains("Disk nearly full"), "{}", said.err);
     assert_eq!(world.processes(), [""; 0]);
     assert_eq!(world.read("half.txt"), "half");

@@ -419,7 +419,7 @@ impl Effects for World {
         self.plan_answer(&about, &question, patience);
     }
 
-    fn withdraw(&mut self, about: &About) {
+    fn withdraw(&mut self, about: &About, _at_once: bool) {
         self.take_back(about);
     }
 

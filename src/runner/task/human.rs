@@ -11,24 +11,20 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
-use crate::ports::{Ask, Asked, Human, WITHDRAWAL};
+use crate::ports::{Ask, Asked, Human, WITHDRAWAL, Withdrawal};
 use crate::runner::effects::{About, Happened};
 use crate::runner::error::Result;
 
 /// The loop's handle on an open question.
 pub struct OpenQuestion {
-    flag: Arc<AtomicBool>,
-    withdrawal: Arc<Notify>,
+    pub withdrawal: Arc<Withdrawal>,
+    closing: Arc<Notify>,
 }
 
 impl OpenQuestion {
-    pub fn withdraw(&self) {
-        self.flag.store(true, Ordering::SeqCst);
-        self.withdrawal.notify_one();
-    }
-
-    pub fn is_withdrawn(&self) -> bool {
-        self.flag.load(Ordering::SeqCst)
+    pub fn close(&self) {
+        self.withdrawal.close();
+        self.closing.notify_one();
     }
 }
 
@@ -36,15 +32,15 @@ pub struct QuestionTask {
     about: About,
     ask: Ask,
     human: Arc<dyn Human>,
-    withdrawal: Arc<Notify>,
+    closing: Arc<Notify>,
 }
 
 impl QuestionTask {
     pub fn new(about: About, ask: Ask, human: Arc<dyn Human>) -> (OpenQuestion, Self) {
-        let withdrawal = Arc::new(Notify::new());
-        let flag = Arc::clone(&ask.withdrawn);
-        let open = OpenQuestion { flag, withdrawal: Arc::clone(&withdrawal) };
-        (open, Self { about, ask, human, withdrawal })
+        let closing = Arc::new(Notify::new());
+        let withdrawal = Arc::clone(&ask.withdrawal);
+        let open = OpenQuestion { withdrawal, closing: Arc::clone(&closing) };
+        (open, Self { about, ask, human, closing })
     }
 
     pub async fn run(self) -> Result<Happened> {
@@ -54,7 +50,7 @@ impl QuestionTask {
             asked = &mut asking => asked.unwrap_or(Asked::NoAnswer),
             // Wait for the menu to release the terminal, but not forever. An answer that was just
             // given counts.
-            () = self.withdrawal.notified() => match timeout(WITHDRAWAL, asking).await {
+            () = self.closing.notified() => match timeout(WITHDRAWAL, asking).await {
                 Ok(Ok(asked)) => asked,
                 _ => Asked::NoAnswer,
             },

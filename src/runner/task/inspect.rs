@@ -7,7 +7,7 @@ use crate::model::{
     AttemptStarted, Base, BranchLoss, Concern, Event, Outcome, ServiceFault, Violation,
     visible_line,
 };
-use crate::ports::{Notice, TreeNotice};
+use crate::ports::{AttemptNotice, Notice, TreeNotice};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{EndedAttempt, Inspection};
 use crate::runner::error::Result;
@@ -131,11 +131,11 @@ pub fn repair(
 /// Call before the repair: an interrupted repair is repeated.
 fn record(start: &AttemptStarted, violation: &Violation, log: &mut dyn EventSink) -> Result<()> {
     let story = start.story.clone();
-    let mut tell = |notice| log.notice(Notice::Tree(notice));
+    let mut tell = |notice| log.notice(Notice::Attempt(start.story.clone(), notice));
     match violation.clone() {
         Violation::Locks { paths } => {
             let paths = paths.into_iter().map(PathBuf::from);
-            paths.for_each(|path| tell(TreeNotice::AgentLockRemoved { path }));
+            paths.for_each(|path| tell(AttemptNotice::LockRemoved { path }));
         }
         Violation::Setup { names, kept } => {
             log.record(Event::SetupPutBack { story, names, kept })?;
@@ -143,7 +143,7 @@ fn record(start: &AttemptStarted, violation: &Violation, log: &mut dyn EventSink
         Violation::Stashes { messages } => {
             log.record(Event::StashesPutBack { story, messages })?;
         }
-        Violation::OtherBranch { on } => tell(TreeNotice::CommitsTakenFrom { branch: on }),
+        Violation::OtherBranch { on } => tell(AttemptNotice::CommitsTakenFrom { branch: on }),
         Violation::UserFiles { lost, blocked, kept } => {
             log.record(Event::FilesPutBack { story, paths: lost, snapshot: kept, blocked })?;
         }

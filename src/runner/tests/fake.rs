@@ -249,10 +249,11 @@ impl Effects for Fake {
         });
     }
 
-    fn withdraw(&mut self, about: &About) {
+    fn withdraw(&mut self, about: &About, at_once: bool) {
+        let how = if at_once { "close" } else { "withdraw" };
         self.note(match about {
-            About::Story(story) => format!("withdraw {story}"),
-            About::Attempt { attempt, .. } => format!("withdraw {attempt}"),
+            About::Story(story) => format!("{how} {story}"),
+            About::Attempt { attempt, .. } => format!("{how} {attempt}"),
         });
     }
 

@@ -146,7 +146,7 @@ fn a_run_stops_when_every_menu_is_closed() {
     run.asks("B2");
     run.did();
     run.answers("A", Answer::Abort);
-    run.expect(&["withdraw B"]);
+    run.expect(&["close B"]);
     let end = run.is_silent("B");
     assert_eq!(stopped(end), StopReason::Aborted);
     assert!(!run.dispatcher.log.state.is_parked(&id("B")), "it is asked again");
@@ -178,12 +178,7 @@ fn a_question_that_nobody_needs_answered_is_withdrawn() {
 
 #[test]
 fn a_late_answer_counts_as_far_as_it_is_about_the_story() {
-    for (answer, counts) in [
-        (more_time(), false),
-        (Answer::Retry, false),
-        (Answer::Guidance { text: "so".into() }, true),
-        (Answer::Skip, true),
-    ] {
+    for (answer, counts) in [(more_time(), false), (Answer::Retry, false), (Answer::Skip, true)] {
         let mut run = Run::of(lanes(1), &["A", "B"]);
         stuck(&mut run, StuckStep::Ask);
         run.is_ended("A1");
@@ -195,6 +190,28 @@ fn a_late_answer_counts_as_far_as_it_is_about_the_story() {
         let is_there = events.iter().skip(before).any(|recorded| recorded.event == wanted);
         assert_eq!(is_there, counts, "{answer:?}");
     }
+}
+
+#[test]
+fn late_guidance_is_for_the_next_agent_even_if_it_runs_already() {
+    let mut run = Run::of(lanes(1), &["A"]);
+    stuck(&mut run, StuckStep::Ask);
+    run.did();
+    run.is_ended("A1");
+    run.expect(&["withdraw A1", "start A2 in 0"]);
+    run.then(about_the_agent(Answer::Guidance { text: "look there".into() }));
+    run.expect(&["say to A2: look there"]);
+}
+
+/// A text that is being written does not keep a run from its end.
+#[test]
+fn a_withdrawn_question_is_closed_by_a_signal() {
+    let mut run = Run::new(lanes(1));
+    stuck(&mut run, StuckStep::Ask);
+    run.claims("A1");
+    run.did();
+    run.then(Happened::Signal(2));
+    run.expect(&["close A1", "Stop everything"]);
 }
 
 /// Its commit is under way, or done.

@@ -45,7 +45,7 @@ fn a_signal_during_a_question_leaves_it_open() {
     run.asks("A1");
     run.did();
     assert!(run.then(Happened::Signal(INT)).is_none(), "the menu is still there");
-    run.expect(&["withdraw A", "Stop everything"]);
+    run.expect(&["close A", "Stop everything"]);
     let end = run.is_silent("A");
     interrupted(&run, end);
     let state = &run.dispatcher.log.state;
@@ -91,7 +91,7 @@ fn a_signal_during_a_stuck_question_ends_its_attempt_first() {
     run.tick();
     run.expect(&["start A1 in 0", "ask about A1"]);
     assert!(run.then(Happened::Signal(INT)).is_none());
-    run.expect(&["withdraw A1", "Stop everything"]);
+    run.expect(&["close A1", "Stop everything"]);
     assert!(run.is_ended("A1").is_none(), "the menu is still there");
     let about = About::Attempt { attempt: "A1".into(), story: id("A") };
     let end = run.then(Happened::Answered { about, asked: Asked::NoAnswer });

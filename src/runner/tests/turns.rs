@@ -166,7 +166,7 @@ fn a_full_disk_is_seen_at_once() {
     for (what, did) in [
         ("gates", &["Stop everything"][..]),
         ("a stuck question", &["Stop everything"]),
-        ("a question", &["withdraw A", "withdraw B"]),
+        ("a question", &["close A", "close B"]),
         ("a wait", &[]),
     ] {
         let mut run = waiting_for(what, floor(lanes(1)));

@@ -253,7 +253,7 @@ impl World {
         let recovered = running.is_some_and(|running| running.scanned(changed));
         let flight = log.state.attempts.get(&attempt).filter(|_| recovered);
         let Some(story) = flight.map(|flight| flight.start.story.clone()) else { return Ok(()) };
-        self.withdraw(&About::Attempt { attempt, story: story.clone() });
+        self.withdraw(&About::Attempt { attempt, story: story.clone() }, false);
         self.record(log, Event::Stuck { story, step: StuckEvent::Recovered })
     }
 }

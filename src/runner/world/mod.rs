@@ -10,7 +10,6 @@ pub mod recovery;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -281,13 +280,13 @@ impl Effects for World {
 
     fn ask(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration) {
         let Some(story) = self.env.backlog.current().story(story).cloned() else { return };
-        let withdrawn = Arc::new(AtomicBool::new(false));
+        let withdrawal = Arc::default();
         let ends_agent = matches!(about, About::Attempt { .. });
-        self.questions.ask(about, Ask { story, question, patience, ends_agent, withdrawn });
+        self.questions.ask(about, Ask { story, question, patience, ends_agent, withdrawal });
     }
 
-    fn withdraw(&mut self, about: &About) {
-        self.questions.withdraw(about);
+    fn withdraw(&mut self, about: &About, at_once: bool) {
+        self.questions.withdraw(about, at_once);
     }
 
     fn takes_messages(&self, attempt: &str) -> bool {

@@ -39,9 +39,12 @@ impl Questions {
         self.human.open_questions(self.queue.len() + usize::from(self.open.is_some()));
     }
 
-    pub fn withdraw(&mut self, about: &About) {
-        if let Some((_, open)) = self.open.as_ref().filter(|(open, _)| open == about) {
-            open.withdraw();
+    /// `at_once`: even if the human is writing.
+    pub fn withdraw(&mut self, about: &About, at_once: bool) {
+        match self.open.as_ref().filter(|(open, _)| open == about) {
+            Some((_, open)) if at_once => open.close(),
+            Some((_, open)) => open.withdrawal.withdraw(),
+            None => {}
         }
         let queued = self.queue.len();
         self.queue.retain(|(queued, _)| queued != about);
@@ -53,7 +56,8 @@ impl Questions {
 
     /// The menu was closed. If nobody answered in time, nobody is there for the others either.
     pub fn ended(&mut self, asked: &Asked) {
-        let was_withdrawn = self.open.take().is_some_and(|(_, open)| open.is_withdrawn());
+        let was_withdrawn =
+            self.open.take().is_some_and(|(_, open)| open.withdrawal.is_withdrawn());
         if *asked == Asked::NoAnswer && !was_withdrawn {
             for (about, _) in std::mem::take(&mut self.queue) {
                 self.is_over(about);
@@ -123,7 +127,7 @@ mod tests {
                 question: escalation("which?"),
                 patience: Duration::from_mins(1),
                 ends_agent: false,
-                withdrawn: Arc::default(),
+                withdrawal: Arc::default(),
             };
             questions.ask(About::Story(id(name)), ask);
         }
@@ -189,9 +193,9 @@ mod tests {
     #[test]
     fn a_withdrawn_question_leaves_the_others_alone() {
         let mut scene = scene(&["A", "B", "C"]);
-        scene.questions.withdraw(&About::Story(id("B")));
+        scene.questions.withdraw(&About::Story(id("B")), false);
         assert_eq!(scene.over(), ["B"]);
-        scene.questions.withdraw(&About::Story(id("A")));
+        scene.questions.withdraw(&About::Story(id("A")), false);
         scene.replies(Asked::NoAnswer);
         assert_eq!(scene.over(), [""; 0]);
         scene.replies(retry());

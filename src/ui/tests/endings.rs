@@ -36,6 +36,29 @@ fn reasons() -> Vec<StopReason> {
 }
 
 #[test]
+fn a_story_that_the_human_marked_is_not_open_in_the_table() {
+    let mut backlog = backlog("Short title");
+    let [first, second, third] = &mut backlog.stories[..] else { unreachable!() };
+    (first.passes, second.passes, third.skipped) = (true, true, true);
+    let events = [
+        started("demo"),
+        raised("US-001"),
+        raised("US-003"),
+        closed("US-002", "abcdefgh"),
+        end(StopReason::AllDone),
+    ];
+    let sink = Sink::default();
+    play(&mut sink.reporter(None, false, true, true), backlog, &events);
+    let text = sink.text();
+    let table: Vec<&str> = text.lines().filter(|line| line.starts_with("  US")).collect();
+    insta::assert_snapshot!(table.join("\n"), @r"
+      US-001  ✓ marked as passing           0
+      US-002  ✓ complete                    0              abcdefg
+      US-003  → marked as skipped           0
+    ");
+}
+
+#[test]
 fn every_reason_has_a_word_an_exit_code_a_heading_and_a_remedy() {
     let all = reasons().into_iter().map(|reason| {
         let (word, code) = (reason.word(), reason.stop().exit_code);

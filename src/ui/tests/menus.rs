@@ -451,8 +451,12 @@ fn many_options_fit_into_a_low_window() {
 }
 
 fn running(attempt: &str, agent: &str) -> Line {
-    let (attempt, agent) = (attempt.to_owned(), agent.to_owned());
-    let agent = LiveAgent { name: agent, ..LiveAgent::default() };
+    let (attempt, name) = (attempt.to_owned(), agent.to_owned());
+    let agent = LiveAgent {
+        story: Some(id(attempt.trim_end_matches(char::is_numeric))),
+        name,
+        ..LiveAgent::default()
+    };
     Line::Running { at: 0, attempt, agent }
 }
 
@@ -461,39 +465,59 @@ fn every_attempt_has_a_moving_line_of_its_own() {
     let mut terminal = Terminal::new(12, 80);
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     let mut seen = vec![];
-    terminal.screen.start(vec![running("A1", "claude on A"), running("B2", "claude on B")]);
+    terminal.screen.start(vec![running("A1", "claude"), running("B2", "claude")]);
     terminal.screen.doing("B2", "Bash cargo test");
     let told: Vec<Line> = vec![TextLine::at(0).plain("C is skipped").into()];
     terminal.screen.fact(told, &names(&["A1", "B2"]));
     seen.push(terminal.text());
-    terminal.screen.start(vec![running("A1", "cargo test"), running("C3", "claude on C")]);
+    terminal.screen.start(vec![running("A1", "cargo test"), running("C3", "claude")]);
     seen.push(terminal.text());
     let told: Vec<Line> = vec![TextLine::at(0).plain("✓ A complete").into()];
     terminal.screen.fact(told, &names(&["B2", "C3"]));
     seen.push(terminal.text());
-    terminal.screen.fact(vec![], &names(&[]));
+    terminal.screen.fact(vec![], &names(&["C3"]));
     seen.push(terminal.text());
     insta::assert_snapshot!(seen.join("\n---\n"), @r"
     [00:00:00] C is skipped
-    ⠋ Running claude on A · 0s
-    ⠋ Running claude on B · 0s · Bash cargo test
+    ⠋ A: Running claude · 0s
+    ⠋ B: Running claude · 0s · Bash cargo test
     ---
     [00:00:00] C is skipped
-    ⠋ Running cargo test · 0s
-    ⠋ Running claude on B · 0s · Bash cargo test
-    ⠋ Running claude on C · 0s
-    ---
-    [00:00:00] C is skipped
-    [00:00:00] ✓ A complete
-    ⠋ Running claude on B · 0s · Bash cargo test
-    ⠋ Running claude on C · 0s
+    ⠋ A: Running cargo test · 0s
+    ⠋ B: Running claude · 0s · Bash cargo test
+    ⠋ C: Running claude · 0s
     ---
     [00:00:00] C is skipped
     [00:00:00] ✓ A complete
+    ⠋ B: Running claude · 0s · Bash cargo test
+    ⠋ C: Running claude · 0s
+    ---
+    [00:00:00] C is skipped
+    [00:00:00] ✓ A complete
+    ⠋ Running claude · 0s
     ");
     let many = (0..9).map(|number| running(&format!("D{number}"), "claude"));
     terminal.screen.start(many.collect());
     assert_eq!(terminal.text().matches("Running").count(), 4, "a third of the window");
+}
+
+#[test]
+fn text_of_several_agents_names_their_stories() {
+    let mut second = attempt(2, "US-002", false);
+    if let Event::AttemptStarted(start) = &mut second {
+        (start.attempt, start.lane) = ("b".into(), LaneId(1));
+    }
+    let sink = Sink::default();
+    let mut display = sink.reporter(None, false, false, true);
+    let events = [started("demo"), attempt(1, "US-001", false), second];
+    for count in [2, 3] {
+        play(&mut display, backlog("Short title"), &events[..count]);
+        display.on_activity(&doing(Doing::Said("I look\n\nat it".into())));
+    }
+    drop(display);
+    let text = sink.text();
+    let said: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
+    assert_eq!(said, ["  I look", "  at it", "  US-001: I look", "  at it"]);
 }
 
 #[test]

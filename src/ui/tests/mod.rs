@@ -3,9 +3,9 @@
 mod endings;
 mod menus;
 mod notices;
+mod typing;
 
 use std::io::Write;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use crate::model::{
     Verdict, WaitFor,
 };
 use crate::ports::{
-    Activity, Asked, Clock, Doing, Moment, Notice, Reporter, SetupNotice, TreeNotice, View, Wait,
+    Activity, Asked, AttemptNotice, Clock, Doing, Moment, Notice, Reporter, SetupNotice, View, Wait,
 };
 use crate::state::RunState;
 
@@ -527,12 +527,11 @@ fn a_terminal_that_accepts_nothing_blocks_neither_the_loop_nor_the_exit() {
 #[test]
 fn nothing_is_drawn_while_another_program_has_the_terminal() {
     let patience = Duration::from_secs(60);
-    let here = AtomicBool::new(false);
     let sink = Sink::default();
     let mut display = sink.reporter(None, false, false, false);
     let queue = display.queue.clone();
     display.on_notice(&Notice::BacklogUsableAgain);
-    let held = queue.hold(patience, &here).unwrap();
+    let held = queue.hold(patience, || false).unwrap();
     assert_eq!(sink.text(), "the backlog is valid again\n", "everything before is drawn first");
     display.on_notice(&Notice::Setup(SetupNotice::CommitsSigned));
     std::thread::sleep(Duration::from_millis(50));
@@ -540,13 +539,13 @@ fn nothing_is_drawn_while_another_program_has_the_terminal() {
     drop(held);
     drop(display);
     assert_eq!(sink.text(), "the backlog is valid again\ncommits will be signed\n");
-    assert!(queue.hold(patience, &here).is_ok(), "a display that has ended is not waited for");
+    assert!(queue.hold(patience, || false).is_ok(), "a display that has ended is not waited for");
 
     let mut stopped = stopped();
     let queue = stopped.queue.clone();
     stopped.on_notice(&Notice::BacklogUsableAgain);
-    assert_eq!(queue.hold(Duration::ZERO, &here).err(), Some(Asked::NoAnswer));
-    assert_eq!(queue.hold(patience, &AtomicBool::new(true)).err(), Some(Asked::NoAnswer));
+    assert_eq!(queue.hold(Duration::ZERO, || false).err(), Some(Asked::NoAnswer));
+    assert_eq!(queue.hold(patience, || true).err(), Some(Asked::NoAnswer));
 }
 
 #[test]
@@ -570,11 +569,11 @@ fn notices_are_labelled() {
     the backlog is valid again
     warning: n more is updated but not committed: n
       more
-    warning: the agent claimed the whole backlog, but 1 story is left
-    warning: the agent also claimed n more, US-009; only its own story counts
+    warning: US-001: the agent claimed the whole backlog, but 1 story is left
+    warning: US-001: the agent also claimed n more, US-009; only its own story counts
     warning: n
       more
-    the agent committed on `n more`; its commits are now on the run's branch
+    US-001: the agent committed on `n more`; its commits are now on the run's branch
     warning: n more; waiting until Thu 02:00:00
       I look
 
@@ -583,14 +582,15 @@ fn notices_are_labelled() {
 }
 
 fn notices(text: &str) -> Vec<Notice> {
+    let about = |notice| Notice::Attempt(id("US-001"), notice);
     vec![
         Notice::BacklogBroken { problem: text.into() },
         Notice::BacklogUsableAgain,
         Notice::BacklogNotCommitted { path: text.into(), why: text.into() },
-        Notice::FalsePromise { remaining: 1 },
-        Notice::OtherClaims { ids: vec![text.into(), "US-009".into()] },
+        about(AttemptNotice::FalsePromise { remaining: 1 }),
+        about(AttemptNotice::OtherClaims { ids: vec![text.into(), "US-009".into()] }),
         Notice::Doubt { message: text.into() },
-        Notice::Tree(TreeNotice::CommitsTakenFrom { branch: text.into() }),
+        about(AttemptNotice::CommitsTakenFrom { branch: text.into() }),
     ]
 }
 

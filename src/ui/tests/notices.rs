@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::model::{EndCause, Usd};
-use crate::ports::{AgentNotice, ConfigNotice, Resumed, SetupNotice, TreeNotice};
+use crate::ports::{AgentNotice, AttemptNotice, ConfigNotice, Resumed, SetupNotice, TreeNotice};
 use crate::ui::notices;
 
 fn read(all: impl IntoIterator<Item = Notice>) -> String {
@@ -32,9 +32,6 @@ fn backlog_notices() {
         Notice::BacklogBroken { problem: "line 3: expected `,`\nfix it".into() },
         Notice::BacklogUsableAgain,
         Notice::BacklogNotCommitted { path: "PRD.json".into(), why: "git ignores it".into() },
-        Notice::FalsePromise { remaining: 1 },
-        Notice::FalsePromise { remaining: 2 },
-        Notice::OtherClaims { ids: vec!["US-002".into(), "US-009".into()] },
         Notice::Doubt { message: "US-002 has no criteria".into() },
         Notice::CompletedButGone { story: story() },
         Notice::Replaced { story: story() },
@@ -45,9 +42,6 @@ fn backlog_notices() {
       fix it
     the backlog is valid again
     warning: PRD.json is updated but not committed: git ignores it
-    warning: the agent claimed the whole backlog, but 1 story is left
-    warning: the agent claimed the whole backlog, but 2 stories are left
-    warning: the agent also claimed US-002, US-009; only its own story counts
     warning: US-002 has no criteria
     warning: US-001 was completed but is no longer in the backlog
     warning: US-001 is a different story now; the earlier work is kept at a ref
@@ -56,34 +50,51 @@ fn backlog_notices() {
 }
 
 #[test]
-fn agent_notices() {
+fn attempt_notices() {
     let (cost, limit) = (Usd::of(2.5), Usd::of(2.0));
     insta::assert_snapshot!(read([
-        AgentNotice::ToolDenied { rule: "Bash(git push:*)".into(), times: 1 },
-        AgentNotice::ToolDenied { rule: "WebFetch".into(), times: 3 },
-        AgentNotice::LogIncomplete { problem: "No space left on device".into() },
-        AgentNotice::LeftoversEnded { names: names(2) },
+        AttemptNotice::FalsePromise { remaining: 1 },
+        AttemptNotice::FalsePromise { remaining: 2 },
+        AttemptNotice::OtherClaims { ids: vec!["US-002".into(), "US-009".into()] },
+        AttemptNotice::ToolDenied { rule: "Bash(git push:*)".into(), times: 1 },
+        AttemptNotice::ToolDenied { rule: "WebFetch".into(), times: 3 },
+        AttemptNotice::LogIncomplete { problem: "No space left on device".into() },
+        AttemptNotice::LeftoversEnded { names: names(2) },
+        AttemptNotice::ProcessesKept { names: names(1) },
+        AttemptNotice::OverIterationBudget { cost, limit },
+        AttemptNotice::LockRemoved { path: ".git/index.lock".into() },
+        AttemptNotice::CommitsTakenFrom { branch: "wip".into() },
+    ].map(|notice| Notice::Attempt(id("US-004"), notice))), @r#"
+    warning: US-004: the agent claimed the whole backlog, but 1 story is left
+    warning: US-004: the agent claimed the whole backlog, but 2 stories are left
+    warning: US-004: the agent also claimed US-002, US-009; only its own story counts
+    warning: US-004: the agent was denied `Bash(git push:*)` once; to allow it, add "Bash(git push:*)" to `allowed_tools` in ralph.toml
+    warning: US-004: the agent was denied `WebFetch` 3 times; to allow it, add "WebFetch" to `allowed_tools` in ralph.toml
+    warning: US-004: the agent's log is incomplete: No space left on device
+    US-004: ended processes that the agent left running: sleep 1, sleep 2
+    US-004: left running (`keep_processes` in ralph.toml): sleep 1
+    warning: US-004: the iteration cost $2.50 (`--budget-iteration` is $2.00)
+    US-004: removed `.git/index.lock`, left behind by the agent's git
+    US-004: the agent committed on `wip`; its commits are now on the run's branch
+    "#);
+}
+
+#[test]
+fn agent_notices() {
+    insta::assert_snapshot!(read([
         AgentNotice::EarlierRunEnded { names: names(7) },
-        AgentNotice::ProcessesKept { names: names(1) },
         AgentNotice::Ended(EndCause::RunTime),
         AgentNotice::Ended(EndCause::DiskLow),
         AgentNotice::Ended(EndCause::Aborted),
         AgentNotice::Scratchpad { problem: "cannot read .ralph/scratchpad.md".into() },
         AgentNotice::UnknownRequest,
-        AgentNotice::OverIterationBudget { cost, limit },
     ].map(Notice::Agent)), @r#"
-    warning: the agent was denied `Bash(git push:*)` once; to allow it, add "Bash(git push:*)" to `allowed_tools` in ralph.toml
-    warning: the agent was denied `WebFetch` 3 times; to allow it, add "WebFetch" to `allowed_tools` in ralph.toml
-    warning: the agent's log is incomplete: No space left on device
-    ended processes that the agent left running: sleep 1, sleep 2
     warning: ended processes that an earlier run left running: sleep 1, sleep 2, sleep 3, sleep 4, sleep 5 and 2 more
-    left running (`keep_processes` in ralph.toml): sleep 1
-    warning: the run reached its time limit; ended the agent, its work stays in the tree
-    warning: the disk is nearly full; ended the agent, its work stays in the tree
-    warning: you aborted the run; ended the agent, its work stays in the tree
+    warning: the run reached its time limit; ending all agents, unfinished work is kept
+    warning: the disk is nearly full; ending everything that runs, unfinished work is kept
+    warning: you aborted the run; ending everything that runs, unfinished work is kept
     warning: cannot read .ralph/scratchpad.md
     warning: a newer version of ralph sent a request that this version does not support
-    warning: the iteration cost $2.50 (`--budget-iteration` is $2.00)
     "#);
 }
 
@@ -91,18 +102,14 @@ fn agent_notices() {
 fn work_tree_notices() {
     insta::assert_snapshot!(read([
         TreeNotice::LockRemoved { path: ".git/index.lock".into() },
-        TreeNotice::AgentLockRemoved { path: ".git/index.lock".into() },
         TreeNotice::CleanUpFailed { problem: "cannot read .git".into() },
-        TreeNotice::CommitsTakenFrom { branch: "wip".into() },
         TreeNotice::InstructionsDiffer { path: "PROMPT.md".into() },
         TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: true },
         TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: false },
         TreeNotice::NotPruned { problem: "a ref is locked".into() },
     ].map(Notice::Tree)), @r"
     removed `.git/index.lock`, left behind by a killed process
-    removed `.git/index.lock`, left behind by the agent's git
     warning: cannot read .git
-    the agent committed on `wip`; its commits are now on the run's branch
     warning: PROMPT.md changed since the interrupted attempt began; if you did not change it, restore it with `ralph restore N PROMPT.md` (`ralph log` lists the numbers)
     earlier work on US-001 is at `refs/x` and will be restored
     earlier work on US-001 is at `refs/x`

@@ -119,7 +119,7 @@ fn an_unknown_number_names_the_nearest() {
     tree.checkpoint("one").unwrap();
     tree.checkpoint("two").unwrap();
     let error = tree.find_snapshot(7).unwrap_err().to_string();
-    assert!(error.contains("did you mean `2`?"), "{error}");
+    assert!(error.ends_with(" (did you mean `2`?); `ralph log` lists the snapshots"), "{error}");
 }
 
 #[test]
