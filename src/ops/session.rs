@@ -3,13 +3,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use uuid::Uuid;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS};
 use crate::decide::weigh::Gates;
-use crate::model::{Backlog, Gate, Policy, RunMarkers, StoryId};
+use crate::model::{Backlog, Gate, Policy, RunMarkers, StoryId, millis};
 use crate::ports::{ConfigNotice, Human, Notice, Reporter};
 use crate::process::Supervisor;
 use crate::report::{AppliedGate, AppliedSettings, Publisher, Waits};
@@ -141,11 +140,11 @@ impl Session<'_> {
             on_escalation: Some(plan.on_escalation),
             on_limit: Some(plan.on_limit),
             waits: Waits {
-                answer_ms: ms(plan.answer_timeout),
-                first_event_ms: ms(plan.timeouts.first_event),
-                idle_ms: ms(plan.timeouts.idle),
-                iteration_ms: ms(plan.timeouts.iteration),
-                result_ms: ms(plan.timeouts.after_result),
+                answer_ms: millis(plan.answer_timeout),
+                first_event_ms: millis(plan.timeouts.first_event),
+                idle_ms: millis(plan.timeouts.idle),
+                iteration_ms: millis(plan.timeouts.iteration),
+                result_ms: millis(plan.timeouts.after_result),
             },
             min_free_disk: plan.min_free_disk,
             budget: plan.budgets.clone(),
@@ -218,10 +217,6 @@ fn gates_notice(gates: &Gates) -> Option<ConfigNotice> {
         (true, false) => Some(ConfigNotice::NoGates),
         _ => None,
     }
-}
-
-fn ms(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Only the commands: the environment of a gate may contain secrets. A dry run runs none.
