@@ -17,7 +17,6 @@ use super::branch::{Tip, short, tip};
 use super::commit::{ClosedStory, is_stored_as_it_is};
 use super::error::{GitContext, GitError};
 use super::index::{Staged, statted, unstatted};
-use super::locks::retry_while_locked;
 use super::staging::Contribution;
 use super::tree::{
     Edit, ThreeWay, TreeChange, TreeEntry, bytes_of, edited, entry_at, with_changes,
@@ -280,7 +279,7 @@ impl WorkTree {
                 _ => GitError::Git { doing: "move the branch", source },
             })
         };
-        retry_while_locked(self.lock_patience, &lock, || self.with_lock_note(&locks, swap))?;
+        self.retry(&lock, || self.with_lock_note(&locks, swap))?;
         match &self.run_branch {
             Some(name) if tip(&self.repo)?.reference.as_ref() != Some(name) => self.set_head(name),
             _ => Ok(()),

@@ -16,7 +16,6 @@ use git2::{
 };
 
 use super::error::{GitContext, GitError, file_error};
-use super::locks::retry_while_locked;
 use super::scan::{differences, left_out_by_sparse_checkout, stage_all};
 use super::sign::Signer;
 use super::tree::{conflicting_paths, path_of};
@@ -185,9 +184,12 @@ impl WorkTree {
     /// Waits for a running git process, up to the lock timeout.
     pub fn require_unlocked(&self) -> Result<()> {
         let lock = self.git_dir.join("index.lock");
-        retry_while_locked(self.lock_patience, &lock, || {
-            if lock.exists() { Err(GitError::Locked(lock.clone())) } else { Ok(()) }
-        })
+        self.retry(
+            &lock,
+            || {
+                if lock.exists() { Err(GitError::Locked(lock.clone())) } else { Ok(()) }
+            },
+        )
     }
 
     /// Ignores changes inside submodules and files that a sparse checkout excludes.
