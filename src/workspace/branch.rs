@@ -8,7 +8,7 @@ use git2::{Branch, CheckoutNotificationType, Commit, ErrorCode, Oid, Reference, 
 
 use crate::model::{Base, BranchLoss};
 
-use super::error::{GitContext, GitError, if_found};
+use super::error::{GitContext, GitError, LibResult, if_found};
 use super::{Result, WorkTree};
 
 /// What HEAD points to.
@@ -176,11 +176,7 @@ impl WorkTree {
         }
     }
 
-    fn safe_checkout(
-        &self,
-        commit: &Commit<'_>,
-        conflicts: &mut Vec<String>,
-    ) -> Result<(), git2::Error> {
+    fn safe_checkout(&self, commit: &Commit<'_>, conflicts: &mut Vec<String>) -> LibResult<()> {
         let mut options = CheckoutBuilder::new();
         options.safe().overwrite_ignored(false);
         options.notify_on(CheckoutNotificationType::CONFLICT);
@@ -209,15 +205,9 @@ impl WorkTree {
     }
 
     /// Makes the ref, or moves it.
-    pub(super) fn set_ref(
-        &self,
-        name: &str,
-        id: Oid,
-        log: &str,
-        doing: &'static str,
-    ) -> Result<()> {
+    pub(super) fn set_ref(&self, name: &str, id: Oid, log: &str, what: &'static str) -> Result<()> {
         self.with_lock(&self.ref_lock(name), || {
-            self.repo.reference(name, id, true, log).map(drop).doing(doing)
+            self.repo.reference(name, id, true, log).map(drop).doing(what)
         })
     }
 

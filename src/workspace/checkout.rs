@@ -7,7 +7,7 @@ use std::path::Path;
 use git2::build::CheckoutBuilder;
 use git2::{Index, Repository, Tree};
 
-use super::error::{GitContext, file_error};
+use super::error::{GitContext, LibResult, file_error};
 use super::tree::{TreeChange, TreeEntry};
 use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
@@ -115,7 +115,7 @@ impl WorkTree {
 
     /// With an index, a checkout skips files whose kind differs from HEAD. Without one, it writes
     /// every path.
-    fn without_index(&self) -> Result<Repository, git2::Error> {
+    fn without_index(&self) -> LibResult<Repository> {
         let repo = Repository::open(&self.root)?;
         let mut none = Index::open(&self.git_dir.join("ralph-has-no-index"))?;
         repo.set_index(&mut none)?;

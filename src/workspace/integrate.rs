@@ -15,7 +15,7 @@ use crate::model::{Base, LeftOut};
 
 use super::branch::{Tip, short, tip};
 use super::commit::{ClosedStory, is_stored_as_it_is};
-use super::error::{GitContext, GitError};
+use super::error::{GitContext, GitError, LibResult};
 use super::index::{Staged, statted, unstatted};
 use super::staging::Contribution;
 use super::tree::{
@@ -286,13 +286,7 @@ impl WorkTree {
         }
     }
 
-    fn swap(
-        &self,
-        name: &str,
-        from: Option<Oid>,
-        to: Option<Oid>,
-        log: &str,
-    ) -> Result<(), git2::Error> {
+    fn swap(&self, name: &str, from: Option<Oid>, to: Option<Oid>, log: &str) -> LibResult<()> {
         match (from, to) {
             (from, to) if from == to => Ok(()),
             (Some(from), Some(to)) => {

@@ -15,7 +15,7 @@ use git2::{
     RepositoryState, StatusOptions,
 };
 
-use super::error::{GitContext, GitError, file_error};
+use super::error::{GitContext, GitError, LibResult, file_error};
 use super::scan::{differences, left_out_by_sparse_checkout, stage_all};
 use super::sign::Signer;
 use super::tree::{conflicting_paths, path_of};
@@ -129,14 +129,14 @@ pub fn init_scratch(folder: &Path) -> Result<WorkTree> {
     WorkTree::open(folder)
 }
 
-fn identify(repo: &Repository) -> Result<(), git2::Error> {
+fn identify(repo: &Repository) -> LibResult<()> {
     let mut config = repo.config()?.open_level(git2::ConfigLevel::Local)?;
     config.set_bool("commit.gpgsign", false)?;
     config.set_str("user.name", "ralph")?;
     config.set_str("user.email", "ralph@localhost")
 }
 
-fn commit_all(repo: &Repository) -> Result<(), git2::Error> {
+fn commit_all(repo: &Repository) -> LibResult<()> {
     let mut index = repo.index()?;
     let found = differences(repo, &index)?;
     stage_all(&found, &mut index, &mut |_| false)?;
