@@ -83,14 +83,7 @@ pub(super) struct Scan {
     /// Repositories inside the work tree, which cannot be a part of it.
     pub nested: Vec<PathBuf>,
     /// Files that differ from the index, with the entries that they would have in it.
-    found: BTreeMap<PathBuf, Option<IndexEntry>>,
-}
-
-impl Scan {
-    /// The index entry of a path if everything was staged. Call it once per path.
-    pub fn take_entry(&mut self, index: &Index, path: &Path) -> Option<IndexEntry> {
-        self.found.remove(path).unwrap_or_else(|| index.get_path(path, 0))
-    }
+    pub found: BTreeMap<PathBuf, Option<IndexEntry>>,
 }
 
 const READ_FILES: &str = "read the work tree (is every file readable?)";
