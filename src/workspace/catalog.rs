@@ -6,11 +6,12 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use git2::{Commit, Oid, message_trailers_bytes};
+use git2::{Commit, Oid};
 use serde::{Deserialize, Serialize};
 
 use crate::model::StoryId;
 
+use super::commit::trailer;
 use super::error::{GitContext, GitError};
 use super::locks::write_note;
 use super::tree::path_of;
@@ -144,11 +145,7 @@ fn lines(kept: &[SnapshotRef]) -> Vec<u8> {
 }
 
 pub(super) fn parse_snapshot(reference: String, commit: &Commit<'_>) -> Option<SnapshotRef> {
-    let trailers = message_trailers_bytes(commit.message_bytes()).ok()?;
-    let text = |key: &str| {
-        let found = trailers.iter().find(|(k, _)| *k == key.as_bytes())?;
-        Some(String::from_utf8_lossy(found.1).into_owned())
-    };
+    let text = |key: &str| trailer(commit, key);
     Some(SnapshotRef {
         number: text("Ralph-Number")?.parse().ok()?,
         kind: serde_json::from_value(text("Ralph-Kept")?.into()).ok()?,

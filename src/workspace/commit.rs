@@ -160,7 +160,7 @@ fn closing(commit: &Commit<'_>, undone: &[String]) -> ClosedStory {
     ClosedStory { is_undone: undone.contains(&id), base, commit: id }
 }
 
-fn trailer(commit: &Commit<'_>, key: &str) -> Option<String> {
+pub(super) fn trailer(commit: &Commit<'_>, key: &str) -> Option<String> {
     let trailers = message_trailers_bytes(commit.message_bytes()).ok()?;
     let found = trailers.iter().find(|(k, _)| *k == key.as_bytes())?;
     Some(String::from_utf8_lossy(found.1).into_owned())
