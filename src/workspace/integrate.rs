@@ -137,18 +137,14 @@ impl WorkTree {
         Ok(ReadyCommit { commit, tree, landing, replaced, subject, left_out, next_base: None })
     }
 
-    /// Moves the branch to the commit. `written`: a replaced file that has its new bytes on disk, so
+    /// Moves the branch to the commit. `file`: a replaced file that has its new bytes on disk, so
     /// that the next scan need not read it.
-    pub fn land(
-        &self,
-        ready: ReadyCommit,
-        written: Option<(&Path, &Metadata)>,
-    ) -> Result<Committed> {
+    pub fn land(&self, ready: ReadyCommit, file: Option<(&Path, &Metadata)>) -> Result<Committed> {
         let ReadyCommit { commit, tree, landing, replaced, subject, left_out, next_base } = ready;
         let Landing { from, mut staged, files, action, .. } = landing;
         for (path, entry) in replaced {
             let entry = unstatted(&path, entry);
-            let entry = match written {
+            let entry = match file {
                 Some((known, found)) if known == path => statted(entry, found),
                 _ => entry,
             };

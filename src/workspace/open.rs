@@ -184,12 +184,8 @@ impl WorkTree {
     /// Waits for a running git process, up to the lock timeout.
     pub fn require_unlocked(&self) -> Result<()> {
         let lock = self.git_dir.join("index.lock");
-        self.retry(
-            &lock,
-            || {
-                if lock.exists() { Err(GitError::Locked(lock.clone())) } else { Ok(()) }
-            },
-        )
+        let found = || if lock.exists() { Err(GitError::Locked(lock.clone())) } else { Ok(()) };
+        self.retry(&lock, found)
     }
 
     /// Ignores changes inside submodules and files that a sparse checkout excludes.
