@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::model::{
-    AttemptStarted, Base, BranchLoss, Concern, Event, Outcome, ServiceFault, Violation,
-    visible_line,
+    AttemptStarted, Base, BranchLoss, Concern, Event, Notice, Outcome, ServiceFault, TreeNotice,
+    Violation, visible_line,
 };
-use crate::ports::{Notice, TreeNotice};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{EndedAttempt, Inspection};
 use crate::runner::error::Result;
