@@ -162,9 +162,8 @@ impl Session<'_> {
         }
         let name = self.tree.common_dir().display().to_string();
         let folder = state_folder(&ui::env_var).ok_or_else(UserCosts::no_folder);
-        let user_costs =
-            |folder: PathBuf| self.store.user_costs(&folder, name, WITH_INVENTED_COSTS);
-        let user = match folder.and_then(user_costs) {
+        let books = |at: PathBuf| self.store.user_costs(&at, name, WITH_INVENTED_COSTS);
+        let user = match folder.and_then(books) {
             Ok(user) => Some(user),
             Err(error) if self.plan.budgets.per_user_day.is_some() => {
                 return Err(RunnerError::UserCosts(error).into());
@@ -181,11 +180,9 @@ impl Session<'_> {
 
 /// Fails early if the agent's program is missing.
 pub fn require_program(agent: &dyn Backend, root: &Path) -> Result<()> {
-    let (prompt, prompt_file) = ("", Path::new(""));
-    let request =
-        LaunchRequest { work_tree: root, gates: &[], allowance: None, prompt, prompt_file };
-    agent.command(&request)?;
-    Ok(())
+    let (work_tree, prompt, prompt_file) = (root, "", Path::new(""));
+    let request = LaunchRequest { work_tree, gates: &[], allowance: None, prompt, prompt_file };
+    Ok(agent.command(&request).map(drop)?)
 }
 
 pub fn backend(plan: &RunSettings) -> Result<Arc<dyn Backend>> {
