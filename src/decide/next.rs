@@ -211,11 +211,10 @@ impl Situation<'_> {
             return Some(Action::Disown { story: id.clone() });
         }
         let known = self.state.story(id)?;
+        let is_agents = self.policy.agent_lanes().contains(&lane.0);
         let stays = story.is_some_and(|story| match &known.stage {
             // Here it is in the way of other claims, or a process before this one had more lanes.
-            Stage::Open | Stage::Asking { .. } if !self.policy.agent_lanes().contains(&lane.0) => {
-                false
-            }
+            Stage::Open | Stage::Asking { .. } if !is_agents => false,
             Stage::Open => is_ready(story, self.backlog, &|id| self.state.is_parked(id)),
             Stage::Claimed(_) | Stage::Accepted { .. } => !story.is_settled(),
             Stage::Asking { question, .. } => !question.parked && !story.is_settled(),

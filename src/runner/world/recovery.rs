@@ -146,10 +146,9 @@ impl World {
     /// A run stays on its branch, unless the human chooses another one.
     fn require_same_branch(&self, log: &RunLog) -> Result<()> {
         let before = log.state.run.as_ref().and_then(|run| run.branch.clone());
+        let is_chosen = self.config.settings.branch.is_some();
         match (before, &self.config.branch) {
-            (Some(before), Some(now))
-                if before != *now && self.config.settings.branch.is_none() =>
-            {
+            (Some(before), Some(now)) if before != *now && !is_chosen => {
                 Err(RunnerError::OtherBranch { before, now: now.clone() })
             }
             _ => Ok(()),
@@ -265,10 +264,8 @@ pub(in crate::runner) fn continues(state: &RunState, backlog: &Backlog, id: &Sto
 
 /// Not another backlog at the same path.
 pub(in crate::runner) fn is_same(state: &RunState, backlog: &Backlog) -> bool {
-    state
-        .run
-        .as_ref()
-        .is_some_and(|run| run.project == backlog.project && run.description == backlog.description)
+    let known = state.run.as_ref().map(|run| (&run.project, &run.description));
+    known == Some((&backlog.project, &backlog.description))
 }
 
 /// The base of the story in the tree, moved onto the current branch.
