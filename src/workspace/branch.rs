@@ -14,11 +14,9 @@ use super::{Result, WorkTree};
 /// What HEAD points to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Head {
-    Branch {
-        name: String,
-        /// The branch has no commit yet.
-        unborn: bool,
-    },
+    /// Unborn: the branch has no commit yet.
+    Branch { name: String, unborn: bool },
+    /// It is at a commit.
     Detached,
 }
 
@@ -70,12 +68,9 @@ pub(super) fn commit_id(base: &Base) -> Result<Option<Oid>> {
 impl WorkTree {
     pub fn branch(&self) -> Result<Head> {
         let tip = tip(&self.repo)?;
-        Ok(match tip.reference {
-            None => Head::Detached,
-            Some(name) => {
-                Head::Branch { name: short(&name).to_owned(), unborn: tip.commit.is_none() }
-            }
-        })
+        let unborn = tip.commit.is_none();
+        let named = |name: String| Head::Branch { name: short(&name).to_owned(), unborn };
+        Ok(tip.reference.map_or(Head::Detached, named))
     }
 
     /// The commit that HEAD names; None on a branch without commits.
@@ -105,10 +100,8 @@ impl WorkTree {
             return Ok(BranchState::OnBranch);
         }
         let home = self.branch_commit(&head)?;
-        Ok(match self.require_forward(&head, home) {
-            Ok(()) => BranchState::Ahead { on },
-            Err(_) => BranchState::Lost(BranchLoss::Elsewhere),
-        })
+        let lost = |_| BranchState::Lost(BranchLoss::Elsewhere);
+        Ok(self.require_forward(&head, home).map_or_else(lost, |()| BranchState::Ahead { on }))
     }
 
     /// Whether a commit's history contains another commit; always true for "none".
@@ -212,9 +205,8 @@ impl WorkTree {
     }
 
     pub(super) fn set_head(&self, name: &str) -> Result<()> {
-        self.with_lock(&self.ref_lock("HEAD"), || {
-            self.repo.set_head(name).doing("switch the branch")
-        })
+        let set = || self.repo.set_head(name).doing("switch the branch");
+        self.with_lock(&self.ref_lock("HEAD"), set)
     }
 
     /// The file that git locks the reference with.

@@ -106,12 +106,11 @@ impl WorkTree {
 
     /// Errors are ignored: the catalog only saves time.
     pub(super) fn add_to_catalog(&self, kept: &[SnapshotRef]) {
-        let file =
-            || File::options().create(true).append(true).mode(0o600).open(self.catalog_file());
-        if !kept.is_empty()
-            && let Ok(mut file) = file()
-        {
-            let _ = file.write_all(&lines(kept));
+        let mut options = File::options();
+        options.create(true).append(true).mode(0o600);
+        if !kept.is_empty() {
+            let file = options.open(self.catalog_file());
+            let _ = file.and_then(|mut file| file.write_all(&lines(kept)));
         }
     }
 
@@ -222,9 +221,8 @@ fn superfluous<'a>(
     let recent: HashSet<u64> = recent.map(|kept| kept.number).collect();
     let stays =
         |kept: &SnapshotRef| recent.contains(&kept.number) || needed.contains(&kept.reference);
-    let most =
-        keeping.count.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
-    let too_many = kept.len().saturating_sub(most);
+    let most = keeping.count.and_then(|count| usize::try_from(count).ok());
+    let too_many = kept.len().saturating_sub(most.unwrap_or(usize::MAX));
     let oldest = keeping.days.map_or(i64::MIN, |days| now.saturating_sub(i64::from(days) * DAY));
     let is_gone = |(place, kept): &(usize, &&SnapshotRef)| {
         (*place < too_many || kept.at < oldest) && !stays(kept)

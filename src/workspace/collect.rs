@@ -176,8 +176,7 @@ impl WorkTree {
     fn merge_into(&self, all: &mut Contribution, files: &[Shared]) -> Result<()> {
         let commit = self.merged(files, |file| file.committed)?;
         let on_disk = self.fresh_index()?;
-        let staged =
-            |file: &Shared| on_disk.get_path(&file.path, 0).map(|entry| TreeEntry::from(&entry));
+        let staged = |file: &Shared| Some(TreeEntry::from(&on_disk.get_path(&file.path, 0)?));
         // The user's staged changes stay staged, with the agent's changes added.
         let index = self.merged(files, staged)?;
         let conflicts: BTreeSet<String> =
@@ -189,8 +188,8 @@ impl WorkTree {
         }
         for file in files {
             let entry_in = |index: &Index| {
-                let entry = index.get_path(&file.path, 0).map(|entry| TreeEntry::from(&entry));
-                entry.map(|entry| unstatted(&file.path, entry))
+                let entry = index.get_path(&file.path, 0)?;
+                Some(unstatted(&file.path, TreeEntry::from(&entry)))
             };
             let entry = entry_in(&commit);
             if entry.as_ref().map(TreeEntry::from) == file.committed {
@@ -225,9 +224,8 @@ impl WorkTree {
         files: &[Shared],
         version: impl Fn(&Shared) -> Option<TreeEntry>,
     ) -> Result<Tree<'_>> {
-        let entries: Vec<_> =
-            files.iter().map(|file| (bytes_of(&file.path), version(file))).collect();
-        let tree = edited(&self.repo, None, &entries)?;
+        let entries = files.iter().map(|file| (bytes_of(&file.path), version(file)));
+        let tree = edited(&self.repo, None, &entries.collect::<Vec<_>>())?;
         self.repo.find_tree(tree).doing("read a tree")
     }
 }

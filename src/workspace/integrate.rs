@@ -18,9 +18,7 @@ use super::commit::{ClosedStory, is_stored_as_it_is};
 use super::error::{GitContext, GitError, LibResult};
 use super::index::{Staged, statted, unstatted};
 use super::staging::Contribution;
-use super::tree::{
-    Edit, ThreeWay, TreeChange, TreeEntry, bytes_of, edited, entry_at, with_changes,
-};
+use super::tree::{Edit, ThreeWay, TreeChange, TreeEntry, bytes_of, edited, entry_at};
 use super::{Result, WorkTree};
 
 /// A file that the commit has with these bytes, whatever is on disk: the backlog with its mark.
@@ -186,8 +184,11 @@ impl WorkTree {
             return Err(GitError::HeadMoved(self.branch_name().to_owned()));
         };
         let base = self.tree_or_empty(all.began)?;
-        let done: Vec<TreeChange> = all.paths.iter().map(as_change).collect();
-        let theirs = with_changes(&self.repo, &self.tree_or_empty(all.on)?, &done)?;
+        let on_lane = self.tree_or_empty(all.on)?;
+        let done =
+            all.paths.iter().map(|(path, new)| (bytes_of(path), new.as_ref().map(Into::into)));
+        let theirs = edited(&self.repo, Some(&on_lane), &done.collect::<Vec<_>>())?;
+        let theirs = self.repo.find_tree(theirs).doing("read a tree")?;
         let except: Vec<PathBuf> = replaced.iter().map(|one| one.path.to_owned()).collect();
         let sides = ThreeWay { base: &base, ours: &ours, theirs: &theirs, prefers_theirs: false };
         let changes = sides.merge(&self.repo, &except)?.map_err(GitError::Conflicts)?;
@@ -300,10 +301,6 @@ impl WorkTree {
 
 fn as_edits(replaced: &[(PathBuf, TreeEntry)]) -> Vec<Edit<'_>> {
     replaced.iter().map(|(path, entry)| (bytes_of(path), Some(*entry))).collect()
-}
-
-fn as_change((path, entry): (&PathBuf, &Option<git2::IndexEntry>)) -> TreeChange {
-    TreeChange { path: path.clone(), old: None, new: entry.as_ref().map(TreeEntry::from) }
 }
 
 pub struct UndoRequest<'a> {

@@ -219,13 +219,10 @@ impl WorkTree {
     }
 
     fn hooks(&self, config: &git2::Config) -> Vec<PathBuf> {
-        let folder = match config.get_path("core.hooksPath") {
-            Ok(path) => self.root.join(path),
-            Err(_) => self.common_dir.join("hooks"),
-        };
+        let set = config.get_path("core.hooksPath").map(|path| self.root.join(path));
+        let folder = set.unwrap_or_else(|_| self.common_dir.join("hooks"));
         let hooks = COMMIT_HOOKS.iter().map(|name| folder.join(name));
-        let below =
-            |path: PathBuf| path.strip_prefix(&self.root).map(Path::to_owned).unwrap_or(path);
+        let below = |path: PathBuf| path.strip_prefix(&self.root).unwrap_or(&path).to_owned();
         hooks.filter(|hook| is_program(hook)).map(below).collect()
     }
 

@@ -64,16 +64,14 @@ impl WorkTree {
             let mut never = BTreeMap::<PathBuf, usize>::new();
             let committed = self.committed_at(of.base)?;
             for path in new_files(all) {
-                let Some(of) = never_committed(staging, committed.as_ref(), &path)? else {
-                    continue;
-                };
-                *never.entry(of).or_default() += 1;
-                all.paths.remove(&path);
-                all.staged.insert(path, None);
+                if let Some(of) = never_committed(staging, committed.as_ref(), &path)? {
+                    *never.entry(of).or_default() += 1;
+                    all.paths.remove(&path);
+                    all.staged.insert(path, None);
+                }
             }
-            let left_out =
-                |(path, files): (PathBuf, _)| LeftOut::new(&path, files, WhyLeftOut::Name);
-            all.left_out.extend(never.into_iter().map(left_out));
+            let never = never.into_iter();
+            all.left_out.extend(never.map(|(path, n)| LeftOut::new(&path, n, WhyLeftOut::Name)));
         }
         for path in new_files(all) {
             match self.require_plain(&path) {
