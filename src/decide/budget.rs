@@ -31,11 +31,8 @@ impl<'a> BudgetCheck<'a> {
     }
 
     /// The next alert: once per limit; for a day's limit once a day.
-    pub fn alert<'s>(
-        &self,
-        stories: impl Iterator<Item = (&'s StoryId, Usd)>,
-    ) -> Option<BudgetLevel> {
-        let stories = stories.filter_map(|(id, spent)| self.of_story(id, spent));
+    pub fn alert<'s>(&self, all: impl Iterator<Item = (&'s StoryId, Usd)>) -> Option<BudgetLevel> {
+        let stories = all.filter_map(|(id, spent)| self.of_story(id, spent));
         let near = self.levels().chain(stories).filter(BudgetLevel::is_near);
         let mut due = near.filter(|level| !(level.binding && level.is_used_up()));
         due.find(|level| !self.was_told(level))

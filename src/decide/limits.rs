@@ -1,11 +1,9 @@
 //! Why a run stops, in order.
 
-use std::time::Duration;
-
 use crate::decide::budget::BudgetCheck;
 use crate::decide::select::{Selection, is_ready, select};
 use crate::decide::situation::Situation;
-use crate::model::{BudgetLevel, StopReason, Story, StoryId};
+use crate::model::{BudgetLevel, StopReason, Story, StoryId, millis};
 use crate::state::{BreakerPhase, WorkTime};
 
 /// Iterations needed for an average.
@@ -126,10 +124,6 @@ fn nothing_to_select(now: &Situation<'_>) -> Option<StopReason> {
         Selection::AllSettled => Some(StopReason::NothingToSelect { blocked: vec![] }),
         Selection::Blocked(blocked) => Some(StopReason::NothingToSelect { blocked }),
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl Situation<'_> {
         let is_open = |id: &StoryId| self.backlog.story(id).is_none_or(|one| !one.is_settled());
         let is_due =
             |id: &StoryId, stage: &Stage| matches!(stage, Stage::Accepted { .. }) && is_open(id);
-        let (story, known) = self.oldest_claim(is_due)?;
+        let (story, known) = self.oldest(is_due)?;
         match self.state.lanes.occupant(LaneId::HOME) {
             Some(other) if known.base().is_none() => Some(Action::Shelve { story: other.clone() }),
             _ => Some(Action::Integrate { story: story.clone() }),
@@ -80,10 +80,7 @@ impl Situation<'_> {
     }
 
     /// Of the claims that are in the human's tree or can come there.
-    fn oldest_claim(
-        &self,
-        is_due: impl Fn(&StoryId, &Stage) -> bool,
-    ) -> Option<(&StoryId, &StoryState)> {
+    fn oldest(&self, is_due: impl Fn(&StoryId, &Stage) -> bool) -> Option<(&StoryId, &StoryState)> {
         let home = self.state.lanes.occupant(LaneId::HOME);
         let has_room = !home.is_some_and(|id| self.is_claimed(id));
         let is_there = |known: &StoryState| match known.work.in_lane() {
@@ -158,7 +155,7 @@ impl Situation<'_> {
         let is_open = |id: &StoryId| self.backlog.story(id).is_some_and(|one| !one.is_settled());
         let is_due =
             |id: &StoryId, stage: &Stage| matches!(stage, Stage::Claimed(_)) && is_open(id);
-        let (story, known) = self.oldest_claim(is_due)?;
+        let (story, known) = self.oldest(is_due)?;
         let (claim, story) = (known.stage.claim()?, story.clone());
         // After a crash, half of its work may be there.
         let is_there = known.work.in_lane().is_some_and(|work| work.unshelving.is_none());
@@ -214,11 +211,10 @@ impl Situation<'_> {
             return Some(Action::Disown { story: id.clone() });
         }
         let known = self.state.story(id)?;
+        let is_agents = self.policy.agent_lanes().contains(&lane.0);
         let stays = story.is_some_and(|story| match &known.stage {
             // Here it is in the way of other claims, or a process before this one had more lanes.
-            Stage::Open | Stage::Asking { .. } if !self.policy.agent_lanes().contains(&lane.0) => {
-                false
-            }
+            Stage::Open | Stage::Asking { .. } if !is_agents => false,
             Stage::Open => is_ready(story, self.backlog, &|id| self.state.is_parked(id)),
             Stage::Claimed(_) | Stage::Accepted { .. } => !story.is_settled(),
             Stage::Asking { question, .. } => !question.parked && !story.is_settled(),
@@ -227,11 +223,7 @@ impl Situation<'_> {
         if !stays {
             return Some(Action::Shelve { story: id.clone() });
         }
-        self.start_over(id, known)
-    }
-
-    /// After repeated failures the next attempt gets a clean tree, and a list of what was tried.
-    fn start_over(&self, id: &StoryId, known: &StoryState) -> Option<Action> {
+        // After repeated failures the next attempt gets a clean tree, and a list of what was tried.
         let limit = self.policy.fresh_start_after.filter(|_| known.stage == Stage::Open)?;
         let to = known.base().filter(|_| known.failures() >= limit)?;
         Some(Action::StartOver { story: id.clone(), to: to.clone() })

@@ -70,8 +70,7 @@ impl Rules {
     /// The part of a new file's path that is excluded: itself, or a folder.
     pub fn never(&self, path: &Path) -> Option<PathBuf> {
         let mut newest_first = self.never_commit.iter().rev();
-        let (pattern, prefix) =
-            newest_first.find_map(|pattern| Some((pattern, pattern.matches(path)?)))?;
+        let (pattern, prefix) = newest_first.find_map(|one| Some((one, one.matches(path)?)))?;
         (!pattern.allows).then_some(prefix)
     }
 
@@ -104,6 +103,10 @@ pub fn added_lines(before: &[u8], now: &[u8]) -> Vec<u8> {
     lines(now).filter(|line| !known.contains(line)).flatten().copied().collect()
 }
 
+const PRIVATE: &str = "must not be committed (`never_commit`), but the agent committed it";
+const OVER_AN_EDIT: &str =
+    "had uncommitted edits of the user, and the story changed the same lines";
+
 impl fmt::Display for Objection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, what) = match self {
@@ -114,15 +117,8 @@ impl fmt::Display for Objection {
                 (path, format!("is too large: {} (limit {})", Size(*size), Size(*limit)))
             }
             Self::Secret { path, kind } => (path, format!("seems to contain a secret ({kind})")),
-            Self::Private { path } => (
-                path,
-                "must not be committed (`never_commit`), but the agent committed it".to_owned(),
-            ),
-            Self::OverAnEdit { path } => {
-                let what =
-                    "had uncommitted edits of the user, and the story changed the same lines";
-                (path, what.to_owned())
-            }
+            Self::Private { path } => (path, PRIVATE.to_owned()),
+            Self::OverAnEdit { path } => (path, OVER_AN_EDIT.to_owned()),
             Self::Filtered { path, filter } => {
                 (path, format!("needs the git filter `{filter}`, which ralph cannot apply"))
             }

@@ -43,10 +43,7 @@ impl StuckTracker {
     pub fn due(&self, awake: Duration, patience: &StuckPolicy) -> Option<StuckStep> {
         let over = |from: Duration, limit: Duration| awake.saturating_sub(from) >= limit;
         match self.last {
-            None => {
-                let limit = patience.stuck_after?;
-                over(self.since, limit).then_some(StuckStep::Nudge)
-            }
+            None => over(self.since, patience.stuck_after?).then_some(StuckStep::Nudge),
             Some((StuckStep::Nudge, at)) => over(at, patience.ask_after).then_some(StuckStep::Ask),
             Some((StuckStep::Ask, at)) => over(at, patience.answer).then_some(StuckStep::Terminate),
             Some((StuckStep::Terminate, _)) => None,
@@ -83,22 +80,19 @@ pub fn reminder(story: &StoryId, busy: Duration) -> String {
 }
 
 pub fn question(agent: &str, busy: Duration) -> Escalation {
-    Escalation {
-        kind: EscalationKind::Stuck,
-        summary: format!("{agent} is running but not making progress"),
-        context: format!(
-            "It has been running for {} minutes. It prints output, but nothing in the work tree \
-             changed for a long time, and a reminder did not help.",
-            minutes(busy)
-        ),
-        options: vec![
-            "Give it more time".to_owned(),
-            "Hand over: end it, keep its work, and let a fresh agent continue".to_owned(),
-            "End it and park the story until the next run".to_owned(),
-        ],
-        question: "What now?".to_owned(),
-        unread: None,
-    }
+    let summary = format!("{agent} is running but not making progress");
+    let context = format!(
+        "It has been running for {} minutes. It prints output, but nothing in the work tree changed \
+         for a long time, and a reminder did not help.",
+        minutes(busy)
+    );
+    let options = [
+        "Give it more time",
+        "Hand over: end it, keep its work, and let a fresh agent continue",
+        "End it and park the story until the next run",
+    ];
+    let (kind, options) = (EscalationKind::Stuck, options.map(str::to_owned).to_vec());
+    Escalation { kind, summary, context, options, question: "What now?".to_owned(), unread: None }
 }
 
 pub fn given_up(busy: Duration) -> Escalation {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::model::Tokens;
+use crate::model::{Tokens, millis};
 
 pub const MODEL: &str = "mock";
 /// Plausible numbers of tokens that a turn read and wrote.
@@ -122,7 +122,7 @@ impl<'a> Stream<'a> {
 
     /// `ending` has the fields in which one ending differs from another.
     pub fn result(&mut self, ending: Value) -> io::Result<()> {
-        let took = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let took = millis(self.started.elapsed());
         let (totals, tokens) = (&self.totals, self.totals.tokens());
         let mut event = json!({
             "type": "result", "num_turns": totals.stated_turns.unwrap_or(totals.turns.max(1)),

@@ -38,7 +38,7 @@ pub use notice::{
 pub use outcome::{EndedBy, Exit, IterationResult, Outcome, ServiceFault, Verdict};
 pub use policy::{
     LONGEST_KEPT, Limits, MOST_KEPT, MemoryLimits, OnEscalation, OnLimit, PermissionMode,
-    PermissionModes, Policy, Timeouts,
+    PermissionModes, Policy, Timeouts, millis,
 };
 pub use question::{Answer, Escalation, EscalationKind, Request};
 pub use signals::{

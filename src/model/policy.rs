@@ -107,7 +107,12 @@ pub struct Limits {
 }
 
 fn in_ms<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).serialize(serializer)
+    time.map(millis).serialize(serializer)
+}
+
+/// As stored and shown.
+pub fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Entries kept of each kind, whatever the settings.

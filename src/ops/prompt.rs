@@ -10,7 +10,6 @@ use crate::model::{Backlog, Changes, Event, LaneId, Recorded, Story, StoryId, vi
 use crate::runner::{as_next_process, base_on_branch, notes_for};
 use crate::settings::{Flags, RunSettings};
 use crate::state::RunState;
-use crate::store::Store;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, Printer, TextLine, UiOptions};
 use crate::workspace::WorkTree;
@@ -32,9 +31,8 @@ pub fn prompt(
     let story = find_story(&loaded.backlog, story)?;
     let tree = open_tree(prd)?;
     let plan = RunSettings::load(tree.root(), &Flags::default(), &ui::env_var)?;
-    let store = store_of(&tree);
-    let state = state_of(&store, &place_of(&tree, prd)?)?;
-    let state = as_next_run(state, &loaded.backlog, &tree, &store)?;
+    let state = state_of(&store_of(&tree), &place_of(&tree, prd)?)?;
+    let state = as_next_run(state, &loaded.backlog, &tree)?;
     // The notes belong to the story whose work is in the tree now.
     let notes = notes_for(tree.root(), &story.id, &state, &secrets());
     let (state, changes) = with_work(state, story, &tree)?;
@@ -71,13 +69,8 @@ pub fn prompt(
 }
 
 /// Without a run, the state that the next `ralph run` would begin with.
-fn as_next_run(
-    state: RunState,
-    backlog: &Backlog,
-    tree: &WorkTree,
-    store: &Store,
-) -> Result<RunState> {
-    if store.lease_holder().is_some() {
+fn as_next_run(state: RunState, backlog: &Backlog, tree: &WorkTree) -> Result<RunState> {
+    if store_of(tree).lease_holder().is_some() {
         return Ok(state);
     }
     let cut_off = state.cut_off;

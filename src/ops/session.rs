@@ -3,13 +3,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use uuid::Uuid;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS};
 use crate::decide::weigh::Gates;
-use crate::model::{Backlog, Gate, Policy, RunMarkers, StoryId};
+use crate::model::{Backlog, Gate, Policy, RunMarkers, StoryId, millis};
 use crate::ports::{ConfigNotice, Human, Notice, Reporter};
 use crate::process::Supervisor;
 use crate::report::{AppliedGate, AppliedSettings, Publisher, Waits};
@@ -141,11 +140,11 @@ impl Session<'_> {
             on_escalation: Some(plan.on_escalation),
             on_limit: Some(plan.on_limit),
             waits: Waits {
-                answer_ms: ms(plan.answer_timeout),
-                first_event_ms: ms(plan.timeouts.first_event),
-                idle_ms: ms(plan.timeouts.idle),
-                iteration_ms: ms(plan.timeouts.iteration),
-                result_ms: ms(plan.timeouts.after_result),
+                answer_ms: millis(plan.answer_timeout),
+                first_event_ms: millis(plan.timeouts.first_event),
+                idle_ms: millis(plan.timeouts.idle),
+                iteration_ms: millis(plan.timeouts.iteration),
+                result_ms: millis(plan.timeouts.after_result),
             },
             min_free_disk: plan.min_free_disk,
             budget: plan.budgets.clone(),
@@ -163,9 +162,8 @@ impl Session<'_> {
         }
         let name = self.tree.common_dir().display().to_string();
         let folder = state_folder(&ui::env_var).ok_or_else(UserCosts::no_folder);
-        let user_costs =
-            |folder: PathBuf| self.store.user_costs(&folder, name, WITH_INVENTED_COSTS);
-        let user = match folder.and_then(user_costs) {
+        let books = |at: PathBuf| self.store.user_costs(&at, name, WITH_INVENTED_COSTS);
+        let user = match folder.and_then(books) {
             Ok(user) => Some(user),
             Err(error) if self.plan.budgets.per_user_day.is_some() => {
                 return Err(RunnerError::UserCosts(error).into());
@@ -182,11 +180,9 @@ impl Session<'_> {
 
 /// Fails early if the agent's program is missing.
 pub fn require_program(agent: &dyn Backend, root: &Path) -> Result<()> {
-    let (prompt, prompt_file) = ("", Path::new(""));
-    let request =
-        LaunchRequest { work_tree: root, gates: &[], allowance: None, prompt, prompt_file };
-    agent.command(&request)?;
-    Ok(())
+    let (work_tree, prompt, prompt_file) = (root, "", Path::new(""));
+    let request = LaunchRequest { work_tree, gates: &[], allowance: None, prompt, prompt_file };
+    Ok(agent.command(&request).map(drop)?)
 }
 
 pub fn backend(plan: &RunSettings) -> Result<Arc<dyn Backend>> {
@@ -218,10 +214,6 @@ fn gates_notice(gates: &Gates) -> Option<ConfigNotice> {
         (true, false) => Some(ConfigNotice::NoGates),
         _ => None,
     }
-}
-
-fn ms(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Only the commands: the environment of a gate may contain secrets. A dry run runs none.

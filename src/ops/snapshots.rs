@@ -23,20 +23,17 @@ const FIGURES: [bool; 7] = [true, false, false, false, false, true, false];
 
 pub fn log(json: bool, clock: &Clock) -> Result<()> {
     let tree = tree_here()?;
-    let mut rows = Vec::new();
-    for snapshot in tree.snapshots()? {
-        let files = tree.files_of(&snapshot)?;
-        rows.push((snapshot, files));
-    }
+    let row = |snapshot| Ok((tree.files_of(&snapshot)?, snapshot));
+    let rows: Vec<_> = tree.snapshots()?.into_iter().map(row).collect::<Result<_>>()?;
     if json {
-        let entries = rows.iter().map(|(snapshot, files)| as_json(snapshot, *files));
+        let entries = rows.iter().map(|(files, snapshot)| as_json(snapshot, *files));
         return print_json(&entries.collect());
     }
     if rows.is_empty() {
         return print("no snapshots yet\n");
     }
     let mut lines = vec![HEADING.map(str::to_owned)];
-    lines.extend(rows.iter().map(|(snapshot, files)| cells(snapshot, *files, &clock.zone)));
+    lines.extend(rows.iter().map(|(files, snapshot)| cells(snapshot, *files, &clock.zone)));
     print(&format!("{}\n", ui::table(&lines, FIGURES).join("\n")))
 }
 
@@ -47,21 +44,18 @@ fn tree_here() -> Result<WorkTree> {
 fn cells(snapshot: &SnapshotRef, files: usize, zone: &TimeZone) -> [String; 7] {
     let dash = || "-".to_owned();
     // The columns say everything about other snapshots.
-    let is_checkpoint = snapshot.kind == SnapshotKind::Checkpoint;
+    let kind = snapshot.kind;
+    let is_checkpoint = kind == SnapshotKind::Checkpoint;
     [
         snapshot.number.to_string(),
         ui::date_and_time(snapshot.at.saturating_mul(1000), zone),
-        shown_kind(snapshot.kind),
+        // The glossary's word; the stored one stays as it is.
+        if kind == SnapshotKind::Shelved { "shelved".to_owned() } else { kind.word() },
         snapshot.story.as_ref().map_or_else(dash, ToString::to_string),
         snapshot.run.as_deref().map_or_else(dash, |run| visible_line(&ui::short_run(run))),
         files.to_string(),
         if is_checkpoint { visible_line(&snapshot.subject) } else { String::new() },
     ]
-}
-
-/// The glossary's word; the stored one stays as it is.
-fn shown_kind(kind: SnapshotKind) -> String {
-    if kind == SnapshotKind::Shelved { "shelved".to_owned() } else { kind.word() }
 }
 
 fn as_json(snapshot: &SnapshotRef, files: usize) -> Value {
@@ -152,9 +146,7 @@ fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf> {
     for part in here.join(path).components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir => {
-                clean.pop();
-            }
+            Component::ParentDir => drop(clean.pop()),
             part => clean.push(part),
         }
     }

@@ -110,11 +110,8 @@ fn as_text(backlog: &Backlog, state: &RunState, holder: Option<&str>, clock: &Cl
         let asked = &question.escalation;
         let _ = writeln!(text, "\n{id} asks: {}", visible_line(&asked.summary));
         let _ = writeln!(text, "{}", visible(asked.question.trim()));
-        text.push_str(if holder.is_some() {
-            "Answer it in the terminal of the run.\n"
-        } else {
-            "Answer it with `ralph run` in a terminal.\n"
-        });
+        let how = holder.map_or("with `ralph run` in a terminal", |_| "in the terminal of the run");
+        let _ = writeln!(text, "Answer it {how}.");
     }
     text
 }

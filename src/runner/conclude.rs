@@ -7,6 +7,7 @@ use crate::decide::stagnation::FootprintFacts;
 use crate::model::{
     AgentSignals, AttemptCost, AttemptEnded, AttemptStarted, BranchLoss, Concern, EndedBy, Event,
     Footprint, HandoffTrigger, LONGEST_KEPT, Outcome, Story, StoryId, Usd, Verdict, both_ends,
+    millis,
 };
 use crate::ports::{AttemptNotice, Notice};
 use crate::runner::dispatcher::Dispatcher;
@@ -146,7 +147,7 @@ impl<E: Effects> Dispatcher<E> {
             signals,
             verdict: verdict.clone(),
             usage: ended.report.usage.clone(),
-            elapsed_ms: u64::try_from(ended.elapsed.as_millis()).unwrap_or(u64::MAX),
+            elapsed_ms: millis(ended.elapsed),
             head: found.head.clone(),
             concerns,
             agent_version: ended.report.identity.version.clone(),

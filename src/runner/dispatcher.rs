@@ -11,7 +11,7 @@ use crate::decide::next::decide;
 use crate::decide::situation::{Action, LaneJob, Observed, Tasks};
 use crate::model::{
     Backlog, Cause, EndCause, EndedBy, Event, LaneId, SpentToday, StopReason, StoryClosed, StoryId,
-    Wait,
+    Wait, millis,
 };
 use crate::ports::{AgentNotice, Notice};
 use crate::process::Order;
@@ -116,7 +116,7 @@ impl<E: Effects> Dispatcher<E> {
         self.today = seen.today;
         Ok(Observed {
             now: self.log.now(),
-            busy_ms: u64::try_from(seen.busy.as_millis()).unwrap_or(u64::MAX),
+            busy_ms: millis(seen.busy),
             disk: seen.disk,
             stuck: seen.stuck,
             today: seen.today,

@@ -29,7 +29,7 @@ pub fn patience_in_words(patience: Duration) -> String {
     match (patience.as_secs() / 60, patience.as_secs() % 60) {
         (1, 0) => "1 minute".to_owned(),
         (minutes @ 2..=120, 0) => format!("{minutes} minutes"),
-        _ => duration(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX)),
+        _ => duration(crate::model::millis(patience)),
     }
 }
 

@@ -8,17 +8,15 @@ use git2::{Branch, CheckoutNotificationType, Commit, ErrorCode, Oid, Reference, 
 
 use crate::model::{Base, BranchLoss};
 
-use super::error::{GitContext, GitError, if_found};
+use super::error::{GitContext, GitError, LibResult, if_found};
 use super::{Result, WorkTree};
 
 /// What HEAD points to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Head {
-    Branch {
-        name: String,
-        /// The branch has no commit yet.
-        unborn: bool,
-    },
+    /// Unborn: the branch has no commit yet.
+    Branch { name: String, unborn: bool },
+    /// It is at a commit.
     Detached,
 }
 
@@ -70,12 +68,9 @@ pub(super) fn commit_id(base: &Base) -> Result<Option<Oid>> {
 impl WorkTree {
     pub fn branch(&self) -> Result<Head> {
         let tip = tip(&self.repo)?;
-        Ok(match tip.reference {
-            None => Head::Detached,
-            Some(name) => {
-                Head::Branch { name: short(&name).to_owned(), unborn: tip.commit.is_none() }
-            }
-        })
+        let unborn = tip.commit.is_none();
+        let named = |name: String| Head::Branch { name: short(&name).to_owned(), unborn };
+        Ok(tip.reference.map_or(Head::Detached, named))
     }
 
     /// The commit that HEAD names; None on a branch without commits.
@@ -105,10 +100,8 @@ impl WorkTree {
             return Ok(BranchState::OnBranch);
         }
         let home = self.branch_commit(&head)?;
-        Ok(match self.require_forward(&head, home) {
-            Ok(()) => BranchState::Ahead { on },
-            Err(_) => BranchState::Lost(BranchLoss::Elsewhere),
-        })
+        let lost = |_| BranchState::Lost(BranchLoss::Elsewhere);
+        Ok(self.require_forward(&head, home).map_or_else(lost, |()| BranchState::Ahead { on }))
     }
 
     /// Whether a commit's history contains another commit; always true for "none".
@@ -176,11 +169,7 @@ impl WorkTree {
         }
     }
 
-    fn safe_checkout(
-        &self,
-        commit: &Commit<'_>,
-        conflicts: &mut Vec<String>,
-    ) -> Result<(), git2::Error> {
+    fn safe_checkout(&self, commit: &Commit<'_>, conflicts: &mut Vec<String>) -> LibResult<()> {
         let mut options = CheckoutBuilder::new();
         options.safe().overwrite_ignored(false);
         options.notify_on(CheckoutNotificationType::CONFLICT);
@@ -209,22 +198,15 @@ impl WorkTree {
     }
 
     /// Makes the ref, or moves it.
-    pub(super) fn set_ref(
-        &self,
-        name: &str,
-        id: Oid,
-        log: &str,
-        doing: &'static str,
-    ) -> Result<()> {
+    pub(super) fn set_ref(&self, name: &str, id: Oid, log: &str, what: &'static str) -> Result<()> {
         self.with_lock(&self.ref_lock(name), || {
-            self.repo.reference(name, id, true, log).map(drop).doing(doing)
+            self.repo.reference(name, id, true, log).map(drop).doing(what)
         })
     }
 
     pub(super) fn set_head(&self, name: &str) -> Result<()> {
-        self.with_lock(&self.ref_lock("HEAD"), || {
-            self.repo.set_head(name).doing("switch the branch")
-        })
+        let set = || self.repo.set_head(name).doing("switch the branch");
+        self.with_lock(&self.ref_lock("HEAD"), set)
     }
 
     /// The file that git locks the reference with.

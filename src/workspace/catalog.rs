@@ -6,11 +6,12 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use git2::{Commit, Oid, message_trailers_bytes};
+use git2::{Commit, Oid};
 use serde::{Deserialize, Serialize};
 
 use crate::model::StoryId;
 
+use super::commit::trailer;
 use super::error::{GitContext, GitError};
 use super::locks::write_note;
 use super::tree::path_of;
@@ -105,12 +106,11 @@ impl WorkTree {
 
     /// Errors are ignored: the catalog only saves time.
     pub(super) fn add_to_catalog(&self, kept: &[SnapshotRef]) {
-        let file =
-            || File::options().create(true).append(true).mode(0o600).open(self.catalog_file());
-        if !kept.is_empty()
-            && let Ok(mut file) = file()
-        {
-            let _ = file.write_all(&lines(kept));
+        let mut options = File::options();
+        options.create(true).append(true).mode(0o600);
+        if !kept.is_empty() {
+            let file = options.open(self.catalog_file());
+            let _ = file.and_then(|mut file| file.write_all(&lines(kept)));
         }
     }
 
@@ -144,11 +144,7 @@ fn lines(kept: &[SnapshotRef]) -> Vec<u8> {
 }
 
 pub(super) fn parse_snapshot(reference: String, commit: &Commit<'_>) -> Option<SnapshotRef> {
-    let trailers = message_trailers_bytes(commit.message_bytes()).ok()?;
-    let text = |key: &str| {
-        let found = trailers.iter().find(|(k, _)| *k == key.as_bytes())?;
-        Some(String::from_utf8_lossy(found.1).into_owned())
-    };
+    let text = |key: &str| trailer(commit, key);
     Some(SnapshotRef {
         number: text("Ralph-Number")?.parse().ok()?,
         kind: serde_json::from_value(text("Ralph-Kept")?.into()).ok()?,
@@ -225,9 +221,8 @@ fn superfluous<'a>(
     let recent: HashSet<u64> = recent.map(|kept| kept.number).collect();
     let stays =
         |kept: &SnapshotRef| recent.contains(&kept.number) || needed.contains(&kept.reference);
-    let most =
-        keeping.count.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
-    let too_many = kept.len().saturating_sub(most);
+    let most = keeping.count.and_then(|count| usize::try_from(count).ok());
+    let too_many = kept.len().saturating_sub(most.unwrap_or(usize::MAX));
     let oldest = keeping.days.map_or(i64::MIN, |days| now.saturating_sub(i64::from(days) * DAY));
     let is_gone = |(place, kept): &(usize, &&SnapshotRef)| {
         (*place < too_many || kept.at < oldest) && !stays(kept)

@@ -7,7 +7,7 @@ use std::path::Path;
 use git2::build::CheckoutBuilder;
 use git2::{Index, Repository, Tree};
 
-use super::error::{GitContext, file_error};
+use super::error::{GitContext, LibResult, file_error};
 use super::tree::{TreeChange, TreeEntry};
 use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
@@ -17,9 +17,8 @@ const HALF_DONE: &str = "half-done";
 impl WorkTree {
     /// Writes the new side of the changes, which is in `tree`, to disk.
     pub(super) fn write_files(&self, tree: &Tree<'_>, changes: &[TreeChange]) -> Result<()> {
-        for change in changes.iter().filter(|change| must_go(change)) {
-            self.delete_file(&change.path)?;
-        }
+        let mut gone = changes.iter().filter(|change| must_go(change));
+        gone.try_for_each(|change| self.delete_file(&change.path))?;
         let written = changes.iter().filter(|c| c.new.is_some_and(|e| !e.is_nested_repository()));
         let paths = written.map(|change| change.path.as_path());
         // Attributes decide how the other files are written.
@@ -66,12 +65,9 @@ impl WorkTree {
     pub(super) fn replace_files(&self, tree: &Tree<'_>, changes: &[TreeChange]) -> Result<()> {
         let (written, gone): (Vec<_>, Vec<_>) = changes.iter().partition(|c| c.new.is_some());
         gone.into_iter().try_for_each(|change| self.delete_file(&change.path))?;
-        let (rules, others): (Vec<_>, Vec<_>) =
-            written.into_iter().partition(|c| is_rules(&c.path));
-        for change in rules.into_iter().chain(others) {
-            self.replace_file(tree, &change.path)?;
-        }
-        Ok(())
+        let paths = written.into_iter().map(|change| &change.path);
+        let (rules, others): (Vec<_>, Vec<_>) = paths.partition(|path| is_rules(path));
+        rules.into_iter().chain(others).try_for_each(|path| self.replace_file(tree, path))
     }
 
     fn replace_file(&self, tree: &Tree<'_>, path: &Path) -> Result<()> {
@@ -115,7 +111,7 @@ impl WorkTree {
 
     /// With an index, a checkout skips files whose kind differs from HEAD. Without one, it writes
     /// every path.
-    fn without_index(&self) -> Result<Repository, git2::Error> {
+    fn without_index(&self) -> LibResult<Repository> {
         let repo = Repository::open(&self.root)?;
         let mut none = Index::open(&self.git_dir.join("ralph-has-no-index"))?;
         repo.set_index(&mut none)?;

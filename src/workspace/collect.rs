@@ -12,40 +12,26 @@ use crate::model::{Base, LeftOut, WhyLeftOut};
 use super::branch::{self, commit_id};
 use super::error::{GitContext, GitError};
 use super::index::unstatted;
-use super::staging::{Contribution, Staging};
+use super::staging::{CollectRequest, Contribution};
 use super::tree::{TreeChange, TreeEntry, between, bytes_of, conflicting_paths, edited, entry_at};
 use super::{Result, WorkTree};
-
-pub struct CollectRequest<'a> {
-    pub base: &'a Base,
-    /// Commit this tree, which the gates saw, whatever changed since.
-    pub checked: Option<&'a Base>,
-    /// Fail if there is nothing to commit.
-    pub must_change: bool,
-    /// Files, relative to the root, that are not the story's to change.
-    pub except: &'a [PathBuf],
-    /// What may be committed; None: everything.
-    pub staging: Option<Staging<'a>>,
-    /// The human saw the objections and accepted them.
-    pub as_it_is: bool,
-}
 
 impl WorkTree {
     /// Everything that changed since the base. Earlier uncommitted changes that did not change
     /// since are left out.
     pub fn collect(&self, request: &CollectRequest<'_>) -> Result<Contribution> {
         let index = self.settled_index()?;
-        let mut all = self.changes_since_base(&index, request.base, request.checked)?;
+        let mut all = self.changes_since(&index, request)?;
         let is_excluded = |path: &PathBuf| request.except.contains(path);
         all.excluded = all.paths.extract_if(.., |path, _| is_excluded(path)).collect();
-        self.separate_user_edits(&mut all, request.base, request.as_it_is)?;
-        self.leave_out(&mut all, request.base, request.staging, request.as_it_is)?;
+        self.separate_edits(&mut all, request)?;
+        self.leave_out(&mut all, request)?;
         let has_commits = request.base.commit != all.on.map(|id| id.to_string());
         if request.must_change && !has_commits && all.paths.is_empty() {
             return Err(GitError::NothingChanged);
         }
         if !request.as_it_is {
-            self.require_acceptable(&mut all, request)?;
+            self.require_fit(&mut all, request)?;
         }
         Ok(all)
     }
@@ -57,26 +43,23 @@ impl WorkTree {
         Ok(Contribution { root: self.root.clone(), on, began: on, ..Contribution::default() })
     }
 
-    fn changes_since_base(
-        &self,
-        index: &Index,
-        base: &Base,
-        checked: Option<&Base>,
-    ) -> Result<Contribution> {
+    fn changes_since(&self, index: &Index, request: &CollectRequest<'_>) -> Result<Contribution> {
+        let base = request.base;
         let mut scan = self.scan()?;
         let base_tree = self.tree(&base.tree)?;
-        let now = match checked {
+        let now = match request.checked {
             Some(checked) => self.tree(&checked.tree)?,
             None => self.repo.find_tree(scan.tree).doing("read the snapshot")?,
         };
         let changes = between(&self.repo, Some(&base_tree), Some(&now))?;
         let mut paths: BTreeSet<PathBuf> = changes.into_iter().map(|change| change.path).collect();
-        paths.extend(self.changed_by_commits(base, &base_tree, scan.head)?);
+        paths.extend(self.changed_by_commits(base, scan.head)?);
         let is_on_disk = now.id() == scan.tree;
         let entry = |path: PathBuf| {
-            let found = match is_on_disk {
-                true => scan.take_entry(index, &path),
-                false => entry_at(Some(&now), &path)?.map(|entry| unstatted(&path, entry)),
+            let found = match scan.found.remove(&path) {
+                _ if !is_on_disk => entry_at(Some(&now), &path)?.map(|e| unstatted(&path, e)),
+                Some(found) => found,
+                None => index.get_path(&path, 0),
             };
             Ok((path, found))
         };
@@ -95,16 +78,12 @@ impl WorkTree {
 
     /// Paths that the agent committed and that were clean at the base. Their current content is the
     /// agent's work, even if it equals the base.
-    fn changed_by_commits(
-        &self,
-        base: &Base,
-        base_tree: &Tree<'_>,
-        on: Option<Oid>,
-    ) -> Result<Vec<PathBuf>> {
+    fn changed_by_commits(&self, base: &Base, on: Option<Oid>) -> Result<Vec<PathBuf>> {
+        let base_tree = self.tree(&base.tree)?;
         let (old, new) = (self.committed_at(base)?, self.tree_at(on)?);
         let mut paths = Vec::new();
         for change in between(&self.repo, old.as_ref(), new.as_ref())? {
-            if entry_at(Some(base_tree), &change.path)? == change.old {
+            if entry_at(Some(&base_tree), &change.path)? == change.old {
                 paths.push(change.path);
             }
         }
@@ -128,11 +107,7 @@ impl WorkTree {
     }
 
     /// Reports all objections at once: the human can only accept objections that were shown.
-    fn require_acceptable(
-        &self,
-        all: &mut Contribution,
-        request: &CollectRequest<'_>,
-    ) -> Result<()> {
+    fn require_fit(&self, all: &mut Contribution, request: &CollectRequest<'_>) -> Result<()> {
         let mut objections = std::mem::take(&mut all.objections);
         if let Some(staging) = request.staging {
             let mut changes = self.changes_in(all, request.base)?;
@@ -168,20 +143,15 @@ impl WorkTree {
     /// Removes the user's edits from the commit: the agent's changes are applied to the committed
     /// version, and untracked files stay untracked. The files on disk keep both. `as_it_is`: commit
     /// whole tracked files, with the edits.
-    pub(super) fn separate_user_edits(
-        &self,
-        all: &mut Contribution,
-        base: &Base,
-        as_it_is: bool,
-    ) -> Result<()> {
-        let shared = self.shared(all, base)?;
+    fn separate_edits(&self, all: &mut Contribution, request: &CollectRequest<'_>) -> Result<()> {
+        let shared = self.shared(all, request.base)?;
         let (untracked, tracked): (Vec<_>, Vec<_>) =
             shared.into_iter().partition(|file| file.committed.is_none() && file.before.is_some());
         for file in untracked {
             all.paths.remove(&file.path);
             all.left_out.extend(file.now.map(|_| LeftOut::new(&file.path, 1, WhyLeftOut::Users)));
         }
-        if as_it_is || tracked.is_empty() { Ok(()) } else { self.merge_into(all, &tracked) }
+        if request.as_it_is || tracked.is_empty() { Ok(()) } else { self.merge_into(all, &tracked) }
     }
 
     fn shared(&self, all: &Contribution, base: &Base) -> Result<Vec<Shared>> {
@@ -206,8 +176,7 @@ impl WorkTree {
     fn merge_into(&self, all: &mut Contribution, files: &[Shared]) -> Result<()> {
         let commit = self.merged(files, |file| file.committed)?;
         let on_disk = self.fresh_index()?;
-        let staged =
-            |file: &Shared| on_disk.get_path(&file.path, 0).map(|entry| TreeEntry::from(&entry));
+        let staged = |file: &Shared| Some(TreeEntry::from(&on_disk.get_path(&file.path, 0)?));
         // The user's staged changes stay staged, with the agent's changes added.
         let index = self.merged(files, staged)?;
         let conflicts: BTreeSet<String> =
@@ -219,8 +188,8 @@ impl WorkTree {
         }
         for file in files {
             let entry_in = |index: &Index| {
-                let entry = index.get_path(&file.path, 0).map(|entry| TreeEntry::from(&entry));
-                entry.map(|entry| unstatted(&file.path, entry))
+                let entry = index.get_path(&file.path, 0)?;
+                Some(unstatted(&file.path, TreeEntry::from(&entry)))
             };
             let entry = entry_in(&commit);
             if entry.as_ref().map(TreeEntry::from) == file.committed {
@@ -255,9 +224,8 @@ impl WorkTree {
         files: &[Shared],
         version: impl Fn(&Shared) -> Option<TreeEntry>,
     ) -> Result<Tree<'_>> {
-        let entries: Vec<_> =
-            files.iter().map(|file| (bytes_of(&file.path), version(file))).collect();
-        let tree = edited(&self.repo, None, &entries)?;
+        let entries = files.iter().map(|file| (bytes_of(&file.path), version(file)));
+        let tree = edited(&self.repo, None, &entries.collect::<Vec<_>>())?;
         self.repo.find_tree(tree).doing("read a tree")
     }
 }

@@ -8,7 +8,7 @@ use git2::{Commit, Oid, Tree, message_trailers_bytes};
 use crate::model::StoryId;
 
 use super::branch::tip;
-use super::error::{GitContext, file_error};
+use super::error::{GitContext, LibResult, file_error};
 use super::sign::Signer;
 use super::tree::TreeEntry;
 use super::{Result, WorkTree};
@@ -118,7 +118,7 @@ impl WorkTree {
     fn find_commit<T>(
         &self,
         down_to: Option<&str>,
-        mut find: impl FnMut(&Commit<'_>) -> Result<Option<T>, git2::Error>,
+        mut find: impl FnMut(&Commit<'_>) -> LibResult<Option<T>>,
     ) -> Result<Option<T>> {
         let Some(tip) = tip(&self.repo)?.commit else { return Ok(None) };
         for id in self.commits(tip, down_to).doing("walk the history")? {
@@ -131,7 +131,7 @@ impl WorkTree {
         Ok(None)
     }
 
-    fn commits(&self, tip: Oid, down_to: Option<&str>) -> Result<git2::Revwalk<'_>, git2::Error> {
+    fn commits(&self, tip: Oid, down_to: Option<&str>) -> LibResult<git2::Revwalk<'_>> {
         let mut walk = self.repo.revwalk()?;
         walk.push(tip)?;
         if let Some(end) = down_to {
@@ -141,7 +141,7 @@ impl WorkTree {
     }
 }
 
-fn has_trailers(commit: &Commit<'_>, wanted: &[(&str, &str)]) -> Result<bool, git2::Error> {
+fn has_trailers(commit: &Commit<'_>, wanted: &[(&str, &str)]) -> LibResult<bool> {
     let found = message_trailers_bytes(commit.message_bytes())?;
     let has = |(key, value): &(&str, &str)| {
         found.iter().any(|(k, v)| k == key.as_bytes() && v == value.as_bytes())
@@ -160,7 +160,7 @@ fn closing(commit: &Commit<'_>, undone: &[String]) -> ClosedStory {
     ClosedStory { is_undone: undone.contains(&id), base, commit: id }
 }
 
-fn trailer(commit: &Commit<'_>, key: &str) -> Option<String> {
+pub(super) fn trailer(commit: &Commit<'_>, key: &str) -> Option<String> {
     let trailers = message_trailers_bytes(commit.message_bytes()).ok()?;
     let found = trailers.iter().find(|(k, _)| *k == key.as_bytes())?;
     Some(String::from_utf8_lossy(found.1).into_owned())

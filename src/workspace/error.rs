@@ -143,19 +143,22 @@ fn did_you_mean(nearest: Option<&String>) -> String {
     format!("{hint}; `ralph log` lists the snapshots")
 }
 
+/// Without what ralph was doing.
+pub(super) type LibResult<T> = Result<T, git2::Error>;
+
 /// Adds what ralph was doing to an error of libgit2.
 pub(super) trait GitContext<T> {
     fn doing(self, doing: &'static str) -> Result<T>;
 }
 
-impl<T> GitContext<T> for Result<T, git2::Error> {
+impl<T> GitContext<T> for LibResult<T> {
     fn doing(self, doing: &'static str) -> Result<T> {
         self.map_err(|source| GitError::Git { doing, source })
     }
 }
 
 /// Turns "not found" into None.
-pub(super) fn if_found<T>(result: Result<T, git2::Error>) -> Result<Option<T>, git2::Error> {
+pub(super) fn if_found<T>(result: LibResult<T>) -> LibResult<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),

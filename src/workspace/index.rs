@@ -8,7 +8,7 @@ use git2::{Index, IndexEntry, IndexTime};
 
 use super::{Result, WorkTree};
 
-use super::error::{GitContext, if_found};
+use super::error::{GitContext, LibResult, if_found};
 use super::tree::{TreeEntry, bytes_of};
 
 /// A path and its new index entry; None removes it.
@@ -78,7 +78,7 @@ impl WorkTree {
 }
 
 /// Removals first: a file can replace a folder, and vice versa.
-fn stage(index: &mut Index, staged: &[Staged]) -> Result<(), git2::Error> {
+fn stage(index: &mut Index, staged: &[Staged]) -> LibResult<()> {
     let unmerged = index.has_conflicts();
     for (path, entry) in staged {
         if unmerged {
@@ -109,7 +109,7 @@ impl WorkTree {
 impl Entries {
     /// All of these paths differ from the work tree. If an entry is as new as the index, only the
     /// content shows that, but libgit2 would trust the entry; so its size is cleared.
-    pub fn restore(mut self, index: &mut Index) -> Result<(), git2::Error> {
+    pub fn restore(mut self, index: &mut Index) -> LibResult<()> {
         for entry in self.before.iter_mut().filter_map(|(_, entry)| entry.as_mut()) {
             if i64::from(entry.mtime.seconds()) >= self.written {
                 entry.file_size = 0;

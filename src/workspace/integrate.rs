@@ -15,13 +15,10 @@ use crate::model::{Base, LeftOut};
 
 use super::branch::{Tip, short, tip};
 use super::commit::{ClosedStory, is_stored_as_it_is};
-use super::error::{GitContext, GitError};
+use super::error::{GitContext, GitError, LibResult};
 use super::index::{Staged, statted, unstatted};
-use super::locks::retry_while_locked;
 use super::staging::Contribution;
-use super::tree::{
-    Edit, ThreeWay, TreeChange, TreeEntry, bytes_of, edited, entry_at, with_changes,
-};
+use super::tree::{Edit, ThreeWay, TreeChange, TreeEntry, bytes_of, edited, entry_at};
 use super::{Result, WorkTree};
 
 /// A file that the commit has with these bytes, whatever is on disk: the backlog with its mark.
@@ -138,18 +135,14 @@ impl WorkTree {
         Ok(ReadyCommit { commit, tree, landing, replaced, subject, left_out, next_base: None })
     }
 
-    /// Moves the branch to the commit. `written`: a replaced file that has its new bytes on disk, so
+    /// Moves the branch to the commit. `file`: a replaced file that has its new bytes on disk, so
     /// that the next scan need not read it.
-    pub fn land(
-        &self,
-        ready: ReadyCommit,
-        written: Option<(&Path, &Metadata)>,
-    ) -> Result<Committed> {
+    pub fn land(&self, ready: ReadyCommit, file: Option<(&Path, &Metadata)>) -> Result<Committed> {
         let ReadyCommit { commit, tree, landing, replaced, subject, left_out, next_base } = ready;
         let Landing { from, mut staged, files, action, .. } = landing;
         for (path, entry) in replaced {
             let entry = unstatted(&path, entry);
-            let entry = match written {
+            let entry = match file {
                 Some((known, found)) if known == path => statted(entry, found),
                 _ => entry,
             };
@@ -191,8 +184,11 @@ impl WorkTree {
             return Err(GitError::HeadMoved(self.branch_name().to_owned()));
         };
         let base = self.tree_or_empty(all.began)?;
-        let done: Vec<TreeChange> = all.paths.iter().map(as_change).collect();
-        let theirs = with_changes(&self.repo, &self.tree_or_empty(all.on)?, &done)?;
+        let on_lane = self.tree_or_empty(all.on)?;
+        let done =
+            all.paths.iter().map(|(path, new)| (bytes_of(path), new.as_ref().map(Into::into)));
+        let theirs = edited(&self.repo, Some(&on_lane), &done.collect::<Vec<_>>())?;
+        let theirs = self.repo.find_tree(theirs).doing("read a tree")?;
         let except: Vec<PathBuf> = replaced.iter().map(|one| one.path.to_owned()).collect();
         let sides = ThreeWay { base: &base, ours: &ours, theirs: &theirs, prefers_theirs: false };
         let changes = sides.merge(&self.repo, &except)?.map_err(GitError::Conflicts)?;
@@ -280,20 +276,14 @@ impl WorkTree {
                 _ => GitError::Git { doing: "move the branch", source },
             })
         };
-        retry_while_locked(self.lock_patience, &lock, || self.with_lock_note(&locks, swap))?;
+        self.retry(&lock, || self.with_lock_note(&locks, swap))?;
         match &self.run_branch {
             Some(name) if tip(&self.repo)?.reference.as_ref() != Some(name) => self.set_head(name),
             _ => Ok(()),
         }
     }
 
-    fn swap(
-        &self,
-        name: &str,
-        from: Option<Oid>,
-        to: Option<Oid>,
-        log: &str,
-    ) -> Result<(), git2::Error> {
+    fn swap(&self, name: &str, from: Option<Oid>, to: Option<Oid>, log: &str) -> LibResult<()> {
         match (from, to) {
             (from, to) if from == to => Ok(()),
             (Some(from), Some(to)) => {
@@ -311,10 +301,6 @@ impl WorkTree {
 
 fn as_edits(replaced: &[(PathBuf, TreeEntry)]) -> Vec<Edit<'_>> {
     replaced.iter().map(|(path, entry)| (bytes_of(path), Some(*entry))).collect()
-}
-
-fn as_change((path, entry): (&PathBuf, &Option<git2::IndexEntry>)) -> TreeChange {
-    TreeChange { path: path.clone(), old: None, new: entry.as_ref().map(TreeEntry::from) }
 }
 
 pub struct UndoRequest<'a> {

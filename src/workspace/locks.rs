@@ -51,7 +51,7 @@ impl WorkTree {
         lock: &Path,
         mut act: impl FnMut() -> Result<T>,
     ) -> Result<T> {
-        retry_while_locked(self.lock_patience, lock, || self.with_lock_note(&[lock], &mut act))
+        self.retry(lock, || self.with_lock_note(&[lock], &mut act))
     }
 
     /// The same without waiting, and for several locks.
@@ -73,6 +73,24 @@ impl WorkTree {
             }
         }
         Ok(done)
+    }
+
+    /// Repeats `act` as long as it finds a lock taken, at most for `lock_patience`.
+    ///
+    /// `act` must read from disk: the previous holder of the lock may have changed it.
+    pub(super) fn retry<T>(&self, lock: &Path, mut act: impl FnMut() -> Result<T>) -> Result<T> {
+        let deadline = Instant::now() + self.lock_patience;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match act() {
+                Err(error) if is_lock(&error) && Instant::now() < deadline => {
+                    thread::sleep(pause);
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                Err(error) if is_lock(&error) => return Err(GitError::Locked(lock.to_owned())),
+                result => return result,
+            }
+        }
     }
 
     /// Not synced: a kill loses no writes, and after a power cut no process holds a lock.
@@ -130,7 +148,7 @@ impl WorkTree {
             return Ok(false);
         }
         // Processes that the agent left may be ending right now.
-        retry_while_locked(self.lock_patience, lock, || {
+        self.retry(lock, || {
             let busy = git_is_running_in(&[&self.root, &self.git_dir, &self.common_dir], lock);
             if busy { Err(GitError::Locked(lock.to_owned())) } else { Ok(true) }
         })
@@ -168,28 +186,6 @@ fn remove_second_name(lock: &Path) -> io::Result<()> {
 
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-
-/// Repeats `act` as long as it finds a lock taken, at most for `patience`.
-///
-/// `act` must read from disk: the previous holder of the lock may have changed it.
-pub(super) fn retry_while_locked<T>(
-    patience: Duration,
-    lock: &Path,
-    mut act: impl FnMut() -> Result<T>,
-) -> Result<T> {
-    let deadline = Instant::now() + patience;
-    let mut pause = FIRST_PAUSE;
-    loop {
-        match act() {
-            Err(error) if is_lock(&error) && Instant::now() < deadline => {
-                thread::sleep(pause);
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-            Err(error) if is_lock(&error) => return Err(GitError::Locked(lock.to_owned())),
-            result => return result,
-        }
-    }
-}
 
 pub(super) fn is_lock(error: &GitError) -> bool {
     match error {

@@ -36,7 +36,6 @@ use std::time::Duration;
 pub use base::Difference;
 pub use branch::{BranchState, Head, Switched};
 pub use catalog::{Keeping, SnapshotKind, SnapshotRef};
-pub use collect::CollectRequest;
 pub use commit::{BASE_TRAILER, ClosedStory, UNDONE_TRAILER};
 pub use diff::{ChangedFile, DiffStat, hash};
 pub use error::GitError;
@@ -45,7 +44,7 @@ pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob, UndoRequest
 pub use open::{FileLocation, Surroundings, Uncommitted, init_scratch};
 pub use shelve::Unshelved;
 pub use snapshot::Restored;
-pub use staging::{Contribution, Staging};
+pub use staging::{CollectRequest, Contribution, Staging};
 
 type Result<T, E = GitError> = std::result::Result<T, E>;
 

@@ -15,8 +15,7 @@ use git2::{
     RepositoryState, StatusOptions,
 };
 
-use super::error::{GitContext, GitError, file_error};
-use super::locks::retry_while_locked;
+use super::error::{GitContext, GitError, LibResult, file_error};
 use super::scan::{differences, left_out_by_sparse_checkout, stage_all};
 use super::sign::Signer;
 use super::tree::{conflicting_paths, path_of};
@@ -130,14 +129,14 @@ pub fn init_scratch(folder: &Path) -> Result<WorkTree> {
     WorkTree::open(folder)
 }
 
-fn identify(repo: &Repository) -> Result<(), git2::Error> {
+fn identify(repo: &Repository) -> LibResult<()> {
     let mut config = repo.config()?.open_level(git2::ConfigLevel::Local)?;
     config.set_bool("commit.gpgsign", false)?;
     config.set_str("user.name", "ralph")?;
     config.set_str("user.email", "ralph@localhost")
 }
 
-fn commit_all(repo: &Repository) -> Result<(), git2::Error> {
+fn commit_all(repo: &Repository) -> LibResult<()> {
     let mut index = repo.index()?;
     let found = differences(repo, &index)?;
     stage_all(&found, &mut index, &mut |_| false)?;
@@ -185,9 +184,8 @@ impl WorkTree {
     /// Waits for a running git process, up to the lock timeout.
     pub fn require_unlocked(&self) -> Result<()> {
         let lock = self.git_dir.join("index.lock");
-        retry_while_locked(self.lock_patience, &lock, || {
-            if lock.exists() { Err(GitError::Locked(lock.clone())) } else { Ok(()) }
-        })
+        let found = || if lock.exists() { Err(GitError::Locked(lock.clone())) } else { Ok(()) };
+        self.retry(&lock, found)
     }
 
     /// Ignores changes inside submodules and files that a sparse checkout excludes.
@@ -221,13 +219,10 @@ impl WorkTree {
     }
 
     fn hooks(&self, config: &git2::Config) -> Vec<PathBuf> {
-        let folder = match config.get_path("core.hooksPath") {
-            Ok(path) => self.root.join(path),
-            Err(_) => self.common_dir.join("hooks"),
-        };
+        let set = config.get_path("core.hooksPath").map(|path| self.root.join(path));
+        let folder = set.unwrap_or_else(|_| self.common_dir.join("hooks"));
         let hooks = COMMIT_HOOKS.iter().map(|name| folder.join(name));
-        let below =
-            |path: PathBuf| path.strip_prefix(&self.root).map(Path::to_owned).unwrap_or(path);
+        let below = |path: PathBuf| path.strip_prefix(&self.root).unwrap_or(&path).to_owned();
         hooks.filter(|hook| is_program(hook)).map(below).collect()
     }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Odb, Oid, Repository, Tree};
 
-use super::error::GitContext;
+use super::error::{GitContext, LibResult};
 use super::index::{statted, unstatted};
 use super::locks::private_parent;
 use super::tree::{TreeEntry, bytes_of, changes_in, edited, path_of};
@@ -83,14 +83,7 @@ pub(super) struct Scan {
     /// Repositories inside the work tree, which cannot be a part of it.
     pub nested: Vec<PathBuf>,
     /// Files that differ from the index, with the entries that they would have in it.
-    found: BTreeMap<PathBuf, Option<IndexEntry>>,
-}
-
-impl Scan {
-    /// The index entry of a path if everything was staged. Call it once per path.
-    pub fn take_entry(&mut self, index: &Index, path: &Path) -> Option<IndexEntry> {
-        self.found.remove(path).unwrap_or_else(|| index.get_path(path, 0))
-    }
+    pub found: BTreeMap<PathBuf, Option<IndexEntry>>,
 }
 
 const READ_FILES: &str = "read the work tree (is every file readable?)";
@@ -101,7 +94,7 @@ pub(super) fn stage_all(
     differences: &[(PathBuf, bool)],
     index: &mut Index,
     is_known: &mut dyn FnMut(&Path) -> bool,
-) -> Result<Vec<PathBuf>, git2::Error> {
+) -> LibResult<Vec<PathBuf>> {
     index.remove_dir(Path::new(OWN_FOLDER), 0)?;
     let sparse = left_out_by_sparse_checkout(index);
     let mut left_out = Vec::new();
@@ -123,10 +116,7 @@ pub(super) fn stage_all(
 
 /// Paths where index and work tree differ, and whether the work tree has them. Like libgit2's
 /// `add_all`, but without reading the attributes of each path.
-pub(super) fn differences(
-    repo: &Repository,
-    index: &Index,
-) -> Result<Vec<(PathBuf, bool)>, git2::Error> {
+pub(super) fn differences(repo: &Repository, index: &Index) -> LibResult<Vec<(PathBuf, bool)>> {
     let mut options = DiffOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true).include_typechange(true);
     let diff = repo.diff_index_to_workdir(Some(index), Some(&mut options))?;
@@ -195,7 +185,7 @@ impl StatCache {
     }
 
     /// Reads files again whose objects the repository has lost.
-    pub fn verify(&mut self, odb: &Odb<'_>, index: &mut Index) -> Result<(), git2::Error> {
+    pub fn verify(&mut self, odb: &Odb<'_>, index: &mut Index) -> LibResult<()> {
         let lost = self.unchanged.extract_if(.., |_, entry| !odb.exists(entry.id));
         lost.into_iter().try_for_each(|(path, _)| index.add_path(&path))
     }
@@ -209,7 +199,7 @@ impl StatCache {
         }
     }
 
-    fn write(&self, index: &Index) -> Result<(), git2::Error> {
+    fn write(&self, index: &Index) -> LibResult<()> {
         let _ = private_parent(&self.file);
         let mut file = Index::open(&self.file)?;
         file.clear()?;

@@ -70,8 +70,8 @@ impl WorkTree {
 
     /// Takes a snapshot of the work tree as it is now.
     pub fn checkpoint(&self, text: &str) -> Result<SnapshotRef> {
-        let note =
-            SnapshotNote { kind: SnapshotKind::Checkpoint, text, story: None, iteration: None };
+        let kind = SnapshotKind::Checkpoint;
+        let note = SnapshotNote { kind, text, story: None, iteration: None };
         self.keep_base(&self.base()?, &note, |number| format!("refs/ralph/checkpoints/{number}"))
     }
 
@@ -146,19 +146,17 @@ impl WorkTree {
 
     fn message(&self, note: &SnapshotNote<'_>, number: u64) -> String {
         let service = self.service.as_ref();
-        let linked = self.linked_name();
         let trailers = [
             ("Kept", Some(note.kind.word())),
             ("Number", Some(number.to_string())),
             ("Run", service.map(|service| service.run.clone())),
             ("Backlog", service.map(|service| service.backlog.clone())),
-            ("Work-Tree", linked),
+            ("Work-Tree", self.linked_name()),
             ("Story", note.story.map(ToString::to_string)),
             ("Iteration", note.iteration.map(|iteration| iteration.to_string())),
         ];
-        let line =
-            |(key, value): (&str, Option<String>)| Some(format!("Ralph-{key}: {}\n", value?));
-        let lines = trailers.into_iter().filter_map(line);
+        let lines = trailers.into_iter();
+        let lines = lines.filter_map(|(key, value)| Some(format!("Ralph-{key}: {}\n", value?)));
         format!("{}\n\n{}", note.text.trim(), lines.collect::<String>())
     }
 
@@ -218,8 +216,8 @@ impl WorkTree {
             return Err(GitError::IgnoredInTheWay(hidden));
         }
         self.require_writable(&changes)?;
-        let checkpoint =
-            self.checkpoint(&format!("ralph: before `ralph restore {}`", kept.number))?;
+        let text = format!("ralph: before `ralph restore {}`", kept.number);
+        let checkpoint = self.checkpoint(&text)?;
         let files = changes.iter().map(|change| change.path.clone()).collect();
         self.restore_files(&then, changes)?;
         Ok(Some(Restored { checkpoint, files }))

@@ -42,34 +42,40 @@ pub struct Contribution {
     pub(super) work_tree: Option<Oid>,
 }
 
+pub struct CollectRequest<'a> {
+    pub base: &'a Base,
+    /// Commit this tree, which the gates saw, whatever changed since.
+    pub checked: Option<&'a Base>,
+    /// Fail if there is nothing to commit.
+    pub must_change: bool,
+    /// Files, relative to the root, that are not the story's to change.
+    pub except: &'a [PathBuf],
+    /// What may be committed; None: everything.
+    pub staging: Option<Staging<'a>>,
+    /// The human saw the objections and accepted them.
+    pub as_it_is: bool,
+}
+
 impl WorkTree {
     /// Removes files that are never committed, from the index too, so that the user's next commit
     /// does not include them.
-    pub(super) fn leave_out(
-        &self,
-        all: &mut Contribution,
-        base: &Base,
-        staging: Option<Staging<'_>>,
-        as_it_is: bool,
-    ) -> Result<()> {
-        if let Some(staging) = staging {
+    pub(super) fn leave_out(&self, all: &mut Contribution, of: &CollectRequest<'_>) -> Result<()> {
+        if let Some(staging) = of.staging {
             let mut never = BTreeMap::<PathBuf, usize>::new();
-            let committed = self.committed_at(base)?;
+            let committed = self.committed_at(of.base)?;
             for path in new_files(all) {
-                let Some(of) = never_committed(staging, committed.as_ref(), &path)? else {
-                    continue;
-                };
-                *never.entry(of).or_default() += 1;
-                all.paths.remove(&path);
-                all.staged.insert(path, None);
+                if let Some(of) = never_committed(staging, committed.as_ref(), &path)? {
+                    *never.entry(of).or_default() += 1;
+                    all.paths.remove(&path);
+                    all.staged.insert(path, None);
+                }
             }
-            let left_out =
-                |(path, files): (PathBuf, _)| LeftOut::new(&path, files, WhyLeftOut::Name);
-            all.left_out.extend(never.into_iter().map(left_out));
+            let never = never.into_iter();
+            all.left_out.extend(never.map(|(path, n)| LeftOut::new(&path, n, WhyLeftOut::Name)));
         }
         for path in new_files(all) {
             match self.require_plain(&path) {
-                Err(GitError::ForeignFilter { .. }) if as_it_is => {
+                Err(GitError::ForeignFilter { .. }) if of.as_it_is => {
                     all.paths.remove(&path);
                     all.left_out.push(LeftOut::new(&path, 1, WhyLeftOut::Filter));
                 }

@@ -11,7 +11,7 @@ use git2::{
 };
 
 use super::Result;
-use super::error::{GitContext, if_found};
+use super::error::{GitContext, LibResult, if_found};
 
 /// A file, link or nested repository in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ fn folder(
     repo: &Repository,
     tree: Option<&Tree<'_>>,
     edits: &[Edit<'_>],
-) -> Result<Option<Oid>, git2::Error> {
+) -> LibResult<Option<Oid>> {
     let mut builder = repo.treebuilder(tree)?;
     for (name, edits) in by_name(edits) {
         match outcome(repo, tree, name, &edits)? {
@@ -153,7 +153,7 @@ fn outcome(
     tree: Option<&Tree<'_>>,
     name: &[u8],
     edits: &Edits<'_>,
-) -> Result<Option<TreeEntry>, git2::Error> {
+) -> LibResult<Option<TreeEntry>> {
     if let Some(Some(entry)) = edits.itself {
         return Ok(Some(entry));
     }
@@ -268,7 +268,7 @@ fn sides(conflict: &IndexConflict) -> impl Iterator<Item = &IndexEntry> {
     [&conflict.our, &conflict.their, &conflict.ancestor].into_iter().flatten()
 }
 
-fn keep_ours(merged: &mut Index, conflict: IndexConflict) -> Result<(), git2::Error> {
+fn keep_ours(merged: &mut Index, conflict: IndexConflict) -> LibResult<()> {
     for entry in sides(&conflict) {
         // The second and third side of the same path find it resolved.
         let _resolved = merged.conflict_remove(&path_of(&entry.path));

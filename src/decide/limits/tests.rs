@@ -1,4 +1,5 @@
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use crate::decide::next::decide;
 use crate::decide::samples::{History, Told, backlog, failed, id, policy, story};

@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::model::{
-    Base, EvidenceItem, Exit, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, StoryId,
+    Base, EvidenceItem, Exit, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, StoryId, millis,
 };
 use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
@@ -107,7 +107,7 @@ impl GatesTask {
                 continue;
             }
             let elapsed = self.clock.now().steady.saturating_sub(started);
-            let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+            let elapsed_ms = millis(elapsed);
             let (gate, tail) = (self.shown(gate), tried.tail.text());
             return Ok(Some(GateReport { gate, guards: None, end, elapsed_ms, tail }));
         }

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::model::{
-    AttemptStarted, Base, BranchLoss, Concern, Event, Outcome, ServiceFault, Violation,
-    visible_line,
+    AttemptNotice, AttemptStarted, Base, BranchLoss, Concern, Event, Notice, Outcome, ServiceFault,
+    TreeNotice, Violation, visible_line,
 };
-use crate::ports::{AttemptNotice, Notice, TreeNotice};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{EndedAttempt, Inspection};
 use crate::runner::error::Result;
@@ -117,8 +116,11 @@ pub fn repair(
         }
         repaired.ticked |= matches!(violation, Violation::Instructions { claims: true, .. });
         record(start, &violation, log)?;
+        // A failed repair of these is reported; the work is safe.
+        let is_minor =
+            matches!(violation, Violation::Locks { .. } | Violation::Instructions { .. });
         match guard.repair(tree, &violation) {
-            Err(error) if is_not_worth_stopping(&violation) => clean_up_failed(log, &error),
+            Err(error) if is_minor => clean_up_failed(log, &error),
             done => done?,
         }
     }
@@ -157,11 +159,6 @@ fn record(start: &AttemptStarted, violation: &Violation, log: &mut dyn EventSink
 
 fn clean_up_failed(log: &mut dyn EventSink, error: &dyn std::error::Error) {
     log.notice(Notice::Tree(TreeNotice::CleanUpFailed { problem: error.to_string() }));
-}
-
-/// A failed repair of these is reported; the work is safe.
-fn is_not_worth_stopping(violation: &Violation) -> bool {
-    matches!(violation, Violation::Locks { .. } | Violation::Instructions { .. })
 }
 
 /// The path of the instructions in the work tree, if they are there.

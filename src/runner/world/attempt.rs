@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::agent::{Launch, LaunchRequest, StreamReader};
 use crate::decide::concerns::scripts;
-use crate::decide::prompt::joined;
+use crate::decide::prompt::{CONTRACT, joined};
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
 use crate::model::{AttemptStarted, EndedBy, Event, LaneId, Role, Story, StoryId, Usd};
@@ -21,12 +21,12 @@ use crate::runner::effects::AtStart;
 use crate::runner::error::Result;
 use crate::runner::lane::Lane;
 use crate::runner::log::RunLog;
-use crate::runner::task;
-use crate::runner::task::Message;
 use crate::runner::task::attempt::{AttemptTask, Begin, Instruction};
 use crate::runner::task::inspect::Inspect;
 use crate::runner::task::prepare::Prepared;
+use crate::runner::task::{self, Message};
 use crate::store::prd::Mark;
+use crate::workspace::hash;
 
 use super::World;
 
@@ -121,12 +121,7 @@ impl RunningAttempt {
 
 impl World {
     /// In a lane that is ready.
-    pub(super) fn begin_attempt(
-        &mut self,
-        log: &mut RunLog,
-        id: &StoryId,
-        lane: LaneId,
-    ) -> Result<()> {
+    pub(super) fn begin(&mut self, log: &mut RunLog, id: &StoryId, lane: LaneId) -> Result<()> {
         let Some(ready) = self.prepared.remove(&lane).filter(|ready| ready.story == *id) else {
             return Ok(());
         };
@@ -195,7 +190,7 @@ impl World {
             guided: known.is_some_and(|known| !known.guidance.is_empty()),
             why: known.map(|known| known.why).unwrap_or_default(),
             allowance,
-            stable: self.stable_hash(),
+            stable: hash(format!("{}\n{CONTRACT}", self.config.instructions).as_bytes()),
         }
     }
 

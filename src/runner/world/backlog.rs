@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Backlog, Event, LaneId, StoryId};
-use crate::ports::Notice;
+use crate::model::{Backlog, Event, LaneId, Notice, StoryId};
 use crate::runner::error::Result;
 use crate::runner::log::RunLog;
 use crate::state::{Marks, StoryState};
@@ -191,25 +190,14 @@ impl World {
 
     /// For `ralph mark`. While an attempt runs, its agent may write the file too: the journal
     /// counts, and the file is set again after the attempt.
-    pub(super) fn set_marks(
-        &mut self,
-        log: &mut RunLog,
-        story: &StoryId,
-        passes: bool,
-        skipped: bool,
-    ) -> Result<()> {
-        if self.env.backlog.current().story(story).is_none() {
-            return Ok(());
-        }
-        let mut wanted = log.state.marks.clone();
-        wanted.set(story, passes, skipped);
+    pub(super) fn set_marks(&mut self, log: &mut RunLog, wanted: &Marks) -> Result<()> {
         // First the journal: after a crash the file is set again.
-        self.env.backlog.show_marks(&wanted);
+        self.env.backlog.show_marks(wanted);
         self.record(log, wanted.seen())?;
         log.sync()?;
         if self.env.backlog.problem().is_none() {
             // If that has to wait, what the file says is not the human's last word.
-            self.marks_are_suspect |= self.env.backlog.restore_marks(&wanted)?.is_none();
+            self.marks_are_suspect |= self.env.backlog.restore_marks(wanted)?.is_none();
         }
         Ok(())
     }

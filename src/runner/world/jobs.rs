@@ -7,12 +7,11 @@ use crate::model::{Event, EvidenceItem, LaneId, LeftOut, StoryId, StuckEvent};
 use crate::runner::effects::{About, Effects, Happened, JobResult};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
-use crate::runner::task;
 use crate::runner::task::integrate::{Close, Landed, MarkCommit, Skip};
 use crate::runner::task::occupant::Occupant;
 use crate::runner::task::prepare::Prepare;
 use crate::runner::task::shelve::{HomeComing, StoryWork};
-use crate::runner::task::{Mailbox, Message};
+use crate::runner::task::{self, Mailbox, Message};
 use crate::state::{Acceptance, Stage};
 use crate::store::prd::{EditError, Mark, WriteError};
 use crate::workspace::WorkTree;
@@ -200,11 +199,7 @@ impl World {
     }
 
     /// None: it was not the end of a task.
-    pub(super) fn take_message(
-        &mut self,
-        log: &mut RunLog,
-        message: Message,
-    ) -> Result<Option<Happened>> {
+    pub(super) fn take(&mut self, log: &mut RunLog, message: Message) -> Result<Option<Happened>> {
         match message {
             Message::Activity(activity) => log.reporter.on_activity(&activity),
             Message::Notice(notice) => log.notice(notice),

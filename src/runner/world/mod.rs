@@ -185,7 +185,7 @@ impl Effects for World {
                 () = skipped => return Ok(Happened::WaitSkipped),
                 () = &mut tick => return Ok(Happened::Tick),
             };
-            if let Some(happened) = self.take_message(log, message)? {
+            if let Some(happened) = self.take(log, message)? {
                 return Ok(happened);
             }
         }
@@ -202,7 +202,7 @@ impl Effects for World {
     }
 
     fn start_attempt(&mut self, log: &mut RunLog, story: &StoryId, lane: LaneId) -> Result<()> {
-        self.begin_attempt(log, story, lane)
+        self.begin(log, story, lane)
     }
 
     fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt) {
@@ -275,7 +275,12 @@ impl Effects for World {
         if self.is_landing {
             return Ok(false);
         }
-        self.set_marks(log, story, passes, skipped).map(|()| true)
+        if self.env.backlog.current().story(story).is_some() {
+            let mut wanted = log.state.marks.clone();
+            wanted.set(story, passes, skipped);
+            self.set_marks(log, &wanted)?;
+        }
+        Ok(true)
     }
 
     fn ask(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration) {

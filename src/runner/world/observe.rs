@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::decide::budget::BudgetCheck;
 use crate::decide::situation::FreeDisk;
-use crate::model::{Event, SpentToday, StoryId, Usd};
-use crate::ports::{ConfigNotice, Notice};
+use crate::model::{ConfigNotice, Event, Notice, SpentToday, StoryId, Usd};
 use crate::runner::effects::Sighting;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;

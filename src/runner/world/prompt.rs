@@ -5,15 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::agent::{LaunchRequest, StreamReader};
-use crate::decide::prompt::{Briefing, CONTRACT, Layer};
-use crate::model::{Changes, CompletionMarkers, LaneId, Story, StoryId};
-use crate::ports::{AgentNotice, Notice};
+use crate::decide::prompt::{Briefing, Layer};
+use crate::model::{AgentNotice, Changes, CompletionMarkers, LaneId, Notice, Story, StoryId};
 use crate::runner::log::RunLog;
 use crate::state::RunState;
 use crate::store::ralph_dir::{RalphDir, ScratchpadError, scratchpad, shelved_scratchpad};
 use crate::text::redact::SecretRules;
 use crate::text::signals::Scanner;
-use crate::workspace::hash;
 
 use super::World;
 
@@ -28,12 +26,7 @@ impl World {
         changes: &Changes,
         root: &Path,
     ) -> Vec<Layer> {
-        let notes = notes(root, &self.env.secrets);
-        let notes = notes.unwrap_or_else(|error| {
-            let problem = error.to_string();
-            log.notice(Notice::Agent(AgentNotice::Scratchpad { problem }));
-            None
-        });
+        let notes = self.with_scratchpad(log, |_| notes(root, &self.env.secrets));
         Briefing {
             state: &log.state,
             backlog: self.env.backlog.current(),
@@ -48,21 +41,17 @@ impl World {
         .layers()
     }
 
-    /// The hash of what all prompts share.
-    pub(super) fn stable_hash(&self) -> Option<String> {
-        hash(format!("{}\n{CONTRACT}", self.config.instructions).as_bytes())
-    }
-
     /// A failure with the notes is reported and does not stop the run.
-    pub(super) fn with_scratchpad(
+    pub(super) fn with_scratchpad<T: Default>(
         &self,
         log: &mut RunLog,
-        act: impl FnOnce(&RalphDir) -> Result<(), ScratchpadError>,
-    ) {
-        if let Err(error) = act(&self.env.ralph_dir) {
+        act: impl FnOnce(&RalphDir) -> Result<T, ScratchpadError>,
+    ) -> T {
+        act(&self.env.ralph_dir).unwrap_or_else(|error| {
             let problem = error.to_string();
             log.notice(Notice::Agent(AgentNotice::Scratchpad { problem }));
-        }
+            T::default()
+        })
     }
 
     pub(super) fn reader(

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::decide::findings::findings;
 use crate::model::{
-    AttemptStarted, Backlog, Base, Event, LaneId, Recorded, RunStarted, StoryId, visible_line,
+    AttemptStarted, Backlog, Base, Event, LaneId, Notice, Recorded, RunStarted, StoryId,
+    TreeNotice, visible_line,
 };
-use crate::ports::{Notice, TreeNotice};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::runner::task::EventSink;
@@ -14,7 +14,7 @@ use crate::runner::task::inspect::{repair, tell_changed_instructions};
 use crate::runner::task::occupant::Occupant;
 use crate::state::{Marks, RunState, Stage};
 use crate::workspace::{
-    GitError, Guard, GuardPart, GuardedAttempt, Keeping, SnapshotKind, SnapshotRef, WorkTree,
+    Guard, GuardPart, GuardedAttempt, Keeping, SnapshotKind, SnapshotRef, WorkTree,
 };
 
 use super::World;
@@ -81,12 +81,9 @@ impl World {
 
     /// Repairs after attempts that were cut off.
     fn repair_after_cut(&mut self, log: &mut RunLog) -> Result<()> {
-        let cut_off: Vec<_> =
-            log.state.attempts.iter().map(|flight| flight.start.clone()).collect();
-        for start in &cut_off {
-            self.repair_after_crash(log, start)?;
-        }
-        Ok(())
+        let starts = log.state.attempts.iter().map(|flight| flight.start.clone());
+        let starts: Vec<_> = starts.collect();
+        starts.iter().try_for_each(|start| self.repair_after_crash(log, start))
     }
 
     fn repair_after_crash(&mut self, log: &mut RunLog, start: &AttemptStarted) -> Result<()> {
@@ -111,15 +108,11 @@ impl World {
 
     /// One transaction with the first marks: without them, the next process would revert every mark
     /// in the file as an agent's.
-    pub(in crate::runner) fn start_anew(
-        &mut self,
-        log: &mut RunLog,
-        rebuilding: bool,
-    ) -> Result<()> {
+    pub(in crate::runner) fn start_anew(&mut self, log: &mut RunLog, rebuild: bool) -> Result<()> {
         self.follow_branch(log, log.state.cut_off)?;
         self.shelve_stale_work(log)?;
         let known =
-            if rebuilding { self.known_without_a_journal()? } else { vec![self.marks_in_file()] };
+            if rebuild { self.known_without_a_journal()? } else { vec![self.marks_in_file()] };
         let backlog = self.env.backlog.current();
         let started = RunStarted {
             run: log.run.clone(),
@@ -134,7 +127,7 @@ impl World {
         let begin = Self::lost_attempts(log).into_iter().chain([Event::RunStarted(started)]);
         let events = begin.chain(known).collect();
         log.record(self.env.backlog.current(), events)?;
-        if rebuilding { self.tell_what_is_known(log) } else { Ok(()) }
+        if rebuild { self.tell_what_is_known(log) } else { Ok(()) }
     }
 
     /// Old snapshots only cost space, so a failure is no reason to stop.
@@ -153,10 +146,9 @@ impl World {
     /// A run stays on its branch, unless the human chooses another one.
     fn require_same_branch(&self, log: &RunLog) -> Result<()> {
         let before = log.state.run.as_ref().and_then(|run| run.branch.clone());
+        let is_chosen = self.config.settings.branch.is_some();
         match (before, &self.config.branch) {
-            (Some(before), Some(now))
-                if before != *now && self.config.settings.branch.is_none() =>
-            {
+            (Some(before), Some(now)) if before != *now && !is_chosen => {
                 Err(RunnerError::OtherBranch { before, now: now.clone() })
             }
             _ => Ok(()),
@@ -272,17 +264,12 @@ pub(in crate::runner) fn continues(state: &RunState, backlog: &Backlog, id: &Sto
 
 /// Not another backlog at the same path.
 pub(in crate::runner) fn is_same(state: &RunState, backlog: &Backlog) -> bool {
-    state
-        .run
-        .as_ref()
-        .is_some_and(|run| run.project == backlog.project && run.description == backlog.description)
+    let known = state.run.as_ref().map(|run| (&run.project, &run.description));
+    known == Some((&backlog.project, &backlog.description))
 }
 
 /// The base of the story in the tree, moved onto the current branch.
-pub fn base_on_branch(
-    state: &RunState,
-    tree: &WorkTree,
-) -> Result<Option<(StoryId, Base)>, GitError> {
+pub fn base_on_branch(state: &RunState, tree: &WorkTree) -> Result<Option<(StoryId, Base)>> {
     let Some(occupant) = occupant_of_home(state) else { return Ok(None) };
     Ok(occupant.moved_base(tree)?.map(|base| (occupant.story, base)))
 }

@@ -51,18 +51,19 @@ pub enum GuardPart {
 }
 
 impl GuardPart {
+    const ALL: [Self; 6] = [
+        Self::Locks,
+        Self::Setup,
+        Self::Stashes,
+        Self::Branch,
+        Self::UserFiles,
+        Self::Instructions,
+    ];
+
     /// In the order of the checks. An agent that ended by itself left no locks: locks are then of
     /// other processes.
     pub fn after_attempt(was_cut_short: bool) -> &'static [Self] {
-        const ALL: [GuardPart; 6] = [
-            GuardPart::Locks,
-            GuardPart::Setup,
-            GuardPart::Stashes,
-            GuardPart::Branch,
-            GuardPart::UserFiles,
-            GuardPart::Instructions,
-        ];
-        if was_cut_short { &ALL } else { ALL.get(1..).unwrap_or_default() }
+        if was_cut_short { &Self::ALL } else { Self::ALL.get(1..).unwrap_or_default() }
     }
 
     /// After a crash, other changes may be the human's.
@@ -82,15 +83,11 @@ pub struct Guard {
 
 impl Guard {
     /// Call before the agent starts. Stores on disk what a driver needs after a crash.
-    pub fn arm(
-        tree: &WorkTree,
-        attempt: GuardedAttempt,
-        instructions: Option<&Path>,
-    ) -> Result<Self> {
+    pub fn arm(tree: &WorkTree, attempt: GuardedAttempt, file: Option<&Path>) -> Result<Self> {
         let stashes = tree.hold_stashes()?;
         let setup = Some(tree.hold_setup()?);
         tree.begin_attempt()?;
-        let instructions = instructions.and_then(Instructions::hold);
+        let instructions = file.and_then(Instructions::hold);
         Ok(Self { attempt, setup, stashes, instructions })
     }
 

@@ -105,13 +105,13 @@ impl WorkTree {
     fn note_part(&self, name: &str, setup: &mut GitSetup) -> Result<()> {
         let path = self.part(name);
         match part_at(&path) {
-            Ok(part) => {
+            Err(error) if is_absence(&error) => {}
+            part => {
+                let part = part.map_err(file_error("read", &path))?;
                 setup.0.extend(part.map(|part| (name.to_owned(), part)));
-                Ok(())
             }
-            Err(error) if is_absence(&error) => Ok(()),
-            Err(error) => Err(error).map_err(file_error("read", &path)),
         }
+        Ok(())
     }
 
     fn note_hooks(&self, folder: &str, setup: &mut GitSetup) -> Result<()> {
@@ -138,9 +138,8 @@ impl WorkTree {
     /// Links a file instead of moving it, so that it is never missing.
     fn keep_part(path: &Path, kept: &Path) -> io::Result<()> {
         let found = match fs::symlink_metadata(path) {
-            Ok(found) => found,
             Err(error) if is_absence(&error) => return Ok(()),
-            Err(error) => return Err(error),
+            found => found?,
         };
         private_parent(kept)?;
         let kept = free(kept);
@@ -254,10 +253,9 @@ impl WorkTree {
 
     /// Releases stashes that the human dropped.
     pub(in crate::workspace) fn release_stashes(&self) -> Result<()> {
-        let held =
-            self.repo.references_glob(&format!("{HELD_STASHES}/*")).doing("list the stashes")?;
+        let held = self.repo.references_glob(&format!("{HELD_STASHES}/*"));
         let known = self.stashes()?;
-        for held in held.flatten() {
+        for held in held.doing("list the stashes")?.flatten() {
             if !known.iter().any(|stash| Some(stash.id) == held.target()) {
                 // The next run tries again.
                 let _ = self.delete_ref(held);
