@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::Backend;
-use crate::model::{Backlog, LaneId, PermissionMode, PermissionModes};
-use crate::ports::{Clock, ConfigNotice, Notice, Reporter, SetupNotice, TreeNotice};
+use crate::model::{
+    Backlog, ConfigNotice, LaneId, Notice, PermissionMode, PermissionModes, SetupNotice, TreeNotice,
+};
+use crate::ports::{Clock, Reporter};
 use crate::runner::{BacklogFile, end_earlier_runs};
 use crate::settings::{AgentChoice, RunSettings};
 use crate::state::RunState;

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::mock;
-use crate::model::{Budgets, Event, Limits, OnEscalation, Recorded, visible_line};
-use crate::ports::{Ask, Asked, ConfigNotice, Human, Notice};
+use crate::model::{
+    Budgets, ConfigNotice, Event, Limits, Notice, OnEscalation, Recorded, visible_line,
+};
+use crate::ports::{Ask, Asked, Human};
 use crate::runner::BacklogFile;
 use crate::runner::log::JournalHistory;
 use crate::settings::{AgentChoice, Flags, RunSettings};

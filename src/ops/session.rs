@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS};
 use crate::decide::weigh::Gates;
-use crate::model::{Backlog, Gate, Policy, RunMarkers, StoryId, millis};
-use crate::ports::{ConfigNotice, Human, Notice, Reporter};
+use crate::model::{Backlog, ConfigNotice, Gate, Notice, Policy, RunMarkers, StoryId, millis};
+use crate::ports::{Human, Reporter};
 use crate::process::Supervisor;
 use crate::report::{AppliedGate, AppliedSettings, Publisher, Waits};
 use crate::runner::log::{JournalHistory, RunLog};

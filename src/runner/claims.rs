@@ -43,7 +43,10 @@ impl<E: Effects> Dispatcher<E> {
                     return Ok(());
                 };
                 let follows = self.weigh(&story, &attempt, &items, changed);
-                self.checked(Event::ClaimChecked { attempt, story, items, checked }, follows)
+                let rejected = matches!(follows, Event::ClaimRejected { .. });
+                let told = Event::ClaimChecked { attempt, story: story.clone(), items, checked };
+                self.record(vec![told, follows])?;
+                if rejected { self.keep(&story) } else { Ok(()) }
             }
         }
     }
@@ -60,15 +63,6 @@ impl<E: Effects> Dispatcher<E> {
         let is_open = self.backlog().story(story).is_some_and(|story| !story.is_settled());
         let stage = self.log.state.story(story).map(|known| &known.stage);
         is_open && matches!(stage, Some(Stage::Claimed(_) | Stage::Accepted { .. }))
-    }
-
-    fn checked(&mut self, checked: Event, follows: Event) -> Result<()> {
-        let rejected = match &follows {
-            Event::ClaimRejected { story, .. } => Some(story.clone()),
-            _ => None,
-        };
-        self.record(vec![checked, follows])?;
-        rejected.map_or(Ok(()), |story| self.keep(&story))
     }
 
     pub(super) fn weigh(

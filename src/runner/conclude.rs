@@ -5,11 +5,10 @@ use crate::decide::concerns::{self, removed_stories};
 use crate::decide::judge::{Evidence, HandoffFacts, judge, triggers};
 use crate::decide::stagnation::FootprintFacts;
 use crate::model::{
-    AgentSignals, AttemptCost, AttemptEnded, AttemptStarted, BranchLoss, Concern, EndedBy, Event,
-    Footprint, HandoffTrigger, LONGEST_KEPT, Outcome, Story, StoryId, Usd, Verdict, both_ends,
-    millis,
+    AgentSignals, AttemptCost, AttemptEnded, AttemptNotice, AttemptStarted, BranchLoss, Concern,
+    EndedBy, Event, Footprint, HandoffTrigger, LONGEST_KEPT, Notice, Outcome, Story, StoryId, Usd,
+    Verdict, both_ends, millis,
 };
-use crate::ports::{AttemptNotice, Notice};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{About, Effects, EndedAttempt};
 use crate::runner::error::{Result, RunnerError};
@@ -27,7 +26,7 @@ impl<E: Effects> Dispatcher<E> {
         let Some(flight) = self.log.state.attempts.get(&ended.attempt) else { return Ok(()) };
         let start = flight.start.clone();
         let (attempt, story) = (ended.attempt.clone(), start.story.clone());
-        self.withdraw(&About::Attempt { attempt, story });
+        self.withdraw(&About::Attempt { attempt, story }, false);
         self.effects.attempt_is_over(&mut self.log, &ended);
         let gone = removed_stories(&ended.at_start.stories, self.backlog());
         let mut signals = ended.report.signals.clone();

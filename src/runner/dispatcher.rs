@@ -10,10 +10,9 @@ use std::time::Duration;
 use crate::decide::next::decide;
 use crate::decide::situation::{Action, LaneJob, Observed, Tasks};
 use crate::model::{
-    Backlog, Cause, EndCause, EndedBy, Event, LaneId, SpentToday, StopReason, StoryClosed, StoryId,
-    Wait, millis,
+    AgentNotice, Backlog, Cause, EndCause, EndedBy, Event, LaneId, Notice, SpentToday, StopReason,
+    StoryClosed, StoryId, Wait, millis,
 };
-use crate::ports::{AgentNotice, Notice};
 use crate::process::Order;
 use crate::runner::RunConfig;
 use crate::runner::effects::{About, Effects, GatesOf, Happened, Integration, JobResult, KeptWork};

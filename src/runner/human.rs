@@ -5,9 +5,10 @@ use std::time::Duration;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{self, HAND_OVER, MORE_TIME, StuckStep};
 use crate::model::{
-    Answer, AttemptStarted, EndedBy, Escalation, Event, NudgedBy, Request, StoryId, StuckEvent,
+    AgentNotice, Answer, AttemptStarted, EndedBy, Escalation, Event, Notice, NudgedBy, Request,
+    StoryId, StuckEvent,
 };
-use crate::ports::{AgentNotice, Asked, Notice};
+use crate::ports::Asked;
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{About, Effects};
 use crate::runner::error::Result;
@@ -28,18 +29,15 @@ impl<E: Effects> Dispatcher<E> {
         self.effects.ask(about, story, question, patience);
     }
 
-    /// It is over when its end is heard: a text that the human is writing may still come.
-    pub(super) fn withdraw(&mut self, about: &About) {
-        self.take_back(about, false);
-    }
-
     pub(super) fn close_all(&mut self) {
         for about in self.questions.keys().cloned().collect::<Vec<_>>() {
-            self.take_back(&about, true);
+            self.withdraw(&about, true);
         }
     }
 
-    fn take_back(&mut self, about: &About, at_once: bool) {
+    /// It is over when its end is heard: unless `at_once`, a text that the human is writing may still
+    /// come.
+    pub(super) fn withdraw(&mut self, about: &About, at_once: bool) {
         let question = self.questions.get_mut(about);
         if let Some(withdrawn) = question.filter(|withdrawn| **withdrawn < Some(at_once)) {
             *withdrawn = Some(at_once);
@@ -51,7 +49,7 @@ impl<E: Effects> Dispatcher<E> {
     pub(super) fn withdraw_moot_questions(&mut self) {
         for story in self.tasks.asking.clone() {
             if !self.is_answer_wanted(&story) {
-                self.withdraw(&About::Story(story));
+                self.withdraw(&About::Story(story), false);
             }
         }
     }
@@ -108,7 +106,7 @@ impl<E: Effects> Dispatcher<E> {
             }
             StuckStep::Terminate => {
                 let (attempt, story) = (due.attempt.clone(), start.story.clone());
-                self.withdraw(&About::Attempt { attempt, story });
+                self.withdraw(&About::Attempt { attempt, story }, false);
                 self.terminate(&start, busy)
             }
         }

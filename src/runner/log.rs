@@ -4,8 +4,8 @@
 //! waits for that before it acts on the world outside (an agent, a gate, the branch, the work tree),
 //! but not before it prepares that, so that the disk works at the same time. The loop does not wait.
 
-use crate::model::{Backlog, Event, Recorded};
-use crate::ports::{Clock, Notice, Reporter, View};
+use crate::model::{Backlog, Event, Notice, Recorded};
+use crate::ports::{Clock, Reporter, View};
 use crate::runner::error::Result;
 use crate::state::RunState;
 use crate::store::{Journal, SyncPoint};

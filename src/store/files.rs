@@ -27,13 +27,6 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     options.mode(PRIVATE).open(path).map_err(naming(path))
 }
 
-/// The same, with what is in it.
-pub fn kept_log(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    options.mode(PRIVATE).open(path).map_err(naming(path))
-}
-
 /// The same, to write anywhere in it. The error does not name the file.
 pub fn keep_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(PRIVATE).open(path)

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::files::{kept_log, private_file};
+use super::files::private_file;
 
 /// The markers must fit.
 const SMALLEST: u64 = 1024;
@@ -37,14 +37,8 @@ struct Ring {
 
 impl Log {
     pub fn create(path: &Path, limit: u64) -> Self {
-        Self { file: private_file(path), ring: Ring::new(limit) }
-    }
-
-    /// After what is in the file, if there is one. The limit is for both.
-    pub fn extend(path: &Path, limit: u64) -> Self {
-        let mut ring = Ring::new(limit);
-        let file = kept_log(path).and_then(|file| ring.resume(&file).map(|()| file));
-        Self { file, ring }
+        let ring = Ring { limit: limit.max(SMALLEST), at: 0, total: 0, has_wrapped: false };
+        Self { file: private_file(path), ring }
     }
 
     pub fn append(&mut self, bytes: &[u8]) {
@@ -63,21 +57,6 @@ impl Log {
 }
 
 impl Ring {
-    fn new(limit: u64) -> Self {
-        Self { limit: limit.max(SMALLEST), at: 0, total: 0, has_wrapped: false }
-    }
-
-    fn resume(&mut self, file: &File) -> io::Result<()> {
-        let length = file.metadata()?.len();
-        if length > self.limit {
-            file.set_len(self.limit)?;
-        }
-        self.at = length.min(self.limit);
-        let marker = read_at(file, self.limit / 2, MARKER).ok().and_then(|text| left_out_of(&text));
-        self.total = marker.map_or(self.at, |bytes| (self.at - MARKER).saturating_add(bytes));
-        Ok(())
-    }
-
     fn write(&mut self, file: &File, bytes: &[u8]) -> io::Result<()> {
         self.total += bytes.len() as u64;
         let mut rest = bytes;
@@ -124,11 +103,6 @@ impl Ring {
 fn left_out(bytes: u64) -> String {
     let text = format!("… {bytes} bytes left out …");
     format!("\n{text:<58}\n")
-}
-
-fn left_out_of(marker: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(marker).ok()?.trim();
-    text.strip_prefix("… ")?.strip_suffix(" bytes left out …")?.parse().ok()
 }
 
 /// Held in memory at a time.
@@ -296,38 +270,6 @@ mod tests {
             log.finish().unwrap();
             sample.is_told_by(&sample.on_disk());
         }
-    }
-
-    proptest! {
-        #[test]
-        fn a_log_that_is_extended_is_one_log(
-            length in 1_usize..6000,
-            part in 100_usize..3000,
-        ) {
-            let sample = Sample::new(length);
-            for part in sample.said.chunks(part) {
-                let mut log = Log::extend(&sample.path(), LIMIT);
-                part.chunks(70).for_each(|chunk| log.append(chunk));
-                log.finish().unwrap();
-                prop_assert!(sample.on_disk().len() as u64 <= LIMIT);
-            }
-            if length <= usize::try_from(LIMIT).unwrap() {
-                prop_assert_eq!(sample.on_disk(), sample.said);
-            } else {
-                sample.is_told_by(&sample.on_disk());
-            }
-        }
-    }
-
-    #[test]
-    fn a_log_that_is_extended_keeps_to_a_smaller_limit() {
-        let sample = Sample::new(5000);
-        fs::write(sample.path(), &sample.said).unwrap();
-        let mut log = Log::extend(&sample.path(), LIMIT);
-        log.append(b"the end");
-        log.finish().unwrap();
-        let on_disk = sample.on_disk();
-        assert!(on_disk.len() as u64 <= LIMIT && on_disk.ends_with(b"the end"));
     }
 
     #[test]

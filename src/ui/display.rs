@@ -11,8 +11,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::model::{Event, NudgedBy, Recorded, StoryId, StuckEvent, WaitFor};
-use crate::ports::{Activity, Asked, Clock, Doing, Notice, Reporter, View, Wait};
+use crate::model::{Event, Notice, NudgedBy, Recorded, StoryId, StuckEvent, Wait, WaitFor};
+use crate::ports::{Activity, Asked, Clock, Doing, Reporter, View};
 use crate::state::{Health, Stage};
 
 use super::look::{Line, LiveAgent, TextLine, Tone, of_story};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::{EndCause, first_few, visible_line};
-use crate::ports::{
-    AgentNotice, AttemptNotice, ConfigNotice, Notice, Resumed, SetupNotice, TreeNotice,
+use crate::model::{
+    AgentNotice, AttemptNotice, ConfigNotice, EndCause, Notice, Resumed, SetupNotice, TreeNotice,
+    first_few, visible_line,
 };
 
 use super::figures::stories;

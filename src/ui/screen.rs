@@ -11,8 +11,8 @@ use console::strip_ansi_codes;
 use indicatif::ProgressStyle;
 use jiff::tz::TimeZone;
 
-use crate::model::{WaitFor, visible_line};
-use crate::ports::{Clock, Wait};
+use crate::model::{Wait, WaitFor, visible_line};
+use crate::ports::Clock;
 
 use super::figures::{clock, whole_seconds};
 use super::layout::{self, one_line};

@@ -233,15 +233,12 @@ impl WorkTree {
     /// An agent may have made a branch of its own. If it contains the run's branch, the run's
     /// branch is fast-forwarded; otherwise a commit would lose the commits of one of the two.
     pub(super) fn require_forward(&self, head: &Tip, from: Option<Oid>) -> Result<()> {
-        if self.contains(head.commit, from)? { Ok(()) } else { self.require_branch(head) }
+        if self.contains(head.commit, from)? { Ok(()) } else { self.require_own_branch() }
     }
 
     /// HEAD is on the run's branch. The human may have switched to another one.
     pub fn require_own_branch(&self) -> Result<()> {
-        self.require_branch(&tip(&self.repo)?)
-    }
-
-    fn require_branch(&self, head: &Tip) -> Result<()> {
+        let head = tip(&self.repo)?;
         if head.reference == self.run_branch {
             return Ok(());
         }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Base, EvidenceItem, LaneId, LeftOut, Story, first_few, visible_line};
-use crate::ports::{AgentNotice, Notice};
+use crate::model::{
+    AgentNotice, Base, EvidenceItem, LaneId, LeftOut, Notice, Story, first_few, visible_line,
+};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::Integration;
 use crate::runner::error::{Result, RunnerError};

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::model::{Event, StoryId};
-use crate::ports::{Activity, Notice};
+use crate::model::{Event, Notice, StoryId};
+use crate::ports::Activity;
 use crate::runner::effects::Happened;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::task::integrate::Landed;

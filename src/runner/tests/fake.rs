@@ -16,10 +16,10 @@ use crate::decide::stuck::StuckStep;
 use crate::decide::weigh::Gates;
 use crate::model::{
     AgentSignals, AttemptStarted, Backlog, CostCertainty, EndedBy, Escalation, Event, EvidenceItem,
-    Gate, GateEnd, GateReport, LaneId, Outcome, Policy, Recorded, Request, Role, RunMarkers,
-    SpentToday, StoryId, Usage, Wait,
+    Gate, GateEnd, GateReport, LaneId, Notice, Outcome, Policy, Recorded, Request, Role,
+    RunMarkers, SpentToday, StoryId, Usage, Wait,
 };
-use crate::ports::{Activity, Notice, Reporter, View};
+use crate::ports::{Activity, Reporter, View};
 use crate::process::Order;
 use crate::process::pump::SupervisedEnd;
 use crate::runner::config::RunConfig;

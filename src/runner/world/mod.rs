@@ -253,7 +253,7 @@ impl Effects for World {
             env,
             stop,
             secrets: Arc::clone(&self.env.secrets),
-            log: Transcript::begin(Log::extend(&page, self.config.settings.log_limit), None),
+            log: Transcript::begin(Log::create(&page, self.config.settings.log_limit), None),
             mailbox: self.mailbox.clone(),
             clock: self.env.clock.clone(),
         };

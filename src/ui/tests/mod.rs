@@ -12,14 +12,12 @@ use std::time::{Duration, Instant};
 use jiff::tz::TimeZone;
 
 use crate::model::{
-    AgentSignals, Answer, AttemptCost, AttemptEnded, AttemptReason, AttemptStarted, Backlog, Base,
-    Because, Blocked, CompletionMarkers, Escalation, EscalationKind, Event, Footprint, LaneId,
-    Outcome, Recorded, Role, RunStarted, StepKind, StopReason, Story, StoryClosed, StoryId, Usage,
-    Verdict, WaitFor,
+    AgentSignals, Answer, AttemptCost, AttemptEnded, AttemptNotice, AttemptReason, AttemptStarted,
+    Backlog, Base, Because, Blocked, CompletionMarkers, Escalation, EscalationKind, Event,
+    Footprint, LaneId, Notice, Outcome, Recorded, Role, RunStarted, SetupNotice, StepKind,
+    StopReason, Story, StoryClosed, StoryId, Usage, Verdict, Wait, WaitFor,
 };
-use crate::ports::{
-    Activity, Asked, AttemptNotice, Clock, Doing, Moment, Notice, Reporter, SetupNotice, View, Wait,
-};
+use crate::ports::{Activity, Asked, Clock, Doing, Moment, Reporter, View};
 use crate::state::RunState;
 
 use super::display::Display;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::model::{EndCause, Usd};
-use crate::ports::{AgentNotice, AttemptNotice, ConfigNotice, Resumed, SetupNotice, TreeNotice};
+use crate::model::{
+    AgentNotice, AttemptNotice, ConfigNotice, EndCause, Resumed, SetupNotice, TreeNotice, Usd,
+};
 use crate::ui::notices;
 
 fn read(all: impl IntoIterator<Item = Notice>) -> String {
