@@ -26,8 +26,8 @@ impl WorkTree {
         all.excluded = all.paths.extract_if(.., |path, _| is_excluded(path)).collect();
         self.separate_edits(&mut all, request)?;
         self.leave_out(&mut all, request)?;
-        let has_commits = request.base.commit != all.on.map(|id| id.to_string());
-        if request.must_change && !has_commits && all.paths.is_empty() {
+        // A commit of the agent's may be empty.
+        if request.must_change && all.paths.is_empty() {
             return Err(GitError::NothingChanged);
         }
         if !request.as_it_is {

@@ -91,6 +91,16 @@ fn a_claim_with_nothing_to_show_goes_back_once_and_is_asked_about_then() {
 }
 
 #[test]
+fn an_empty_commit_is_nothing_to_show() {
+    let empty = "{ run = \"git commit -q --allow-empty -m done\" }";
+    let script = format!("[default]\nsteps = [{empty}, \"complete\"]\n");
+    let world = world(&Prd::stories(1), &script, "");
+    let said = run(&world);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.passing(), [""; 0]);
+}
+
+#[test]
 fn the_human_can_accept_a_claim_at_once_or_in_a_later_run() {
     let gate = r#""verify": ["test -e done"]"#;
     let script = "[default]\nsteps = [{ run = \"touch done; sed -i 's/it is done/x/' PRD.json\" }, \"complete\"]\n";
