@@ -2,7 +2,7 @@
 
 use std::process::{Child, Stdio};
 
-use ralph::model::{Event, NudgedBy, Recorded};
+use ralph::model::{Event, NudgedBy, Recorded, StuckEvent};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -30,6 +30,8 @@ fn end(child: Child) -> Said {
 /// The stories whose agents were said to make no progress.
 fn reminders(world: &World) -> Vec<String> {
     let reminded = |recorded: Recorded| match recorded.event {
+        // The last scan may see its work before it ends.
+        Event::Stuck { step: StuckEvent::Recovered, .. } => None,
         Event::Nudged { story, by: NudgedBy::Driver, .. } | Event::Stuck { story, .. } => {
             Some(story.to_string())
         }
