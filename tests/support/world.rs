@@ -197,6 +197,18 @@ impl World {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
+    /// Starts a run, and kills its driver as soon as something is in the journal.
+    pub fn kill_run_at(&self, is_it: impl Fn(&Event) -> bool) {
+        let mut child = self.start(&[]);
+        until("the event", || {
+            let has_journal = self.path(".git/ralph/journal.db").exists();
+            let journal = if has_journal { self.journal() } else { Vec::new() };
+            journal.iter().any(|one| is_it(&one.event)).then_some(())
+        });
+        child.kill().unwrap();
+        child.code();
+    }
+
     /// What `ralph status` knows.
     pub fn state(&self) -> serde_json::Value {
         serde_json::from_str(&self.ralph(&["status", "--json"]).out).unwrap()
