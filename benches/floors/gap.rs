@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::agent;
+use crate::load::closed_before;
 use crate::measure::{Run, Times, commit_all, contenders, ms, repository, stories, tell};
 
 const ROUNDS: usize = 5;
@@ -41,6 +42,18 @@ pub fn growth() {
         tell(&format!("{name}: iterations 900 to 1,000"), &last);
         let growth = last.median().as_secs_f64() / first.median().as_secs_f64() - 1.0;
         println!("  {name}: {:+.1}% in the median (within 5%)", growth * 100.0);
+    }
+}
+
+/// Late in a run: of ten thousand stories so many are closed.
+pub fn iterations() {
+    for closed in [1_000, 3_000, 9_970] {
+        for (name, program) in contenders() {
+            let folder = tempfile::tempdir().unwrap();
+            let scene = Scene { stories: 10_000, files: 10, agents: 20, life: LIFE, deed: "edit" };
+            let gaps = scene.of_ralph_after(folder.path(), &program, closed);
+            tell(&format!("{name}: after {closed} iterations"), &gaps);
+        }
     }
 }
 
@@ -85,13 +98,24 @@ struct Scene {
 
 impl Scene {
     fn of_ralph(&self, folder: &Path, program: &Path) -> Times {
+        self.of_ralph_after(folder, program, 0)
+    }
+
+    /// In a run that has closed so many stories before.
+    fn of_ralph_after(&self, folder: &Path, program: &Path, closed: usize) -> Times {
         let root = folder.join("repo");
         let repo = repository(&root, self.files);
-        fs::write(root.join("PRD.json"), stories(self.stories)).unwrap();
+        let text = stories(self.stories);
+        let text = text.replacen("\"passes\": false", "\"passes\": true", closed);
+        fs::write(root.join("PRD.json"), text).unwrap();
         commit_all(&repo, "backlog");
+        if closed > 0 {
+            closed_before(&root, u32::try_from(closed).unwrap());
+        }
         let log = folder.join("log");
         let mut run = Run::new(program, &root);
-        run.args(["--max-iterations", &self.agents.to_string()]).env(agent::LOG, &log);
+        run.args(["--max-iterations", &(closed + self.agents).to_string(), "--budget", "none"]);
+        run.args(["--max-run-time", "none"]).env(agent::LOG, &log);
         run.env(agent::LIFE, ms(self.life).to_string()).env(agent::DEED, self.deed).status();
         self.gaps(&log)
     }

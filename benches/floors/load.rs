@@ -115,7 +115,8 @@ fn idle(program: &Path, closed: u32) -> (f64, u64) {
     (ms(after.0 - before.0) / seconds, read as u64)
 }
 
-fn closed_before(root: &Path, closed: u32) {
+/// In a run that was interrupted.
+pub fn closed_before(root: &Path, closed: u32) {
     let run = r#"{ "kind": "run_started", "run": "r", "backlog": "PRD.json", "project": "bench",
         "agent": "a", "branch": null }"#;
     let iterations = (1..=closed).flat_map(iteration).map(|recorded| recorded.event);

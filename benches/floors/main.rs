@@ -29,9 +29,10 @@ mod start;
 #[expect(dead_code, unused_imports, clippy::expect_used, reason = "it is the tests' own")]
 mod support;
 
-const ALL: [(&str, fn()); 16] = [
+const ALL: [(&str, fn()); 17] = [
     ("gap", gap::bench),
     ("growth", gap::growth),
+    ("iterations", gap::iterations),
     ("start", start::bench),
     ("load", load::bench),
     ("response", response::bench),
