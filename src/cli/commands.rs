@@ -244,11 +244,15 @@ pub struct DiffArgs {
     2  wrong usage, no such number or path")]
 pub struct RestoreArgs {
     /// A number from `ralph log`
-    #[arg(value_name = "N")]
+    #[arg(value_name = "N", value_parser = snapshot_number)]
     pub number: u64,
     /// Files or folders to restore [default: all]
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
+}
+
+fn snapshot_number(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "expected a number from `ralph log`")
 }
 
 /// Take a snapshot of the work tree: tracked and untracked files, but not ignored ones.

@@ -131,7 +131,9 @@ fn arg(setting: &Setting) -> Option<Arg> {
         }
     };
     let hint = if setting.takes == "FILE" { ValueHint::FilePath } else { ValueHint::Unknown };
-    Some(arg.value_name(setting.takes).value_parser(parser).value_hint(hint))
+    let arg = arg.value_name(setting.takes).value_parser(parser).value_hint(hint);
+    // They are refused with the setting's own words.
+    Some(arg.allow_negative_numbers(true))
 }
 
 const EXAMPLES: &str = "Examples:\n  \

@@ -17,6 +17,7 @@ use super::terminal::{ask, print};
 use super::trust::GATE;
 
 const PRD: &str = include_str!("../../PRD.example.json");
+const PRD_NAME: &str = "PRD.json";
 const PROMPT: &str = include_str!("../../PROMPT.md.example");
 const PATIENCE: Duration = Duration::from_mins(10);
 
@@ -24,7 +25,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<()> {
     make_folder(folder)?;
     let mut report = String::new();
-    for (name, text) in [("PRD.json", PRD), ("PROMPT.md", PROMPT)] {
+    for (name, text) in [(PRD_NAME, PRD), ("PROMPT.md", PROMPT)] {
         let path = folder.join(name);
         let written = write_new(&path, text).map_err(|error| {
             CommandError::Refused(format!("cannot write `{}`: {error}", ui::shown(&path)))
@@ -36,8 +37,10 @@ pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<()> {
     if look.quiet {
         return Ok(());
     }
-    report.push_str("Edit the files, then run: ralph check && ralph run --dry-run && ralph run\n");
-    print(&report)
+    let is_here = folder == Path::new(".");
+    let prd = if is_here { String::new() } else { format!(" {}", folder.join(PRD_NAME).display()) };
+    let next = format!("ralph check{prd} && ralph run{prd} --dry-run && ralph run{prd}");
+    print(&format!("{report}Edit the files, then run: {next}\n"))
 }
 
 fn make_folder(folder: &Path) -> Result<()> {

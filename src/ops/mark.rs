@@ -54,7 +54,7 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path, clock: &Clock) -> Resu
             let request = Request::Mark { backlog: key, story: story.clone(), passes, skipped };
             match hand_over(&store, &request, clock)? {
                 HandedOver::Done => {
-                    return print(&format!("marked {story} as {is}; the active run knows\n"));
+                    return print(&format!("marked {story} as {is} in the active run\n"));
                 }
                 HandedOver::Waits => {
                     return print("the active run sets the mark as soon as it can\n");

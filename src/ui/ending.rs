@@ -188,15 +188,20 @@ fn row(id: &StoryId, story: &StoryState, marked: Option<&Story>) -> TableRow {
         _ => ("… open", String::new()),
     };
     let totals = &story.totals;
-    let time = if totals.elapsed_ms == 0 { String::new() } else { duration(totals.elapsed_ms) };
+    let time = time(totals.elapsed_ms);
     let cost = cost(totals.usage.cost_usd).unwrap_or_default();
     [id.to_string(), result.to_owned(), totals.attempts.to_string(), time, cost, commit]
 }
 
 fn total(cost_usd: Option<f64>, stories: &[(&StoryId, &StoryState)]) -> TableRow {
     let attempts: u32 = stories.iter().map(|(_, story)| story.totals.attempts).sum();
-    let elapsed = stories.iter().map(|(_, story)| story.totals.elapsed_ms).sum();
+    let time = time(stories.iter().map(|(_, story)| story.totals.elapsed_ms).sum());
     let cost = cost(cost_usd).unwrap_or_default();
     let total = "Total".to_owned();
-    [total, String::new(), attempts.to_string(), duration(elapsed), cost, String::new()]
+    [total, String::new(), attempts.to_string(), time, cost, String::new()]
+}
+
+/// Nothing for no attempt.
+fn time(elapsed_ms: u64) -> String {
+    if elapsed_ms == 0 { String::new() } else { duration(elapsed_ms) }
 }

@@ -237,7 +237,7 @@ fn a_mark_during_a_run_is_set_when_the_command_returns() {
     world.await_file("../here");
     let told = world.ralph(&["mark", "US-002", "skip"]);
     assert_eq!(told.code, 0, "{}", told.err);
-    assert_eq!(told.out, "marked US-002 as skipped; the active run knows\n");
+    assert_eq!(told.out, "marked US-002 as skipped in the active run\n");
     let prd: Value = serde_json::from_str(&world.read("PRD.json")).unwrap();
     assert_eq!(prd["userStories"][1]["skipped"], true, "at once");
     world.write("../go", "");

@@ -161,7 +161,7 @@ fn settings_errors_of_the_command_line() {
         ("script_without_mock", &["--agent", "claude", "--mock-script", "x.toml"]),
         ("unknown_flag", &["--max-iteration", "5"]),
         ("quiet_and_verbose", &["-q", "-v"]),
-        ("story", &["--story", "US-01"]),
+        ("story", &["--agent", "mock", "--story", "US-01"]),
         ("branch_name", &["--agent", "mock", "--branch", "a..b"]),
         ("no_prompt", &["--agent", "mock", "--prompt", "missing.md"]),
         ("no_script", &["--mock-script", "missing.toml"]),

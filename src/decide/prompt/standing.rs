@@ -80,6 +80,7 @@ fn limit_near(iteration: u32, max: Option<u32>) -> Option<String> {
         "This is the last iteration of this run: leave a work tree that builds, and a hand-off.";
     match max?.saturating_sub(iteration) {
         0 => Some(last.to_owned()),
+        1 => Some("The run ends soon: one more iteration after this one.".to_owned()),
         left if left < FEW => {
             Some(format!("The run ends soon: {left} more iterations after this one."))
         }
