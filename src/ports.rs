@@ -7,12 +7,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::model::{Answer, Backlog, Escalation, Recorded, StepKind, Story};
+use crate::model::{Answer, Backlog, Escalation, Notice, Recorded, StepKind, Story, Wait};
 use crate::state::RunState;
-
-pub use crate::model::{
-    AgentNotice, AttemptNotice, ConfigNotice, Notice, Resumed, SetupNotice, TreeNotice, Wait,
-};
 
 /// The time and the time zone. There is one clock per process, passed in, so that tests choose
 /// their own.

@@ -3,7 +3,7 @@
 use crate::decide::budget::BudgetCheck;
 use crate::decide::select::{Selection, is_ready, select};
 use crate::decide::situation::Situation;
-use crate::model::{BudgetLevel, StopReason, Story, StoryId, millis};
+use crate::model::{BudgetLevel, StopReason, Story, millis};
 use crate::state::{BreakerPhase, WorkTime};
 
 /// Iterations needed for an average.
@@ -24,9 +24,8 @@ pub fn reason(now: &Situation<'_>) -> Option<StopReason> {
 }
 
 fn settled(now: &Situation<'_>) -> Option<StopReason> {
-    let is_open = |id: &StoryId| now.backlog.story(id).is_some_and(|story| !story.is_settled());
     // The common case, without checking every story.
-    let at_work = now.state.attempts.iter().any(|flight| is_open(&flight.start.story));
+    let at_work = now.state.attempts.iter().any(|flight| now.backlog.is_open(&flight.start.story));
     if !at_work && now.backlog.is_settled() {
         return Some(StopReason::AllDone);
     }

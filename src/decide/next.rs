@@ -94,8 +94,7 @@ impl Situation<'_> {
 
     /// Its claim is not decided yet.
     fn is_claimed(&self, id: &StoryId) -> bool {
-        let stage = self.state.story(id).map(|known| &known.stage);
-        matches!(stage, Some(Stage::Claimed(_) | Stage::Accepted { .. }))
+        self.state.story(id).is_some_and(|known| known.stage.is_claimed())
     }
 
     /// Neither an attempt nor a gate runs in the lane, and its work tree is not in use.
@@ -152,9 +151,9 @@ impl Situation<'_> {
         if !self.is_free(LaneId::HOME) {
             return None;
         }
-        let is_open = |id: &StoryId| self.backlog.story(id).is_some_and(|one| !one.is_settled());
-        let is_due =
-            |id: &StoryId, stage: &Stage| matches!(stage, Stage::Claimed(_)) && is_open(id);
+        let is_due = |id: &StoryId, stage: &Stage| {
+            matches!(stage, Stage::Claimed(_)) && self.backlog.is_open(id)
+        };
         let (story, known) = self.oldest(is_due)?;
         let (claim, story) = (known.stage.claim()?, story.clone());
         // After a crash, half of its work may be there.
@@ -312,8 +311,7 @@ impl Situation<'_> {
             _ => None,
         };
         let is_busy = (faults || probe.is_some()) && !self.state.attempts.is_idle();
-        let is_open = |id: &StoryId| self.backlog.story(id).is_some_and(|one| !one.is_settled());
-        let is_undecided = |id: &StoryId| self.is_claimed(id) && is_open(id);
+        let is_undecided = |id: &StoryId| self.is_claimed(id) && self.backlog.is_open(id);
         (is_busy || probe.is_some_and(is_undecided)).then_some(Action::Wait(None))
     }
 

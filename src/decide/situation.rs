@@ -21,6 +21,7 @@ pub struct Observed {
     /// Stuck agents, and the step that is due.
     pub stuck: Vec<StuckDue>,
     pub today: SpentToday,
+    /// The dispatcher's.
     pub tasks: Tasks,
     /// The backlog file can be read and written.
     pub backlog_usable: bool,

@@ -52,6 +52,11 @@ impl Backlog {
         self.stories.get(self.place(id)?)
     }
 
+    /// It is in the backlog and not settled.
+    pub fn is_open(&self, id: &StoryId) -> bool {
+        self.story(id).is_some_and(|story| !story.is_settled())
+    }
+
     /// Its place in the file's order. Thousands of stories are looked up in every decision.
     pub fn place(&self, id: &StoryId) -> Option<usize> {
         let ids = || self.stories.iter().map(|story| story.id.clone());

@@ -8,7 +8,7 @@ use crate::model::{
     Because, Blocked, Budgets, Event, Limits, OnEscalation, OnLimit, RunResult, StopReason,
     StoryId, Tokens, Usd, shorten,
 };
-use crate::state::{BreakerPhase, RunState, Stage, StoryState};
+use crate::state::{BreakerPhase, RunState, StoryState};
 
 /// Increases when a field changes its meaning or is removed; fields may be added at any time.
 pub const VERSION: u32 = 1;
@@ -96,8 +96,7 @@ impl RunPhase {
             };
         }
         // A claim in question waits for the human instead.
-        let is_claimed =
-            |story: &StoryState| matches!(story.stage, Stage::Accepted { .. } | Stage::Claimed(_));
+        let is_claimed = |story: &StoryState| story.stage.is_claimed();
         if !state.attempts.is_idle() {
             Self::Running
         } else if state.stories.values().any(is_claimed) {

@@ -60,9 +60,8 @@ impl<E: Effects> Dispatcher<E> {
 
     /// Its claim is not decided yet.
     pub(super) fn is_claimed(&self, story: &StoryId) -> bool {
-        let is_open = self.backlog().story(story).is_some_and(|story| !story.is_settled());
-        let stage = self.log.state.story(story).map(|known| &known.stage);
-        is_open && matches!(stage, Some(Stage::Claimed(_) | Stage::Accepted { .. }))
+        let known = self.log.state.story(story);
+        self.backlog().is_open(story) && known.is_some_and(|known| known.stage.is_claimed())
     }
 
     pub(super) fn weigh(
@@ -86,7 +85,7 @@ impl<E: Effects> Dispatcher<E> {
             changed,
             unfounded: known.map_or(0, |known| known.unfounded),
             concerns: &concerns,
-            first_of_two: self.is_first_of_two(id),
+            first_of_two: self.config.is_first_of_two(id, self.backlog(), &self.log.state),
         };
         let story = id.clone();
         match weigh(&findings) {
@@ -97,10 +96,6 @@ impl<E: Effects> Dispatcher<E> {
             Weighed::LookAgain => Event::SecondLookWanted { story },
             Weighed::Doubtful { question } => Event::QuestionRaised { story, question },
         }
-    }
-
-    fn is_first_of_two(&self, id: &StoryId) -> bool {
-        self.config.is_first_of_two(id, self.backlog(), &self.log.state)
     }
 
     /// The next attempt gets the error, or the human is asked.

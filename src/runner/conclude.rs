@@ -138,7 +138,9 @@ impl<E: Effects> Dispatcher<E> {
         let bill = self.bill(ended);
         let stages = self.stages(&start.story, &ended.report.outcome, &signals, found.branch_loss);
         let triggers = self.triggers(&start.story, ended, &verdict, &stages);
-        let plain = self.is_plain_claim(&start.story, !concerns.is_empty());
+        // Nothing to check: no gate applies, and there are no concerns.
+        let plain = concerns.is_empty()
+            && self.config.is_plain_claim(&start.story, self.backlog(), &self.log.state);
         let mut events = vec![Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: ended.attempt.clone(),
             story: start.story.clone(),
@@ -261,11 +263,6 @@ impl<E: Effects> Dispatcher<E> {
             let notice = AttemptNotice::OverIterationBudget { cost: counted, limit };
             self.log.notice(Notice::Attempt(story.clone(), notice));
         }
-    }
-
-    /// It needs no check: no gate applies, and there are no concerns.
-    fn is_plain_claim(&self, id: &StoryId, has_concerns: bool) -> bool {
-        !has_concerns && self.config.is_plain_claim(id, self.backlog(), &self.log.state)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::decide::next::decide;
 use crate::decide::situation::{Action, LaneJob, Observed, Tasks};
 use crate::model::{
     AgentNotice, Backlog, Cause, EndCause, EndedBy, Event, LaneId, Notice, SpentToday, StopReason,
-    StoryClosed, StoryId, Wait, millis,
+    StoryClosed, StoryId, Wait,
 };
 use crate::process::Order;
 use crate::runner::RunConfig;
@@ -113,15 +113,7 @@ impl<E: Effects> Dispatcher<E> {
     fn observe(&mut self) -> Result<Observed> {
         let seen = self.effects.observe(&mut self.log)?;
         self.today = seen.today;
-        Ok(Observed {
-            now: self.log.now(),
-            busy_ms: millis(seen.busy),
-            disk: seen.disk,
-            stuck: seen.stuck,
-            today: seen.today,
-            tasks: self.tasks.clone(),
-            backlog_usable: seen.backlog_usable,
-        })
+        Ok(Observed { tasks: self.tasks.clone(), ..seen })
     }
 
     fn start(&mut self, action: Action) -> Result<Turn> {

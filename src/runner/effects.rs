@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::AgentReport;
-use crate::decide::situation::{FreeDisk, LaneJob, StuckDue};
+use crate::decide::situation::{LaneJob, Observed};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
-    Backlog, Base, BranchLoss, Concern, EndedBy, Escalation, EvidenceItem, LaneId, Request,
-    SpentToday, Story, StoryId,
+    Backlog, Base, BranchLoss, Concern, EndedBy, Escalation, EvidenceItem, LaneId, Request, Story,
+    StoryId,
 };
 use crate::ports::Asked;
 use crate::process::Order;
@@ -144,15 +144,6 @@ pub enum Integration {
     Outdated,
 }
 
-/// What was observed for a decision.
-pub struct Sighting {
-    pub busy: Duration,
-    pub disk: Option<FreeDisk>,
-    pub stuck: Vec<StuckDue>,
-    pub today: SpentToday,
-    pub backlog_usable: bool,
-}
-
 pub trait Effects {
     /// With the marks that count, whatever the file says.
     fn backlog(&self) -> &Backlog;
@@ -160,7 +151,8 @@ pub trait Effects {
     fn backlog_problem(&self) -> Option<&str>;
     /// Reads edits of the backlog file.
     fn refresh(&mut self, log: &mut RunLog) -> Result<()>;
-    fn observe(&mut self, log: &mut RunLog) -> Result<Sighting>;
+    /// Everything but the tasks.
+    fn observe(&mut self, log: &mut RunLog) -> Result<Observed>;
     /// A signal that arrived since the last wait.
     fn pending_signal(&mut self) -> impl Future<Output = Option<i32>>;
     /// Waits for the next thing, at most `most`.

@@ -55,8 +55,7 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     fn is_answer_wanted(&self, story: &StoryId) -> bool {
-        let is_open = self.backlog().story(story).is_some_and(|story| !story.is_settled());
-        is_open && self.log.state.is_asking(story)
+        self.backlog().is_open(story) && self.log.state.is_asking(story)
     }
 
     pub(super) fn answered(&mut self, about: About, asked: Asked) -> Result<()> {

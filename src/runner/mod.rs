@@ -19,7 +19,8 @@ mod world;
 
 use std::sync::Arc;
 
-use crate::ports::{AgentNotice, Notice, Reporter};
+use crate::model::{AgentNotice, Notice};
+use crate::ports::Reporter;
 use crate::process::sweep::{RunMark, Swept, sweep};
 use crate::store::OpenRun;
 

@@ -182,6 +182,11 @@ impl Stage {
     pub fn is_settled(&self) -> bool {
         matches!(self, Self::Closed { .. } | Self::Skipped)
     }
+
+    /// Its claim is not decided yet, and nobody is asked about it.
+    pub fn is_claimed(&self) -> bool {
+        matches!(self, Self::Claimed(_) | Self::Accepted { .. })
+    }
 }
 
 impl Work {

@@ -181,10 +181,9 @@ impl Drop for Display {
 
 /// Its agent runs, or the gates decide about its claim.
 fn is_undecided(attempt: &str, story: &StoryId, view: View<'_>) -> bool {
-    let is_open = || view.backlog.story(story).is_some_and(|story| !story.is_settled());
     let stage = view.state.story(story).map(|known| &known.stage);
     let is_claimed = matches!(stage, Some(Stage::Claimed(claim)) if claim.attempt == attempt);
-    view.state.attempts.get(attempt).is_some() || (is_claimed && is_open())
+    view.state.attempts.get(attempt).is_some() || (is_claimed && view.backlog.is_open(story))
 }
 
 /// The new health of a story's agent, if the event is about that.

@@ -6,8 +6,7 @@
 use console::Style;
 use jiff::tz::TimeZone;
 
-use crate::model::StoryId;
-use crate::ports::Wait;
+use crate::model::{StoryId, Wait};
 
 use super::figures::{clock, day_and_time};
 use super::layout::{self, one_line};

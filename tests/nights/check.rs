@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use ralph::decide::select::is_ready;
 use ralph::model::{
-    AttemptEnded, AttemptStarted, Because, Event, OnEscalation, Policy, Recorded, ServiceFault,
-    StopReason, Story, StoryId, Usd, Verdict, Wait,
+    AttemptEnded, AttemptStarted, Because, Event, Notice, OnEscalation, Policy, Recorded,
+    ServiceFault, StopReason, Story, StoryId, Usd, Verdict, Wait,
 };
-use ralph::ports::{Activity, Notice, Reporter, View};
+use ralph::ports::{Activity, Reporter, View};
 use ralph::state::{BreakerPhase, RunState};
 
 use super::scene::{AGENT, ALLOWANCE, Scene};

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use ralph::agent::{AgentIdentity, AgentReport};
 use ralph::decide::budget::BudgetCheck;
-use ralph::decide::situation::{FreeDisk, LaneJob, StuckDue};
+use ralph::decide::situation::{FreeDisk, LaneJob, Observed, StuckDue, Tasks};
 use ralph::decide::stuck::{StuckStep, StuckTracker};
 use ralph::model::{
     AttemptStarted, Backlog, Base, Concern, CostCertainty, EndedBy, Escalation, Event,
-    EvidenceItem, GateEnd, GateReport, LaneId, Request, Role, SpentToday, StoryId, Usd,
+    EvidenceItem, GateEnd, GateReport, LaneId, Request, Role, SpentToday, StoryId, Usd, millis,
 };
 use ralph::ports::Asked;
 use ralph::process::Order;
 use ralph::process::pump::SupervisedEnd;
 use ralph::runner::RunnerError;
 use ralph::runner::effects::{
-    About, AtStart, Effects, EndedAttempt, GatesOf, Happened, Inspection, Sighting,
+    About, AtStart, Effects, EndedAttempt, GatesOf, Happened, Inspection,
 };
 use ralph::runner::log::RunLog;
 use ralph::state::{Marks, Stage, StoryState};
@@ -187,7 +187,7 @@ impl Effects for World {
         self.settle_marks(log)
     }
 
-    fn observe(&mut self, _log: &mut RunLog) -> Result<Sighting, RunnerError> {
+    fn observe(&mut self, log: &mut RunLog) -> Result<Observed, RunnerError> {
         self.steps += 1;
         assert!(self.steps < MOST_STEPS, "the night does not end");
         let policy = &self.config.settings.stuck;
@@ -203,12 +203,14 @@ impl Effects for World {
             Some(_) => self.spent_today(began),
             None => Usd::ZERO,
         };
-        Ok(Sighting {
-            busy: self.busy_all(),
+        Ok(Observed {
+            now: log.now(),
+            busy_ms: millis(self.busy_all()),
             disk: Some(FreeDisk { bytes, place: "/".into() }),
             stuck,
             today: SpentToday { began, repository, user: Usd::ZERO },
             backlog_usable: self.problem.is_none(),
+            tasks: Tasks::default(),
         })
     }
 

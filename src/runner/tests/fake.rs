@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use crate::agent::{AgentIdentity, AgentReport};
 use crate::decide::samples::{base, story};
-use crate::decide::situation::{FreeDisk, LaneJob, StuckDue};
+use crate::decide::situation::{FreeDisk, LaneJob, Observed, StuckDue, Tasks};
 use crate::decide::stuck::StuckStep;
 use crate::decide::weigh::Gates;
 use crate::model::{
     AgentSignals, AttemptStarted, Backlog, CostCertainty, EndedBy, Escalation, Event, EvidenceItem,
     Gate, GateEnd, GateReport, LaneId, Notice, Outcome, Policy, Recorded, Request, Role,
-    RunMarkers, SpentToday, StoryId, Usage, Wait,
+    RunMarkers, SpentToday, StoryId, Usage, Wait, millis,
 };
 use crate::ports::{Activity, Reporter, View};
 use crate::process::Order;
@@ -25,7 +25,6 @@ use crate::process::pump::SupervisedEnd;
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{
     About, AtStart, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, JobResult,
-    Sighting,
 };
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
@@ -135,16 +134,18 @@ impl Effects for Fake {
         Ok(())
     }
 
-    fn observe(&mut self, _log: &mut RunLog) -> Result<Sighting> {
+    fn observe(&mut self, log: &mut RunLog) -> Result<Observed> {
         self.turns += 1;
         assert!(self.turns < 1000, "it decides again and again: {:?}", self.did);
         let bytes = if self.disk_is_low { 10 } else { 1_000_000 };
-        Ok(Sighting {
-            busy: self.busy,
+        Ok(Observed {
+            now: log.now(),
+            busy_ms: millis(self.busy),
             disk: Some(FreeDisk { bytes, place: "/".into() }),
             stuck: self.stuck.clone(),
             today: SpentToday::default(),
             backlog_usable: self.problem.is_none(),
+            tasks: Tasks::default(),
         })
     }
 

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::agent::{Backend, GIT_PLACES};
-use crate::decide::situation::{FreeDisk, LaneJob};
+use crate::decide::situation::{FreeDisk, LaneJob, Observed};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
     Backlog, Base, EndedBy, Escalation, Event, LaneId, Request, SpentToday, StoryId,
@@ -26,7 +26,7 @@ use crate::ports::{Ask, Clock, Human};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Supervisor};
 use crate::runner::config::RunConfig;
-use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Happened, Sighting};
+use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Happened};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::interrupts::Interrupts;
 use crate::runner::lane::Lane;
@@ -150,7 +150,7 @@ impl Effects for World {
         self.settle_marks(log)
     }
 
-    fn observe(&mut self, log: &mut RunLog) -> Result<Sighting> {
+    fn observe(&mut self, log: &mut RunLog) -> Result<Observed> {
         self.look_around(log)
     }
 

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use crate::decide::budget::BudgetCheck;
-use crate::decide::situation::FreeDisk;
-use crate::model::{ConfigNotice, Event, Notice, SpentToday, StoryId, Usd};
-use crate::runner::effects::Sighting;
+use crate::decide::situation::{FreeDisk, Observed, Tasks};
+use crate::model::{ConfigNotice, Event, Notice, SpentToday, StoryId, Usd, millis};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::store::files::free_space;
@@ -14,7 +13,7 @@ use crate::store::{Costs, StoreError, UserCosts};
 use super::World;
 
 impl World {
-    pub(super) fn look_around(&mut self, log: &mut RunLog) -> Result<Sighting> {
+    pub(super) fn look_around(&mut self, log: &mut RunLog) -> Result<Observed> {
         let policy = self.config.settings.stuck;
         self.running.values_mut().for_each(|running| running.scan_if_due(&policy));
         let agents: Duration = self.running.values().map(|running| running.busy()).sum();
@@ -27,12 +26,14 @@ impl World {
         if runs && disk.as_ref().is_some_and(|disk| disk.bytes < floor) {
             self.disk_was_low.clone_from(&disk);
         }
-        Ok(Sighting {
-            busy: agents + gates,
+        Ok(Observed {
+            now: log.now(),
+            busy_ms: millis(agents + gates),
             disk,
             stuck: self.stuck_dues(),
             today: self.spent_today(log)?,
             backlog_usable: self.env.backlog.problem().is_none(),
+            tasks: Tasks::default(),
         })
     }
 
