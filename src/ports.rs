@@ -144,6 +144,8 @@ pub struct Ask {
 pub struct Withdrawal {
     is_withdrawn: AtomicBool,
     is_closed: AtomicBool,
+    /// The human's editor has the terminal; `ask` returns when it ends.
+    pub in_editor: AtomicBool,
 }
 
 impl Withdrawal {
@@ -152,7 +154,8 @@ impl Withdrawal {
         self.is_withdrawn.store(true, Ordering::SeqCst);
     }
 
-    /// `ask` returns `NoAnswer` within [`WITHDRAWAL`], unless an answer was just given.
+    /// `ask` returns `NoAnswer` within [`WITHDRAWAL`], unless an answer was just given or the human's
+    /// editor is open.
     pub fn close(&self) {
         self.withdraw();
         self.is_closed.store(true, Ordering::SeqCst);

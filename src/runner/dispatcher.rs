@@ -76,6 +76,14 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     pub async fn run(&mut self) -> Result<Ending> {
+        let ending = self.work().await;
+        // After an error or several signals, a menu is still open.
+        self.close_all();
+        self.effects.questions_closed(self.signals >= IMPATIENT).await;
+        ending
+    }
+
+    async fn work(&mut self) -> Result<Ending> {
         loop {
             if let Some(signal) = self.effects.pending_signal().await {
                 self.take_signal(signal);
@@ -333,7 +341,11 @@ impl<E: Effects> Dispatcher<E> {
 
     /// The first signal stops everything cleanly, the second kills it.
     pub(super) fn take_signal(&mut self, signal: i32) {
-        let order = if self.interrupted.is_none() { Order::Stop } else { Order::Kill };
+        let is_first = self.interrupted.is_none();
+        if is_first && !self.log.state.attempts.is_idle() {
+            self.log.notice(Notice::Agent(AgentNotice::Ended(EndCause::Signal)));
+        }
+        let order = if is_first { Order::Stop } else { Order::Kill };
         self.interrupted.get_or_insert(signal);
         self.signals += 1;
         self.close_all();

@@ -1,6 +1,7 @@
 //! An open menu and its keys: the human chooses an item, or writes to the agent.
 
 use std::io;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use console::Term;
@@ -38,7 +39,7 @@ pub struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    /// `is_hasty`: it replaces a menu that the human may have been using.
+    /// `is_hasty`: keys may be meant for something that ended a moment ago.
     pub fn open(
         display: &'a DisplayQueue,
         menu: Menu,
@@ -107,7 +108,11 @@ impl<'a> Conversation<'a> {
     fn key_within(&mut self, patience: Duration) -> Reply<Option<KeyPress>> {
         let deadline = self.display.deadline(patience);
         loop {
-            if self.withdrawal.is_closed() || (self.is_late() && !self.is_writing) {
+            if self.withdrawal.is_closed() {
+                return Err(Asked::NoAnswer);
+            }
+            if self.is_late() && !self.is_writing {
+                self.add(TextLine::new().with(Tone::Dim, "The question was withdrawn."));
                 return Err(Asked::NoAnswer);
             }
             if self.is_late() && !std::mem::replace(&mut self.is_late, true) {
@@ -170,9 +175,12 @@ impl<'a> Conversation<'a> {
             self.show(|| draft.body(self.is_late));
             let key = match self.next() {
                 // Text that was written is never lost.
-                Err(Asked::NoAnswer) if draft.has_words() && self.withdrawal.is_closed() => {
-                    self.add_text("The question was withdrawn. Nobody has read:", &draft.text());
-                    return Err(Asked::NoAnswer);
+                Err(asked)
+                    if draft.has_words()
+                        && (asked == Asked::Interrupted || self.withdrawal.is_closed()) =>
+                {
+                    self.add_text("This text was not sent:", &draft.text());
+                    return Err(asked);
                 }
                 Err(Asked::NoAnswer) if draft.has_words() => {
                     let note = "No key was pressed in time; using your text so far.";
@@ -191,8 +199,11 @@ impl<'a> Conversation<'a> {
     /// editor ends.
     fn edit(&mut self) -> Reply<Option<String>> {
         let held = self.display.hold(self.patience, || self.withdrawal.is_closed())?;
-        let edited = self.keyboard.lend(open_editor).map_err(|_| Asked::NoAnswer)?;
+        self.withdrawal.in_editor.store(true, Ordering::SeqCst);
+        let edited = self.keyboard.lend(open_editor);
+        self.withdrawal.in_editor.store(false, Ordering::SeqCst);
         drop(held);
+        let edited = edited.map_err(|_| Asked::NoAnswer)?;
         Ok(edited.unwrap_or_else(|problem| {
             self.display.print(vec![TextLine::warning(problem).into()]);
             None

@@ -23,7 +23,7 @@ pub struct TerminalHuman {
     display: DisplayQueue,
     /// For the questions before the run; each of the run's has its own.
     withdrawal: Withdrawal,
-    /// Held while keys are read. Until this time, keys may be meant for a menu that was withdrawn.
+    /// Held while keys are read. Until this time, keys may be meant for the last menu or wait.
     keyboard: Mutex<Duration>,
     /// Menus that are open or about to open. They take precedence over Enter during a wait.
     menus: AtomicUsize,
@@ -74,13 +74,16 @@ impl TerminalHuman {
             let is_busy = !self.display.is_over(Some(*busy_until));
             let result = Conversation::open(&self.display, menu, withdrawal, is_busy)
                 .and_then(|mut conversation| talk(&mut conversation));
-            if withdrawal.is_withdrawn() {
-                *busy_until = self.display.deadline(TYPING_PAUSE).unwrap_or_default();
-            }
+            *busy_until = self.next_keys();
             result
         };
         self.menus.fetch_sub(1, Ordering::SeqCst);
         result
+    }
+
+    /// When keys are surely not meant for what just ended.
+    fn next_keys(&self) -> Duration {
+        self.display.deadline(TYPING_PAUSE).unwrap_or_default()
     }
 
     /// Reads whole lines. The terminal's modes do not change, so there is nothing to restore, and
@@ -94,7 +97,7 @@ impl TerminalHuman {
                 Err(TryLockError::Poisoned(lock)) => Some(lock.into_inner()),
                 Ok(lock) => Some(lock),
             };
-            let lock = lock.filter(|_| is_free);
+            let mut lock = lock.filter(|_| is_free);
             if lock.is_some() != listening {
                 listening = lock.is_some();
                 if listening {
@@ -106,6 +109,9 @@ impl TerminalHuman {
                 thread::sleep(GLANCE);
             } else if keyboard.is_readable(GLANCE)? && is_enter(keyboard)? {
                 self.display.send(Screen::line_was_typed);
+                if let Some(busy_until) = &mut lock {
+                    **busy_until = self.next_keys();
+                }
                 return Ok(true);
             }
         }

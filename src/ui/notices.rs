@@ -127,12 +127,15 @@ fn agent(notice: &AgentNotice) -> (Tone, String) {
 
 fn stopped(cause: EndCause) -> (Tone, String) {
     let (why, what) = match cause {
-        // Gates go on.
+        // Gates continue.
         EndCause::RunTime => ("the run reached its time limit", "all agents"),
         EndCause::DiskLow => ("the disk is nearly full", "everything that runs"),
         EndCause::Aborted => ("you aborted the run", "everything that runs"),
+        EndCause::Signal => {
+            return warning("interrupted; ending the agent (another signal kills it)");
+        }
     };
-    warning(format!("{why}; ending {what}, unfinished work is kept"))
+    warning(format!("{why}; ending {what} (unfinished work is kept)"))
 }
 
 fn tree(notice: &TreeNotice) -> (Tone, String) {

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Stdio};
 
-use ralph::model::{Event, Recorded};
+use ralph::model::{Answer, Event, Recorded};
 use rustix::process::Signal;
 
 use crate::escalation::ASKS;
@@ -95,13 +95,31 @@ fn questions_queue_while_the_work_goes_on() {
     terminal.await_text("✓ Task US-005 complete");
     let screen = terminal.await_text("1 of 2");
     assert!(screen.contains("Stuck: Question 2?"), "{screen}");
+    terminal.await_text("❯ [1]");
     terminal.press("1");
     terminal.await_text("Stuck: Question 3?");
+    terminal.await_text("❯ [1]");
     terminal.press("s");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");
     assert_eq!(world.passing(), ["US-001", "US-002", "US-004", "US-005"]);
     assert!(world.read("PRD.json").contains("\"skipped\": true"));
+}
+
+/// A key that bounces, or one too many for the first question, must not answer the second.
+#[test]
+fn a_menu_that_follows_an_answered_one_ignores_keys_at_first() {
+    let world = three_questions();
+    let mut terminal = asked(&world, &[]);
+    terminal.await_text("1 of 3");
+    terminal.press("s");
+    terminal.await_text("Your keys are ignored");
+    terminal.press("s");
+    terminal.await_text("❯ [1]");
+    let screen = terminal.await_text("Stuck: Question 2?");
+    assert!(screen.contains("1 of 2"), "{screen}");
+    terminal.press("a");
+    assert_eq!(terminal.finish().0, 5);
 }
 
 /// A key that was meant for the first question must not answer the second.
@@ -207,6 +225,26 @@ fn guidance_can_be_written_in_an_editor() {
     assert!(world.prompt(2).contains("from the editor\nsecond line"), "{}", world.prompt(2));
 }
 
+/// Otherwise the editor would fight with the shell for the keyboard, and its text would be lost.
+#[test]
+fn a_signal_waits_for_the_editor_and_its_text_counts() {
+    let world = World::scripted(&Prd::stories(1), ASKS);
+    let slow = "touch ../editing; sleep 2; echo 'from the editor' > \"$1\"";
+    let terminal = editor(&world, slow);
+    until("the editor", || world.path("../editing").exists().then_some(()));
+    terminal.signal(Signal::TERM);
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 143, "{screen}");
+    assert_eq!(world.processes(), [""; 0]);
+    let is_text = |one: &Recorded| match &one.event {
+        Event::QuestionAnswered { answer: Answer::Guidance { text }, .. } => {
+            text == "from the editor"
+        }
+        _ => false,
+    };
+    assert!(world.journal().iter().any(is_text), "{screen}");
+}
+
 #[test]
 fn an_editor_that_fails_sends_nothing() {
     let world = World::scripted(&Prd::stories(1), ASKS);
@@ -231,6 +269,35 @@ fn what_was_written_when_the_patience_ran_out_is_the_answer() {
     assert_eq!(code, 0, "{screen}");
     assert!(screen.contains("using your text so far"), "{screen}");
     assert!(world.prompt(2).contains("first line\nunfinis"), "{}", world.prompt(2));
+}
+
+#[test]
+fn however_a_run_ends_the_terminal_is_as_it_was() {
+    let supervisor = "$(cut -d' ' -f4 /proc/$PPID/stat)";
+    let waits = "touch ../begun; until [ -e ../go ]; do sleep 0.01; done";
+    let agent = format!(
+        "[story.US-002]\nsteps = [{{ run = \"{waits}; kill -KILL {supervisor}\" }}, {{ hang = \"ignore-term\" }}]\n"
+    );
+    for (signals, code) in [(0, 1), (3, 143)] {
+        let world = World::scripted(&Prd::stories(2), &format!("{ASKS}{agent}"));
+        let terminal = Terminal::start(world.run_command(&[]));
+        let modes = terminal.modes();
+        terminal.await_text("[a]");
+        until("the other agent", || world.path("../begun").exists().then_some(()));
+        // Its supervisor's death is an error, and a third signal ends the run at once.
+        if signals == 0 {
+            world.write("../go", "");
+        }
+        (0..signals).for_each(|_| terminal.signal(Signal::TERM));
+        until("the terminal as it was", || {
+            (terminal.modes() == modes && !terminal.cursor_is_hidden()).then_some(())
+        });
+        let (ended, screen) = terminal.finish();
+        assert_eq!(ended, code, "{screen}");
+        assert!(!screen.contains("[a]"), "{screen}");
+        assert_eq!(screen.lines().any(|line| line.starts_with("error: ")), code == 1, "{screen}");
+        until("every process to be gone", || world.processes().is_empty().then_some(()));
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
-use tokio::time::timeout;
+use tokio::time::sleep;
 
 use crate::ports::{Ask, Asked, Human, WITHDRAWAL, Withdrawal};
 use crate::runner::effects::{About, Happened};
@@ -45,15 +45,21 @@ impl QuestionTask {
 
     pub async fn run(self) -> Result<Happened> {
         let (human, ask) = (self.human, self.ask);
+        let withdrawal = Arc::clone(&ask.withdrawal);
         let mut asking = tokio::task::spawn_blocking(move || human.ask(&ask));
+        let closed = async {
+            self.closing.notified().await;
+            // Wait for the menu to release the terminal, but not forever, unless it is the editor's.
+            let is_editing = || withdrawal.in_editor.load(Ordering::SeqCst);
+            let mut was_editing = true;
+            while std::mem::replace(&mut was_editing, is_editing()) || was_editing {
+                sleep(WITHDRAWAL).await;
+            }
+        };
         let asked = tokio::select! {
+            // An answer that was just given counts.
             asked = &mut asking => asked.unwrap_or(Asked::NoAnswer),
-            // Wait for the menu to release the terminal, but not forever. An answer that was just
-            // given counts.
-            () = self.closing.notified() => match timeout(WITHDRAWAL, asking).await {
-                Ok(Ok(asked)) => asked,
-                _ => Asked::NoAnswer,
-            },
+            () = closed => Asked::NoAnswer,
         };
         Ok(Happened::Answered { about: self.about, asked })
     }

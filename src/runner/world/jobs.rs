@@ -227,7 +227,7 @@ impl World {
         Ok(None)
     }
 
-    fn forget(&mut self, happened: &Happened) {
+    pub(super) fn forget(&mut self, happened: &Happened) {
         match happened {
             Happened::GatesEnded { of, .. } => self.gates.retain(|(running, ..)| running != of),
             Happened::Answered { asked, .. } => self.questions.ended(asked),

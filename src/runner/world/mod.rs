@@ -22,7 +22,7 @@ use crate::decide::stuck::StuckStep;
 use crate::model::{
     Backlog, Base, EndedBy, Escalation, Event, LaneId, Request, SpentToday, StoryId,
 };
-use crate::ports::{Ask, Clock, Human};
+use crate::ports::{Ask, Clock, Human, WITHDRAWAL};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Supervisor};
 use crate::runner::config::RunConfig;
@@ -292,6 +292,21 @@ impl Effects for World {
 
     fn withdraw(&mut self, about: &About, at_once: bool) {
         self.questions.withdraw(about, at_once);
+    }
+
+    async fn questions_closed(&mut self, at_once: bool) {
+        let closed = async {
+            while self.questions.is_open() {
+                match self.messages.recv().await {
+                    Some(Message::Ended(Ok(happened))) => self.forget(&happened),
+                    Some(Message::Ended(Err(_))) | None => return,
+                    Some(_) => {}
+                }
+            }
+        };
+        // Menus release the terminal sooner.
+        let most = if at_once { WITHDRAWAL * 2 } else { Duration::MAX };
+        let _ = timeout(most, closed).await;
     }
 
     fn takes_messages(&self, attempt: &str) -> bool {

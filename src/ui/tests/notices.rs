@@ -87,13 +87,15 @@ fn agent_notices() {
         AgentNotice::Ended(EndCause::RunTime),
         AgentNotice::Ended(EndCause::DiskLow),
         AgentNotice::Ended(EndCause::Aborted),
+        AgentNotice::Ended(EndCause::Signal),
         AgentNotice::Scratchpad { problem: "cannot read .ralph/scratchpad.md".into() },
         AgentNotice::UnknownRequest,
     ].map(Notice::Agent)), @r#"
     warning: ended processes that an earlier run left running: sleep 1, sleep 2, sleep 3, sleep 4, sleep 5 and 2 more
-    warning: the run reached its time limit; ending all agents, unfinished work is kept
-    warning: the disk is nearly full; ending everything that runs, unfinished work is kept
-    warning: you aborted the run; ending everything that runs, unfinished work is kept
+    warning: the run reached its time limit; ending all agents (unfinished work is kept)
+    warning: the disk is nearly full; ending everything that runs (unfinished work is kept)
+    warning: you aborted the run; ending everything that runs (unfinished work is kept)
+    warning: interrupted; ending the agent (another signal kills it)
     warning: cannot read .ralph/scratchpad.md
     warning: a newer version of ralph sent a request that this version does not support
     "#);

@@ -143,15 +143,19 @@ fn a_text_can_be_finished_after_its_question_was_withdrawn() {
 
 #[test]
 fn a_text_that_cannot_be_finished_stays_on_the_terminal() {
-    let (desk, _display) = Desk::new();
-    let written = thread::scope(|scope| {
-        let written = scope.spawn(|| desk.talk(|talk| talk.write()));
-        desk.await_shown("Finish with", 1);
-        desk.press("keep the ");
-        desk.await_shown("> keep the ", 1);
-        desk.withdrawal.close();
-        written.join().unwrap()
-    });
-    assert_eq!(written, Err(Asked::NoAnswer));
-    desk.await_shown("Nobody has read:\n  keep the ", 1);
+    let closed: fn(&Desk) = |desk| desk.withdrawal.close();
+    let ctrl_c: fn(&Desk) = |desk| desk.press("\x03");
+    for (end, asked) in [(closed, Asked::NoAnswer), (ctrl_c, Asked::Interrupted)] {
+        let (desk, _display) = Desk::new();
+        let written = thread::scope(|scope| {
+            let written = scope.spawn(|| desk.talk(|talk| talk.write()));
+            desk.await_shown("Finish with", 1);
+            desk.press("keep the ");
+            desk.await_shown("> keep the ", 1);
+            end(&desk);
+            written.join().unwrap()
+        });
+        assert_eq!(written, Err(asked));
+        desk.await_shown("This text was not sent:\n  keep the ", 1);
+    }
 }
