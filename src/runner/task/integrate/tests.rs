@@ -42,26 +42,30 @@ fn commit(repo: &git2::Repository, path: &str, text: &str) {
 }
 
 impl Scene {
-    fn close(&self, by: Acceptance) -> Integration {
+    fn landing(&self, mark: Mark) -> MarkCommit {
         let file = PrdFile::new(self.folder.path().join("PRD.json"));
         let (mut tracked, loaded) = TrackedPrd::open(file).unwrap();
         let instructions_file = Some(self.folder.path().join("PROMPT.md"));
         let backlog_in_tree = Some(PathBuf::from("PRD.json"));
         let config = fake::config(policy());
         let config = RunConfig { instructions_file, backlog_in_tree, ..config };
+        MarkCommit {
+            story: loaded.backlog.stories[0].clone(),
+            text: tracked.marked((0, &id("A")), mark).unwrap(),
+            stored: None,
+            run: "run".into(),
+            iteration: 1,
+            unconfirmed: false,
+            base: Some(self.base.clone()),
+            head: self.tree.head_commit().unwrap(),
+            planned: SyncPoint::default(),
+            config: Arc::new(config),
+        }
+    }
+
+    fn try_close(&self, by: Acceptance) -> Result<Integration> {
         let close = Close {
-            landing: MarkCommit {
-                story: loaded.backlog.stories[0].clone(),
-                text: tracked.marked((0, &id("A")), Mark::Passes(true)).unwrap(),
-                stored: None,
-                run: "run".into(),
-                iteration: 1,
-                unconfirmed: false,
-                base: Some(self.base.clone()),
-                head: self.tree.head_commit().unwrap(),
-                planned: SyncPoint::default(),
-                config: Arc::new(config),
-            },
+            landing: self.landing(Mark::Passes(true)),
             evidence: Vec::new(),
             checked: None,
             by,
@@ -70,7 +74,11 @@ impl Scene {
             ralph_dir: RalphDir::open(self.folder.path()).unwrap(),
         };
         let (mut mailbox, _messages) = tokio::sync::mpsc::channel(8);
-        close.run(&self.tree, &mut mailbox).unwrap()
+        close.run(&self.tree, &mut mailbox)
+    }
+
+    fn close(&self, by: Acceptance) -> Integration {
+        self.try_close(by).unwrap()
     }
 
     fn committed(&self, path: &str) -> String {
@@ -117,4 +125,24 @@ fn no_commit_of_a_story_changes_the_instructions() {
     let closed = scene.close(Acceptance::Evidence);
     assert!(matches!(closed, Integration::Done { .. }), "{closed:?}");
     assert_eq!(scene.committed("PROMPT.md"), "Work.\n");
+}
+
+/// Otherwise the next look at the file would take the mark for the human's.
+#[test]
+fn a_mark_whose_commit_does_not_reach_the_branch_is_not_in_the_file() {
+    let scene = scene();
+    fs::write(scene.folder.path().join("a"), "work\n").unwrap();
+    // The branch moves last, and with its log: where that is a folder, it cannot.
+    let head = scene.repo.head().unwrap();
+    let log = scene.repo.path().join("logs").join(head.name().unwrap());
+    fs::remove_file(&log).unwrap();
+    fs::create_dir(&log).unwrap();
+    fs::write(log.join("in the way"), "").unwrap();
+    let refused = scene.try_close(Acceptance::Evidence);
+    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(scene.repo.head().unwrap().target(), head.target());
+    assert_eq!(fs::read_to_string(scene.folder.path().join("PRD.json")).unwrap(), PRD);
+    fs::remove_dir_all(&log).unwrap();
+    let closed = scene.close(Acceptance::Evidence);
+    assert!(matches!(closed, Integration::Done { .. }), "{closed:?}");
 }
