@@ -1,8 +1,10 @@
 use std::fs;
 use std::path::Path;
+use std::thread;
 
 use super::*;
 use crate::decide::samples::{id, policy};
+use crate::model::Event;
 use crate::runner::tests::fake;
 use crate::store::prd::{Mark, PrdFile, TrackedPrd};
 
@@ -145,4 +147,30 @@ fn a_mark_whose_commit_does_not_reach_the_branch_is_not_in_the_file() {
     fs::remove_dir_all(&log).unwrap();
     let closed = scene.close(Acceptance::Evidence);
     assert!(matches!(closed, Integration::Done { .. }), "{closed:?}");
+}
+
+/// Its base is recorded on top of it at once: after a crash the commit would count as the agent's.
+#[test]
+fn a_skip_is_no_part_of_the_work_that_is_in_the_lane() {
+    let scene = scene();
+    let (base, head) = (scene.base.clone(), scene.base.commit.clone());
+    let occupant = Some(Occupant { story: id("B"), lane: LaneId::HOME, base, head });
+    let skip = Skip { landing: scene.landing(Mark::Skipped(true)), occupant };
+    let (mut mailbox, mut messages) = tokio::sync::mpsc::channel(8);
+    let recorded = thread::spawn(move || {
+        let mut recorded = Vec::new();
+        while let Some(message) = messages.blocking_recv() {
+            if let Message::Record(event, done) = message {
+                recorded.push(*event);
+                assert!(done.send(SyncPoint::default()).is_ok());
+            }
+        }
+        recorded
+    });
+    let skipped = skip.run(&scene.tree, &mut mailbox).unwrap();
+    drop(mailbox);
+    let recorded = recorded.join().unwrap();
+    assert!(skipped.is_some() && skipped == scene.tree.head_commit().unwrap());
+    let [Event::BaseSet { story, base, .. }] = &recorded[..] else { panic!("{recorded:?}") };
+    assert_eq!((story, base), (&id("B"), &scene.tree.base().unwrap()));
 }
