@@ -344,3 +344,6 @@ impl Effects for World {
         Ok(self.env.requests.settle(number)?)
     }
 }
+
+#[cfg(test)]
+mod tests;
