@@ -115,3 +115,17 @@ async fn marks_in_the_file_during_an_attempt_are_not_the_humans() {
         assert_eq!((scene.recorded(), &*scene.text()), (recorded, text), "{lane}");
     }
 }
+
+/// Otherwise nothing was ended because of it, and room may be made.
+#[tokio::test]
+async fn a_disk_that_was_low_stays_low_only_if_something_ran() {
+    let mut scene = Scene::new(Policy { min_free_disk: Some(u64::MAX), ..policy() });
+    scene.world.look_around(&mut scene.log).unwrap();
+    assert_eq!(scene.world.disk_was_low, None);
+    let gate = (GatesOf::Baseline, watch::channel(None).0, Instant::now());
+    scene.world.gates.push(gate);
+    let seen = scene.world.look_around(&mut scene.log).unwrap().disk;
+    scene.world.gates.clear();
+    fs::write(scene.folder.path().join("large"), vec![0; 1 << 22]).unwrap();
+    assert_eq!(scene.world.look_around(&mut scene.log).unwrap().disk, seen);
+}
