@@ -226,3 +226,6 @@ async fn ordered(stop: &mut watch::Receiver<Option<Order>>) -> Order {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! A claim is a request: the gates decide.
 
-use ralph::model::{Event, EvidenceItem};
+use ralph::model::{Event, EvidenceItem, Recorded};
 
 use crate::support::pty::Terminal;
 use crate::support::world::{Ends, Runs, Said, until};
@@ -229,6 +229,21 @@ fn an_interrupt_during_a_gate_ends_it_and_the_next_run_checks_again() {
     let said = run(&world);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.pages("prompt.md").len(), 1, "no second attempt was needed");
+}
+
+/// What became of its processes is unknown then, and what they did too.
+#[test]
+fn a_gate_that_lost_its_supervisor_decides_nothing_and_ends_the_run() {
+    let gate = "test ! -e US-001.txt || { kill -KILL $PPID; exec sleep 1000; }";
+    let script = format!("[default]\nsteps = [{WORK}, \"complete\"]\n");
+    let world = world(&Prd::stories(1), &script, &format!("verify = [\"{gate}\"]\n"));
+    let said = run(&world);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("the supervisor of a gate was killed"), "{}", said.err);
+    let checked = |one: &Recorded| matches!(one.event, Event::ClaimChecked { .. });
+    assert!(!world.journal().iter().any(checked), "{}", said.err);
+    assert_eq!(world.passing(), [""; 0]);
+    until("every process to be gone", || world.processes().is_empty().then_some(()));
 }
 
 #[test]

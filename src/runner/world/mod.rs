@@ -359,3 +359,6 @@ impl Effects for World {
         Ok(self.env.requests.settle(number)?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -214,7 +214,7 @@ fn a_note_that_was_cut_off_itself_goes() {
 
 #[test]
 fn a_note_about_anything_but_a_lock_of_this_repository_is_not_believed() {
-    for name in ["a", "outside.lock", ".git/description"] {
+    for name in ["a", "outside.lock", ".git/description", ".git/config.new"] {
         let repo = Sandbox::new();
         let tree = cut_off(&repo, name);
         assert_eq!(tree.remove_own_locks().unwrap(), NONE, "{name}");
