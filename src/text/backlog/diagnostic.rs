@@ -23,9 +23,10 @@ const MAX_KEPT: usize = 10_000;
 /// The most problems shown.
 pub const MAX_SHOWN: usize = 50;
 
-/// Characters shown of a line, and how many of them are before the problem.
-const WINDOW: usize = 100;
-const WINDOW_BEFORE: usize = 40;
+/// Characters shown of a line, so that the excerpt fits into 80 columns, indented too; and how many of
+/// them are before the problem.
+const WINDOW: usize = 68;
+const WINDOW_BEFORE: usize = 30;
 
 const MAX_NAME: usize = 64;
 
