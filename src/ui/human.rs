@@ -24,7 +24,7 @@ pub struct TerminalHuman {
     /// For the questions before the run; each of the run's has its own.
     withdrawal: Withdrawal,
     /// Held while keys are read. Until this time, keys may be meant for the last menu or wait.
-    keyboard: Mutex<Duration>,
+    pub(super) keyboard: Mutex<Duration>,
     /// Menus that are open or about to open. They take precedence over Enter during a wait.
     menus: AtomicUsize,
 }
@@ -88,7 +88,11 @@ impl TerminalHuman {
 
     /// Reads whole lines. The terminal's modes do not change, so there is nothing to restore, and
     /// Ctrl-C, Ctrl-Z and a kill work as usual.
-    fn listen_for_enter(&self, keyboard: &Keyboard, over: &AtomicBool) -> io::Result<bool> {
+    pub(super) fn listen_for_enter(
+        &self,
+        keyboard: &Keyboard,
+        over: &AtomicBool,
+    ) -> io::Result<bool> {
         let mut listening = false;
         while !over.load(Ordering::SeqCst) {
             let is_free = self.menus.load(Ordering::SeqCst) == 0 && !keyboard.is_in_background();

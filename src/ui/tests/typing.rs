@@ -12,6 +12,7 @@ use super::*;
 use crate::ports::Withdrawal;
 use crate::ui::conversation::{Conversation, Reply, TYPING_PAUSE};
 use crate::ui::display::DisplayQueue;
+use crate::ui::human::TerminalHuman;
 use crate::ui::keyboard::{Keyboard, RawKeyboard};
 use crate::ui::menu::{Menu, MenuChoice, items, sections};
 
@@ -158,4 +159,23 @@ fn a_text_that_cannot_be_finished_stays_on_the_terminal() {
         assert_eq!(written, Err(asked));
         desk.await_shown("This text was not sent:\n  keep the ", 1);
     }
+}
+
+/// They are probably meant for the wait, not for a question that comes right after it.
+#[test]
+fn keys_after_a_skipped_wait_choose_nothing_for_a_while() {
+    let (desk, _display) = Desk::new();
+    let (human, over) = (TerminalHuman::new(desk.display.clone()), AtomicBool::new(false));
+    let keyboard = desk.keyboard();
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| human.listen_for_enter(&keyboard, &over));
+        // What was typed before it listens is dropped.
+        while !listening.is_finished() {
+            desk.press("\r");
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(listening.join().unwrap().unwrap());
+    });
+    let busy_until = *human.keyboard.lock().unwrap();
+    assert!(!desk.display.is_over(Some(busy_until)));
 }
