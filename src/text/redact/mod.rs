@@ -43,11 +43,8 @@ enum Secret {
     Credential(&'static Credential),
 }
 
-/// A secret at a place.
-struct FoundSecret<'a> {
-    kind: &'a str,
-    range: SecretRange,
-}
+/// The kind of a secret, and where it is.
+type FoundSecret<'a> = (&'a str, SecretRange);
 
 impl SecretRules {
     /// The known kinds of credentials, and secrets among environment variables.
@@ -87,8 +84,8 @@ impl SecretRules {
     /// The kind of the first secret in a complete text.
     pub fn kind_in(self: &Arc<Self>, text: &[u8]) -> Option<String> {
         let redactor = Redactor::new(Arc::clone(self));
-        let (_, found) = redactor.find(self, text, 0, true).ok()?;
-        Some(found.kind.to_owned())
+        let (_, (kind, _)) = redactor.find(self, text, 0, true).ok()?;
+        Some(kind.to_owned())
     }
 
     /// The next place at or after `from` where a secret begins or may begin.
@@ -131,7 +128,7 @@ impl SecretRules {
                 }
             };
             if let Some(range) = range {
-                return Ok(Some(FoundSecret { kind, range }));
+                return Ok(Some((kind, range)));
             }
         }
         Ok(None)
@@ -190,14 +187,14 @@ impl Redactor {
                 break;
             }
             match self.find(&rules, bytes, done, is_all) {
-                Ok((place, found)) => {
-                    let (from, to) = (place + found.range.from, place + found.range.to);
+                Ok((place, (kind, SecretRange { from, to, rest }))) => {
+                    let (from, to) = (place + from, place + to);
                     out.extend_from_slice(bytes.get(done..from).unwrap_or_default());
-                    for part in ["[redacted:", found.kind, "]"] {
+                    for part in ["[redacted:", kind, "]"] {
                         out.extend_from_slice(part.as_bytes());
                     }
                     done = to;
-                    self.rest = found.range.rest;
+                    self.rest = rest;
                 }
                 Err(clean) => {
                     out.extend_from_slice(bytes.get(done..clean).unwrap_or_default());
