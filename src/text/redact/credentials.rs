@@ -14,6 +14,8 @@ pub struct Credential {
     pub starts: &'static [&'static str],
     /// Its start is also the end of ordinary words.
     pub stands_alone: bool,
+    /// How many bytes of its start are before the secret itself; these stay.
+    pub before: usize,
     pub follows: Follows,
 }
 
@@ -36,7 +38,7 @@ impl Credential {
                 let end = ahead.run(length, class, REACH.min(most.saturating_add(1)))?;
                 let fits = (least..=most).contains(&(end - length));
                 let is_one = fits && is_varied(ahead.part(length, end));
-                Ok(is_one.then(|| SecretRange::with_run(0, length, end, class)))
+                Ok(is_one.then(|| SecretRange::with_run(self.before, length, end, class)))
             }
         }
     }
@@ -72,7 +74,7 @@ pub const ALL: &[Credential] = &[
     alone(exact("aws-access-key", &["AKIA", "ASIA", "ABIA", "ACCA"], UPPER_OR_DIGIT, 16)),
     shape("aws-secret-key", &["aws_secret_access_key", "AWS_SECRET_ACCESS_KEY"], aws_secret),
     shape("aws-secret-key", &["SecretAccessKey", "secretAccessKey"], aws_secret),
-    shape("azure-storage-key", &["AccountKey="], azure_key),
+    behind(11, exact("azure-storage-key", &["AccountKey="], base64, 88)),
     open("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], HEX, 40),
     alone(exact("databricks-token", &["dapi"], HEX, 32)),
     open("tailscale-key", &["tskey-"], ALPHANUMERIC_OR_DASH, 20),
@@ -85,7 +87,8 @@ pub const ALL: &[Credential] = &[
     open("atlassian-token", &["ATATT3"], BASE64_ANY, 40),
     exact("npm-token", &["npm_"], ALPHANUMERIC, 36),
     open("pypi-token", &["pypi-AgE"], WORD_OR_DASH, 50),
-    shape("crates-io-token", &["\"cio", " cio", "=cio"], crates_io),
+    // `cio` alone is in too many words to be a start.
+    behind(1, exact("crates-io-token", &["\"cio", " cio", "=cio"], ALPHANUMERIC, 32)),
     open("rubygems-key", &["rubygems_"], HEX, 40),
     open("docker-token", &["dckr_pat_", "dckr_oat_"], WORD_OR_DASH, 20),
     // Services.
@@ -122,22 +125,28 @@ type Shape = fn(Lookahead<'_>, usize) -> Match;
 /// At least so many bytes of the class.
 const fn open(kind: &'static str, starts: Starts, class: ByteClass, least: usize) -> Credential {
     let follows = Follows::Run { class, least, most: usize::MAX };
-    Credential { kind, starts, stands_alone: false, follows }
+    Credential { kind, starts, stands_alone: false, before: 0, follows }
 }
 
 /// Exactly so many bytes of the class.
 const fn exact(kind: &'static str, starts: Starts, class: ByteClass, most: usize) -> Credential {
     let follows = Follows::Run { class, least: most, most };
-    Credential { kind, starts, stands_alone: false, follows }
+    Credential { kind, starts, stands_alone: false, before: 0, follows }
 }
 
 const fn shape(kind: &'static str, starts: Starts, find: Shape) -> Credential {
-    Credential { kind, starts, stands_alone: false, follows: Follows::Shape(find) }
+    let follows = Follows::Shape(find);
+    Credential { kind, starts, stands_alone: false, before: 0, follows }
 }
 
 /// Its start is also the end of ordinary words.
 const fn alone(credential: Credential) -> Credential {
     Credential { stands_alone: true, ..credential }
+}
+
+/// So many bytes of its start are before the secret itself.
+const fn behind(before: usize, credential: Credential) -> Credential {
+    Credential { before, ..credential }
 }
 
 /// `ghp_xxxxxxxx…` and `AKIA0000…` in documentation are not secrets.
@@ -184,31 +193,15 @@ fn basic(ahead: Lookahead<'_>, start: usize) -> Match {
     Ok(is_one.then(|| SecretRange::with_run(start, start, end, base64)))
 }
 
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /// Lenient about leftover bits.
 fn decoded(text: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let (mut bits, mut count) = (0u32, 0);
-    for sextet in text.iter().filter_map(|byte| sextet(*byte)) {
-        bits = bits << 6 | u32::from(sextet);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-            bits &= (1 << count) - 1;
-        }
-    }
-    bytes
-}
-
-fn sextet(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    }
+    let sextet = |byte: &u8| ALPHABET.iter().position(|known| known == byte);
+    let sextets: Vec<usize> = text.iter().filter_map(sextet).collect();
+    // Every four of them are three bytes; each byte has bits of two neighbours.
+    let pairs = sextets.array_windows().zip((0..4).cycle()).filter(|(_, at)| *at < 3);
+    pairs.map(|([a, b], at)| ((a << 6 | b) >> (4 - 2 * at)) as u8).collect()
 }
 
 /// `scheme://user:PASSWORD@host`; a variable or placeholder is not a password.
@@ -239,20 +232,6 @@ fn aws_secret(ahead: Lookahead<'_>, start: usize) -> Match {
     let to = ahead.run(from, base64, 41)?;
     let is_one = from > start && to - from == 40 && is_varied(ahead.part(from, to));
     Ok(is_one.then(|| SecretRange::new(from, to)))
-}
-
-/// 64 bytes as base64; the name before them stays.
-fn azure_key(ahead: Lookahead<'_>, start: usize) -> Match {
-    let to = ahead.run(start, base64, 89)?;
-    let is_one = to - start == 88 && is_varied(ahead.part(start, to));
-    Ok(is_one.then(|| SecretRange::new(start, to)))
-}
-
-/// `cio` is in too many words to be a start; the text before it stays.
-fn crates_io(ahead: Lookahead<'_>, start: usize) -> Match {
-    let to = ahead.run(start, ALPHANUMERIC, 33)?;
-    let is_one = to - start == 32 && is_varied(ahead.part(start, to));
-    Ok(is_one.then(|| SecretRange::new(1, to)))
 }
 
 /// `SG.` and two parts of known length.
