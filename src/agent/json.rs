@@ -59,15 +59,13 @@ impl<'a> RawJson<'a> {
 pub struct JsonObject<'a> {
     rest: Cursor<'a>,
     seen: Vec<(&'a str, RawJson<'a>)>,
-    /// Nothing is left to read, or the text is not an object.
-    is_over: bool,
     is_whole: bool,
 }
 
 impl<'a> JsonObject<'a> {
     pub fn new(text: &'a str) -> Self {
         let (rest, seen) = (Cursor { text, at: 0 }, Vec::with_capacity(USUAL_FIELDS));
-        Self { rest, seen, is_over: false, is_whole: false }
+        Self { rest, seen, is_whole: false }
     }
 
     /// Names are compared as they are written, between their quotes.
@@ -90,11 +88,9 @@ impl<'a> JsonObject<'a> {
     }
 
     fn advance(&mut self) -> Option<(&'a str, RawJson<'a>)> {
-        if self.is_over {
-            return None;
-        }
         let Some(field) = self.next_field() else {
-            self.is_over = true;
+            // The text is over, or not an object: nothing more is read.
+            self.rest = Cursor { text: "", at: 0 };
             return None;
         };
         if self.seen.len() < MAX_FIELDS {
