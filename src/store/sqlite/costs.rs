@@ -271,7 +271,7 @@ impl CostCopy {
         let mut paid: Vec<PaidAttempt> = self.journal.rows(
             "SELECT attempt, ended_at, counted, agent FROM attempts WHERE ended_at >= ?1",
             [self.cursor],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+            |row| row.try_into(),
         )?;
         paid.retain(|(.., agent)| !self.but.contains(&agent.as_str()));
         let Some(latest) = paid.iter().map(|(_, at, ..)| *at).max() else { return Ok(()) };

@@ -60,13 +60,8 @@ struct StoredEvent {
 
 impl StoredEvent {
     fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            seq: row.get(0)?,
-            run: row.get(1)?,
-            at: row.get(2)?,
-            payload: row.get(3)?,
-            sum: row.get(4)?,
-        })
+        let (seq, run, at, payload, sum) = row.try_into()?;
+        Ok(Self { seq, run, at, payload, sum })
     }
 
     fn event(&self) -> Result<Event> {
