@@ -39,8 +39,6 @@ pub struct TrackedPrd {
     stamp: Option<Stamp>,
     /// The last look found no usable text.
     is_broken: bool,
-    /// How often the text changed.
-    pub(super) changes: u64,
     prepared: Option<MarkedText>,
 }
 
@@ -52,8 +50,6 @@ pub struct MarkedText {
     text: Arc<str>,
     edits: Vec<TextEdit>,
     marks: Vec<(usize, Mark)>,
-    /// The number of the text that it was made from.
-    changes: u64,
     /// It is the text of the last `prepare`.
     pub(super) was_prepared: bool,
     on_disk: Option<PreparedFile>,
@@ -164,16 +160,8 @@ impl TrackedPrd {
         let (text, stamp) = file.text()?;
         let loaded = file.parse(text)?;
         let (text, marks) = (Arc::from(loaded.text.as_str()), marks_of(&loaded.backlog));
-        let tracked = Self {
-            file,
-            text,
-            spans: None,
-            marks,
-            stamp,
-            is_broken: false,
-            changes: 0,
-            prepared: None,
-        };
+        let tracked =
+            Self { file, text, spans: None, marks, stamp, is_broken: false, prepared: None };
         Ok((tracked, loaded))
     }
 
@@ -254,9 +242,9 @@ impl TrackedPrd {
 
     /// The file has this text now.
     pub fn take_written(&mut self, written: WrittenText) {
-        let MarkedText { text, edits, marks, changes, .. } = written.marked;
+        let MarkedText { old, text, edits, marks, .. } = written.marked;
         self.stamp = written.metadata.as_ref().map(Stamp::of);
-        let spans = self.spans.take().filter(|_| changes == self.changes);
+        let spans = self.spans.take().filter(|_| Arc::ptr_eq(&old.text, &self.text));
         self.take(text);
         self.spans = spans.map(|spans| spans.after(&edits));
         for (position, mark) in marks {
@@ -276,7 +264,6 @@ impl TrackedPrd {
             text: apply(&self.text, &edits).into(),
             edits,
             marks,
-            changes: self.changes,
             was_prepared: false,
             on_disk: None,
         }
@@ -286,7 +273,6 @@ impl TrackedPrd {
         self.text = text;
         self.spans = None;
         self.prepared = None;
-        self.changes += 1;
     }
 
     fn spans(&mut self) -> EditResult<StorySpans> {
