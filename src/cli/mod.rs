@@ -36,16 +36,12 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
     let LookArgs { color, quiet, verbose } = cli.look;
     let (terminal, clock) = (io::stderr().is_terminal(), Clock::system());
     let look = UiOptions { color, quiet, verbose, terminal, clock };
-    match dispatch(cli.command, &look) {
-        Ok(code) => code,
-        Err(error) => {
-            if !error.is_silent() {
-                let mut printer = Printer::stderr(&look);
-                printer.error(&error.to_string());
-            }
-            error.exit_code()
+    dispatch(cli.command, &look).unwrap_or_else(|error| {
+        if !error.is_silent() {
+            Printer::stderr(&look).error(&error.to_string());
         }
-    }
+        error.exit_code()
+    })
 }
 
 fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
