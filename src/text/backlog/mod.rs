@@ -36,13 +36,8 @@ pub struct Parsed {
 /// Parses a backlog file into a backlog, or into all of its errors.
 pub fn parse(text: &str) -> Parsed {
     let mut found = Diagnostics::new(text);
-    let backlog = match json::root(text) {
-        Ok(root) => read_file(&mut found, root),
-        Err(error) => {
-            found.push(error);
-            None
-        }
-    };
+    let root = json::root(text).map_err(|error| found.push(error)).ok();
+    let backlog = root.and_then(|root| read_file(&mut found, root));
     let diagnostics = found.into_sorted();
     let backlog = backlog.filter(|_| !diagnostics.iter().any(Diagnostic::is_error));
     Parsed { backlog, diagnostics }
