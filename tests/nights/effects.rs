@@ -140,7 +140,7 @@ impl World {
     fn settle_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
         let attempts = &log.state.attempts;
         let busy = !attempts.is_free(LaneId::HOME) || log.state.is_rolling_back();
-        if busy || self.is_landing() || self.problem.is_some() {
+        if busy || self.is_writing_marks() || self.problem.is_some() {
             return Ok(());
         }
         let suspect = std::mem::take(&mut self.marks_are_suspect) || !attempts.is_idle();
@@ -176,7 +176,7 @@ impl Effects for World {
     }
 
     fn refresh(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
-        if !log.state.is_rolling_back() && !self.is_landing() {
+        if !log.state.is_rolling_back() && !self.is_writing_marks() {
             self.problem = self.broken.then(|| "broken".to_owned());
             if !self.broken {
                 self.current = self.file.clone();
@@ -389,7 +389,7 @@ impl Effects for World {
         skipped: bool,
     ) -> Result<bool, RunnerError> {
         self.step()?;
-        if self.is_landing() {
+        if self.is_writing_marks() {
             return Ok(false);
         }
         if self.current.story(story).is_none() {

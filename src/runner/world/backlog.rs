@@ -160,7 +160,7 @@ fn ids_of(backlog: &Backlog) -> Arc<[StoryId]> {
 impl World {
     pub(super) fn refresh_backlog(&mut self, log: &mut RunLog) {
         // An agent may have left the repository on another branch, with another file.
-        if self.is_landing || log.state.is_rolling_back() {
+        if self.is_writing_marks || log.state.is_rolling_back() {
             return;
         }
         if let Some(notice) = self.env.backlog.refresh(&log.state.marks) {
@@ -173,7 +173,7 @@ impl World {
     pub(super) fn settle_marks(&mut self, log: &mut RunLog) -> Result<()> {
         let attempts = &log.state.attempts;
         let busy = !attempts.is_free(LaneId::HOME) || log.state.is_rolling_back();
-        if busy || self.is_landing || self.env.backlog.problem().is_some() {
+        if busy || self.is_writing_marks || self.env.backlog.problem().is_some() {
             return Ok(());
         }
         let suspect = std::mem::take(&mut self.marks_are_suspect) || !attempts.is_idle();

@@ -85,7 +85,7 @@ pub struct World {
     /// Differing marks in the file were set by an agent.
     marks_are_suspect: bool,
     /// A job writes the backlog file.
-    is_landing: bool,
+    is_writing_marks: bool,
     /// Stories that were being settled when this process began: their commits may exist already.
     unconfirmed: BTreeSet<StoryId>,
     /// The free space when agents were ended because of it.
@@ -116,7 +116,7 @@ impl World {
             questions,
             skip_wait: None,
             marks_are_suspect: false,
-            is_landing: false,
+            is_writing_marks: false,
             unconfirmed: BTreeSet::new(),
             disk_was_low: None,
             today: SpentToday::default(),
@@ -164,7 +164,7 @@ impl Effects for World {
 
     async fn next(&mut self, log: &mut RunLog, most: Option<Duration>) -> Result<Happened> {
         // A human may edit files while the loop waits.
-        if !self.is_landing {
+        if !self.is_writing_marks {
             self.known_bases.clear();
         }
         let tick = sleep(most.map_or(LOOK, |most| most.min(LOOK)));
@@ -272,7 +272,7 @@ impl Effects for World {
         passes: bool,
         skipped: bool,
     ) -> Result<bool> {
-        if self.is_landing {
+        if self.is_writing_marks {
             return Ok(false);
         }
         if self.env.backlog.current().story(story).is_some() {
