@@ -13,7 +13,7 @@ use crate::runner::effects::Integration;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::task::inspect::instructions_in;
 use crate::runner::task::occupant::Occupant;
-use crate::runner::task::shelve::HomeComing;
+use crate::runner::task::shelve::Landing;
 use crate::runner::task::{EventSink, Mailbox, Message};
 use crate::state::Acceptance;
 use crate::store::SyncPoint;
@@ -67,19 +67,19 @@ pub struct Close {
     pub checked: Option<Base>,
     pub by: Acceptance,
     /// If the human accepted it after it had left its lane.
-    pub coming: Option<HomeComing>,
+    pub landing: Option<Landing>,
     pub secrets: Arc<SecretRules>,
     pub ralph_dir: RalphDir,
 }
 
 impl Close {
     pub fn run(mut self, tree: &WorkTree, mailbox: &mut Mailbox) -> Result<Integration> {
-        let comes_home = self.coming.is_some();
+        let lands = self.landing.is_some();
         if !self.work_is_there(tree, mailbox)? {
             return Ok(Integration::Conflicting);
         }
         // The human accepted the claim, and not what it is merged with.
-        if comes_home && !self.evidence.is_empty() {
+        if lands && !self.evidence.is_empty() {
             return Ok(Integration::Outdated);
         }
         let story = self.mark.story.id.clone();
@@ -113,8 +113,8 @@ impl Close {
 
     /// False if shelved work conflicts with the branch.
     fn work_is_there(&mut self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<bool> {
-        let Some(coming) = self.coming.take() else { return Ok(true) };
-        let base = coming.run(tree, log)?;
+        let Some(landing) = self.landing.take() else { return Ok(true) };
+        let base = landing.run(tree, log)?;
         let is_there = base.is_some();
         self.mark.head = base.as_ref().and_then(|base| base.commit.clone());
         self.mark.base = base;

@@ -10,7 +10,7 @@ use crate::runner::log::RunLog;
 use crate::runner::task::integrate::{Close, MarkCommit, MarkWritten, Skip};
 use crate::runner::task::occupant::Occupant;
 use crate::runner::task::prepare::Prepare;
-use crate::runner::task::shelve::{HomeComing, StoryWork};
+use crate::runner::task::shelve::{Landing, StoryWork};
 use crate::runner::task::{self, Mailbox, Message};
 use crate::state::{Acceptance, Stage};
 use crate::store::prd::{EditError, Mark, WriteError};
@@ -113,14 +113,14 @@ impl World {
 
     fn land(&mut self, log: &RunLog, id: &StoryId) -> Work {
         self.known_bases.remove(&LaneId::HOME);
-        let coming = self.home_coming(log, id);
+        let landing = self.landing(log, id);
         Box::new(move |tree, mailbox| {
-            Ok(JobResult::Landed { clean: coming.run(tree, mailbox)?.is_some() })
+            Ok(JobResult::Landed { clean: landing.run(tree, mailbox)?.is_some() })
         })
     }
 
-    fn home_coming(&self, log: &RunLog, id: &StoryId) -> HomeComing {
-        HomeComing {
+    fn landing(&self, log: &RunLog, id: &StoryId) -> Landing {
+        Landing {
             story: id.clone(),
             occupant: Occupant::of(&log.state, id),
             shelved: log.state.story(id).and_then(|known| known.work.shelved().cloned()),
@@ -145,7 +145,7 @@ impl World {
             evidence,
             checked: claim.and_then(|claim| claim.checked.clone()).filter(|_| is_why),
             by,
-            coming: Some(self.home_coming(log, id)).filter(|coming| coming.shelved.is_some()),
+            landing: Some(self.landing(log, id)).filter(|landing| landing.shelved.is_some()),
             secrets: Arc::clone(&self.env.secrets),
             ralph_dir: self.env.ralph_dir.clone(),
         };

@@ -71,7 +71,7 @@ impl Scene {
             evidence: Vec::new(),
             checked: None,
             by,
-            coming: None,
+            landing: None,
             secrets: Arc::new(SecretRules::new([])),
             ralph_dir: RalphDir::open(self.folder.path()).unwrap(),
         };

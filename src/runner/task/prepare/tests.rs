@@ -5,7 +5,7 @@ use std::process::Command;
 use super::*;
 use crate::decide::samples::{id, policy};
 use crate::model::Event;
-use crate::runner::task::shelve::{HomeComing, StoryWork};
+use crate::runner::task::shelve::{Landing, StoryWork};
 use crate::runner::tests::fake::{Heard, config};
 
 /// A repository with a file of the user's.
@@ -75,8 +75,8 @@ fn work_that_came_home_by_half_is_no_part_of_its_base() {
     let StoryWork { occupant, story, config, .. } = work(&base);
     let shelved = work(&base).shelve(&tree, &mut Heard::default()).unwrap();
     write(folder.path(), "by the agent");
-    let coming = HomeComing { story, occupant, shelved, config };
-    assert_eq!(coming.run(&tree, &mut Heard::default()).unwrap(), Some(base.clone()));
+    let landing = Landing { story, occupant, shelved, config };
+    assert_eq!(landing.run(&tree, &mut Heard::default()).unwrap(), Some(base.clone()));
     assert_ne!(tree.base().unwrap(), base);
 }
 
