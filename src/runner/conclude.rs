@@ -67,7 +67,7 @@ impl<E: Effects> Dispatcher<E> {
             _ => usize::MAX,
         };
         let changed = found.difference.as_ref().is_none_or(|difference| !difference.is_empty());
-        let evidence = Evidence { changed, remaining, stray: found.branch_loss };
+        let evidence = Evidence { changed, remaining, branch_loss: found.branch_loss };
         judge(&ended.report.outcome, signals, evidence)
     }
 
