@@ -43,7 +43,7 @@ use crate::text::redact::SecretRules;
 use crate::workspace::StoredBlob;
 use attempt::RunningAttempt;
 use backlog::BacklogFile;
-use observe::CostBooks;
+use observe::CostStores;
 use questions::Questions;
 
 /// How often requests, files, the disk and the clock are checked.
@@ -63,7 +63,7 @@ pub struct Env {
     /// Redacts output of agents and gates.
     pub secrets: Arc<SecretRules>,
     pub human: Arc<dyn Human>,
-    pub costs: CostBooks,
+    pub costs: CostStores,
     pub clock: Clock,
     /// Makes the ids of runs and attempts.
     pub new_id: fn() -> String,
@@ -218,7 +218,7 @@ impl Effects for World {
 
     fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<()> {
         self.running.remove(attempt);
-        self.tell_user_books(log)
+        self.copy_user_costs(log)
     }
 
     fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<()> {

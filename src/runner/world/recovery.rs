@@ -51,7 +51,7 @@ impl World {
 
     pub(in crate::runner) fn finish_taking_up(&mut self, log: &mut RunLog) -> Result<()> {
         self.env.backlog.compare_marks(&log.state.marks);
-        self.tell_user_books(log)?;
+        self.copy_user_costs(log)?;
         self.warn_unkept_budgets(log);
         self.prune(log);
         Ok(())

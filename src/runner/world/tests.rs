@@ -51,7 +51,7 @@ impl Scene {
             supervisor: Supervisor::new(PathBuf::new(), vec![]),
             secrets: Arc::new(SecretRules::new([])),
             human: Arc::new(Nobody),
-            costs: CostBooks { repository: store.costs().unwrap(), user: None },
+            costs: CostStores { repository: store.costs().unwrap(), user: None },
             clock: clock.clone(),
             new_id: String::new,
         };
