@@ -236,7 +236,7 @@ impl Effects for World {
         let lane = story.as_ref().and_then(|story| log.state.lanes.of(story));
         let known = story.as_ref().and_then(|story| log.state.story(story));
         let base = known.and_then(|known| known.base().cloned());
-        let page = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
+        let path = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
         let mut env: Vec<_> = GIT_PLACES.iter().map(|name| (name.into(), None)).collect();
         env.push((RUN_ID.into(), Some(log.run.clone().into())));
         env.push(("RALPH_ITERATION".into(), Some(iteration.to_string().into())));
@@ -253,7 +253,7 @@ impl Effects for World {
             env,
             stop,
             secrets: Arc::clone(&self.env.secrets),
-            log: Transcript::begin(Log::create(&page, self.config.settings.log_limit), None),
+            log: Transcript::begin(Log::create(&path, self.config.settings.log_limit), None),
             mailbox: self.mailbox.clone(),
             clock: self.env.clock.clone(),
         };
