@@ -35,8 +35,8 @@ pub fn judge(outcome: &Outcome, signals: &AgentSignals, evidence: Evidence) -> V
         Outcome::PromptTooLong { .. } => {
             return Verdict::PromptTooLong { error: outcome.describe() };
         }
-        _ if let Some(trouble) = ServiceFault::of(outcome) => {
-            return Verdict::NotTheStory { trouble, error: outcome.describe() };
+        _ if let Some(fault) = ServiceFault::of(outcome) => {
+            return Verdict::NotTheStory { fault, error: outcome.describe() };
         }
         _ => return failed(&outcome.class(), outcome.describe()),
     }

@@ -176,7 +176,11 @@ pub enum Verdict {
     /// It failed. Equal fingerprints are the same error.
     Failed { error: String, fingerprint: String },
     /// The service failed; it says nothing about the story.
-    NotTheStory { trouble: ServiceFault, error: String },
+    NotTheStory {
+        #[serde(rename = "trouble")]
+        fault: ServiceFault,
+        error: String,
+    },
     /// The prompt was too long for the agent.
     PromptTooLong { error: String },
     /// The human stopped it; it says nothing about the story.

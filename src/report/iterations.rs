@@ -172,7 +172,7 @@ impl Iterations {
         iteration.usage = IterationUsage {
             tokens: end.usage.tokens(),
             cost_usd: end.usage.cost_usd,
-            counted_usd: Some(end.bill.counted(&end.usage)),
+            counted_usd: Some(end.cost.counted(&end.usage)),
             model: end.model.clone(),
             turns: end.usage.turns,
             tool_calls: end.usage.tool_calls,

@@ -20,7 +20,7 @@ const PERSISTENT: &str = "I read through all of it again and changed what seemed
 pub struct Reply {
     pub outcome: Outcome,
     pub signals: AgentSignals,
-    pub traces: Footprint,
+    pub footprint: Footprint,
     pub usage: Usage,
     pub elapsed_ms: u64,
     /// What it claims is true.
@@ -53,7 +53,7 @@ impl Reply {
     }
 
     pub fn changed(&self) -> bool {
-        self.traces.changed != Some(false)
+        self.footprint.changed != Some(false)
     }
 }
 
@@ -66,7 +66,7 @@ fn base(outcome: Outcome, minutes: u64) -> Reply {
     Reply {
         outcome,
         signals: AgentSignals::default(),
-        traces: Footprint { changed: Some(true), ..Footprint::default() },
+        footprint: Footprint { changed: Some(true), ..Footprint::default() },
         usage: Usage::default(),
         elapsed_ms: minutes * MINUTE,
         holds: false,
@@ -88,7 +88,7 @@ fn lies(gate: String, dice: &mut Dice) -> Reply {
 
 fn says(text: &str, dice: &mut Dice) -> Reply {
     let reply = base(Outcome::Completed, dice.between(1, 40));
-    Reply { traces: Footprint { said: normalised(text), ..reply.traces.clone() }, ..reply }
+    Reply { footprint: Footprint { said: normalised(text), ..reply.footprint.clone() }, ..reply }
 }
 
 fn error(text: String, dice: &mut Dice) -> Reply {
@@ -126,13 +126,13 @@ fn hopeless_reply(way: Hopeless, number: u32, dice: &mut Dice) -> Reply {
         Hopeless::OtherErrors => error(format!("no such {}", word(number)), dice),
         Hopeless::TwoErrors => error(format!("no such {}", word(number % 2)), dice),
         Hopeless::DoesNothing => {
-            Reply { traces: nothing, ..base(Outcome::Completed, dice.between(1, 5)) }
+            Reply { footprint: nothing, ..base(Outcome::Completed, dice.between(1, 5)) }
         }
         Hopeless::Lies => lies(format!("test {} failed", word(number)), dice),
         Hopeless::Hangs => base(Outcome::IdleTimeout, 15),
         Hopeless::OnlyTests => {
             let reply = base(Outcome::Completed, dice.between(1, 40));
-            Reply { traces: Footprint { only_tests: true, ..reply.traces.clone() }, ..reply }
+            Reply { footprint: Footprint { only_tests: true, ..reply.footprint.clone() }, ..reply }
         }
         Hopeless::Repeats => says(PERSISTENT, dice),
         Hopeless::NeverReady => says(&format!("Part {} is done.", word(number)), dice),
@@ -167,7 +167,7 @@ fn random_reply(rates: &[u32], now: i64, dice: &mut Dice) -> Reply {
         }
         13 if flavour > 0 => {
             let unchanged = Footprint { changed: Some(false), ..Footprint::default() };
-            Reply { traces: unchanged, ..done(dice) }
+            Reply { footprint: unchanged, ..done(dice) }
         }
         13 => base(Outcome::PromptTooLong { detail: "200001 tokens".into() }, 0),
         _ => base(Outcome::Login { detail: "logged out".into() }, 0),

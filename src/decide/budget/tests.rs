@@ -149,8 +149,8 @@ impl On for Observed {
 #[test]
 fn with_a_subscription_the_default_only_alerts_and_what_was_asked_for_counts() {
     let pays = |subscription| {
-        let bill = AttemptCost { subscription, ..AttemptCost::default() };
-        History::new().started("A").billed(Verdict::Progress, costing(12.0), bill)
+        let cost = AttemptCost { subscription, ..AttemptCost::default() };
+        History::new().started("A").costing(Verdict::Progress, costing(12.0), cost)
     };
     let stopped = stop(Budget::Run, 12.0, 10.0);
     for (subscription, budgets, expected) in [

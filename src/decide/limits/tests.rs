@@ -150,7 +150,7 @@ fn errors_count_over_all_stories_until_something_comes_of_one() {
             unfounded: false,
         })
     };
-    let bad_day = Verdict::NotTheStory { trouble: ServiceFault::Silence, error: "o".into() };
+    let bad_day = Verdict::NotTheStory { fault: ServiceFault::Silence, error: "o".into() };
     for (case, history, stops) in [
         ("four", fails(three_of_a(), "B", 1), false),
         ("five", fails(three_of_a(), "B", 2), true),
@@ -218,10 +218,8 @@ fn only_work_is_run_time() {
             items: vec![EvidenceItem::Gate(gate(HOUR))],
         })
     };
-    let limit = Verdict::NotTheStory {
-        trouble: ServiceFault::Limit { resets_at: None },
-        error: "l".into(),
-    };
+    let limit =
+        Verdict::NotTheStory { fault: ServiceFault::Limit { resets_at: None }, error: "l".into() };
     let later = |mut history: History, ms: i64| {
         history.at += ms;
         history
@@ -295,7 +293,7 @@ fn an_average_needs_three_iterations() {
     let took = |times: &[u64]| {
         times.iter().fold(History::new(), |h, ms| worked(h, Verdict::Progress, *ms))
     };
-    let trouble = Verdict::NotTheStory { trouble: ServiceFault::Silence, error: "s".into() };
+    let silence = Verdict::NotTheStory { fault: ServiceFault::Silence, error: "s".into() };
     for (case, history, average) in [
         ("two long ones", took(&[9 * HOUR, 9 * HOUR]), None),
         ("three", took(&[9 * HOUR, 9 * HOUR, 9 * HOUR]), Some(9 * HOUR)),
@@ -303,7 +301,7 @@ fn an_average_needs_three_iterations() {
         ("one long one among short ones", took(&[3 * HOUR, 1, 1]), Some(HOUR)),
         (
             "a bad day says nothing",
-            worked(took(&[2 * HOUR, 2 * HOUR]), trouble, HOUR).then(Event::WaitCutShort),
+            worked(took(&[2 * HOUR, 2 * HOUR]), silence, HOUR).then(Event::WaitCutShort),
             None,
         ),
     ] {
@@ -356,7 +354,7 @@ fn the_breaker_opens_when_it_is_not_one_story_that_fails() {
     let second =
         |history: History| rut(history.tried("B", Verdict::Progress), "B").set_aside("B", None);
     let asks = |history: History| history.raised("B").parked("B").set_aside("B", None);
-    let outage = Verdict::NotTheStory { trouble: ServiceFault::Silence, error: "o".into() };
+    let outage = Verdict::NotTheStory { fault: ServiceFault::Silence, error: "o".into() };
     for (case, history, expected) in [
         ("one story in a rut", first(), false),
         ("two in a row", second(first()), true),
@@ -442,10 +440,8 @@ fn the_iteration_after_the_pause_decides() {
     let (open, _) = opened();
     let half = open.started("C");
     let ends = |verdict| half.clone().ended(verdict, crate::model::Usage::default());
-    let limit = Verdict::NotTheStory {
-        trouble: ServiceFault::Limit { resets_at: None },
-        error: "l".into(),
-    };
+    let limit =
+        Verdict::NotTheStory { fault: ServiceFault::Limit { resets_at: None }, error: "l".into() };
     let rejected = Event::ClaimRejected {
         story: id("C"),
         error: "gate".into(),

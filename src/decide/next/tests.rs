@@ -435,8 +435,8 @@ fn a_disk_that_is_nearly_full_stops_what_would_fill_it() {
     let progress = || new().tried("A", Verdict::Progress);
     let planned = || new().tried("A", Verdict::Done).planned("A");
     let limited = || {
-        let trouble = ServiceFault::Limit { resets_at: Some(1_000) };
-        new().tried("A", Verdict::NotTheStory { trouble, error: "limit".into() })
+        let fault = ServiceFault::Limit { resets_at: Some(1_000) };
+        new().tried("A", Verdict::NotTheStory { fault, error: "limit".into() })
     };
     let wanting = |floor| Policy { min_free_disk: floor, ..attended() };
     let room = |bytes| Some(FreeDisk { bytes, place: "/here".into() });
@@ -525,8 +525,8 @@ fn an_accepted_claim_is_closed_once() {
     );
 }
 
-fn bad_day(trouble: ServiceFault) -> Verdict {
-    Verdict::NotTheStory { trouble, error: "not today".into() }
+fn bad_day(fault: ServiceFault) -> Verdict {
+    Verdict::NotTheStory { fault, error: "not today".into() }
 }
 
 fn is_wait(next: &Action) -> bool {
@@ -555,7 +555,7 @@ fn a_wait_that_the_human_cuts_short_is_over_until_the_next_failure() {
             ("cut short and killed right after", killed(), false),
             ("killed during the attempt", killed().started("A").then(Event::RunContinued), false),
             ("interrupted during the attempt", interrupted, false),
-            ("the same trouble again", cut_short.clone().tried("A", verdict.clone()), true),
+            ("the same fault again", cut_short.clone().tried("A", verdict.clone()), true),
         ] {
             let expected =
                 if waits { is_wait(&next(&history)) } else { next(&history) == attempt("A") };

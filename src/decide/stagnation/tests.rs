@@ -50,27 +50,27 @@ fn told(history: &History) -> Option<String> {
     history.of("A").stagnation.remark()
 }
 
-fn often(history: History, times: u32, verdict: &Verdict, traces: &Footprint) -> History {
-    (0..times).fold(history, |history, _| history.left("A", verdict.clone(), traces.clone()))
+fn often(history: History, times: u32, verdict: &Verdict, footprint: &Footprint) -> History {
+    (0..times).fold(history, |history, _| history.left("A", verdict.clone(), footprint.clone()))
 }
 
 /// What an attempt at A that says this leaves.
-fn says(history: &History, text: &str, traces: &Footprint) -> Footprint {
+fn says(history: &History, text: &str, footprint: &Footprint) -> Footprint {
     let said = normalised(text);
     let likeness = most_alike(&said, &history.of("A").stagnation.said);
-    Footprint { said, likeness, ..traces.clone() }
+    Footprint { said, likeness, ..footprint.clone() }
 }
 
-fn said(history: History, text: &str, traces: &Footprint) -> History {
-    let traces = says(&history, text, traces);
-    history.left("A", Verdict::Progress, traces)
+fn said(history: History, text: &str, footprint: &Footprint) -> History {
+    let footprint = says(&history, text, footprint);
+    history.left("A", Verdict::Progress, footprint)
 }
 
 #[test]
 fn three_iterations_that_change_nothing_are_a_question_and_two_are_told() {
     let nothing = failed("nothing was done");
     let idle = |times| often(History::new(), times, &nothing, &UNTOUCHED);
-    let bad_day = Verdict::NotTheStory { trouble: ServiceFault::Outage, error: "o".into() };
+    let bad_day = Verdict::NotTheStory { fault: ServiceFault::Outage, error: "o".into() };
     let question = Some("3 iterations in a row changed nothing".to_owned());
     for (case, history, tells, asks) in [
         ("one", idle(1), false, None),
@@ -207,8 +207,8 @@ fn a_text_that_was_said_before_is_told_and_then_asked_about() {
 fn three_finished_stories_with_the_same_text_are_not_stuck() {
     let names = ["A", "B", "C"];
     let finished = names.iter().fold(History::new(), |history, name| {
-        let traces = says(&history, LONG, &Footprint::default());
-        history.left(name, Verdict::Done, traces).planned(name).closed(name)
+        let footprint = says(&history, LONG, &Footprint::default());
+        history.left(name, Verdict::Done, footprint).planned(name).closed(name)
     });
     for name in names {
         assert_eq!(finished.of(name).stagnation, Stagnation::default(), "{name}");

@@ -34,7 +34,7 @@ fn read_at(history: &History, now: i64, latest: Option<usize>) -> Value {
 }
 
 fn outage() -> Verdict {
-    Verdict::NotTheStory { trouble: ServiceFault::Outage, error: "no answer".into() }
+    Verdict::NotTheStory { fault: ServiceFault::Outage, error: "no answer".into() }
 }
 
 fn rejected(story: &str) -> Event {

@@ -82,8 +82,7 @@ impl Close {
         if lands && !self.evidence.is_empty() {
             return Ok(Integration::Outdated);
         }
-        let story = self.mark.story.id.clone();
-        let ralph_dir = self.ralph_dir.clone();
+        let (story, ralph_dir) = (self.mark.story.id.clone(), self.ralph_dir.clone());
         let closed = match self.mark.commit_from_before(tree)? {
             Some(commit) => self.mark.confirm().map(|written| (commit, written)),
             None if self.is_outdated(tree, mailbox)? => return Ok(Integration::Outdated),
@@ -105,8 +104,7 @@ impl Close {
         // The loop may have ended.
         let _ = mailbox.blocking_send(Message::Marked(Box::new(written)));
         if let Err(error) = ralph_dir.archive_scratchpad(&story) {
-            let problem = error.to_string();
-            mailbox.notice(Notice::Agent(AgentNotice::Scratchpad { problem }));
+            mailbox.notice(Notice::Agent(AgentNotice::Scratchpad { problem: error.to_string() }));
         }
         Ok(Integration::Done { commit })
     }

@@ -113,8 +113,7 @@ impl World {
             return Err(RunnerError::UserCosts(error));
         }
         self.env.costs.user = None;
-        let problem = error.to_string();
-        log.notice(Notice::Config(ConfigNotice::UserCostsNotKept { problem }));
+        log.notice(Notice::Config(ConfigNotice::UserCostsNotKept { problem: error.to_string() }));
         Ok(())
     }
 

@@ -359,7 +359,7 @@ fn what_is_worth_carrying() {
 #[test]
 fn an_open_run_says_until_when_it_waits() {
     let limit = ServiceFault::Limit { resets_at: Some(100_000) };
-    let bad_day = |trouble| Verdict::NotTheStory { trouble, error: "not today".into() };
+    let bad_day = |fault| Verdict::NotTheStory { fault, error: "not today".into() };
     let waits = || History::new().tried("A", bad_day(limit.clone()));
     let reason = StopReason::Aborted;
     // The limit's end, and the jitter that comes from the failure's own time.
@@ -372,7 +372,7 @@ fn an_open_run_says_until_when_it_waits() {
         ("nor than the human wants", waits().then(Event::WaitCutShort), 3, None),
         ("an attempt is under way", waits().started("A"), 3, None),
         ("a run that ended waits for nothing", waits().then(Event::RunEnded { reason }), 3, None),
-        ("no trouble", History::new(), 3, None),
+        ("no fault", History::new(), 3, None),
         ("no wait helps", History::new().tried("A", bad_day(ServiceFault::Account)), 3, None),
     ] {
         assert_eq!(history.state.wait(now).map(|wait| wait.until), expected, "{case}");
