@@ -61,7 +61,7 @@ impl<E: Effects> Dispatcher<E> {
     pub(super) fn answered(&mut self, about: About, asked: Asked) -> Result<()> {
         self.questions.remove(&about);
         if asked == Asked::Interrupted {
-            self.take_signal(SIGINT);
+            self.take_interrupt(SIGINT);
         }
         match about {
             About::Story(story) => {

@@ -214,7 +214,7 @@ impl Effects for World {
         })
     }
 
-    async fn pending_signal(&mut self) -> Option<i32> {
+    async fn pending_interrupt(&mut self) -> Option<i32> {
         None
     }
 

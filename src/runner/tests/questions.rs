@@ -205,12 +205,12 @@ fn late_guidance_is_for_the_next_agent_even_if_it_runs_already() {
 
 /// A text that is being written does not keep a run from its end.
 #[test]
-fn a_withdrawn_question_is_closed_by_a_signal() {
+fn a_withdrawn_question_is_closed_by_an_interrupt() {
     let mut run = Run::new(lanes(1));
     stuck(&mut run, StuckStep::Ask);
     run.claims("A1");
     run.did();
-    run.then(Happened::Signal(2));
+    run.then(Happened::Interrupt(2));
     run.expect(&["close A1", "Stop everything"]);
 }
 

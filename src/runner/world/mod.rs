@@ -154,9 +154,9 @@ impl Effects for World {
         self.look_around(log)
     }
 
-    async fn pending_signal(&mut self) -> Option<i32> {
-        // A signal during work on the repository arrives only when the loop yields: once for the
-        // driver, once for the task that forwards it.
+    async fn pending_interrupt(&mut self) -> Option<i32> {
+        // An interrupt during work on the repository arrives only when the loop yields: once for
+        // the driver, once for the task that forwards it.
         yield_now().await;
         yield_now().await;
         self.interrupts.try_next()
@@ -180,7 +180,7 @@ impl Effects for World {
                 }
             };
             let message = tokio::select! {
-                signal = self.interrupts.next() => return Ok(Happened::Signal(signal)),
+                signal = self.interrupts.next() => return Ok(Happened::Interrupt(signal)),
                 Some(message) = self.messages.recv() => message,
                 () = skipped => return Ok(Happened::WaitSkipped),
                 () = &mut tick => return Ok(Happened::Tick),
