@@ -194,7 +194,7 @@ impl Verdict {
     }
 }
 
-/// The outcome of an iteration.
+/// The result of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IterationResult {

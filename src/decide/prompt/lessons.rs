@@ -1,4 +1,4 @@
-//! Recent outcomes, errors and successes, within their limit.
+//! Recent results, errors and successes, within their limit.
 
 use crate::model::{MemoryLimits, both_ends};
 use crate::state::{Entry, Memory};
