@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::model::{Escalation, EscalationKind, Footprint, Policy, Story, shorten, visible_line};
 use crate::state::{ALIKE_IN_A_ROW, FailedAttempt, ONLY_TESTS_WARNING, StoryState, UNCHANGED};
-use crate::text::similarity::{most_alike, normalised};
+use crate::text::similarity::{most_alike, normalized};
 
 /// The second prompt was already shortened.
 const TOO_LONG: u32 = 2;
@@ -97,7 +97,7 @@ pub struct FootprintFacts<'a> {
 
 impl FootprintFacts<'_> {
     pub fn footprint(&self) -> Footprint {
-        let said = normalised(self.said);
+        let said = normalized(self.said);
         let likeness = most_alike(&said, self.before.into_iter().flatten());
         let Some(paths) = self.paths else {
             return Footprint { said, likeness, ..Footprint::default() };

@@ -128,7 +128,7 @@ fn outside_the_repository_or_ignored_it_is_written_but_not_committed() {
     assert!(!world.git(&["ls-files"]).contains("PRD.json"));
 }
 
-/// How often the driver has looked round, by the file that it writes then.
+/// How often the driver has looked around, by the file that it writes then.
 fn two_looks(world: &World) {
     let when = || {
         let text = std::fs::read_to_string(world.path(".ralph/status.json")).ok()?;
@@ -137,7 +137,7 @@ fn two_looks(world: &World) {
     };
     for _ in 0..2 {
         let before = when();
-        until("the driver to look round", || (when()? != before.clone()?).then_some(()));
+        until("the driver to look around", || (when()? != before.clone()?).then_some(()));
     }
 }
 

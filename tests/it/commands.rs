@@ -1,4 +1,4 @@
-//! The commands round the loop, and wrong usage.
+//! The commands around the loop, and wrong usage.
 
 use ralph::model::{AttemptEnded, Event};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What is kept round each attempt, and the commands about it.
+//! What is kept around each attempt, and the commands about it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -79,8 +79,8 @@ fn a_diff_is_of_a_number_or_of_a_story() {
     let in_work = world.ralph(&["diff", "US-002"]).out;
     assert!(in_work.contains("+++ b/two.txt") && !in_work.contains("one.txt"), "{in_work}");
     assert!(in_work.contains("+2\u{1b}[2J\n"), "as it is where a program reads it");
-    let coloured = world.ralph(&["--color", "always", "diff", "US-002"]).out;
-    assert!(coloured.contains("\u{1b}[32m+2\\x1b[2J\u{1b}[0m"), "{coloured:?}");
+    let colored = world.ralph(&["--color", "always", "diff", "US-002"]).out;
+    assert!(colored.contains("\u{1b}[32m+2\\x1b[2J\u{1b}[0m"), "{colored:?}");
     for (name, words) in [
         ("nothing_of_story", &["diff", "US-003"][..]),
         ("like_a_story", &["diff", "US-01"]),

@@ -1,4 +1,4 @@
-//! A fresh agent knows what the last ones learnt.
+//! A fresh agent knows what the last ones learned.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -135,7 +135,7 @@ fn the_stable_part_has_a_hash_in_the_journal() {
 }
 
 #[test]
-fn what_was_learnt_stays_within_its_room_and_what_the_human_wrote_is_never_cut() {
+fn what_was_learned_stays_within_its_room_and_what_the_human_wrote_is_never_cut() {
     // Each says something else: the same again and again would be a loop.
     let words = ["loud", "quick", "heavy", "bright", "gnomes", "pixie"];
     let fail = |word: &&str| {

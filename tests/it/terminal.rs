@@ -447,7 +447,7 @@ fn the_menu_survives_a_window_that_changes_its_size() {
 }
 
 #[test]
-fn no_colour_when_it_is_not_wanted() {
+fn no_color_when_it_is_not_wanted() {
     let world = World::with(&Prd::stories(1));
     let mut command = world.run_command(&[]);
     command.env("NO_COLOR", "1");

@@ -169,7 +169,7 @@ fn what_the_human_changes_during_a_wait_counts_and_the_countdown_goes_on() {
 }
 
 #[test]
-fn the_countdown_follows_the_window_and_needs_no_colour() {
+fn the_countdown_follows_the_window_and_needs_no_color() {
     let world = limited();
     let mut command = world.run_command(&[]);
     command.env("NO_COLOR", "1");

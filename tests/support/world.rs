@@ -324,7 +324,7 @@ impl World {
     }
 }
 
-/// Waits for a fact. Polling is the test's clock, not its synchronisation: only the fact ends it.
+/// Waits for a fact. Polling is the test's clock, not its synchronization: only the fact ends it.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {

@@ -56,7 +56,7 @@ fn often(history: History, times: u32, verdict: &Verdict, footprint: &Footprint)
 
 /// What an attempt at A that says this leaves.
 fn says(history: &History, text: &str, footprint: &Footprint) -> Footprint {
-    let said = normalised(text);
+    let said = normalized(text);
     let likeness = most_alike(&said, &history.of("A").stagnation.said);
     Footprint { said, likeness, ..footprint.clone() }
 }
@@ -294,7 +294,7 @@ mod footprint {
 
     #[test]
     fn an_unchecked_tree_says_nothing_and_texts_are_compared() {
-        let before = VecDeque::from([normalised("I finished 12 tests of the parser.")]);
+        let before = VecDeque::from([normalized("I finished 12 tests of the parser.")]);
         let facts = FootprintFacts {
             paths: None,
             committed: false,
@@ -308,7 +308,7 @@ mod footprint {
     }
 
     #[test]
-    fn tests_are_recognised_by_their_names() {
+    fn tests_are_recognized_by_their_names() {
         for path in [
             "tests/it/run.rs",
             "src/core/tests/mod.rs",

@@ -547,7 +547,7 @@ fn nothing_is_drawn_while_another_program_has_the_terminal() {
 }
 
 #[test]
-fn notices_are_labelled() {
+fn notices_are_labeled() {
     let sink = Sink::default();
     let mut reporter = sink.reporter(None, false, false, true);
     for notice in notices("n\nmore") {
