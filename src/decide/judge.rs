@@ -7,13 +7,13 @@ use crate::model::{
 };
 
 const MAX_FINGERPRINT: usize = 200;
-/// A fresh agent should continue above this percentage of the model's window,
+/// A fresh agent should continue when the context is above this percentage of the model's window.
 const FULL: u64 = 70;
-/// this share of a budget,
+/// A fresh agent should continue when more than this share of a budget is spent.
 const SPENT: f64 = 0.8;
-/// after this many failed attempts in a row,
+/// A fresh agent should continue after this many failed attempts in a row.
 const ERRORS: u32 = 3;
-/// or above this percentage of an iteration's time.
+/// A fresh agent should continue after this percentage of an iteration's time.
 const LATE: u128 = 80;
 
 /// What the driver found out.
