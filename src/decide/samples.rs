@@ -277,7 +277,7 @@ impl History {
         self.then(Event::StoryParked { story: id(story) })
     }
 
-    pub fn set_aside(self, story: &str, reference: Option<&str>) -> Self {
+    pub fn shelved(self, story: &str, reference: Option<&str>) -> Self {
         let reference = reference.map(str::to_owned);
         self.then(Event::WorkSetAside { story: id(story), reference, claimed: false })
     }

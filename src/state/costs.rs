@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_from_before_there_were_bills_counts_what_was_stated() {
+    fn a_journal_without_attempt_costs_counts_the_stated_costs() {
         let cost: AttemptCost = serde_json::from_str("{}").unwrap();
         assert_eq!(cost.counted(&usage(Some(0.25), 0)), Usd::of(0.25));
         assert_eq!(cost.counted(&usage(None, 0)), Usd::ZERO);

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_waiting_mends_stops_at_once() {
+    fn a_fault_that_no_wait_can_fix_stops_the_run_at_once() {
         let account = stop(&row(ServiceFault::Account, 1, 0), OnLimit::Wait);
         assert_eq!(account, Some(StopReason::AccountTrouble { error: "e".into() }));
         let setup = stop(&row(ServiceFault::Setup, 1, 0), OnLimit::Wait);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_was_interrupted_ends_no_row() {
+    fn an_interrupted_attempt_ends_no_streak() {
         let start: crate::model::AttemptStarted = serde_json::from_str(
             r#"{"attempt": "a", "iteration": 1, "role": "implement", "story": "A", "title": "",
                 "agent": "agent", "base": {"commit": null, "tree": ""}, "guided": false}"#,
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn another_trouble_begins_another_row() {
+    fn another_fault_begins_another_streak() {
         let silent = row(ServiceFault::Silence, 2, 0);
         let outage = FaultStreak::after(Some(silent), &ServiceFault::Outage, "o", NOW);
         assert_eq!((outage.count, outage.error.as_str()), (1, "o"));

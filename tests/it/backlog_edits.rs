@@ -73,7 +73,7 @@ fn a_changed_title_of_another_story_is_taken_up() {
 }
 
 #[test]
-fn marks_set_by_the_agent_are_put_back_and_reported() {
+fn marks_set_by_the_agent_are_reverted_and_reported() {
     let script = r#"
         [[story.US-001.attempts]]
         steps = [{ run = "sed -i 's/\"passes\": false/\"passes\": true/' PRD.json" }]
@@ -178,5 +178,5 @@ fn a_humans_mark_outlives_an_agent_that_writes_its_old_copy_of_the_file() {
     assert_eq!(world.passing(), ["US-001", "US-003"]);
     let prd: serde_json::Value = serde_json::from_str(&world.read("PRD.json")).unwrap();
     assert_eq!(prd["userStories"][1]["skipped"], true);
-    assert_eq!(world.pages("prompt.md").len(), 2, "{}", said.err);
+    assert_eq!(world.iteration_files("prompt.md").len(), 2, "{}", said.err);
 }

@@ -80,7 +80,7 @@ const WAITS: &str = r#"
 "#;
 
 #[test]
-fn questions_queue_while_the_work_goes_on() {
+fn questions_queue_while_the_work_continues() {
     let world = three_questions();
     let mut terminal = asked(&world, &[]);
     let screen = terminal.await_text("1 of 3");
@@ -505,7 +505,7 @@ fn ends(child: &mut Child) -> Option<i32> {
 }
 
 #[test]
-fn a_signal_is_heard_when_nobody_reads_what_is_said() {
+fn an_interrupt_works_when_nobody_reads_the_output() {
     let world = talks_and_hangs();
     let mut child = start_unread(&world, &["--verbose"]);
     world.await_file("started.txt");
@@ -515,7 +515,7 @@ fn a_signal_is_heard_when_nobody_reads_what_is_said() {
 }
 
 #[test]
-fn a_time_out_works_when_nobody_reads_what_is_said() {
+fn a_timeout_works_when_nobody_reads_the_output() {
     let world = talks_and_hangs();
     world.write("ralph.toml", "iteration_timeout = \"3s\"\n");
     let mut child = start_unread(&world, &["--verbose", "--once"]);

@@ -160,7 +160,7 @@ fn a_layer_that_has_nothing_to_say_is_not_there() {
 }
 
 #[test]
-fn guidance_is_told_oldest_first() {
+fn guidance_is_listed_oldest_first() {
     let text = given()
         .but(|it| it.known.guidance = vec!["first ".into(), "\nsecond".into(), "third".into()]);
     assert!(text.layers().ends_with("# Guidance from the human\n\nfirst\n\nsecond\n\nthird\n"));
@@ -210,7 +210,7 @@ fn the_contract_itself_is_no_signal() {
 }
 
 #[test]
-fn the_contract_names_the_humans_own_signs() {
+fn the_contract_names_the_humans_own_markers() {
     let text = given().but(|it| it.markers = markers(Some("SHIPPED"), &["LOGIN_OK"], &[])).text();
     for line in ["\n    Task US-007 complete\n", "\n    <promise>SHIPPED</promise>\n    LOGIN_OK\n"]
     {
@@ -251,7 +251,7 @@ fn only_the_last_story_may_promise_the_whole_backlog() {
 }
 
 #[test]
-fn what_was_tried_is_told_shortly_and_the_newest_only() {
+fn only_the_newest_failed_attempts_are_listed_in_short() {
     let attempt = |number: usize| FailedAttempt {
         error: format!("error {number}\n{}", "x".repeat(1000)),
         reference: (number > 0).then(|| format!("refs/{number}")),

@@ -67,10 +67,10 @@ fn said(history: History, text: &str, footprint: &Footprint) -> History {
 }
 
 #[test]
-fn three_iterations_that_change_nothing_are_a_question_and_two_are_told() {
+fn two_iterations_without_changes_are_mentioned_and_three_become_a_question() {
     let nothing = failed("nothing was done");
     let idle = |times| often(History::new(), times, &nothing, &UNTOUCHED);
-    let bad_day = Verdict::NotTheStory { fault: ServiceFault::Outage, error: "o".into() };
+    let fault = Verdict::NotTheStory { fault: ServiceFault::Outage, error: "o".into() };
     let question = Some("3 iterations in a row changed nothing".to_owned());
     for (case, history, tells, asks) in [
         ("one", idle(1), false, None),
@@ -80,10 +80,10 @@ fn three_iterations_that_change_nothing_are_a_question_and_two_are_told() {
         ("a claim that a gate rejected", idle(2).left("A", Verdict::Done, UNTOUCHED), true, None),
         ("the third one edits", idle(2).left("A", failed("x"), EDITED), false, None),
         ("an edit between", idle(2).left("A", Verdict::Progress, EDITED), false, None),
-        ("a bad day between", idle(2).tried("A", bad_day.clone()), true, None),
+        ("a service fault between", idle(2).tried("A", fault.clone()), true, None),
         (
             "three with a bad day",
-            idle(2).tried("A", bad_day).left("A", nothing.clone(), UNTOUCHED),
+            idle(2).tried("A", fault).left("A", nothing.clone(), UNTOUCHED),
             true,
             question,
         ),
@@ -150,7 +150,7 @@ fn the_same_error_three_times_is_a_question_in_turn_too() {
 }
 
 #[test]
-fn a_text_that_was_said_before_is_told_and_then_asked_about() {
+fn a_repeated_text_is_mentioned_and_then_becomes_a_question() {
     let other = "The login works now. The logout is next: it leaves the session's file behind, \
                  and nobody has looked into that yet.";
     let new = History::new;
@@ -217,7 +217,7 @@ fn three_finished_stories_with_the_same_text_are_not_stuck() {
 }
 
 #[test]
-fn three_iterations_on_tests_alone_are_told_and_the_next_is_a_question() {
+fn three_iterations_on_tests_alone_are_mentioned_and_the_fourth_becomes_a_question() {
     let tests = |times| often(History::new(), times, &Verdict::Progress, &TESTS);
     for (case, history, tells, asks) in [
         ("two", tests(2), false, None),

@@ -26,7 +26,7 @@ fn refused() -> History {
 fn does_not_fit(history: History) -> History {
     let (reference, conflicts) = ("r/1".to_owned(), vec!["a.rs".to_owned()]);
     let brought = Event::WorkBroughtBack { story: id("A"), reference, conflicts };
-    history.set_aside("A", Some("r/1")).then(brought)
+    history.shelved("A", Some("r/1")).then(brought)
 }
 
 #[test]

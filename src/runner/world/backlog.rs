@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_told_once_and_its_last_good_version_counts() {
+    fn a_broken_file_is_reported_once_and_its_last_good_version_counts() {
         let (folder, mut backlog) = backlog();
         let path = folder.path().join("PRD.json");
         let marks = Marks::of(backlog.current());

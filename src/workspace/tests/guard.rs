@@ -47,7 +47,7 @@ fn repair(guard: &Guard, tree: &WorkTree, parts: &[GuardPart]) -> Vec<Violation>
 }
 
 #[test]
-fn an_attempt_that_leaves_all_alone_violates_nothing() {
+fn an_attempt_that_only_works_violates_nothing() {
     let repo = Sandbox::new();
     users(&repo);
     let tree = repo.open();
@@ -283,7 +283,7 @@ fn a_link_to_the_instructions_stays_one() {
 
 /// What an agent does to the git folder, and what is told of it.
 #[test]
-fn configuration_and_hooks_are_put_back_and_the_other_version_is_kept() {
+fn configuration_and_hooks_are_repaired_and_the_other_version_is_kept() {
     type Act = fn(&Sandbox);
     let table: [(&str, Act, &[&str]); 13] = [
         ("nothing", |_| {}, &[]),

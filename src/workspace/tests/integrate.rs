@@ -275,7 +275,7 @@ fn conflicts_and_uncommitted_work_change_nothing() {
 }
 
 #[test]
-fn the_first_commit_of_all_can_be_taken_back() {
+fn the_first_commit_of_all_can_be_undone() {
     let repo = Sandbox::unborn();
     let tree = repo.open();
     let base = tree.base().unwrap();

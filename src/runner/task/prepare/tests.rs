@@ -68,7 +68,7 @@ fn shelved_work_is_there_before_the_attempt_and_not_in_its_base() {
 
 /// Ralph died in the middle of unshelving.
 #[test]
-fn work_that_came_home_by_half_is_no_part_of_its_base() {
+fn half_landed_work_is_no_part_of_its_base() {
     let (folder, tree) = repository();
     let base = tree.base().unwrap();
     write(folder.path(), "by the agent");
