@@ -132,7 +132,7 @@ impl BacklogFile {
 
     /// Sets all marks in the file to the known ones; returns the stories that differed. None if the
     /// file was edited at the same moment: then that has to be read first.
-    pub fn restore_marks(&mut self, known: &Marks) -> Result<Option<Vec<StoryId>>> {
+    pub fn repair_marks(&mut self, known: &Marks) -> Result<Option<Vec<StoryId>>> {
         let (text, touched) = self.file.with_marks(&self.backlog.stories, |id| pair(known, id))?;
         if !touched.is_empty() {
             match text.write() {
@@ -181,7 +181,7 @@ impl World {
             return Ok(());
         }
         if suspect {
-            return self.restore_marks(log);
+            return self.repair_marks(log);
         }
         self.env.backlog.take_up_marks();
         let seen = self.marks_in_file();
@@ -197,7 +197,7 @@ impl World {
         log.sync()?;
         if self.env.backlog.problem().is_none() {
             // If that has to wait, what the file says is not the human's last word.
-            self.marks_are_suspect |= self.env.backlog.restore_marks(wanted)?.is_none();
+            self.marks_are_suspect |= self.env.backlog.repair_marks(wanted)?.is_none();
         }
         Ok(())
     }
@@ -211,8 +211,8 @@ impl World {
         Marks::of(self.env.backlog.current()).seen()
     }
 
-    pub(super) fn restore_marks(&mut self, log: &mut RunLog) -> Result<()> {
-        let Some(mut ids) = self.env.backlog.restore_marks(&log.state.marks)? else {
+    pub(super) fn repair_marks(&mut self, log: &mut RunLog) -> Result<()> {
+        let Some(mut ids) = self.env.backlog.repair_marks(&log.state.marks)? else {
             self.marks_are_suspect = true;
             return Ok(());
         };
@@ -247,11 +247,11 @@ mod tests {
         assert!(backlog.has_other_marks() && !backlog.current().stories[0].passes);
         let edit = PRD.replace("\"t\"", "\"edited\"");
         fs::write(&path, &edit).unwrap();
-        assert_eq!(backlog.restore_marks(&Marks::default()).unwrap(), None);
+        assert_eq!(backlog.repair_marks(&Marks::default()).unwrap(), None);
         assert!(backlog.has_other_marks(), "that has to be done again");
         assert_eq!(fs::read_to_string(&path).unwrap(), edit);
         backlog.refresh(&Marks::default());
-        let restored = backlog.restore_marks(&Marks::default()).unwrap();
+        let restored = backlog.repair_marks(&Marks::default()).unwrap();
         assert_eq!((restored, backlog.has_other_marks()), (Some(vec![id("A")]), false));
         assert_eq!(fs::read_to_string(&path).unwrap(), edit.replace("true", "false"));
     }

@@ -81,7 +81,7 @@ async fn marks_that_cannot_be_restored_at_once_are_restored_later() {
     scene.write(&passes);
     scene.world.refresh_backlog(&mut scene.log);
     scene.write(&edited.replace("false", "true"));
-    scene.world.restore_marks(&mut scene.log).unwrap();
+    scene.world.repair_marks(&mut scene.log).unwrap();
     scene.world.refresh(&mut scene.log).unwrap();
     assert_eq!(scene.recorded(), [Event::MarksPutBack { stories: vec![id("A")] }]);
     assert_eq!(scene.text(), edited);
