@@ -61,7 +61,7 @@ mod tests {
             (new().tried("A", Verdict::Done).planned("A").closed("A"), vec![died()]),
             (new().raised("A"), vec![died(), Resumed::Question(story())]),
             (new().raised("A").answered("A", Answer::Skip), vec![died(), Resumed::ToSkip(story())]),
-            (new().set_aside("A", Some("refs/A/1")), vec![died(), shelved]),
+            (new().shelved("A", Some("refs/A/1")), vec![died(), shelved]),
         ] {
             assert_eq!(findings(&history.state), expected);
         }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn it_stays_a_few_lines() {
-        let keep = |history: History, n: u32| history.set_aside(&format!("S{n}"), Some("refs/x"));
+        let keep = |history: History, n: u32| history.shelved(&format!("S{n}"), Some("refs/x"));
         let found = findings(&(1..=40).fold(History::new(), keep).state);
         assert_eq!(found.len(), MOST + 1);
         assert_eq!(found[MOST], Resumed::More { count: 35 });

@@ -7,13 +7,13 @@ use crate::model::{
 };
 
 const MAX_FINGERPRINT: usize = 200;
-/// A fresh agent should continue above this percentage of the model's window,
+/// A fresh agent should continue when the context is above this percentage of the model's window.
 const FULL: u64 = 70;
-/// this share of a budget,
+/// A fresh agent should continue when more than this share of a budget is spent.
 const SPENT: f64 = 0.8;
-/// after this many failed attempts in a row,
+/// A fresh agent should continue after this many failed attempts in a row.
 const ERRORS: u32 = 3;
-/// or above this percentage of an iteration's time.
+/// A fresh agent should continue after this percentage of an iteration's time.
 const LATE: u128 = 80;
 
 /// What the driver found out.
@@ -24,7 +24,7 @@ pub struct Evidence {
     /// Stories left in the backlog, this one included; counted if all were promised.
     pub remaining: usize,
     /// The attempt lost the run's branch.
-    pub stray: Option<BranchLoss>,
+    pub branch_loss: Option<BranchLoss>,
 }
 
 /// Outcome + signals + evidence → verdict. An escalation overrides a claim in the same text.
@@ -35,16 +35,16 @@ pub fn judge(outcome: &Outcome, signals: &AgentSignals, evidence: Evidence) -> V
         Outcome::PromptTooLong { .. } => {
             return Verdict::PromptTooLong { error: outcome.describe() };
         }
-        _ if let Some(trouble) = ServiceFault::of(outcome) => {
-            return Verdict::NotTheStory { trouble, error: outcome.describe() };
+        _ if let Some(fault) = ServiceFault::of(outcome) => {
+            return Verdict::NotTheStory { fault, error: outcome.describe() };
         }
         _ => return failed(&outcome.class(), outcome.describe()),
     }
     if let Some(escalation) = &signals.escalation {
         return Verdict::Escalated { escalation: escalation.clone() };
     }
-    if let Some(stray) = evidence.stray {
-        return failed("strayed", strayed(stray).to_owned());
+    if let Some(loss) = evidence.branch_loss {
+        return failed("strayed", lost_branch(loss).to_owned());
     }
     // With one story left, promising the whole backlog claims that story.
     let claims_last = signals.promises_all && evidence.remaining == 1 && !signals.stages_left;
@@ -58,8 +58,8 @@ pub fn judge(outcome: &Outcome, signals: &AgentSignals, evidence: Evidence) -> V
     failed("nothing_done", error.to_owned())
 }
 
-fn strayed(stray: BranchLoss) -> &'static str {
-    match stray {
+fn lost_branch(loss: BranchLoss) -> &'static str {
+    match loss {
         BranchLoss::Elsewhere => {
             "the attempt ended on a branch or commit that does not contain the run's branch; \
              branch and files were rolled back"
@@ -124,8 +124,8 @@ mod tests {
     use super::*;
     use crate::model::{Escalation, EscalationKind};
 
-    const CHANGED: Evidence = Evidence { changed: true, remaining: 3, stray: None };
-    const UNCHANGED: Evidence = Evidence { changed: false, remaining: 3, stray: None };
+    const CHANGED: Evidence = Evidence { changed: true, remaining: 3, branch_loss: None };
+    const UNCHANGED: Evidence = Evidence { changed: false, remaining: 3, branch_loss: None };
 
     fn claim() -> AgentSignals {
         AgentSignals { claims_story: true, ..AgentSignals::default() }
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_promise_is_a_claim_for_the_last_story_only() {
         let promise = AgentSignals { promises_all: true, ..AgentSignals::default() };
-        let last = Evidence { changed: true, remaining: 1, stray: None };
+        let last = Evidence { changed: true, remaining: 1, branch_loss: None };
         assert_eq!(judge(&Outcome::Completed, &promise, last), Verdict::Done);
         assert_eq!(judge(&Outcome::Completed, &promise, CHANGED), Verdict::Progress);
         let staged = AgentSignals { stages_left: true, ..promise };
@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn no_claim_counts_off_the_branch_and_a_question_still_does() {
-        for stray in [BranchLoss::Elsewhere, BranchLoss::Rewritten] {
-            let evidence = Evidence { stray: Some(stray), ..CHANGED };
+        for loss in [BranchLoss::Elsewhere, BranchLoss::Rewritten] {
+            let evidence = Evidence { branch_loss: Some(loss), ..CHANGED };
             let verdict = judge(&Outcome::Completed, &claim(), evidence);
             assert!(matches!(verdict, Verdict::Failed { .. }), "{verdict:?}");
             let asks = AgentSignals { escalation: Some(escalation()), ..claim() };

@@ -325,10 +325,11 @@ impl Situation<'_> {
         let mut lanes: Vec<LaneId> = lanes.filter(|lane| self.is_free(*lane)).collect();
         let ready = self.observed.tasks.ready.as_ref().map(|(lane, _)| *lane);
         lanes.sort_by_key(|lane| Some(*lane) != ready);
-        lanes.iter().find_map(|lane| self.go_on(*lane)).or_else(|| self.start_another(&lanes))
+        lanes.iter().find_map(|lane| self.attempt_in(*lane)).or_else(|| self.start_another(&lanes))
     }
 
-    fn go_on(&self, lane: LaneId) -> Option<Action> {
+    /// The next attempt at the story whose work is in the lane.
+    fn attempt_in(&self, lane: LaneId) -> Option<Action> {
         let story = self.state.lanes.occupant(lane)?;
         let attempt = || Action::Attempt { story: story.clone(), lane };
         (self.is_wanted(story) && self.is_open(story)).then(attempt)

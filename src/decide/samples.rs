@@ -200,8 +200,8 @@ impl History {
         self.ended_as(|end| AttemptEnded { verdict, usage, ..end })
     }
 
-    pub fn billed(self, verdict: Verdict, usage: Usage, bill: AttemptCost) -> Self {
-        self.ended_as(|end| AttemptEnded { verdict, usage, bill, ..end })
+    pub fn costing(self, verdict: Verdict, usage: Usage, cost: AttemptCost) -> Self {
+        self.ended_as(|end| AttemptEnded { verdict, usage, cost, ..end })
     }
 
     /// Ends the running attempt with a given end.
@@ -222,8 +222,8 @@ impl History {
             said: None,
             context: None,
             triggers: vec![],
-            traces: Footprint::default(),
-            bill: AttemptCost::default(),
+            footprint: Footprint::default(),
+            cost: AttemptCost::default(),
             denied: BTreeMap::new(),
         }))))
     }
@@ -245,9 +245,9 @@ impl History {
         self.started(story).ended(verdict, Usage::default())
     }
 
-    /// An attempt that leaves these traces.
-    pub fn left(self, story: &str, verdict: Verdict, traces: Footprint) -> Self {
-        self.started(story).ended_as(|end| AttemptEnded { verdict, traces, ..end })
+    /// An attempt that leaves this footprint.
+    pub fn left(self, story: &str, verdict: Verdict, footprint: Footprint) -> Self {
+        self.started(story).ended_as(|end| AttemptEnded { verdict, footprint, ..end })
     }
 
     pub fn tried_often(self, story: &str, verdict: &Verdict, times: u32) -> Self {
@@ -277,7 +277,7 @@ impl History {
         self.then(Event::StoryParked { story: id(story) })
     }
 
-    pub fn set_aside(self, story: &str, reference: Option<&str>) -> Self {
+    pub fn shelved(self, story: &str, reference: Option<&str>) -> Self {
         let reference = reference.map(str::to_owned);
         self.then(Event::WorkSetAside { story: id(story), reference, claimed: false })
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::model::{Escalation, EscalationKind, Footprint, Policy, Story, shorten, visible_line};
 use crate::state::{ALIKE_IN_A_ROW, FailedAttempt, ONLY_TESTS_WARNING, StoryState, UNCHANGED};
-use crate::text::similarity::{most_alike, normalised};
+use crate::text::similarity::{most_alike, normalized};
 
 /// The second prompt was already shortened.
 const TOO_LONG: u32 = 2;
@@ -28,23 +28,23 @@ pub fn question(story: &Story, known: &StoryState, policy: &Policy) -> Option<Es
 }
 
 fn summary(story: &Story, known: &StoryState, policy: &Policy) -> Option<String> {
-    let signs = &known.stagnation;
+    let counters = &known.stagnation;
     let error = known.last_error.as_deref().unwrap_or_default();
     let often = policy.stuck_threshold.get();
-    let (in_a_row, in_all) = signs.repeated();
+    let (in_a_row, in_all) = counters.repeated();
     let most = story.max_attempts.unwrap_or(policy.max_attempts).get();
     Some(if in_a_row >= often {
         format!("the same error {in_a_row} times in a row: {error}")
     } else if in_all >= often {
         format!("the same error {in_all} times: {error}")
-    } else if signs.alternates(often) {
+    } else if counters.alternates(often) {
         format!("two errors alternate; the latest: {error}")
-    } else if signs.unchanged >= UNCHANGED {
-        format!("{} iterations in a row changed nothing", signs.unchanged)
-    } else if signs.alike >= ALIKE_IN_A_ROW {
+    } else if counters.unchanged >= UNCHANGED {
+        format!("{} iterations in a row changed nothing", counters.unchanged)
+    } else if counters.alike >= ALIKE_IN_A_ROW {
         "the agents keep ending with the same text, without a commit".to_owned()
-    } else if signs.only_tests > ONLY_TESTS_WARNING {
-        format!("{} iterations in a row touched only tests", signs.only_tests)
+    } else if counters.only_tests > ONLY_TESTS_WARNING {
+        format!("{} iterations in a row touched only tests", counters.only_tests)
     } else if known.too_long >= TOO_LONG {
         format!("the prompt is too long for the agent: {error}")
     } else if known.tries >= most {
@@ -97,7 +97,7 @@ pub struct FootprintFacts<'a> {
 
 impl FootprintFacts<'_> {
     pub fn footprint(&self) -> Footprint {
-        let said = normalised(self.said);
+        let said = normalized(self.said);
         let likeness = most_alike(&said, self.before.into_iter().flatten());
         let Some(paths) = self.paths else {
             return Footprint { said, likeness, ..Footprint::default() };

@@ -157,10 +157,10 @@ pub struct AttemptEnded {
     #[serde(default)]
     pub triggers: Vec<HandoffTrigger>,
     /// Facts that tell progress from stagnation.
-    #[serde(default)]
-    pub traces: Footprint,
-    #[serde(default)]
-    pub bill: AttemptCost,
+    #[serde(default, rename = "traces")]
+    pub footprint: Footprint,
+    #[serde(default, rename = "bill")]
+    pub cost: AttemptCost,
     /// Rules that would allow the calls that were denied, and how often they were.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub denied: BTreeMap<String, u32>,
@@ -199,7 +199,7 @@ impl AttemptEnded {
     pub fn did_nothing(&self) -> bool {
         matches!(self.verdict, Verdict::Failed { .. })
             && self.outcome == Outcome::Completed
-            && self.traces.changed == Some(false)
+            && self.footprint.changed == Some(false)
     }
 }
 

@@ -208,7 +208,7 @@ impl Event {
         }
     }
 
-    /// What the user had was changed, or is not as expected: a report lists it.
+    /// Something of the user's was changed or is not as expected: a report lists the event.
     pub fn is_notable(&self) -> bool {
         matches!(
             self,

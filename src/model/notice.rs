@@ -77,8 +77,8 @@ pub enum EndCause {
     RunTime,
     DiskLow,
     Aborted,
-    /// A signal of the system, such as Ctrl-C.
-    Signal,
+    /// Such as Ctrl-C.
+    Interrupt,
 }
 
 /// The work tree, its branch and its files.

@@ -176,7 +176,11 @@ pub enum Verdict {
     /// It failed. Equal fingerprints are the same error.
     Failed { error: String, fingerprint: String },
     /// The service failed; it says nothing about the story.
-    NotTheStory { trouble: ServiceFault, error: String },
+    NotTheStory {
+        #[serde(rename = "trouble")]
+        fault: ServiceFault,
+        error: String,
+    },
     /// The prompt was too long for the agent.
     PromptTooLong { error: String },
     /// The human stopped it; it says nothing about the story.
@@ -190,7 +194,7 @@ impl Verdict {
     }
 }
 
-/// The outcome of an iteration.
+/// The result of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IterationResult {

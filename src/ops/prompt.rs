@@ -44,7 +44,7 @@ pub fn prompt(
         story,
         instructions: &instructions.text,
         max_iterations: plan.max_iterations,
-        signs: &markers(&plan, &loaded.backlog).of_story(&story.id, &story.markers),
+        markers: &markers(&plan, &loaded.backlog).of_story(&story.id, &story.markers),
         limits: &plan.memory,
         notes: notes.as_ref().ok().and_then(Option::as_deref),
         changes: &changes,

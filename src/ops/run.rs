@@ -35,7 +35,7 @@ const SCRATCH_PRD: &str = "PRD.json";
 pub fn run(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
     match run_once(prd, flags, trust, look) {
         Err(error) if error.is_damaged_journal() => {
-            set_journal_aside(prd, look)?;
+            rename_damaged_journal(prd, look)?;
             run_once(prd, flags, trust, look)
         }
         result => result,
@@ -43,7 +43,7 @@ pub fn run(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u
 }
 
 /// Renames the damaged journal; the next run rebuilds a new one.
-fn set_journal_aside(prd: &Path, look: &UiOptions) -> Result<()> {
+fn rename_damaged_journal(prd: &Path, look: &UiOptions) -> Result<()> {
     let tree = open_tree(prd)?;
     let store = store_of(&tree);
     let _lease = take_lease(&store, &look.clock)?;

@@ -13,7 +13,7 @@ use crate::ports::{Human, Reporter};
 use crate::process::Supervisor;
 use crate::report::{AppliedGate, AppliedSettings, Publisher, Waits};
 use crate::runner::log::{JournalHistory, RunLog};
-use crate::runner::{BacklogFile, CostBooks, Ending, Env, Lane, RunConfig, RunnerError, begin};
+use crate::runner::{BacklogFile, CostStores, Ending, Env, Lane, RunConfig, RunnerError, begin};
 use crate::settings::{self, AgentChoice, RunSettings};
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{Lease, Store, UserCosts, state_folder};
@@ -61,7 +61,7 @@ impl Session<'_> {
         let applied = self.applied(agent.as_ref(), &gates);
         let config = self.config(agent.as_ref(), gates);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let costs = self.cost_books(agent.as_ref())?;
+        let costs = self.cost_stores(agent.as_ref())?;
         let keep_processes = self.plan.keep_processes;
         let supervisor = Supervisor::new(std::env::current_exe()?, keep_processes);
         let files = Publisher::start(ralph_dir.clone(), applied, self.look.clock.clone());
@@ -155,15 +155,15 @@ impl Session<'_> {
     }
 
     /// User costs are optional, unless a budget depends on them.
-    fn cost_books(&mut self, agent: &dyn Backend) -> Result<CostBooks> {
+    fn cost_stores(&mut self, agent: &dyn Backend) -> Result<CostStores> {
         let repository = self.store.costs()?;
         if agent.capabilities().invented_costs {
-            return Ok(CostBooks { repository, user: None });
+            return Ok(CostStores { repository, user: None });
         }
         let name = self.tree.common_dir().display().to_string();
         let folder = state_folder(&ui::env_var).ok_or_else(UserCosts::no_folder);
-        let books = |at: PathBuf| self.store.user_costs(&at, name, WITH_INVENTED_COSTS);
-        let user = match folder.and_then(books) {
+        let store = |at: PathBuf| self.store.user_costs(&at, name, WITH_INVENTED_COSTS);
+        let user = match folder.and_then(store) {
             Ok(user) => Some(user),
             Err(error) if self.plan.budgets.per_user_day.is_some() => {
                 return Err(RunnerError::UserCosts(error).into());
@@ -174,7 +174,7 @@ impl Session<'_> {
                 None
             }
         };
-        Ok(CostBooks { repository, user })
+        Ok(CostStores { repository, user })
     }
 }
 

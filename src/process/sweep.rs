@@ -132,7 +132,7 @@ pub const RUN_ID: &str = "RALPH_RUN_ID";
 /// The system's start times are less exact than the journal's, and from another clock.
 const ROUNDING_MS: i64 = 1000;
 
-/// How processes of one run are recognised.
+/// How processes of one run are recognized.
 #[derive(Clone, Debug)]
 pub struct RunMark {
     entry: Vec<u8>,

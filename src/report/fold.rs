@@ -196,7 +196,7 @@ impl RunReport {
     /// An answer other than these rejects a claim that is in question.
     fn answer(&mut self, story: &StoryId, answer: &Answer) {
         let index = self.iterations.latest_of(story);
-        if self.iterations.outcome(index) == Some(IterationResult::Claimed)
+        if self.iterations.result(index) == Some(IterationResult::Claimed)
             && !matches!(answer, Answer::Accept | Answer::Abort)
         {
             self.reject(story, None);

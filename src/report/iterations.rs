@@ -137,7 +137,7 @@ impl Iterations {
         self.all.get_mut(index?)
     }
 
-    pub fn outcome(&self, index: Option<usize>) -> Option<IterationResult> {
+    pub fn result(&self, index: Option<usize>) -> Option<IterationResult> {
         self.all.get(index?)?.outcome
     }
 
@@ -172,7 +172,7 @@ impl Iterations {
         iteration.usage = IterationUsage {
             tokens: end.usage.tokens(),
             cost_usd: end.usage.cost_usd,
-            counted_usd: Some(end.bill.counted(&end.usage)),
+            counted_usd: Some(end.cost.counted(&end.usage)),
             model: end.model.clone(),
             turns: end.usage.turns,
             tool_calls: end.usage.tool_calls,
@@ -186,7 +186,7 @@ impl Iterations {
         self.settle(index, result);
     }
 
-    /// Sets or changes an iteration's outcome.
+    /// Sets or changes an iteration's result.
     pub fn settle(&mut self, index: Option<usize>, result: IterationResult) {
         let Some(iteration) = self.at(index) else { return };
         let before = iteration.outcome.replace(result);
@@ -230,8 +230,8 @@ impl Iterations {
 
     /// Whether the last iterations that count for health failed.
     fn failing(&self) -> Vec<bool> {
-        let outcomes = self.all.iter().rev().filter_map(|iteration| iteration.outcome);
-        let telling = outcomes.filter(|result| result.counts_for_health()).take(WATCHED);
+        let results = self.all.iter().rev().filter_map(|iteration| iteration.outcome);
+        let telling = results.filter(|result| result.counts_for_health()).take(WATCHED);
         telling.map(IterationResult::is_failure).collect()
     }
 
@@ -271,7 +271,7 @@ impl Iterations {
         }
     }
 
-    /// Of an attempt with this outcome. False if nothing changed.
+    /// Of an iteration with this result. False if nothing changed.
     pub fn set_phase(
         &mut self,
         attempt: &str,

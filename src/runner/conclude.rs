@@ -67,7 +67,7 @@ impl<E: Effects> Dispatcher<E> {
             _ => usize::MAX,
         };
         let changed = found.difference.as_ref().is_none_or(|difference| !difference.is_empty());
-        let evidence = Evidence { changed, remaining, stray: found.branch_loss };
+        let evidence = Evidence { changed, remaining, branch_loss: found.branch_loss };
         judge(&ended.report.outcome, signals, evidence)
     }
 
@@ -135,7 +135,6 @@ impl<E: Effects> Dispatcher<E> {
     ) -> Vec<Event> {
         let Judged { signals, verdict, concerns } = judged;
         let found = &ended.inspection;
-        let bill = self.bill(ended);
         let stages = self.stages(&start.story, &ended.report.outcome, &signals, found.branch_loss);
         let triggers = self.triggers(&start.story, ended, &verdict, &stages);
         // Nothing to check: no gate applies, and there are no concerns.
@@ -153,8 +152,8 @@ impl<E: Effects> Dispatcher<E> {
             concerns,
             agent_version: ended.report.identity.version.clone(),
             model: ended.report.identity.model.clone(),
-            traces: self.footprint(ended),
-            bill,
+            footprint: self.footprint(ended),
+            cost: self.attempt_cost(ended),
             said: last_words(&ended.report.final_text),
             context: ended.report.context,
             triggers,
@@ -173,7 +172,7 @@ impl<E: Effects> Dispatcher<E> {
         events
     }
 
-    fn bill(&self, ended: &EndedAttempt) -> AttemptCost {
+    fn attempt_cost(&self, ended: &EndedAttempt) -> AttemptCost {
         AttemptCost {
             counted: Some(self.log.state.costs.count(&ended.report.usage, ended.report.certainty)),
             subscription: ended.report.subscription,
@@ -206,7 +205,7 @@ impl<E: Effects> Dispatcher<E> {
         verdict: &Verdict,
         stages: &[Event],
     ) -> Vec<HandoffTrigger> {
-        let cost = self.bill(ended).counted(&ended.report.usage);
+        let cost = self.attempt_cost(ended).counted(&ended.report.usage);
         let known = self.log.state.story(id);
         let failed = matches!(verdict, Verdict::Failed { .. });
         let errors = known.map_or(0, |known| known.failures()).saturating_add(1);
@@ -256,7 +255,7 @@ impl<E: Effects> Dispatcher<E> {
 
     /// Only for agents that do not enforce their allowance themselves.
     fn warn_over_budget(&mut self, story: &StoryId, ended: &EndedAttempt) {
-        let counted = self.bill(ended).counted(&ended.report.usage);
+        let counted = self.attempt_cost(ended).counted(&ended.report.usage);
         let limit = self.config.policy.budgets.per_iteration;
         let limit = limit.filter(|limit| counted > *limit && !self.config.agent_keeps_allowance);
         if let Some(limit) = limit {

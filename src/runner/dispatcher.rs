@@ -19,7 +19,7 @@ use crate::runner::effects::{About, Effects, GatesOf, Happened, Integration, Job
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 
-/// This many signals end the process at once; the supervisors end the agents.
+/// This many interrupts end the process at once; the supervisors end the agents.
 const IMPATIENT: u32 = 3;
 /// How long the backlog may be broken while a story waits to be closed.
 const REPAIR_PATIENCE: Duration = Duration::from_mins(10);
@@ -42,9 +42,9 @@ pub struct Dispatcher<E> {
     pub(super) questions: BTreeMap<About, Option<bool>>,
     /// The run stops as soon as every menu is closed.
     pub(super) is_stopping: bool,
-    /// The first signal, and how many came.
+    /// The first interrupt, and how many came.
     interrupted: Option<i32>,
-    signals: u32,
+    interrupts: u32,
     /// Since when a decided mark cannot be written.
     unwritable_since: Option<i64>,
     /// What was spent today, at the last check.
@@ -69,7 +69,7 @@ impl<E: Effects> Dispatcher<E> {
             questions: BTreeMap::new(),
             is_stopping: false,
             interrupted: None,
-            signals: 0,
+            interrupts: 0,
             unwritable_since: None,
             today: SpentToday::default(),
         }
@@ -77,16 +77,16 @@ impl<E: Effects> Dispatcher<E> {
 
     pub async fn run(&mut self) -> Result<Ending> {
         let ending = self.work().await;
-        // After an error or several signals, a menu is still open.
+        // After an error or several interrupts, a menu is still open.
         self.close_all();
-        self.effects.questions_closed(self.signals >= IMPATIENT).await;
+        self.effects.questions_closed(self.interrupts >= IMPATIENT).await;
         ending
     }
 
     async fn work(&mut self) -> Result<Ending> {
         loop {
-            if let Some(signal) = self.effects.pending_signal().await {
-                self.take_signal(signal);
+            if let Some(signal) = self.effects.pending_interrupt().await {
+                self.take_interrupt(signal);
             }
             let wait = match self.start_what_is_due()? {
                 Turn::End(ending) => return self.log.sync().map(|()| ending),
@@ -103,7 +103,7 @@ impl<E: Effects> Dispatcher<E> {
         }
     }
 
-    /// One decision; signals come first.
+    /// One decision; interrupts come first.
     fn start_what_is_due(&mut self) -> Result<Turn> {
         if let Some(signal) = self.interrupted {
             return self.interrupt(signal);
@@ -185,8 +185,8 @@ impl<E: Effects> Dispatcher<E> {
             Happened::JobEnded { lane, story, result } => self.job_ended(lane, story, result),
             Happened::Answered { about, asked } => self.answered(about, asked),
             Happened::WaitSkipped => self.record(vec![Event::WaitCutShort]),
-            Happened::Signal(signal) => {
-                self.take_signal(signal);
+            Happened::Interrupt(signal) => {
+                self.take_interrupt(signal);
                 Ok(())
             }
             Happened::Tick => Ok(()),
@@ -339,15 +339,15 @@ impl<E: Effects> Dispatcher<E> {
         self.log.state.attempts.is_idle() && self.tasks.is_idle()
     }
 
-    /// The first signal stops everything cleanly, the second kills it.
-    pub(super) fn take_signal(&mut self, signal: i32) {
+    /// The first interrupt stops everything cleanly, the second kills it.
+    pub(super) fn take_interrupt(&mut self, signal: i32) {
         let is_first = self.interrupted.is_none();
         if is_first && !self.log.state.attempts.is_idle() {
-            self.log.notice(Notice::Agent(AgentNotice::Ended(EndCause::Signal)));
+            self.log.notice(Notice::Agent(AgentNotice::Ended(EndCause::Interrupt)));
         }
         let order = if is_first { Order::Stop } else { Order::Kill };
         self.interrupted.get_or_insert(signal);
-        self.signals += 1;
+        self.interrupts += 1;
         self.close_all();
         self.effects.order(order);
     }
@@ -356,10 +356,10 @@ impl<E: Effects> Dispatcher<E> {
         self.interrupted.is_some()
     }
 
-    /// Waits for everything that runs, unless there were too many signals.
+    /// Waits for everything that runs, unless there were too many interrupts.
     fn interrupt(&mut self, signal: i32) -> Result<Turn> {
         let waits = !self.is_idle() || !self.questions.is_empty();
-        if waits && self.signals < IMPATIENT {
+        if waits && self.interrupts < IMPATIENT {
             return Ok(Turn::Wait(None));
         }
         // Otherwise the next process would take an agent's marks for the human's.

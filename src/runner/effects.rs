@@ -39,7 +39,7 @@ pub enum Happened {
     /// The human skipped the wait.
     WaitSkipped,
     /// The operating system's number of it.
-    Signal(i32),
+    Interrupt(i32),
     /// Time to check requests, files, the disk and the clock.
     Tick,
 }
@@ -153,8 +153,8 @@ pub trait Effects {
     fn refresh(&mut self, log: &mut RunLog) -> Result<()>;
     /// Everything but the tasks.
     fn observe(&mut self, log: &mut RunLog) -> Result<Observed>;
-    /// A signal that arrived since the last wait.
-    fn pending_signal(&mut self) -> impl Future<Output = Option<i32>>;
+    /// An interrupt that arrived since the last wait.
+    fn pending_interrupt(&mut self) -> impl Future<Output = Option<i32>>;
     /// Waits for the next thing, at most `most`.
     fn next(
         &mut self,

@@ -35,8 +35,8 @@ impl<E: Effects> Dispatcher<E> {
         }
     }
 
-    /// It is over when its end is heard: unless `at_once`, a text that the human is writing may still
-    /// come.
+    /// The question stays open until its task has ended. Unless `at_once`, a text that the human is
+    /// writing may still arrive.
     pub(super) fn withdraw(&mut self, about: &About, at_once: bool) {
         let question = self.questions.get_mut(about);
         if let Some(withdrawn) = question.filter(|withdrawn| **withdrawn < Some(at_once)) {
@@ -61,7 +61,7 @@ impl<E: Effects> Dispatcher<E> {
     pub(super) fn answered(&mut self, about: About, asked: Asked) -> Result<()> {
         self.questions.remove(&about);
         if asked == Asked::Interrupted {
-            self.take_signal(SIGINT);
+            self.take_interrupt(SIGINT);
         }
         match about {
             About::Story(story) => {

@@ -7,7 +7,7 @@ use crate::runner::error::{Result, RunnerError};
 use crate::workspace::WorkTree;
 
 /// Looking at a work tree and changing it takes time: tasks do that on a thread. At most one task
-/// has a lane at a time, so its lock is only ever waited for by one that prepares something.
+/// has a lane at a time, so only a task that prepares something ever waits for its lock.
 #[derive(Clone)]
 pub struct Lane {
     root: PathBuf,

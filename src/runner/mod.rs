@@ -35,7 +35,7 @@ pub use interrupts::{Interrupts, SIGINT};
 pub use lane::Lane;
 pub use task::transcript;
 pub use world::backlog::BacklogFile;
-pub use world::observe::CostBooks;
+pub use world::observe::CostStores;
 pub use world::prompt::notes_for;
 pub use world::recovery::{as_next_process, base_on_branch};
 pub use world::{Env, World};

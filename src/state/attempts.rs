@@ -62,7 +62,7 @@ impl Attempts {
         self.in_flight.get(attempt)
     }
 
-    /// In the order of their start.
+    /// In the order of their ids; a run's ids (UUIDv7) grow with time.
     pub fn iter(&self) -> impl Iterator<Item = &InFlight> {
         self.in_flight.values()
     }

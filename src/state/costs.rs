@@ -38,7 +38,7 @@ impl RunCosts {
     pub fn apply(&mut self, recorded: &Recorded) {
         match &recorded.event {
             Event::AttemptStarted(_) => self.pause = None,
-            Event::AttemptEnded(end) => self.add(&end.usage, &end.bill),
+            Event::AttemptEnded(end) => self.add(&end.usage, &end.cost),
             Event::AttemptLost { counted, .. } => self.lose(*counted),
             Event::BudgetNear { level } => {
                 self.alerted.insert(level.budget.clone(), (level.limit, recorded.at));
@@ -77,9 +77,9 @@ impl RunCosts {
         self.count(&Usage::default(), CostCertainty::Part)
     }
 
-    fn add(&mut self, usage: &Usage, bill: &AttemptCost) {
-        self.subscription = bill.subscription.or(self.subscription);
-        let counted = bill.counted(usage);
+    fn add(&mut self, usage: &Usage, cost: &AttemptCost) {
+        self.subscription = cost.subscription.or(self.subscription);
+        let counted = cost.counted(usage);
         self.spent += counted;
         let stated = usage.cost_usd.map(Usd::of);
         self.unknown += u32::from(stated != Some(counted));
@@ -150,19 +150,19 @@ mod tests {
     #[test]
     fn what_was_assumed_is_spent_and_no_measure_for_the_next() {
         let mut spending = spent(&[1.0]);
-        let bill = AttemptCost { counted: Some(Usd::from_cents(700)), ..AttemptCost::default() };
-        spending.add(&usage(None, 0), &bill);
-        spending.add(&usage(Some(2.0), 0), &bill);
+        let cost = AttemptCost { counted: Some(Usd::from_cents(700)), ..AttemptCost::default() };
+        spending.add(&usage(None, 0), &cost);
+        spending.add(&usage(Some(2.0), 0), &cost);
         spending.lose(Usd::from_cents(100));
         assert_eq!((spending.spent, spending.unknown), (Usd::from_cents(1600), 3));
         assert_eq!(spending.assumed(), Usd::from_cents(100));
     }
 
     #[test]
-    fn a_journal_from_before_there_were_bills_counts_what_was_stated() {
-        let bill: AttemptCost = serde_json::from_str("{}").unwrap();
-        assert_eq!(bill.counted(&usage(Some(0.25), 0)), Usd::of(0.25));
-        assert_eq!(bill.counted(&usage(None, 0)), Usd::ZERO);
+    fn a_journal_without_attempt_costs_counts_the_stated_costs() {
+        let cost: AttemptCost = serde_json::from_str("{}").unwrap();
+        assert_eq!(cost.counted(&usage(Some(0.25), 0)), Usd::of(0.25));
+        assert_eq!(cost.counted(&usage(None, 0)), Usd::ZERO);
     }
 
     #[test]
@@ -171,8 +171,8 @@ mod tests {
         for (said, known) in
             [(None, None), (Some(true), Some(true)), (None, Some(true)), (Some(false), Some(false))]
         {
-            let bill = AttemptCost { subscription: said, ..AttemptCost::default() };
-            spending.add(&usage(None, 0), &bill);
+            let cost = AttemptCost { subscription: said, ..AttemptCost::default() };
+            spending.add(&usage(None, 0), &cost);
             assert_eq!(spending.subscription, known);
         }
     }

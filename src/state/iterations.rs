@@ -57,9 +57,9 @@ impl WorkTime {
 
 /// How recent iterations ended, newest first: the story, and whether it failed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RecentOutcomes(Vec<(StoryId, bool)>);
+pub struct RecentResults(Vec<(StoryId, bool)>);
 
-impl RecentOutcomes {
+impl RecentResults {
     pub fn apply(&mut self, event: &Event) {
         match event {
             Event::AttemptEnded(end) if end.verdict.is_about_the_work() => {

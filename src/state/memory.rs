@@ -1,4 +1,4 @@
-//! Recent outcomes, errors and successes for prompts: a limited number of limited texts.
+//! Recent results, errors and successes for prompts: a limited number of limited texts.
 
 use crate::model::{AttemptEnded, Event, LONGEST_KEPT, MOST_KEPT, StoryId, Verdict, both_ends};
 

@@ -18,7 +18,7 @@ pub use attempts::{Attempts, InFlight, Lanes};
 pub use breaker::{BREAKDOWNS, Breaker, BreakerPhase};
 pub use costs::{RunCosts, ThrottlePause};
 pub use failures::{AT_ONCE, FailureStreak};
-pub use iterations::{Health, RecentOutcomes, WATCHED, WorkTime, health};
+pub use iterations::{Health, RecentResults, WATCHED, WorkTime, health};
 pub use memory::{Entry, Memory};
 pub use run::RunState;
 pub use service::{FaultStreak, Service};

@@ -7,7 +7,7 @@ use crate::model::{
     StoryId, Wait,
 };
 use crate::state::{
-    Attempts, Breaker, BreakerPhase, FailureStreak, Lanes, Marks, Memory, Question, RecentOutcomes,
+    Attempts, Breaker, BreakerPhase, FailureStreak, Lanes, Marks, Memory, Question, RecentResults,
     RunCosts, Service, StoryState, WorkTime, stories,
 };
 
@@ -26,10 +26,10 @@ pub struct RunState {
     pub failures: FailureStreak,
     pub breaker: Breaker,
     /// How recent iterations ended.
-    pub recent: RecentOutcomes,
+    pub recent: RecentResults,
     pub work_time: WorkTime,
     pub costs: RunCosts,
-    /// Recent outcomes, errors and successes.
+    /// Recent results, errors and successes.
     pub memory: Memory,
     /// As reported by the last agent.
     pub agent_version: Option<String>,
@@ -145,7 +145,7 @@ impl RunState {
     fn forgive(&mut self) {
         self.breaker = Breaker::default();
         self.failures = FailureStreak::default();
-        self.recent = RecentOutcomes::default();
+        self.recent = RecentResults::default();
     }
 
     fn end_attempt(&mut self, end: &AttemptEnded, at: i64) {

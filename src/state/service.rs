@@ -26,7 +26,7 @@ const MOST_SILENT: u32 = 3;
 /// The same fault in consecutive attempts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultStreak {
-    pub trouble: ServiceFault,
+    pub fault: ServiceFault,
     pub error: String,
     pub count: u32,
     pub first_at: i64,
@@ -46,11 +46,10 @@ impl Service {
     pub fn ended(&mut self, flight: &InFlight, started: u32, verdict: &Verdict, at: i64) -> bool {
         let agent = &flight.start.agent;
         match verdict {
-            Verdict::NotTheStory { trouble, error } => {
-                let before = self.0.remove(agent);
-                let streak = match before {
-                    Some(streak) if streak.covers(flight, trouble) => streak,
-                    before => FaultStreak::after(before, trouble, error, at),
+            Verdict::NotTheStory { fault, error } => {
+                let streak = match self.0.remove(agent) {
+                    Some(streak) if streak.covers(flight, fault) => streak,
+                    before => FaultStreak::after(before, fault, error, at),
                 };
                 let streak = FaultStreak { wave: started, ..streak };
                 let counts = streak.counts();
@@ -86,26 +85,26 @@ impl FaultStreak {
     /// Whether the attempt started before the last fault: then it counts only if its fault is more
     /// severe.
     fn covers(&self, flight: &InFlight, fault: &ServiceFault) -> bool {
-        flight.number <= self.wave && fault.gravity() <= self.trouble.gravity()
+        flight.number <= self.wave && fault.gravity() <= self.fault.gravity()
     }
 
-    pub fn after(before: Option<Self>, trouble: &ServiceFault, error: &str, at: i64) -> Self {
-        let before = before.filter(|streak| streak.trouble.gravity() == trouble.gravity());
+    pub fn after(before: Option<Self>, fault: &ServiceFault, error: &str, at: i64) -> Self {
+        let before = before.filter(|streak| streak.fault.gravity() == fault.gravity());
         let (count, first_at) = before.map_or((0, at), |streak| (streak.count, streak.first_at));
-        let (trouble, error, count) = (trouble.clone(), error.to_owned(), count + 1);
-        Self { trouble, error, count, first_at, last_at: at, cut_short: false, wave: 0 }
+        let (fault, error, count) = (fault.clone(), error.to_owned(), count + 1);
+        Self { fault, error, count, first_at, last_at: at, cut_short: false, wave: 0 }
     }
 
     /// In a long outage, failed attempts count as iterations.
     pub fn counts(&self) -> bool {
-        self.trouble == ServiceFault::Outage && self.count > SOON
+        self.fault == ServiceFault::Outage && self.count > SOON
     }
 
     /// Why no retry would help, or comes too late.
     pub fn stop(&self, on_limit: OnLimit) -> Option<StopReason> {
         let error = self.error.clone();
         let outage = self.last_at - self.first_at;
-        match self.trouble {
+        match self.fault {
             _ if self.cut_short => None,
             ServiceFault::Account => Some(StopReason::AccountTrouble { error }),
             ServiceFault::Setup => Some(StopReason::AgentUnusable { error }),
@@ -124,7 +123,7 @@ impl FaultStreak {
         if self.cut_short || self.stop(on_limit).is_some() {
             return None;
         }
-        let (what, until) = match self.trouble {
+        let (what, until) = match self.fault {
             ServiceFault::Limit { resets_at } => (WaitFor::Limit, self.limit_ends(resets_at)),
             _ if self.counts() => (WaitFor::Service, self.last_at + LATER),
             _ => (WaitFor::Service, self.last_at + back_off(self.count)),
@@ -151,10 +150,10 @@ mod tests {
 
     const NOW: i64 = 1_800_000_000_000;
 
-    fn row(trouble: ServiceFault, times: u32, apart: i64) -> FaultStreak {
+    fn row(fault: ServiceFault, times: u32, apart: i64) -> FaultStreak {
         let mut row = None;
         for n in 0..i64::from(times) {
-            row = Some(FaultStreak::after(row, &trouble, "e", NOW + n * apart));
+            row = Some(FaultStreak::after(row, &fault, "e", NOW + n * apart));
         }
         row.unwrap()
     }
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_waiting_mends_stops_at_once() {
+    fn a_fault_that_no_wait_can_fix_stops_the_run_at_once() {
         let account = stop(&row(ServiceFault::Account, 1, 0), OnLimit::Wait);
         assert_eq!(account, Some(StopReason::AccountTrouble { error: "e".into() }));
         let setup = stop(&row(ServiceFault::Setup, 1, 0), OnLimit::Wait);
@@ -240,28 +239,28 @@ mod tests {
         );
         let start: crate::model::AttemptStarted = start.unwrap();
         let start = |number| InFlight { start: start.clone(), number };
-        let fault = |trouble| Verdict::NotTheStory { trouble, error: "e".into() };
-        let limit = || fault(ServiceFault::Limit { resets_at: None });
-        let outage = || fault(ServiceFault::Outage);
+        let failing = |fault| Verdict::NotTheStory { fault, error: "e".into() };
+        let limit = || failing(ServiceFault::Limit { resets_at: None });
+        let outage = || failing(ServiceFault::Outage);
         for (first, second) in [(limit(), outage()), (outage(), limit())] {
             let mut service = Service::default();
             service.ended(&start(1), 2, &first, NOW);
             service.ended(&start(2), 2, &second, NOW + 1);
             let streak = service.streak("agent").unwrap();
-            assert!(matches!(streak.trouble, ServiceFault::Limit { .. }), "{streak:?}");
+            assert!(matches!(streak.fault, ServiceFault::Limit { .. }), "{streak:?}");
             assert_eq!(streak.count, 1);
         }
     }
 
     #[test]
-    fn an_attempt_that_was_interrupted_ends_no_row() {
+    fn an_interrupted_attempt_ends_no_streak() {
         let start: crate::model::AttemptStarted = serde_json::from_str(
             r#"{"attempt": "a", "iteration": 1, "role": "implement", "story": "A", "title": "",
                 "agent": "agent", "base": {"commit": null, "tree": ""}, "guided": false}"#,
         )
         .unwrap();
         let flight = |number| InFlight { start: start.clone(), number };
-        let outage = Verdict::NotTheStory { trouble: ServiceFault::Outage, error: "e".into() };
+        let outage = Verdict::NotTheStory { fault: ServiceFault::Outage, error: "e".into() };
         let mut service = Service::default();
         service.ended(&flight(1), 1, &outage, NOW);
         service.ended(&flight(2), 2, &Verdict::Interrupted, NOW + 1);
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn another_trouble_begins_another_row() {
+    fn another_fault_begins_another_streak() {
         let silent = row(ServiceFault::Silence, 2, 0);
         let outage = FaultStreak::after(Some(silent), &ServiceFault::Outage, "o", NOW);
         assert_eq!((outage.count, outage.error.as_str()), (1, "o"));

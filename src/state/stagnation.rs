@@ -39,18 +39,18 @@ impl Stagnation {
         if !end.verdict.is_about_the_work() {
             return;
         }
-        let traces = &end.traces;
-        match traces.changed {
+        let footprint = &end.footprint;
+        match footprint.changed {
             Some(true) => self.unchanged = 0,
             Some(false) => self.unchanged += 1,
             // A claim counts when it is decided.
             None if end.verdict == Verdict::Done => {}
             None => self.unchanged = 0,
         }
-        if traces.changed == Some(true) {
-            self.only_tests = if traces.only_tests { self.only_tests + 1 } else { 0 };
+        if footprint.changed == Some(true) {
+            self.only_tests = if footprint.only_tests { self.only_tests + 1 } else { 0 };
         }
-        self.compare_text(traces);
+        self.compare_text(footprint);
         if matches!(end.verdict, Verdict::Progress | Verdict::Escalated { .. }) {
             self.errors.clear();
         }
@@ -58,14 +58,14 @@ impl Stagnation {
 
     /// A commit is progress, however similar the texts are; and short texts count only if nothing
     /// changed.
-    fn compare_text(&mut self, traces: &Footprint) {
-        if traces.said.is_empty() {
+    fn compare_text(&mut self, new: &Footprint) {
+        if new.said.is_empty() {
             return;
         }
-        let counts = traces.changed == Some(false) || traces.said.chars().count() >= SIGNIFICANT;
-        let is_loop = traces.likeness >= ALIKE && !traces.committed && counts;
+        let counts = new.changed == Some(false) || new.said.chars().count() >= SIGNIFICANT;
+        let is_loop = new.likeness >= ALIKE && !new.committed && counts;
         self.alike = if is_loop { self.alike + 1 } else { 0 };
-        self.said.push_back(traces.said.clone());
+        self.said.push_back(new.said.clone());
         if self.said.len() > TEXTS {
             self.said.pop_front();
         }

@@ -154,7 +154,7 @@ impl StoryState {
     }
 
     fn end(&mut self, end: &AttemptEnded, iteration: u32) {
-        self.pay(end.bill.counted(&end.usage));
+        self.pay(end.cost.counted(&end.usage));
         self.stagnation.ended(end);
         if let Some(handoff) = &end.signals.handoff {
             self.handoff = Some((iteration, handoff.clone()));

@@ -21,7 +21,7 @@ const SCRATCHPAD: &str = "scratchpad.md";
 /// Scratchpads of other stories.
 const ARCHIVE: &str = "scratchpads";
 /// Read of a scratchpad's end: more than is shown, so that no secret is cut in half before it is
-/// recognised.
+/// recognized.
 const READ: u64 = 64 * 1024;
 
 #[derive(Clone, Debug)]

@@ -13,13 +13,13 @@ const RAW_TAIL: usize = 4 * TAIL;
 const SHORTEST_ID: usize = 7;
 
 /// The end of a text without colors, numbers, ids, times and layout.
-pub fn normalised(text: &str) -> String {
+pub fn normalized(text: &str) -> String {
     let plain = without_ansi(end_of(text, RAW_TAIL));
     let words: Vec<String> = plain.split_whitespace().map(masked).collect();
     end_of(&words.join(" "), TAIL).to_owned()
 }
 
-/// From 0 (nothing in common) to 1; of texts as `normalised` made them.
+/// From 0 (nothing in common) to 1; of texts as `normalized` made them.
 pub fn likeness(a: &str, b: &str) -> f64 {
     if a == b {
         return 1.0;
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_ids_times_and_colours_are_left_out() {
+    fn numbers_ids_times_and_colors_are_left_out() {
         for (text, expected) in [
             ("Fixed 3 of 12 tests in 4.2s", "fixed # of # tests in #.#"),
             ("at 10:32:07 on 2026-11-16", "at #:#:# on #-#-#"),
@@ -117,17 +117,17 @@ mod tests {
             ("漢字 und Grüße", "漢字 und grüße"),
             ("", ""),
         ] {
-            assert_eq!(normalised(text), expected);
+            assert_eq!(normalized(text), expected);
         }
         let long = format!("{} the end", "é".repeat(50_000));
-        let end = normalised(&long);
+        let end = normalized(&long);
         assert!(end.ends_with("é the end") && end.chars().count() == TAIL);
     }
 
     #[test]
     fn texts_that_differ_in_figures_are_alike() {
         let summary = |n: u32, what: &str| {
-            normalised(&format!(
+            normalized(&format!(
                 "I ran the whole test suite and {n} tests failed in {n}.4s. The login page still \
                  shows {what}; I could not find the reason for it in src/login.rs."
             ))
@@ -136,7 +136,7 @@ mod tests {
         assert!((likeness(&one, &summary(12, "an error")) - 1.0).abs() < f64::EPSILON);
         assert!(likeness(&one, &summary(3, "an errors")) >= ALIKE);
         assert!(likeness(&one, &summary(3, "two boxes on top of each other")) < ALIKE);
-        let other = normalised("All of it works now: the login, the logout and the reset.");
+        let other = normalized("All of it works now: the login, the logout and the reset.");
         assert!(likeness(&one, &other) < ALIKE);
     }
 

@@ -154,7 +154,7 @@ fn attempt_ended(at: i64, end: &AttemptEnded) -> Vec<Line> {
         Verdict::Failed { error, .. }
         | Verdict::NotTheStory { error, .. }
         | Verdict::PromptTooLong { error } => {
-            labelled(at, Tone::Bad, format!("✗ {}: ", end.story), brief(error))
+            labeled(at, Tone::Bad, format!("✗ {}: ", end.story), brief(error))
         }
         Verdict::Progress => {
             TextLine::at(at).plain(format!("… {} is not complete yet; continuing", end.story))
@@ -175,10 +175,10 @@ fn complete(at: i64, closed: &StoryClosed, view: View<'_>) -> Line {
 }
 
 fn good(at: i64, text: String) -> TextLine {
-    labelled(at, Tone::Good, "✓ ", text)
+    labeled(at, Tone::Good, "✓ ", text)
 }
 
-fn labelled(at: i64, tone: Tone, label: impl Into<String>, text: impl Into<String>) -> TextLine {
+fn labeled(at: i64, tone: Tone, label: impl Into<String>, text: impl Into<String>) -> TextLine {
     TextLine::at(at).with(tone, label).plain(text)
 }
 
@@ -188,7 +188,7 @@ fn gate(at: i64, report: &GateReport, is_baseline: bool) -> Line {
     let text = if report.passed() {
         good(at, told)
     } else if !is_baseline {
-        labelled(at, Tone::Bad, "✗ ", told)
+        labeled(at, Tone::Bad, "✗ ", told)
     } else if report.cannot_run() {
         TextLine::at(at).with(Tone::Bad, format!("✗ {told}"))
     } else {
@@ -199,15 +199,15 @@ fn gate(at: i64, report: &GateReport, is_baseline: bool) -> Line {
 
 fn rejected(at: i64, story: &StoryId, error: &str) -> Line {
     let first = error.lines().next().unwrap_or_default();
-    labelled(at, Tone::Bad, format!("✗ {story} is not done: "), brief(first)).into()
+    labeled(at, Tone::Bad, format!("✗ {story} is not done: "), brief(first)).into()
 }
 
 fn not_closed(at: i64, story: &StoryId, error: &str) -> Line {
-    labelled(at, Tone::Bad, format!("✗ {story} cannot be closed: "), brief(error)).into()
+    labeled(at, Tone::Bad, format!("✗ {story} cannot be closed: "), brief(error)).into()
 }
 
 fn asks(at: i64, story: &StoryId, summary: &str) -> Line {
-    labelled(at, Tone::Question, format!("? {story} asks: "), brief(summary)).into()
+    labeled(at, Tone::Question, format!("? {story} asks: "), brief(summary)).into()
 }
 
 /// The next event shows a skip or an abort.
@@ -224,7 +224,7 @@ fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
 }
 
 fn parked(at: i64, story: &StoryId) -> Line {
-    labelled(at, Tone::Warning, format!("⏸ {story} parked: "), "waiting for your answer").into()
+    labeled(at, Tone::Warning, format!("⏸ {story} parked: "), "waiting for your answer").into()
 }
 
 fn work_kept(at: i64, story: &StoryId, reference: &str) -> Line {
@@ -246,12 +246,12 @@ fn rolled_back(at: i64, story: &StoryId, why: Cause) -> Line {
 }
 
 fn repaired(at: i64, what: &str, names: &[String], kept: Option<String>) -> Line {
-    labelled(at, Tone::Warning, format!("restored {what}: "), listed(names)).figures(kept).into()
+    labeled(at, Tone::Warning, format!("restored {what}: "), listed(names)).figures(kept).into()
 }
 
 fn files_repaired(at: i64, paths: &[String], kept: Option<&String>, lost: &[String]) -> Vec<Line> {
     let copy = kept.map(|kept| format!("a copy is at {kept}"));
-    let blocked = labelled(at, Tone::Warning, BLOCKED, listed(lost)).figures(copy).into();
+    let blocked = labeled(at, Tone::Warning, BLOCKED, listed(lost)).figures(copy).into();
     let lines = [(paths, repaired(at, USER_FILES, paths, kept.cloned())), (lost, blocked)];
     lines.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, line)| line).collect()
 }
@@ -291,7 +291,7 @@ fn unshelved(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) ->
         return TextLine::at(at).with(Tone::Dim, format!("restored the work on {story}")).into();
     }
     let what = format!("cannot restore the work on {story} (kept at {reference}); conflicts in: ");
-    labelled(at, Tone::Warning, what, listed(conflicts)).into()
+    labeled(at, Tone::Warning, what, listed(conflicts)).into()
 }
 
 fn listed(names: &[impl ToString]) -> String {
@@ -342,7 +342,7 @@ fn skipped(at: i64, story: &StoryId, commit: Option<&str>) -> Line {
 fn paused(at: i64, why: &str, until: i64) -> Line {
     let pause = duration(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
     let then = format!("pausing for {pause}, then trying one iteration");
-    labelled(at, Tone::Warning, format!("⏸ {}: ", brief(why)), then).into()
+    labeled(at, Tone::Warning, format!("⏸ {}: ", brief(why)), then).into()
 }
 
 /// Reported once, before the budget is used up.
@@ -354,7 +354,7 @@ fn budget_near(at: i64, level: &BudgetLevel) -> Line {
         _ => format!("the run stops at {limit}"),
     };
     let then = format!("; {then} (change it with {})", budget.flag());
-    labelled(at, Tone::Warning, level.to_string(), then).into()
+    labeled(at, Tone::Warning, level.to_string(), then).into()
 }
 
 fn time_and_cost(elapsed_ms: u64, usage: &Usage) -> impl Iterator<Item = String> {

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_come_after_sanitising() {
+    fn colors_come_after_sanitizing() {
         let line = TextLine::at(0).with(Tone::Good, "a\x1b[2J\nb").into();
         assert_eq!(look(None, false).render(&line), ["[00:00:00] a\\x1b[2J b"]);
         let painted = look(None, true).render(&line).join("");

@@ -131,7 +131,7 @@ fn stopped(cause: EndCause) -> (Tone, String) {
         EndCause::RunTime => ("the run reached its time limit", "all agents"),
         EndCause::DiskLow => ("the disk is nearly full", "everything that runs"),
         EndCause::Aborted => ("you aborted the run", "everything that runs"),
-        EndCause::Signal => {
+        EndCause::Interrupt => {
             return warning("interrupted; ending the agent (another signal kills it)");
         }
     };

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_follow_the_conventions() {
+    fn colors_follow_the_conventions() {
         for (is_terminal, vars, on) in [
             (true, vec![], true),
             (false, vec![], false),
@@ -244,7 +244,7 @@ mod tests {
         b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n---\n+\x1b[2J\xff\n same\n";
 
     #[test]
-    fn a_diff_is_coloured_and_its_control_characters_are_visible() {
+    fn a_diff_is_colored_and_its_control_characters_are_visible() {
         let painted = diff(PATCH, true);
         assert!(painted.contains("\x1b[1m+++ b/x\x1b[0m\n"), "{painted:?}");
         assert!(painted.contains("\x1b[31m---\x1b[0m\n"), "{painted:?}");

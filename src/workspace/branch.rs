@@ -93,8 +93,8 @@ impl WorkTree {
         let at_home = head.reference == self.run_branch;
         let on = head.reference.as_deref().map_or("a detached HEAD", short).to_owned();
         if !self.contains(head.commit, commit_id(base)?)? {
-            let stray = if at_home { BranchLoss::Rewritten } else { BranchLoss::Elsewhere };
-            return Ok(BranchState::Lost(stray));
+            let loss = if at_home { BranchLoss::Rewritten } else { BranchLoss::Elsewhere };
+            return Ok(BranchState::Lost(loss));
         }
         if at_home {
             return Ok(BranchState::OnBranch);

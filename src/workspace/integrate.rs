@@ -1,9 +1,10 @@
 //! The only code that moves the run's branch.
 //!
 //! A story's contribution becomes one commit on top of the branch, in two steps. `prepare_commit`
-//! makes the commit, which is on no branch yet. `land` changes index and files, then moves the
+//! makes the commit, which is on no branch yet. `advance` changes index and files, then moves the
 //! branch: if that fails, changes are staged and nothing is lost. The lane of the contribution has
-//! the files already; any other work tree gets them now. `undo` lands a commit that reverts a story.
+//! the files already; any other work tree gets them now. `undo` does so with a commit that reverts
+//! a story.
 
 use std::fs::Metadata;
 use std::iter;
@@ -38,7 +39,7 @@ pub struct StoredBlob(Oid);
 pub struct ReadyCommit {
     commit: Oid,
     tree: Oid,
-    landing: Landing,
+    advance: Advance,
     replaced: Vec<(PathBuf, TreeEntry)>,
     subject: String,
     left_out: Vec<LeftOut>,
@@ -56,7 +57,7 @@ pub struct Committed {
 }
 
 /// How a commit gets onto the branch.
-pub(super) struct Landing {
+pub(super) struct Advance {
     /// Where the branch is now.
     pub from: Option<Oid>,
     pub parent: Option<Oid>,
@@ -76,7 +77,7 @@ impl<'a> Replacement<'a> {
     }
 }
 
-impl Landing {
+impl Advance {
     /// Of changes that are not in this work tree yet.
     pub fn of_changes(on: Oid, changes: Vec<TreeChange>, action: &'static str) -> Self {
         let edits = changes.iter().map(|change| (change.path.clone(), change.new));
@@ -105,8 +106,8 @@ impl WorkTree {
         let left_out = std::mem::take(&mut all.left_out);
         // Signing may wait for a human, who may edit files meanwhile.
         let work_tree = all.work_tree.filter(|_| is_here && self.signer.is_none());
-        let landing = if is_here { self.in_place(all)? } else { self.onto_tip(&all, replaced)? };
-        let mut ready = self.ready(landing, entries, message)?;
+        let advance = if is_here { self.in_place(all)? } else { self.onto_tip(&all, replaced)? };
+        let mut ready = self.ready(advance, entries, message)?;
         ready.left_out = left_out;
         if let Some(now) = work_tree {
             let tree = self.repo.find_tree(now).doing("read the snapshot")?;
@@ -118,28 +119,32 @@ impl WorkTree {
 
     pub(super) fn ready(
         &self,
-        landing: Landing,
+        advance: Advance,
         replaced: Vec<(PathBuf, TreeEntry)>,
         message: &str,
     ) -> Result<ReadyCommit> {
-        let before = self.tree_at(landing.parent)?;
-        let edits = landing.edits.iter().map(|(path, entry)| (bytes_of(path), *entry));
+        let before = self.tree_at(advance.parent)?;
+        let edits = advance.edits.iter().map(|(path, entry)| (bytes_of(path), *entry));
         let edits: Vec<Edit<'_>> = edits.chain(as_edits(&replaced)).collect();
         let tree = edited(&self.repo, before.as_ref(), &edits)?;
         let found = self.repo.find_tree(tree).doing("read a tree")?;
-        let parent = landing.parent.map(|id| self.repo.find_commit(id)).transpose();
+        let parent = advance.parent.map(|id| self.repo.find_commit(id)).transpose();
         let parent = parent.doing("read the branch's commit")?;
         let commit = self.new_commit(&found, parent.as_slice(), message, self.signer.as_ref())?;
         let subject = message.lines().next().unwrap_or_default().to_owned();
         let left_out = Vec::new();
-        Ok(ReadyCommit { commit, tree, landing, replaced, subject, left_out, next_base: None })
+        Ok(ReadyCommit { commit, tree, advance, replaced, subject, left_out, next_base: None })
     }
 
     /// Moves the branch to the commit. `file`: a replaced file that has its new bytes on disk, so
     /// that the next scan need not read it.
-    pub fn land(&self, ready: ReadyCommit, file: Option<(&Path, &Metadata)>) -> Result<Committed> {
-        let ReadyCommit { commit, tree, landing, replaced, subject, left_out, next_base } = ready;
-        let Landing { from, mut staged, files, action, .. } = landing;
+    pub fn advance(
+        &self,
+        ready: ReadyCommit,
+        file: Option<(&Path, &Metadata)>,
+    ) -> Result<Committed> {
+        let ReadyCommit { commit, tree, advance, replaced, subject, left_out, next_base } = ready;
+        let Advance { from, mut staged, files, action, .. } = advance;
         for (path, entry) in replaced {
             let entry = unstatted(&path, entry);
             let entry = match file {
@@ -160,7 +165,7 @@ impl WorkTree {
     }
 
     /// The work was done here, on what HEAD has.
-    fn in_place(&self, mut all: Contribution) -> Result<Landing> {
+    fn in_place(&self, mut all: Contribution) -> Result<Advance> {
         let head = tip(&self.repo)?;
         let from = self.branch_commit(&head)?;
         self.require_forward(&head, from)?;
@@ -174,11 +179,11 @@ impl WorkTree {
         all.paths.append(&mut all.staged);
         let staged = all.paths.into_iter().collect();
         let (parent, files) = (head.commit, Vec::new());
-        Ok(Landing { from, parent, edits, staged, files, action: "commit" })
+        Ok(Advance { from, parent, edits, staged, files, action: "commit" })
     }
 
     /// The work was done elsewhere, and the branch may have moved since it began.
-    fn onto_tip(&self, all: &Contribution, replaced: &[Replacement<'_>]) -> Result<Landing> {
+    fn onto_tip(&self, all: &Contribution, replaced: &[Replacement<'_>]) -> Result<Advance> {
         let from = self.branch_commit(&tip(&self.repo)?)?;
         let (Some(on), Some(ours)) = (from, self.tree_at(from)?) else {
             return Err(GitError::HeadMoved(self.branch_name().to_owned()));
@@ -193,7 +198,7 @@ impl WorkTree {
         let sides = ThreeWay { base: &base, ours: &ours, theirs: &theirs, prefers_theirs: false };
         let changes = sides.merge(&self.repo, &except)?.map_err(GitError::Conflicts)?;
         self.require_unedited(&changes)?;
-        Ok(Landing::of_changes(on, changes, "commit"))
+        Ok(Advance::of_changes(on, changes, "commit"))
     }
 
     /// The files on disk are as they are committed: nothing of the user's is overwritten.
@@ -328,12 +333,12 @@ impl WorkTree {
         let changes = self.without_story(request.closing, &ours, &except)?;
         self.require_unedited(&changes)?;
         let files = changes.len();
-        let landing = Landing {
+        let advance = Advance {
             from: self.branch_commit(&head)?,
-            ..Landing::of_changes(on, changes, "revert")
+            ..Advance::of_changes(on, changes, "revert")
         };
         let replaced = self.replacements(&index, &Contribution::default(), request.replaced)?;
-        let commit = self.land(self.ready(landing, replaced, request.message)?, None)?.commit;
+        let commit = self.advance(self.ready(advance, replaced, request.message)?, None)?.commit;
         Ok(Undone { commit, files })
     }
 

@@ -44,8 +44,8 @@ impl WorkTree {
         git2::opts::strict_object_creation(false);
         // Git does not verify the hashes of objects that it reads either.
         git2::opts::strict_hash_verification(false);
-        // Not `discover`, which forgets where it found a `.git` file and takes the folder round the
-        // git folder for the work tree.
+        // Not `discover`, which forgets where it found a `.git` file and takes the folder around
+        // the git folder for the work tree.
         let repo = Repository::open_ext(start, RepositoryOpenFlags::CROSS_FS, NO_CEILING)
             .map_err(|error| refusal(start, error))?;
         let folder = repo.workdir().ok_or_else(|| GitError::Bare(repo.path().to_owned()))?;

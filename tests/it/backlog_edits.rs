@@ -73,7 +73,7 @@ fn a_changed_title_of_another_story_is_taken_up() {
 }
 
 #[test]
-fn marks_set_by_the_agent_are_put_back_and_reported() {
+fn marks_set_by_the_agent_are_reverted_and_reported() {
     let script = r#"
         [[story.US-001.attempts]]
         steps = [{ run = "sed -i 's/\"passes\": false/\"passes\": true/' PRD.json" }]
@@ -128,7 +128,7 @@ fn outside_the_repository_or_ignored_it_is_written_but_not_committed() {
     assert!(!world.git(&["ls-files"]).contains("PRD.json"));
 }
 
-/// How often the driver has looked round, by the file that it writes then.
+/// How often the driver has looked around, by the file that it writes then.
 fn two_looks(world: &World) {
     let when = || {
         let text = std::fs::read_to_string(world.path(".ralph/status.json")).ok()?;
@@ -137,7 +137,7 @@ fn two_looks(world: &World) {
     };
     for _ in 0..2 {
         let before = when();
-        until("the driver to look round", || (when()? != before.clone()?).then_some(()));
+        until("the driver to look around", || (when()? != before.clone()?).then_some(()));
     }
 }
 
@@ -178,5 +178,5 @@ fn a_humans_mark_outlives_an_agent_that_writes_its_old_copy_of_the_file() {
     assert_eq!(world.passing(), ["US-001", "US-003"]);
     let prd: serde_json::Value = serde_json::from_str(&world.read("PRD.json")).unwrap();
     assert_eq!(prd["userStories"][1]["skipped"], true);
-    assert_eq!(world.pages("prompt.md").len(), 2, "{}", said.err);
+    assert_eq!(world.iteration_files("prompt.md").len(), 2, "{}", said.err);
 }

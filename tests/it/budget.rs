@@ -38,7 +38,7 @@ fn run(mut command: Command) -> Said {
 }
 
 #[test]
-fn a_run_is_told_at_80_percent_and_stopped_when_it_is_used_up() {
+fn a_run_is_warned_at_80_percent_of_its_budget_and_stopped_at_its_end() {
     let world = World::scripted(&Prd::stories(9), DOLLAR);
     let said = world.run(&["--budget", "5"]);
     assert_eq!(said.code, 3, "{}", said.err);
@@ -77,7 +77,7 @@ fn the_default_stops_a_run_but_not_one_that_a_subscription_pays() {
 }
 
 #[test]
-fn a_story_that_used_up_its_own_is_parked_and_the_others_go_on() {
+fn a_story_over_its_budget_is_parked_and_the_others_continue() {
     let script = ENDLESS.replace("[default]", "[story.US-001]");
     let world = World::scripted(&Prd::stories(2), &format!("{script}\n{DOLLAR}"));
     let said = world.run(&["--budget-story", "2"]);
@@ -193,7 +193,7 @@ fn costs_that_can_no_longer_be_recorded_stop_a_run_whose_budget_needs_them() {
 }
 
 #[test]
-fn an_agent_that_cannot_keep_an_allowance_is_named_and_what_was_too_dear_told() {
+fn an_agent_that_cannot_enforce_an_allowance_is_named_and_overspending_is_reported() {
     let world = World::scripted(&Prd::stories(1), DOLLAR);
     let said = world.run(&["--budget-iteration", "0.5"]);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -240,7 +240,7 @@ fn with_claude(script: &str, settings: &str, args: &[&str]) -> (World, Said) {
 }
 
 #[test]
-fn claude_is_told_the_smallest_rest_of_all_budgets() {
+fn claude_gets_the_smallest_rest_of_all_budgets() {
     let some = |all: &[&str]| all.iter().map(|one| Some((*one).to_owned())).collect::<Vec<_>>();
     let (world, said) = with_claude(DOLLAR, "", &[]);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -260,7 +260,7 @@ fn claude_is_told_the_smallest_rest_of_all_budgets() {
 }
 
 #[test]
-fn a_throttled_run_pauses_and_enter_goes_on() {
+fn a_throttled_run_pauses_and_enter_continues_it() {
     let world = World::scripted(&Prd::stories(3), DOLLAR);
     world.write("ralph.toml", "[budget]\nper_run = 2.5\nthrottle = true\n");
     let mut terminal = Terminal::start(world.run_command(&[]));
@@ -276,7 +276,7 @@ fn a_throttled_run_pauses_and_enter_goes_on() {
 }
 
 #[test]
-fn amounts_that_are_none_are_wrong_usage() {
+fn invalid_amounts_are_wrong_usage() {
     let world = World::scripted(&Prd::stories(1), DOLLAR);
     for bad in ["0", "-1", "nan", "inf", "much"] {
         let said = world.run(&[&format!("--budget={bad}")]);

@@ -147,7 +147,7 @@ fn public_type(line: &str) -> Option<&str> {
 }
 
 #[test]
-fn declarations_are_recognised() {
+fn declarations_are_recognized() {
     for (line, expected) in [
         ("pub struct Report {", Some("Report")),
         ("    pub(super) enum Kind<'a> {", Some("Kind")),

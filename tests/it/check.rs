@@ -3,7 +3,7 @@
 use crate::support::{Prd, World};
 
 #[test]
-fn all_problems_are_told_at_once_with_their_place() {
+fn all_problems_are_reported_at_once_with_their_place() {
     let world = World::new();
     let text = r#"{
   "project": "demo",
@@ -37,7 +37,7 @@ fn all_problems_are_told_at_once_with_their_place() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_told_apart() {
+fn unusable_files_have_different_errors() {
     let world = World::new();
     world.write("folder/x", "");
     world.write("empty.json", "");

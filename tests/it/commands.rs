@@ -1,4 +1,4 @@
-//! The commands round the loop, and wrong usage.
+//! The commands around the loop, and wrong usage.
 
 use ralph::model::{AttemptEnded, Event};
 use serde_json::json;
@@ -157,7 +157,7 @@ fn wrong_usage_exits_2() {
 }
 
 #[test]
-fn a_missing_agent_is_said_before_anything_begins() {
+fn a_missing_agent_is_reported_before_the_run_starts() {
     let world = World::with(&Prd::stories(1));
     let mut command = world.command(crate::support::world::RALPH);
     let output = command.arg("run").env("PATH", "/nonexistent").said();
@@ -180,7 +180,7 @@ fn a_claude_inside_the_work_tree_is_not_trusted() {
 }
 
 #[test]
-fn wrong_settings_are_told_with_their_line() {
+fn errors_in_settings_name_their_line() {
     let world = World::with(&Prd::stories(1));
     world.write("ralph.toml", "max_iterations = 3\nmax_iteration = 4\n");
     let said = world.run(&[]);

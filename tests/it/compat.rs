@@ -84,7 +84,7 @@ fn goes_on_to_the_end(name: &str) -> String {
 }
 
 #[test]
-fn a_run_whose_driver_was_killed_goes_on_to_the_end() {
+fn a_run_whose_driver_was_killed_continues_to_the_end() {
     let text = goes_on_to_the_end("killed");
     for told in ["marks of US-002, US-003", "config", "notes.txt", "iteration 3"] {
         assert!(text.contains(told), "{told} is not in\n{text}");
@@ -92,7 +92,7 @@ fn a_run_whose_driver_was_killed_goes_on_to_the_end() {
 }
 
 #[test]
-fn a_run_that_was_interrupted_goes_on_to_the_end() {
+fn an_interrupted_run_continues_to_the_end() {
     let text = goes_on_to_the_end("interrupted");
     assert!(!text.contains("marks of"), "{text}");
 }

@@ -53,8 +53,8 @@ fn an_attempt_records_all_its_figures() {
         usage.cache_write_tokens,
     ];
     assert_eq!((tokens, usage.cost_usd, usage.tool_calls), ([10, 20, 30, 40], Some(1.25), 1));
-    assert_eq!(ended.bill.models[0].model, "small");
-    assert_eq!(serde_json::to_value(ended.bill.counted).unwrap(), 1.25);
+    assert_eq!(ended.cost.models[0].model, "small");
+    assert_eq!(serde_json::to_value(ended.cost.counted).unwrap(), 1.25);
 }
 
 #[test]

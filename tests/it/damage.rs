@@ -31,7 +31,7 @@ fn kept_journals(world: &World) -> usize {
 }
 
 #[test]
-fn a_damaged_journal_is_set_aside_and_what_commits_say_stays_closed() {
+fn a_damaged_journal_is_renamed_and_committed_stories_stay_closed() {
     let world = two_of_three();
     spoil_journal(&world);
     let said = world.run(&[]);

@@ -5,7 +5,7 @@ use ralph::model::{Event, StopReason};
 use crate::support::{Prd, World};
 
 #[test]
-fn without_room_no_agent_is_started_and_the_next_run_goes_on() {
+fn without_disk_space_no_agent_is_started_and_the_next_run_continues() {
     let world = World::with(&Prd::stories(1));
     world.write("ralph.toml", "min_free_disk = \"900TB\"\n");
     let said = world.run(&[]);

@@ -15,7 +15,7 @@ pub const ASKS: &str = r#"
 "#;
 
 #[test]
-fn without_a_terminal_the_story_is_parked_and_the_others_go_on() {
+fn without_a_terminal_the_story_is_parked_and_the_others_continue() {
     let world = World::scripted(&Prd::stories(2).story(r#""depends_on": ["US-001"]"#), ASKS);
     let said = world.run(&[]);
     assert_eq!(said.code, 4, "{}", said.err);
@@ -80,7 +80,7 @@ fn an_escalation_beats_a_claim() {
     assert_eq!(said.code, 4, "{}", said.err);
     assert!(said.err.contains("Wait."), "{}", said.err);
     assert_eq!(world.passing(), [""; 0]);
-    assert_eq!(world.pages("prompt.md").len(), 1);
+    assert_eq!(world.iteration_files("prompt.md").len(), 1);
     world.heard_no_claim();
 }
 

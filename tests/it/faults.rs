@@ -75,7 +75,7 @@ fn held(world: &World) -> Duration {
         _ => None,
     });
     let (started, ended) = (times.next().unwrap(), times.next().unwrap());
-    let last_word = last_timestamp(&fs::read_to_string(world.page(".log")).unwrap());
+    let last_word = last_timestamp(&fs::read_to_string(world.iteration_file(".log")).unwrap());
     Duration::from_millis(u64::try_from(ended - last_word.unwrap_or(started)).unwrap())
 }
 
@@ -175,7 +175,7 @@ fn events_of_200_megabytes() {
 
 /// Start and end of what was said are in the log, and how much is not.
 fn is_capped(world: &World, said: usize) {
-    let log = fs::read(world.page(".log")).unwrap();
+    let log = fs::read(world.iteration_file(".log")).unwrap();
     assert!(log.len() <= 8_000_000, "{} bytes", log.len());
     let log = String::from_utf8(log).unwrap();
     assert!(log.starts_with("{\"") || log.starts_with("xxx"));

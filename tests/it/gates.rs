@@ -29,21 +29,21 @@ fn run(world: &World) -> Said {
 }
 
 #[test]
-fn a_claim_that_a_gate_contradicts_is_not_done_and_the_next_attempt_is_told() {
+fn a_failed_gate_rejects_the_claim_and_the_next_attempt_knows_why() {
     let gate = "echo looking for it; test -e ok || { echo 'error: no ok' >&2; exit 9; }";
     let world = world(&Prd::stories(1), &liar(), &format!("verify = [\"\"\"{gate}\"\"\"]\n"));
     let said = run(&world);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("US-001 is not done: "), "{}", said.err);
     assert_eq!(world.subjects().len(), 4, "one closing commit: {:?}", world.subjects());
-    let prompts = world.pages("prompt.md");
+    let prompts = world.iteration_files("prompt.md");
     assert_eq!(prompts.len(), 2);
     for told in ["failed with exit code 9", "      looking for it\n", "      error: no ok\n"] {
         assert!(prompts[1].contains(told), "{told} is not in\n{}", prompts[1]);
     }
     let message = world.git(&["log", "-1", "--format=%B"]);
     assert!(message.contains("\nRalph-Gate: echo looking for it; test"), "{message}");
-    assert!(world.pages("gates.log").concat().contains("error: no ok"));
+    assert!(world.iteration_files("gates.log").concat().contains("error: no ok"));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_storys_own_gate_is_for_that_story_and_guards_it_afterwards() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("this work breaks the closed story US-002"), "{}", said.err);
     assert_eq!(world.passing(), ["US-001", "US-002", "US-003"]);
-    let prompts = world.pages("prompt.md").concat();
+    let prompts = world.iteration_files("prompt.md").concat();
     assert!(prompts.contains("this work breaks the closed story US-002"), "{prompts}");
 }
 
@@ -80,12 +80,12 @@ fn recheck_can_be_switched_off() {
 }
 
 #[test]
-fn a_claim_with_nothing_to_show_goes_back_once_and_is_asked_about_then() {
+fn a_claim_without_a_change_is_rejected_once_and_then_becomes_a_question() {
     let world = world(&Prd::stories(1), "[default]\nsteps = [\"complete\"]\n", "");
     let said = run(&world);
     assert_eq!(said.code, 4, "{}", said.err);
     assert_eq!(world.passing(), [""; 0]);
-    assert_eq!(world.pages("prompt.md").len(), 2);
+    assert_eq!(world.iteration_files("prompt.md").len(), 2);
     assert!(said.err.contains("the agent claims US-001 again"), "{}", said.err);
     assert!(said.err.contains("Is US-001 done?"), "{}", said.err);
 }
@@ -152,7 +152,7 @@ fn gates_see_the_story_and_stop_at_the_first_failure() {
 
 /// As in a hook of git, which says where its repository is.
 #[test]
-fn gates_and_agents_are_not_told_of_another_repository() {
+fn gates_and_agents_get_no_variables_of_another_repository() {
     let note = "echo \\\"[$GIT_DIR$GIT_INDEX_FILE$GIT_WORK_TREE]\\\"";
     let script = format!("[default]\nsteps = [{{ run = \"{note} > agent.txt\" }}, \"complete\"]\n");
     let world = World::scripted(&Prd::stories(1), &script);
@@ -168,7 +168,7 @@ fn gates_and_agents_are_not_told_of_another_repository() {
 }
 
 #[test]
-fn the_baseline_is_told_and_decides_nothing() {
+fn the_baseline_is_reported_and_decides_nothing() {
     let settings = "verify = [\"test -e ok\", \"no-such-program-here\"]\nmax_attempts = 1\n";
     let world = world(&Prd::stories(1), &liar(), settings);
     let said = run(&world);
@@ -228,7 +228,7 @@ fn an_interrupt_during_a_gate_ends_it_and_the_next_run_checks_again() {
     world.write("go", "");
     let said = run(&world);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert_eq!(world.pages("prompt.md").len(), 1, "no second attempt was needed");
+    assert_eq!(world.iteration_files("prompt.md").len(), 1, "no second attempt was needed");
 }
 
 /// What became of its processes is unknown then, and what they did too.
@@ -300,7 +300,7 @@ fn no_attempt_prepares_what_the_next_one_is_measured_by() {
         let said = run(&world);
         assert_eq!(said.code, 4, "{tamper}: {}", said.err);
         assert!(said.err.contains(told), "{tamper}: {}", said.err);
-        assert_eq!(world.pages("prompt.md").len(), 2, "{tamper}: {}", said.err);
+        assert_eq!(world.iteration_files("prompt.md").len(), 2, "{tamper}: {}", said.err);
         assert_eq!(world.passing(), [""; 0], "{tamper}");
     }
 }
@@ -322,7 +322,7 @@ fn a_gates_log_keeps_to_the_limit() {
         world(&Prd::stories(1), &format!("[default]\nsteps = [{WORK}, \"complete\"]\n"), &settings);
     let said = run(&world);
     assert_eq!(said.code, 0, "{}", said.err);
-    let logs = world.pages("gates.log");
+    let logs = world.iteration_files("gates.log");
     assert_eq!(logs.len(), 2, "the baseline, and the claim");
     for log in logs {
         assert!(log.len() <= 1_000_000, "{} bytes", log.len());

@@ -258,7 +258,7 @@ fn a_lock_of_a_process_that_the_agent_left_behind_is_removed() {
 }
 
 #[test]
-fn instructions_that_cannot_be_restored_are_told_and_cost_nothing() {
+fn instructions_that_cannot_be_restored_are_reported_and_the_story_closes() {
     let script = r#"
         [story.US-001]
         steps = [{ run = "rm PROMPT.md; mkdir PROMPT.md; echo w > w.txt" }, "complete"]
@@ -348,7 +348,7 @@ fn set_the_marks_by_hand() {
 }
 
 #[test]
-fn a_repository_in_the_repository_is_left_out_and_told() {
+fn a_repository_in_the_repository_is_left_out_and_reported() {
     let act = "git init -q inner; cd inner; echo i > i; git add i; \
                git -c user.name=A -c user.email=a@b commit -qm i; cd ..; echo a > a.txt";
     let (users, said) = hostile(act, "\"complete\"");
@@ -397,7 +397,7 @@ fn a_file_whose_place_is_taken_is_in_the_journal() {
 }
 
 #[test]
-fn what_cannot_be_put_back_stops_the_run_and_is_shown() {
+fn a_failed_repair_stops_the_run_and_is_shown() {
     let act = "rm -rf .git/refs/ralph .git/refs/worktree; git checkout -qf other; git reflog expire --expire=now --all; git gc -q --prune=now";
     let (users, said) = hostile(act, "\"complete\"");
     assert_eq!(said.code, 1, "{}", said.err);

@@ -47,7 +47,7 @@ fn no_process_is_left(world: &World) {
 }
 
 #[test]
-fn a_signal_stops_the_agent_cleanly_and_the_run_goes_on_later() {
+fn an_interrupt_stops_the_agent_cleanly_and_the_run_continues_later() {
     for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let world = World::scripted(&Prd::stories(2), HANGS);
         let child = world.start(&[]);
@@ -220,7 +220,7 @@ fn a_result_that_answers_the_order_to_end_is_not_a_result() {
             signal(&child, Signal::INT);
         }
         let (_, err) = end(child);
-        let log = world.pages("log").concat();
+        let log = world.iteration_files("log").concat();
         assert!(log.contains(r#""result":"all done""#), "it did not answer: {err}\n{log}");
         let class = world.journal().iter().find_map(|one| match &one.event {
             Event::AttemptEnded(ended) => Some(ended.outcome.class()),

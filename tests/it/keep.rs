@@ -37,7 +37,7 @@ fn only_the_daemon_is_left(world: &World) {
 }
 
 #[test]
-fn a_kept_daemon_outlives_its_agent_and_is_told_once() {
+fn a_kept_daemon_outlives_its_agent_and_is_reported_once() {
     for name in NAMES {
         let world = World::with(&Prd::stories(1));
         let daemon = Daemon::new(&world, name);

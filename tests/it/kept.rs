@@ -1,4 +1,4 @@
-//! What is kept round each attempt, and the commands about it.
+//! What is kept around each attempt, and the commands about it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -79,8 +79,8 @@ fn a_diff_is_of_a_number_or_of_a_story() {
     let in_work = world.ralph(&["diff", "US-002"]).out;
     assert!(in_work.contains("+++ b/two.txt") && !in_work.contains("one.txt"), "{in_work}");
     assert!(in_work.contains("+2\u{1b}[2J\n"), "as it is where a program reads it");
-    let coloured = world.ralph(&["--color", "always", "diff", "US-002"]).out;
-    assert!(coloured.contains("\u{1b}[32m+2\\x1b[2J\u{1b}[0m"), "{coloured:?}");
+    let colored = world.ralph(&["--color", "always", "diff", "US-002"]).out;
+    assert!(colored.contains("\u{1b}[32m+2\\x1b[2J\u{1b}[0m"), "{colored:?}");
     for (name, words) in [
         ("nothing_of_story", &["diff", "US-003"][..]),
         ("like_a_story", &["diff", "US-01"]),
@@ -102,7 +102,7 @@ fn a_diff_is_of_a_number_or_of_a_story() {
 }
 
 #[test]
-fn files_are_restored_and_the_way_back_is_told() {
+fn files_are_restored_and_the_way_back_is_shown() {
     let world = World::with(&Prd::stories(1));
     world.write("notes.txt", "old\n");
     assert_eq!(world.run(&[]).code, 0);
@@ -168,7 +168,7 @@ fn names_that_are_not_utf8_are_listed_shown_and_restored() {
 }
 
 #[test]
-fn a_closed_story_is_taken_back_and_done_again() {
+fn a_closed_story_is_undone_and_done_again() {
     let script = r#"
         [[story.US-001.attempts]]
         steps = [{ run = "echo own > own.txt; git add own.txt; git commit -qm own" }, { write = "one.txt", text = "1\n" }, "complete"]
@@ -285,7 +285,7 @@ const THREE_ERRORS: &str = r#"
 "#;
 
 #[test]
-fn after_three_failed_attempts_a_story_starts_over_and_is_told_what_was_tried() {
+fn after_three_failed_attempts_a_story_starts_over_and_knows_what_was_tried() {
     let world = World::scripted(&Prd::stories(1), THREE_ERRORS);
     world.write("README.md", "edited by the user\n");
     let said = world.run(&["--allow-dirty"]);

@@ -34,7 +34,7 @@ fn a_story_completed_by_the_last_allowed_iteration_counts() {
 }
 
 #[test]
-fn once_is_one_iteration_and_the_next_run_goes_on() {
+fn once_is_one_iteration_and_the_next_run_continues() {
     let world = World::with(&Prd::stories(2));
     assert_eq!(world.run(&["--once"]).code, 3);
     assert_eq!(world.passing(), ["US-001"]);
@@ -58,7 +58,7 @@ fn one_story_can_be_named() {
 }
 
 #[test]
-fn work_left_by_a_limit_goes_on_in_the_next_run() {
+fn work_left_by_a_limit_continues_in_the_next_run() {
     let script = r#"
         [[story.US-001.attempts]]
         steps = [{ write = "half.txt", text = "half\n" }]

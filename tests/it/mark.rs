@@ -35,7 +35,7 @@ fn marks_change_their_bytes_only_and_the_next_run_believes_them() {
 }
 
 #[test]
-fn what_cannot_be_marked_is_said() {
+fn ralph_mark_names_what_it_cannot_mark() {
     let world = World::with(&Prd::stories(1));
     let before = world.read("PRD.json");
     let said = world.ralph(&["mark", "US-010", "pass"]);
@@ -49,7 +49,7 @@ fn what_cannot_be_marked_is_said() {
 }
 
 #[test]
-fn nobody_marks_while_a_run_of_another_backlog_goes_on() {
+fn ralph_mark_is_refused_during_a_run_of_another_backlog() {
     let script = "[default]\nsteps = [{ run = \"touch ../runs\" }, \"hang\"]\n";
     let world = World::scripted(&Prd::stories(1), script);
     world.write("other.json", &Prd::stories(1).text());

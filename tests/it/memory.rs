@@ -1,4 +1,4 @@
-//! A fresh agent knows what the last ones learnt.
+//! A fresh agent knows what the last ones learned.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -135,7 +135,7 @@ fn the_stable_part_has_a_hash_in_the_journal() {
 }
 
 #[test]
-fn what_was_learnt_stays_within_its_room_and_what_the_human_wrote_is_never_cut() {
+fn what_was_learned_stays_within_its_room_and_what_the_human_wrote_is_never_cut() {
     // Each says something else: the same again and again would be a loop.
     let words = ["loud", "quick", "heavy", "bright", "gnomes", "pixie"];
     let fail = |word: &&str| {
@@ -161,7 +161,7 @@ fn what_was_learnt_stays_within_its_room_and_what_the_human_wrote_is_never_cut()
 }
 
 #[test]
-fn notes_are_kept_told_and_archived_by_story() {
+fn notes_are_kept_shown_and_archived_by_story() {
     let script =
         attempt(&format!("{WORK}, {{ run = \"echo remember v2 > .ralph/scratchpad.md\" }}"))
             + &attempt(&format!(
@@ -198,7 +198,7 @@ fn notes_wait_for_a_story_that_is_parked_and_come_back_with_it() {
 }
 
 #[test]
-fn whatever_an_agent_makes_of_its_notes_the_run_goes_on() {
+fn unusable_notes_do_not_stop_the_run() {
     for (case, command, told) in [
         ("pipe", "mkfifo .ralph/scratchpad.md", "a link, a folder or a pipe instead of a file"),
         (
@@ -276,7 +276,7 @@ fn ralph_prompt_prints_what_the_next_agent_gets_and_changes_nothing() {
 }
 
 #[test]
-fn ralph_prompt_works_while_a_run_goes_on() {
+fn ralph_prompt_works_during_a_run() {
     let script = "[default]\nsteps = [{ run = \"echo yes > started.txt\" }, \"hang\"]\n";
     let world = World::scripted(&Prd::stories(1), script);
     let mut child = world.start(&[]);
@@ -293,7 +293,7 @@ fn ralph_prompt_works_while_a_run_goes_on() {
 }
 
 #[test]
-fn a_folder_that_became_a_link_is_told_and_not_followed() {
+fn a_folder_that_became_a_link_is_reported_and_not_followed() {
     let world = World::with(&Prd::stories(1));
     let outside = world.path("../outside");
     fs::create_dir(&outside).unwrap();

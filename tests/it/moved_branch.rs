@@ -1,6 +1,6 @@
 //! The human commits and edits while a story's work is in the tree.
 
-use crate::bad_days::script;
+use crate::service::script;
 use crate::support::pty::Terminal;
 use crate::support::world::{Ends, until};
 use crate::support::{Prd, World};

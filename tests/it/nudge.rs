@@ -47,7 +47,7 @@ fn health(world: &World) -> Option<String> {
 }
 
 #[test]
-fn a_word_reaches_the_agent_at_work() {
+fn a_nudge_reaches_the_running_agent() {
     let script = "[default]\nsteps = [{ run = \"echo y > ../here\" }, \"hear\", \
                   { write = \"a.txt\", text = \"a\" }, \"complete\"]\n";
     let world = world(script, "");
@@ -59,11 +59,11 @@ fn a_word_reaches_the_agent_at_work() {
     let said = end(child);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("message delivered to the agent"), "{}", said.err);
-    assert!(world.pages("log").concat().contains("I was told: the tests come first"));
+    assert!(world.iteration_files("log").concat().contains("I was told: the tests come first"));
 }
 
 #[test]
-fn an_agent_that_takes_no_messages_leaves_it_to_the_next_one() {
+fn a_nudge_that_the_agent_cannot_take_is_for_the_next_one() {
     let agent = "sh -c 'echo y > ../here; if test $RALPH_ATTEMPT = 1; then while ! test -e ../go; do sleep 0.05; done; \
                  else echo x > x; echo Task US-001 complete; fi'";
     let world = world("", "");
@@ -84,7 +84,7 @@ fn an_agent_that_takes_no_messages_leaves_it_to_the_next_one() {
 }
 
 #[test]
-fn a_word_after_the_result_is_left_to_the_next_agent() {
+fn a_nudge_after_the_result_is_for_the_next_agent() {
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"not yet"}"#;
     let script = format!(
         "[[default.attempts]]\nsteps = [{{ run = \"echo x > x\" }}, {{ raw = '''{result}''' }}, \
@@ -95,7 +95,7 @@ fn a_word_after_the_result_is_left_to_the_next_agent() {
     let child = world.start(&[]);
     world.await_file("../here");
     until("the result to be read", || {
-        world.pages("log").concat().contains("not yet").then_some(())
+        world.iteration_files("log").concat().contains("not yet").then_some(())
     });
     let told = world.ralph(&["nudge", "mind the gap"]);
     assert!(told.out.contains("the next attempt gets it"), "{}", told.out);
@@ -114,7 +114,7 @@ fn a_word_after_the_result_is_left_to_the_next_agent() {
 }
 
 #[test]
-fn a_word_during_a_wait_is_for_the_next_agent_even_of_another_process() {
+fn a_nudge_during_a_wait_is_for_the_next_agent_even_of_another_process() {
     let script = "[[default.attempts]]\nsteps = [{ fail = \"usage-limit\", resets_in = \"1h\" }]\n\
                   [[default.attempts]]\nsteps = [{ write = \"a.txt\", text = \"a\" }, \"complete\"]\n";
     let world = world(script, "");
@@ -130,13 +130,13 @@ fn a_word_during_a_wait_is_for_the_next_agent_even_of_another_process() {
     terminal.press("\r");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");
-    let prompts = world.pages("prompt.md");
+    let prompts = world.iteration_files("prompt.md");
     let told = prompts.iter().filter(|prompt| prompt.contains("mind the gap")).count();
     assert_eq!((told, prompts.len()), (1, 2), "{prompts:?}");
 }
 
 #[test]
-fn where_no_run_works_nobody_is_told() {
+fn a_nudge_without_a_run_is_refused() {
     let world = world("", "");
     let told = world.ralph(&["nudge", "hello"]);
     assert_eq!(told.code, 1);
@@ -147,7 +147,7 @@ fn where_no_run_works_nobody_is_told() {
 }
 
 #[test]
-fn a_stuck_agent_is_reminded_once_and_goes_on() {
+fn a_stuck_agent_is_reminded_once_and_continues() {
     // It talks longer than a reminder takes, and so often that no look finds it silent before that,
     // even on a busy machine.
     let talks = "{ say = \"still at it\" }, { sleep = \"100ms\" }, ".repeat(60);
@@ -160,12 +160,12 @@ fn a_stuck_agent_is_reminded_once_and_goes_on() {
     assert_eq!(reminders(&world), ["US-001"], "{}", said.err);
     let told = "US-001 is not making progress: reminded its agent of the story";
     assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);
-    let log = world.pages("log").concat();
+    let log = world.iteration_files("log").concat();
     assert!(log.contains("I was told: This attempt at US-001 has been running for"), "{log}");
 }
 
 #[test]
-fn an_agent_that_gets_on_or_is_silent_is_left_alone() {
+fn an_agent_with_progress_or_without_output_is_not_reminded() {
     for agent in [
         "for i in $(seq 30); do echo still at it; echo $i >> a.txt; sleep 0.1; done",
         "echo a; sleep 3; touch a.txt",
@@ -179,7 +179,7 @@ fn an_agent_that_gets_on_or_is_silent_is_left_alone() {
 }
 
 #[test]
-fn without_anybody_to_ask_a_stuck_agent_is_ended_and_the_next_one_goes_on() {
+fn without_a_human_a_stuck_agent_is_ended_and_the_next_one_continues() {
     let agent = format!(
         "sh -c 'if test $RALPH_ATTEMPT = 1; then echo half > half; sleep 1.5; {TALKS}; \
          else test -e half && echo Task US-001 complete; fi'"

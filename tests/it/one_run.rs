@@ -29,7 +29,7 @@ fn of_fifty_at_once_exactly_one_runs() {
 }
 
 #[test]
-fn the_second_is_told_who_where_and_since_when() {
+fn the_error_names_the_other_run_its_terminal_and_its_start() {
     let world = World::scripted(&Prd::stories(1), HANGS);
     let mut terminal = Terminal::start(world.run_command(&[]));
     until("the agent", || world.path("../runs").exists().then_some(()));

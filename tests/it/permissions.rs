@@ -174,7 +174,7 @@ fn without_a_terminal_it_is_the_careful_choice_and_the_banner_says_so() {
 }
 
 #[test]
-fn when_nobody_answers_in_time_it_is_as_without_a_terminal() {
+fn without_an_answer_in_time_it_is_as_without_a_terminal() {
     let scene = Scene::new();
     let (code, screen) = Terminal::start(scene.command(&["--answer-timeout", "300ms"])).finish();
     assert_eq!(code, 3, "{screen}");
@@ -234,7 +234,7 @@ fn what_the_work_has_to_pass_may_be_run() {
 }
 
 #[test]
-fn nobody_is_asked_where_a_setting_says_it() {
+fn a_setting_replaces_the_question() {
     let scene = Scene::new();
     scene.settings("[agent]\npermission_mode = \"auto\"\n");
     scene.runs_unasked(&[]);
@@ -256,7 +256,7 @@ fn nobody_is_asked_where_a_setting_says_it() {
 }
 
 #[test]
-fn nobody_is_asked_for_another_agent() {
+fn another_agent_needs_no_question() {
     let world = World::with(&Prd::stories(1));
     // Of no concern to it, also where Claude Code would refuse it.
     world.write("ralph.toml", "[agent]\npermission_mode = \"bypassPermissions\"\n");
@@ -275,7 +275,7 @@ fn nobody_is_asked_for_another_agent() {
 }
 
 #[test]
-fn an_agent_that_is_missing_is_said_before_anything_is_asked() {
+fn a_missing_agent_is_reported_before_any_question() {
     let scene = Scene::new();
     scene.settings("[agent]\nprogram = \"no-such-claude\"\n");
     let (code, screen) = Terminal::start(scene.command(&[])).finish();

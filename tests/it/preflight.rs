@@ -148,7 +148,7 @@ fn a_story_under_way_is_no_obstacle_to_going_on() {
 }
 
 #[test]
-fn a_run_that_may_work_beside_edits_still_may_when_it_goes_on() {
+fn allow_dirty_holds_until_the_run_ends() {
     let world = one_story();
     world.write("ralph.toml", "verify = [\"test -e ../go || { touch ../waits; sleep 1000; }\"]\n");
     world.write("README.md", "my edit\n");
@@ -206,7 +206,7 @@ fn the_same_lines_are_asked_about_and_nothing_is_lost() {
     assert_eq!(said.code, 4, "{}", said.err);
     assert!(said.err.contains("`shared.txt` had uncommitted edits of the user"), "{}", said.err);
     assert_eq!(world.read("shared.txt"), SHARED.replace("one", "one, mine"));
-    assert_eq!(world.pages("prompt.md").len(), 1, "the agent cannot mend it");
+    assert_eq!(world.iteration_files("prompt.md").len(), 1, "the agent cannot mend it");
     let mut terminal = Terminal::start(world.run_command(&["--allow-dirty"]));
     terminal.await_text("[y] accept it as done");
     terminal.press("y");
@@ -247,7 +247,7 @@ fn untracked_files_are_kept_and_never_committed() {
 }
 
 #[test]
-fn hooks_are_told_and_the_pre_commit_hook_is_offered_as_a_gate() {
+fn hooks_are_reported_and_the_pre_commit_hook_is_offered_as_a_gate() {
     let world = one_story();
     world.write(".git/hooks/pre-commit", "#!/bin/sh\ntouch ../ran\n");
     make_executable(&world, ".git/hooks/pre-commit");
@@ -272,7 +272,7 @@ fn hooks_are_told_and_the_pre_commit_hook_is_offered_as_a_gate() {
 }
 
 #[test]
-fn filters_a_sparse_checkout_and_submodules_are_told() {
+fn filters_a_sparse_checkout_and_submodules_are_reported() {
     let script = "[default]\nsteps = [{ run = \"date >> x\" }, \"complete\"]\n";
     let world = World::scripted(&Prd::stories(1), script);
     let plain = world.run(&[]).err;

@@ -61,7 +61,7 @@ fn what_an_agent_leaves_behind_is_ended_and_named() {
 }
 
 #[test]
-fn exits_and_errors_are_told_and_tried_again() {
+fn exits_and_errors_are_reported_and_retried() {
     for (step, told) in [
         ("{ exit = 3 }", "exit code 3"),
         ("\"no_result\"", "without a result"),

@@ -14,7 +14,7 @@ use ralph::model::{AttemptEnded, Event, Outcome, Policy, Recorded, Request, RunM
 use ralph::ports::{Ask, Asked, Clock, Human, Reporter, View};
 use ralph::process::Supervisor;
 use ralph::runner::log::{JournalHistory, RunLog};
-use ralph::runner::{BacklogFile, CostBooks, Env, Lane, RunConfig, begin};
+use ralph::runner::{BacklogFile, CostStores, Env, Lane, RunConfig, begin};
 use ralph::settings::{Flags, RunSettings};
 use ralph::store::prd::PrdFile;
 use ralph::store::ralph_dir::RalphDir;
@@ -167,7 +167,7 @@ fn run(root: &Path, agent: Protocol) {
         supervisor: Supervisor::new(RALPH.into(), Vec::new()),
         secrets: Arc::new(SecretRules::new([])),
         human: Arc::new(Nobody),
-        costs: CostBooks { repository: store.costs().unwrap(), user: None },
+        costs: CostStores { repository: store.costs().unwrap(), user: None },
         clock,
         new_id: || uuid::Uuid::now_v7().to_string(),
     };

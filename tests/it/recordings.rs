@@ -264,7 +264,7 @@ fn what_an_attempt_cost_is_known_when_its_last_turn_has_its_result() {
 }
 
 #[test]
-fn what_was_denied_is_told_as_the_rule_that_would_allow_it() {
+fn a_denied_call_is_reported_as_the_rule_that_would_allow_it() {
     let denied = read(&recording("j_permission_denied.jsonl"), 1024).denied;
     let denied: Vec<(&str, u32)> =
         denied.iter().map(|(rule, times)| (rule.as_str(), *times)).collect();

@@ -32,7 +32,7 @@ fn killed_before_its_commit(world: &World) {
     std::fs::remove_file(world.path(".git/index.lock")).unwrap();
 }
 
-fn go_on(world: &World, script: &str) -> Said {
+fn continued(world: &World, script: &str) -> Said {
     std::fs::write(world.script(), script).unwrap();
     world.run(&[])
 }
@@ -42,7 +42,7 @@ fn marks_of_an_agent_whose_driver_was_killed_do_not_count() {
     let world = World::with(&Prd::stories(2));
     killed(&world, &format!("{{ run = '''{ALL_TRUE}''' }}").replace("\\\"", "\""));
     assert_eq!(world.passing(), ["US-001", "US-002"]);
-    let said = go_on(&world, COMPLETE);
+    let said = continued(&world, COMPLETE);
     assert_eq!(said.code, 0, "{}", said.err);
     for found in [
         "the last process died in iteration 1 (US-001)",
@@ -60,7 +60,7 @@ fn a_lock_that_a_killed_ralph_left_is_removed_and_named() {
     // Of a process before the system was started the last time.
     world.write(".git/ralph/writing-7-1-before", lock.to_str().unwrap());
     world.write(".git/index.lock", "");
-    let said = go_on(&world, COMPLETE);
+    let said = continued(&world, COMPLETE);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("index.lock`, left behind by a killed process"), "{}", said.err);
     assert!(!lock.exists() && !world.path(".git/ralph/writing-7-1-before").exists());
@@ -70,7 +70,7 @@ fn a_lock_that_a_killed_ralph_left_is_removed_and_named() {
 fn a_lock_of_the_agents_git_that_was_ended_with_it_is_removed() {
     let world = World::with(&Prd::stories(1));
     killed(&world, "{ run = \"touch .git/index.lock\" }");
-    let said = go_on(&world, COMPLETE);
+    let said = continued(&world, COMPLETE);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("index.lock`, left behind by a killed process"), "{}", said.err);
 
@@ -115,7 +115,7 @@ fn a_story_that_vanishes_during_an_attempt_is_reported() {
     let world = World::with(&Prd::stories(2));
     world.write("../less.json", &Prd::stories(1).text());
     let script = "[default]\nsteps = [{ run = \"cp ../less.json PRD.json\" }, { run = \"echo work >> $RALPH_STORY.txt\" }, \"complete\"]\n";
-    let said = go_on(&world, script);
+    let said = continued(&world, script);
     assert!(said.err.contains("US-002 disappeared from the backlog"), "{}", said.err);
     let removed = |one: &Recorded| matches!(&one.event, Event::StoriesRemoved { removed, .. } if removed[0].as_str() == "US-002");
     assert!(world.journal().iter().any(removed));
@@ -131,8 +131,10 @@ fn an_accepted_claim_is_not_given_to_another_story_of_the_same_id() {
     killed_before_its_commit(&world);
     let other = Prd::stories(1).text().replace("\"demo\"", "\"other\"").replace("Story 1", "New");
     world.write("PRD.json", &other);
-    let said =
-        go_on(&world, "[default]\nsteps = [{ write = \"b.txt\", text = \"b\" }, \"complete\"]\n");
+    let said = continued(
+        &world,
+        "[default]\nsteps = [{ write = \"b.txt\", text = \"b\" }, \"complete\"]\n",
+    );
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(
         world.git(&["show", "--name-only", "--format=%s", "HEAD"]),
@@ -258,7 +260,7 @@ fn a_corrected_title_keeps_the_storys_work() {
     );
     assert_eq!(world.run(&["--once"]).code, 3);
     world.write("PRD.json", &world.read("PRD.json").replace("Story 1", "Better 1"));
-    assert_eq!(go_on(&world, "[default]\nsteps = [\"complete\"]\n").code, 0);
+    assert_eq!(continued(&world, "[default]\nsteps = [\"complete\"]\n").code, 0);
     assert_eq!(
         world.git(&["show", "--name-only", "--format=%s", "HEAD"]),
         "US-001: Better 1\n\nPRD.json\nhalf.txt\n"
@@ -270,7 +272,7 @@ fn an_agents_commit_stays_the_agents_after_a_crash() {
     let world = World::with(&Prd::stories(1));
     killed(&world, "{ run = \"echo a > a.txt; git add a.txt; git commit -qm wip\" }");
     let asks = "[default]\nsteps = [{ escalate = { type = \"stuck\", summary = \"s\", question = \"q\" } }]\n";
-    assert_eq!(go_on(&world, asks).code, 4);
+    assert_eq!(continued(&world, asks).code, 4);
     assert_eq!(world.subjects(), ["backlog", "first"]);
     assert_eq!(world.git(&["show", "refs/ralph/attempts/US-001/1:a.txt"]), "a\n");
 }
@@ -279,7 +281,7 @@ fn an_agents_commit_stays_the_agents_after_a_crash() {
 fn a_run_belongs_to_its_branch() {
     let world = World::with(&Prd::stories(1));
     killed(&world, "{ run = \"git checkout -qb elsewhere\" }");
-    let said = go_on(&world, COMPLETE);
+    let said = continued(&world, COMPLETE);
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(said.err.contains("git switch work"), "{}", said.err);
     world.git(&["switch", "-q", "work"]);
@@ -326,14 +328,14 @@ fn what_cannot_be_committed_is_the_next_attempts_business() {
         [[story.US-001.attempts]]
         steps = [{ run = "echo both > README.md; git add README.md; git commit -qm merged" }, "complete"]
     "#;
-    let said = go_on(&world, script);
+    let said = continued(&world, script);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("US-001 cannot be closed: a merge is in progress"), "{}", said.err);
     assert!(world.prompt(2).contains("a merge is in progress"), "{}", world.prompt(2));
 }
 
 #[test]
-fn a_nested_repository_is_left_out_and_told() {
+fn a_nested_repository_is_left_out_and_reported() {
     let script = "[default]\nsteps = [{ run = \"mkdir app; cd app; git init -q; echo x > x\" }, { run = \"echo work >> $RALPH_STORY.txt\" }, \"complete\"]\n";
     let world = World::scripted(&Prd::stories(1), script);
     let said = world.run(&[]);
@@ -350,7 +352,7 @@ fn what_a_human_finished_by_hand_stays_in_the_tree() {
     assert_eq!(world.run(&["--once"]).code, 3);
     let text = world.read("PRD.json").replacen("\"passes\": false", "\"passes\": true", 1);
     world.write("PRD.json", &text);
-    let said = go_on(&world, COMPLETE);
+    let said = continued(&world, COMPLETE);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("you marked US-001 as passing"), "{}", said.err);
     assert_eq!(world.read("half.txt"), "x");
@@ -358,7 +360,7 @@ fn what_a_human_finished_by_hand_stays_in_the_tree() {
 }
 
 #[test]
-fn a_supervisor_that_is_told_to_end_takes_its_agent_along() {
+fn a_supervisor_that_must_end_ends_its_agent_too() {
     let world = World::with(&Prd::stories(1));
     let script = "[default]\nsteps = [{ run = \"cut -d' ' -f4 /proc/$PPID/stat > ../supervisor; echo y > ../here\" }, \"hang\"]\n";
     std::fs::write(world.script(), script).unwrap();
@@ -394,7 +396,7 @@ fn an_echo_that_lost_its_indentation_is_no_claim() {
     let agent = r#"sh -c 'sed "s/^[ \t]*//"; touch new'"#;
     let said = world.ralph(&["run", "--once", "--agent-command", agent]);
     assert_eq!(said.code, 3, "{}", said.err);
-    let log = world.pages(".log").concat();
+    let log = world.iteration_files(".log").concat();
     assert!(log.lines().any(|line| line == "Task US-001 complete"), "{log}");
     assert_eq!(world.passing(), [""; 0]);
     assert!(world.path("new").exists(), "there was something to close it with");
@@ -402,7 +404,7 @@ fn an_echo_that_lost_its_indentation_is_no_claim() {
 }
 
 #[test]
-fn a_dry_run_tells_by_its_code_even_when_nobody_reads() {
+fn a_dry_run_has_its_exit_code_even_when_nobody_reads() {
     let world = World::scripted(&Prd::stories(1), crate::escalation::ASKS);
     let script = world.script();
     let mut command = world.command(crate::support::world::RALPH);

@@ -146,7 +146,7 @@ fn a_folder_that_the_agent_deletes_comes_back_during_the_run() {
 }
 
 #[test]
-fn an_interrupted_run_is_terminated_and_told_as_a_whole_when_it_goes_on() {
+fn an_interrupted_run_is_terminated_and_reported_as_a_whole_when_it_continues() {
     let script = r#"
         [[story.US-001.attempts]]
         steps = [{ run = "echo yes > started.txt" }, "hang"]

@@ -79,7 +79,7 @@ fn an_edit_of_the_backlog() {
     }
 }
 
-/// A claim that was made in time is still checked, and waits are no work: `ruts.rs` and the tests of
+/// A claim that was made in time is still checked, and waits are no work: `stagnation.rs` and the tests of
 /// the dispatcher have those.
 #[test]
 fn the_end_of_the_runs_time() {

@@ -116,7 +116,7 @@ fn a_secret_split_at_every_place_appears_nowhere() {
     // Both came through to where they would have been seen.
     for marker in ["[redacted:github-token]", "[redacted:SENTINEL_TOKEN]"] {
         assert!(shown.contains(marker), "{marker} is not in\n{shown}");
-        for log in [&world.pages(".log")[0], &world.pages(".stderr")[0]] {
+        for log in [&world.iteration_files(".log")[0], &world.iteration_files(".stderr")[0]] {
             assert!(log.matches(marker).count() > 20, "{log}");
         }
     }
@@ -157,7 +157,7 @@ fn in_events_in_the_menu_and_in_the_names_of_tools_it_appears_nowhere() {
     let prompt = world.prompt(2);
     assert!(prompt.contains("Proceed with option 1: Use [redacted:github-token]"), "{prompt}");
     // Events stay events.
-    let log = &world.pages(".log")[0];
+    let log = &world.iteration_files(".log")[0];
     assert!(log.contains("[redacted:SENTINEL_TOKEN]"), "{log}");
     for line in log.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
@@ -184,7 +184,7 @@ fn what_a_gate_prints_appears_nowhere() {
     let prompt = world.prompt(2);
     for marker in ["[redacted:SENTINEL_TOKEN]", "the token is [redacted:github-token]"] {
         assert!(prompt.contains(marker), "{prompt}");
-        assert!(world.pages(".gates.log")[0].contains(marker));
+        assert!(world.iteration_files(".gates.log")[0].contains(marker));
     }
 }
 
@@ -206,7 +206,7 @@ fn a_gate_that_has_a_secret_in_its_command_is_recorded_without_it() {
     // What the human wrote in PRD.json reaches the agent as it is; what happened does not have it.
     let events = format!("{:?}", world.journal());
     assert!(events.contains("[redacted:github-token]") && !events.contains(&token), "{events}");
-    assert!(!world.pages("gates.log").concat().contains(&token));
+    assert!(!world.iteration_files("gates.log").concat().contains(&token));
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn what_the_human_wrote_reaches_the_agent_as_it_is() {
     assert!(got.starts_with(&text) && got.contains(&format!("Use {token}.")), "{got}");
     assert_eq!(world.prompt(1), got);
     // The agent printed all of it, which is kept without the token and is no claim.
-    let log = &world.pages(".log")[0];
+    let log = &world.iteration_files(".log")[0];
     assert!(log.contains("The staging token is [redacted:github-token]"), "{log}");
     assert!(!log.contains(&token));
     assert_eq!(said.code, 3, "{}", said.err);

@@ -5,7 +5,7 @@ use crate::support::{Prd, World};
 
 /// Everything that differs from one run of the tests to the next is replaced.
 pub fn shot(name: &str, world: &World, args: &[&str]) {
-    snapshot(name, &normalised(world, &seen(world, args)));
+    snapshot(name, &normalized(world, &seen(world, args)));
 }
 
 fn seen(world: &World, args: &[&str]) -> String {
@@ -35,7 +35,7 @@ fn snapshot(name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-fn normalised(world: &World, text: &str) -> String {
+fn normalized(world: &World, text: &str) -> String {
     let root = world.root().display().to_string();
     let script = world.script().display().to_string();
     let text = text.replace(&root, "/repo").replace(&script, "script.toml");

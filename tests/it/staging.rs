@@ -21,7 +21,7 @@ fn committed(world: &World) -> String {
 }
 
 #[test]
-fn what_is_never_committed_by_its_name_is_left_out_told_once_and_the_story_closes() {
+fn files_left_out_by_name_are_reported_once_and_the_story_closes() {
     let litter = "mkdir -p web/node_modules/x target; echo A=1 > .env; echo k > server.pem; \
                   echo j > web/node_modules/x/i.js; echo t > target/t; echo s > .a.swp; \
                   echo x > $RALPH_STORY.txt; date >> target/u";
@@ -66,7 +66,7 @@ fn names_can_be_added_and_taken_out() {
 }
 
 #[test]
-fn a_large_file_goes_back_once_and_the_next_attempt_mends_it() {
+fn a_large_file_is_refused_once_and_the_next_attempt_removes_it() {
     let world = agent(&["head -c 10000001 /dev/zero > big; echo x > x", "rm big"]);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -80,12 +80,12 @@ fn a_large_file_goes_back_once_and_the_next_attempt_mends_it() {
 fn a_file_of_almost_the_limit_is_fine_and_the_limit_is_settable() {
     let world = agent(&["head -c 9900000 /dev/zero > big"]);
     let said = world.run(&[]);
-    assert_eq!((said.code, world.pages("prompt.md").len()), (0, 1), "{}", said.err);
+    assert_eq!((said.code, world.iteration_files("prompt.md").len()), (0, 1), "{}", said.err);
     assert_eq!(committed(&world), "PRD.json\nbig\n");
     let world = agent(&["head -c 1001 /dev/zero > big", "truncate -s 1000 big"]);
     world.write("ralph.toml", "max_file_size = \"1KB\"\n");
     let said = world.run(&[]);
-    assert_eq!((said.code, world.pages("prompt.md").len()), (0, 2), "{}", said.err);
+    assert_eq!((said.code, world.iteration_files("prompt.md").len()), (0, 2), "{}", said.err);
 }
 
 /// Put together here, so that this file has none.
@@ -94,7 +94,7 @@ fn a_key() -> String {
 }
 
 #[test]
-fn what_looks_like_a_secret_is_not_closed_and_never_told() {
+fn what_looks_like_a_secret_is_neither_committed_nor_shown() {
     let key = a_key();
     let world = agent(&[&format!("echo 'id = {key}' > aws.txt"), "echo 'id = from env' > aws.txt"]);
     let said = world.run(&[]);
@@ -106,13 +106,13 @@ fn what_looks_like_a_secret_is_not_closed_and_never_told() {
 }
 
 #[test]
-fn a_secret_that_was_committed_before_is_nobodys_new_fault() {
+fn a_secret_that_was_committed_before_is_no_reason_to_refuse() {
     let world = agent(&["echo more >> aws.txt"]);
     world.write("aws.txt", &format!("id = {}\n", a_key()));
     world.git(&["add", "."]);
     world.git(&["commit", "-qm", "known"]);
     let said = world.run(&[]);
-    assert_eq!((said.code, world.pages("prompt.md").len()), (0, 1), "{}", said.err);
+    assert_eq!((said.code, world.iteration_files("prompt.md").len()), (0, 1), "{}", said.err);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn too_many_new_files_are_asked_about_the_second_time_and_can_be_accepted() {
     let world = agent(&["for i in $(seq 2001); do echo $i > f$i; done", "true"]);
     let said = world.run(&[]);
     assert_eq!(said.code, 4, "{}", said.err);
-    assert_eq!(world.pages("prompt.md").len(), 2);
+    assert_eq!(world.iteration_files("prompt.md").len(), 2);
     assert!(world.prompt(2).contains("2001 new files are too many (limit 2000)"));
     assert!(said.err.contains("Is US-001 done?"), "{}", said.err);
     assert!(!world.path("f1").exists(), "its work is kept out of the way");
@@ -137,7 +137,7 @@ fn too_many_new_files_are_asked_about_the_second_time_and_can_be_accepted() {
 fn a_few_less_are_fine() {
     let world = agent(&["for i in $(seq 1999); do echo $i > f$i; done"]);
     let said = world.run(&[]);
-    assert_eq!((said.code, world.pages("prompt.md").len()), (0, 1), "{}", said.err);
+    assert_eq!((said.code, world.iteration_files("prompt.md").len()), (0, 1), "{}", said.err);
     assert_eq!(committed(&world).lines().count(), 2000);
 }
 

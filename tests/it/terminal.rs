@@ -80,7 +80,7 @@ const WAITS: &str = r#"
 "#;
 
 #[test]
-fn questions_queue_while_the_work_goes_on() {
+fn questions_queue_while_the_work_continues() {
     let world = three_questions();
     let mut terminal = asked(&world, &[]);
     let screen = terminal.await_text("1 of 3");
@@ -447,7 +447,7 @@ fn the_menu_survives_a_window_that_changes_its_size() {
 }
 
 #[test]
-fn no_colour_when_it_is_not_wanted() {
+fn no_color_when_it_is_not_wanted() {
     let world = World::with(&Prd::stories(1));
     let mut command = world.run_command(&[]);
     command.env("NO_COLOR", "1");
@@ -505,7 +505,7 @@ fn ends(child: &mut Child) -> Option<i32> {
 }
 
 #[test]
-fn a_signal_is_heard_when_nobody_reads_what_is_said() {
+fn an_interrupt_works_when_nobody_reads_the_output() {
     let world = talks_and_hangs();
     let mut child = start_unread(&world, &["--verbose"]);
     world.await_file("started.txt");
@@ -515,7 +515,7 @@ fn a_signal_is_heard_when_nobody_reads_what_is_said() {
 }
 
 #[test]
-fn a_time_out_works_when_nobody_reads_what_is_said() {
+fn a_timeout_works_when_nobody_reads_the_output() {
     let world = talks_and_hangs();
     world.write("ralph.toml", "iteration_timeout = \"3s\"\n");
     let mut child = start_unread(&world, &["--verbose", "--once"]);

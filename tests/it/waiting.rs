@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::bad_days::script;
+use crate::service::script;
 use crate::support::pty::Terminal;
 use crate::support::world::{Ends, RALPH, signal, until};
 use crate::support::{Prd, World};
@@ -151,7 +151,7 @@ fn a_wait_survives_a_restart_and_status_knows_of_it() {
 }
 
 #[test]
-fn what_the_human_changes_during_a_wait_counts_and_the_countdown_goes_on() {
+fn what_the_human_changes_during_a_wait_counts_and_the_countdown_continues() {
     let steps = format!("{{ write = \"half.txt\", text = \"half\" }}, {LIMIT}");
     let world = World::scripted(&Prd::stories(2), &script(&steps));
     let mut terminal = waiting(world.run_command(&[]));
@@ -169,7 +169,7 @@ fn what_the_human_changes_during_a_wait_counts_and_the_countdown_goes_on() {
 }
 
 #[test]
-fn the_countdown_follows_the_window_and_needs_no_colour() {
+fn the_countdown_follows_the_window_and_needs_no_color() {
     let world = limited();
     let mut command = world.run_command(&[]);
     command.env("NO_COLOR", "1");
@@ -188,7 +188,7 @@ fn the_countdown_follows_the_window_and_needs_no_colour() {
 }
 
 #[test]
-fn where_no_line_can_move_a_wait_is_told_once() {
+fn without_a_live_line_a_wait_is_printed_once() {
     for (args, term) in [(&["--quiet"][..], "xterm"), (&[], "dumb")] {
         let world = limited();
         let mut command = world.run_command(args);

@@ -39,7 +39,7 @@ pub fn tests() -> Vec<Trial> {
         claude::without_a_terminal_it_may_look_edit_and_run_the_gates_and_no_more,
         claude::the_strictest_mode_can_still_do_a_story,
         claude::a_signal_during_a_command_leaves_no_process,
-        claude::no_work_goes_on_in_the_background,
+        claude::no_command_runs_in_the_background,
         claude::work_in_the_background_may_come_to_its_end_when_it_is_allowed,
         claude::work_in_the_background_that_does_not_end_is_ended_and_the_result_counts,
         claude::what_a_command_leaves_running_is_ended,
@@ -450,7 +450,7 @@ fn a_signal_during_a_command_leaves_no_process() {
     assert_eq!(scene.world.read("started.txt"), "yes\n", "unfinished work stays in the tree");
 }
 
-fn no_work_goes_on_in_the_background() {
+fn no_command_runs_in_the_background() {
     let input = json!({"command": "echo late > late.txt", "description": "A server",
         "run_in_background": true});
     let scene = scene(&Prd::stories(1), FREE, |_| {

@@ -153,7 +153,7 @@ impl Facts {
     fn ended(&mut self, end: &AttemptEnded, state: &RunState) {
         let open = self.open.remove(&end.attempt);
         let (number, iteration) = open.unwrap();
-        self.spent += end.bill.counted(&end.usage);
+        self.spent += end.cost.counted(&end.usage);
         let counted = u32::try_from(self.iterations.len()).unwrap();
         if state.attempts.iterations < counted {
             assert!(
@@ -172,20 +172,16 @@ impl Facts {
     fn heed_service(&mut self, verdict: &Verdict, number: u32, state: &RunState) {
         let is_news = self.fault.as_ref().is_none_or(|(.., wave)| number > *wave);
         match verdict {
-            Verdict::NotTheStory { trouble, .. }
+            Verdict::NotTheStory { fault, .. }
                 if !is_news
-                    && self
-                        .fault
-                        .as_ref()
-                        .is_none_or(|(f, ..)| trouble.gravity() <= f.gravity()) =>
+                    && self.fault.as_ref().is_none_or(|(f, ..)| fault.gravity() <= f.gravity()) =>
             {
                 self.fault.as_mut().unwrap().2 = self.started;
             }
-            Verdict::NotTheStory { trouble, .. } => {
-                let before =
-                    self.fault.take().filter(|(fault, ..)| fault.gravity() == trouble.gravity());
+            Verdict::NotTheStory { fault, .. } => {
+                let before = self.fault.take().filter(|(f, ..)| f.gravity() == fault.gravity());
                 let count = before.map_or(1, |(_, count, _)| count + u32::from(is_news));
-                self.fault = Some((trouble.clone(), count, self.started));
+                self.fault = Some((fault.clone(), count, self.started));
             }
             Verdict::Interrupted => {}
             _ if is_news => self.fault = None,

@@ -72,20 +72,20 @@ impl World {
 
     fn ended(&mut self, attempt: &str) -> EndedAttempt {
         let running = &self.running[attempt];
-        let Reply { outcome, signals, traces, usage, .. } = &running.reply;
+        let Reply { outcome, signals, footprint, usage, .. } = &running.reply;
         let branch_loss = running.reply.branch_loss;
         if running.reply.changed() && branch_loss.is_none() {
             self.changed.insert(running.story.clone());
         }
         let (holds, gate) = (running.reply.holds, running.reply.gate.clone());
         self.claims.insert(attempt.to_owned(), (holds, gate));
-        let path = if traces.only_tests { "tests/a.rs" } else { "src/a.rs" };
-        let paths = traces.changed.unwrap_or(true).then(|| path.into()).into_iter().collect();
-        let difference = Difference { committed: traces.committed, paths };
+        let path = if footprint.only_tests { "tests/a.rs" } else { "src/a.rs" };
+        let paths = footprint.changed.unwrap_or(true).then(|| path.into()).into_iter().collect();
+        let difference = Difference { committed: footprint.committed, paths };
         let concern = Concern { what: "a test is gone".into(), diff: String::new() };
         let inspection = Inspection {
             branch_loss,
-            difference: traces.changed.map(|_| difference),
+            difference: footprint.changed.map(|_| difference),
             changed_files: running.reply.is_doubtful.then_some(concern).into_iter().collect(),
             ..Inspection::default()
         };
@@ -108,7 +108,7 @@ impl World {
             identity: AgentIdentity::default(),
             context: None,
             denied: BTreeMap::new(),
-            final_text: traces.said.clone(),
+            final_text: footprint.said.clone(),
         };
         EndedAttempt {
             attempt: attempt.to_owned(),
@@ -140,7 +140,7 @@ impl World {
     fn settle_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
         let attempts = &log.state.attempts;
         let busy = !attempts.is_free(LaneId::HOME) || log.state.is_rolling_back();
-        if busy || self.is_landing() || self.problem.is_some() {
+        if busy || self.is_writing_marks() || self.problem.is_some() {
             return Ok(());
         }
         let suspect = std::mem::take(&mut self.marks_are_suspect) || !attempts.is_idle();
@@ -176,7 +176,7 @@ impl Effects for World {
     }
 
     fn refresh(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
-        if !log.state.is_rolling_back() && !self.is_landing() {
+        if !log.state.is_rolling_back() && !self.is_writing_marks() {
             self.problem = self.broken.then(|| "broken".to_owned());
             if !self.broken {
                 self.current = self.file.clone();
@@ -214,7 +214,7 @@ impl Effects for World {
         })
     }
 
-    async fn pending_signal(&mut self) -> Option<i32> {
+    async fn pending_interrupt(&mut self) -> Option<i32> {
         None
     }
 
@@ -389,7 +389,7 @@ impl Effects for World {
         skipped: bool,
     ) -> Result<bool, RunnerError> {
         self.step()?;
-        if self.is_landing() {
+        if self.is_writing_marks() {
             return Ok(false);
         }
         if self.current.story(story).is_none() {

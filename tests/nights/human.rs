@@ -72,7 +72,7 @@ impl World {
         match deed {
             Deed::Signal => {
                 self.is_interrupted = true;
-                return Happened::Signal(2);
+                return Happened::Interrupt(2);
             }
             Deed::Nudge => self.ask_for(Request::Nudge { text: "hurry".into() }),
             Deed::Mark { story, passes, skipped } => {

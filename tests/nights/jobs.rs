@@ -45,9 +45,9 @@ impl World {
     }
 
     /// The file is written by a job.
-    pub fn is_landing(&self) -> bool {
-        let lands = |job: &RunningJob| matches!(job.job, LaneJob::Integrate | LaneJob::Skip);
-        self.jobs.values().any(lands)
+    pub fn is_writing_marks(&self) -> bool {
+        let writes = |job: &RunningJob| matches!(job.job, LaneJob::Integrate | LaneJob::Skip);
+        self.jobs.values().any(writes)
     }
 
     pub fn gates_run_in(&self, lane: LaneId) -> bool {

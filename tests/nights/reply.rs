@@ -3,7 +3,7 @@
 use ralph::model::{
     AgentSignals, BranchLoss, Escalation, EscalationKind, Footprint, Outcome, Usage,
 };
-use ralph::text::similarity::normalised;
+use ralph::text::similarity::normalized;
 
 use super::dice::Dice;
 use super::scene::{ALLOWANCE, Hopeless, Scene};
@@ -20,7 +20,7 @@ const PERSISTENT: &str = "I read through all of it again and changed what seemed
 pub struct Reply {
     pub outcome: Outcome,
     pub signals: AgentSignals,
-    pub traces: Footprint,
+    pub footprint: Footprint,
     pub usage: Usage,
     pub elapsed_ms: u64,
     /// What it claims is true.
@@ -53,7 +53,7 @@ impl Reply {
     }
 
     pub fn changed(&self) -> bool {
-        self.traces.changed != Some(false)
+        self.footprint.changed != Some(false)
     }
 }
 
@@ -66,7 +66,7 @@ fn base(outcome: Outcome, minutes: u64) -> Reply {
     Reply {
         outcome,
         signals: AgentSignals::default(),
-        traces: Footprint { changed: Some(true), ..Footprint::default() },
+        footprint: Footprint { changed: Some(true), ..Footprint::default() },
         usage: Usage::default(),
         elapsed_ms: minutes * MINUTE,
         holds: false,
@@ -88,7 +88,7 @@ fn lies(gate: String, dice: &mut Dice) -> Reply {
 
 fn says(text: &str, dice: &mut Dice) -> Reply {
     let reply = base(Outcome::Completed, dice.between(1, 40));
-    Reply { traces: Footprint { said: normalised(text), ..reply.traces.clone() }, ..reply }
+    Reply { footprint: Footprint { said: normalized(text), ..reply.footprint.clone() }, ..reply }
 }
 
 fn error(text: String, dice: &mut Dice) -> Reply {
@@ -126,13 +126,13 @@ fn hopeless_reply(way: Hopeless, number: u32, dice: &mut Dice) -> Reply {
         Hopeless::OtherErrors => error(format!("no such {}", word(number)), dice),
         Hopeless::TwoErrors => error(format!("no such {}", word(number % 2)), dice),
         Hopeless::DoesNothing => {
-            Reply { traces: nothing, ..base(Outcome::Completed, dice.between(1, 5)) }
+            Reply { footprint: nothing, ..base(Outcome::Completed, dice.between(1, 5)) }
         }
         Hopeless::Lies => lies(format!("test {} failed", word(number)), dice),
         Hopeless::Hangs => base(Outcome::IdleTimeout, 15),
         Hopeless::OnlyTests => {
             let reply = base(Outcome::Completed, dice.between(1, 40));
-            Reply { traces: Footprint { only_tests: true, ..reply.traces.clone() }, ..reply }
+            Reply { footprint: Footprint { only_tests: true, ..reply.footprint.clone() }, ..reply }
         }
         Hopeless::Repeats => says(PERSISTENT, dice),
         Hopeless::NeverReady => says(&format!("Part {} is done.", word(number)), dice),
@@ -140,17 +140,16 @@ fn hopeless_reply(way: Hopeless, number: u32, dice: &mut Dice) -> Reply {
 }
 
 fn random_reply(rates: &[u32], now: i64, dice: &mut Dice) -> Reply {
-    let flavour = dice.count(0, 3);
+    let flavor = dice.count(0, 3);
     match dice.weighted(rates) {
         0 | 1 => done(dice),
-        2 => lies(format!("test {} failed", word(flavour)), dice),
+        2 => lies(format!("test {} failed", word(flavor)), dice),
         3 => says(&format!("Part {} of it is done now.", word(dice.count(0, 500))), dice),
         4 => base(Outcome::IdleTimeout, 15),
-        5 => error(format!("no such {}", word(flavour)), dice),
-        6 => base(
-            Outcome::NoResult { detail: format!("gone {}", word(flavour)) },
-            dice.between(0, 9),
-        ),
+        5 => error(format!("no such {}", word(flavor)), dice),
+        6 => {
+            base(Outcome::NoResult { detail: format!("gone {}", word(flavor)) }, dice.between(0, 9))
+        }
         7 => {
             let minutes = i64::try_from(dice.between(1, 400)).unwrap();
             let resets_at = Some(now / 1000 + minutes * 60);
@@ -160,14 +159,14 @@ fn random_reply(rates: &[u32], now: i64, dice: &mut Dice) -> Reply {
         9 => asks(dice),
         10 => loses_the_branch(dice),
         11 => Reply { is_doubtful: true, ..done(dice) },
-        12 if flavour > 1 => Reply { is_stuck: true, ..base(Outcome::IterationTimeout, 90) },
+        12 if flavor > 1 => Reply { is_stuck: true, ..base(Outcome::IterationTimeout, 90) },
         12 => {
             let elapsed_ms = dice.between(25, 60) * MINUTE;
             Reply { is_stuck: true, elapsed_ms, ..done(dice) }
         }
-        13 if flavour > 0 => {
+        13 if flavor > 0 => {
             let unchanged = Footprint { changed: Some(false), ..Footprint::default() };
-            Reply { traces: unchanged, ..done(dice) }
+            Reply { footprint: unchanged, ..done(dice) }
         }
         13 => base(Outcome::PromptTooLong { detail: "200001 tokens".into() }, 0),
         _ => base(Outcome::Login { detail: "logged out".into() }, 0),

@@ -313,7 +313,7 @@ impl World {
         let events = self.journal.events.borrow();
         let today = events.iter().rev().take_while(|recorded| recorded.at >= began);
         let counted = today.filter_map(|recorded| match &recorded.event {
-            Event::AttemptEnded(end) => Some(end.bill.counted(&end.usage)),
+            Event::AttemptEnded(end) => Some(end.cost.counted(&end.usage)),
             Event::AttemptLost { counted, .. } => Some(*counted),
             _ => None,
         });

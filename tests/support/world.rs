@@ -271,10 +271,10 @@ impl World {
     }
 
     /// A file that an iteration left, by how its name ends.
-    pub fn page(&self, ending: &str) -> PathBuf {
+    pub fn iteration_file(&self, ending: &str) -> PathBuf {
         let runs = entries(&self.path(".ralph/runs"));
-        let mut pages = runs.iter().flat_map(|run| entries(run));
-        pages.find(|path| path.to_str().unwrap().ends_with(ending)).expect("a page")
+        let mut files = runs.iter().flat_map(|run| entries(run));
+        files.find(|path| path.to_str().unwrap().ends_with(ending)).expect("a file")
     }
 
     /// What the agent of an iteration was given, in the newest run.
@@ -282,21 +282,21 @@ impl World {
         let start = format!("{iteration:04}-");
         let mut runs: Vec<PathBuf> = entries(&self.path(".ralph/runs"));
         runs.sort();
-        let pages = entries(runs.last().expect("a run"));
+        let files = entries(runs.last().expect("a run"));
         let is_it = |path: &&PathBuf| {
             let name = path.file_name().unwrap().to_str().unwrap();
             name.starts_with(&start) && name.ends_with(".prompt.md")
         };
-        fs::read_to_string(pages.iter().find(is_it).expect("a prompt")).unwrap()
+        fs::read_to_string(files.iter().find(is_it).expect("a prompt")).unwrap()
     }
 
-    /// The pages of one kind of the newest run, in order.
-    pub fn pages(&self, kind: &str) -> Vec<String> {
+    /// What the iterations of the newest run left in files of one kind, in order.
+    pub fn iteration_files(&self, kind: &str) -> Vec<String> {
         let mut runs: Vec<PathBuf> = entries(&self.path(".ralph/runs"));
         runs.sort();
-        let mut pages = entries(runs.last().expect("a run"));
-        pages.sort();
-        let of_kind = pages.iter().filter(|path| path.to_str().is_some_and(|p| p.ends_with(kind)));
+        let mut files = entries(runs.last().expect("a run"));
+        files.sort();
+        let of_kind = files.iter().filter(|path| path.to_str().is_some_and(|p| p.ends_with(kind)));
         of_kind.map(|path| fs::read_to_string(path).unwrap()).collect()
     }
 
@@ -324,7 +324,7 @@ impl World {
     }
 }
 
-/// Waits for a fact. Polling is the test's clock, not its synchronisation: only the fact ends it.
+/// Waits for a fact. Polling is the test's clock, not its synchronization: only the fact ends it.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {

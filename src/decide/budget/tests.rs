@@ -82,7 +82,7 @@ fn told(history: History, next: &Action) -> History {
 }
 
 #[test]
-fn a_run_is_told_at_80_hundredths_and_stopped_at_100() {
+fn a_run_is_warned_at_80_percent_and_stopped_at_100() {
     for (dollars, expected) in [
         (7.99, attempt("A")),
         (8.0, alert(Budget::Run, 8.0, 10.0)),
@@ -110,7 +110,7 @@ fn days_count_what_other_runs_spent_too() {
 }
 
 #[test]
-fn of_two_budgets_at_once_the_narrower_place_is_told() {
+fn of_two_spent_budgets_the_narrower_one_is_reported() {
     let both = Budgets { per_day: Some(usd(10.0)), ..per_run(10.0) };
     assert_eq!(next_at(&spent(10.0), &both, &today(10.0, 0.0)), stop(Budget::Run, 10.0, 10.0));
     let day_only = next_at(&spent(9.0), &both, &today(10.0, 0.0));
@@ -118,7 +118,7 @@ fn of_two_budgets_at_once_the_narrower_place_is_told() {
 }
 
 #[test]
-fn an_alert_is_told_once_for_each_limit_and_each_day() {
+fn an_alert_comes_once_for_each_limit_and_each_day() {
     let history = spent(8.5);
     let near = next(&history, &per_run(10.0));
     let after = told(history, &near);
@@ -149,8 +149,8 @@ impl On for Observed {
 #[test]
 fn with_a_subscription_the_default_only_alerts_and_what_was_asked_for_counts() {
     let pays = |subscription| {
-        let bill = AttemptCost { subscription, ..AttemptCost::default() };
-        History::new().started("A").billed(Verdict::Progress, costing(12.0), bill)
+        let cost = AttemptCost { subscription, ..AttemptCost::default() };
+        History::new().started("A").costing(Verdict::Progress, costing(12.0), cost)
     };
     let stopped = stop(Budget::Run, 12.0, 10.0);
     for (subscription, budgets, expected) in [
@@ -170,7 +170,7 @@ fn with_a_subscription_the_default_only_alerts_and_what_was_asked_for_counts() {
 }
 
 #[test]
-fn everything_done_is_told_before_money_and_money_before_iterations() {
+fn completion_is_reported_before_budgets_and_budgets_before_iterations() {
     let done = backlog([story("A")]);
     let passing = {
         let mut backlog = done.clone();
@@ -187,7 +187,7 @@ fn everything_done_is_told_before_money_and_money_before_iterations() {
 }
 
 #[test]
-fn a_story_that_used_up_its_own_is_asked_about_and_the_others_go_on() {
+fn a_story_over_its_budget_becomes_a_question_and_the_others_continue() {
     let summary = |next: &Action| match next {
         Action::Raise { story, question } => Some((story.clone(), question.summary.clone())),
         _ => None,
@@ -204,7 +204,7 @@ fn a_story_that_used_up_its_own_is_asked_about_and_the_others_go_on() {
     assert_eq!(next(&raised, &per_story(5.0)), Action::Park { story: id("A") });
     let parked = raised.clone().parked("A");
     assert_eq!(next(&parked, &per_story(5.0)), Action::Shelve { story: id("A") });
-    assert_eq!(next(&parked.set_aside("A", None), &per_story(5.0)), attempt("B"));
+    assert_eq!(next(&parked.shelved("A", None), &per_story(5.0)), attempt("B"));
 
     let again = raised.answered("A", Answer::Retry);
     assert_eq!(next(&again, &per_story(5.0)), attempt("A"), "it may cost as much again");
@@ -213,7 +213,7 @@ fn a_story_that_used_up_its_own_is_asked_about_and_the_others_go_on() {
 }
 
 #[test]
-fn a_storys_own_goes_on_in_the_next_run_and_the_runs_does_not() {
+fn a_storys_budget_spans_runs_and_a_runs_does_not() {
     let next_run = spent(4.5).run(&["A"]);
     assert_eq!(next_run.state.costs.spent, Usd::ZERO);
     let story_near = next(&next_run, &per_story(5.0));

@@ -60,7 +60,7 @@ fn fails(history: History, story: &str, times: u32) -> History {
 }
 
 #[test]
-fn of_two_reasons_the_first_in_the_order_is_told() {
+fn of_two_stop_reasons_the_first_in_order_is_given() {
     // Everything at once: each row takes the first reason of the row before away.
     let broken = Limits {
         max_consecutive_errors: Some(5),
@@ -71,8 +71,8 @@ fn of_two_reasons_the_first_in_the_order_is_told() {
         backoff: None,
     };
     let all = |limits| Policy { max_iterations: Some(5), ..limited(limits) };
-    let failing = fails(fails(History::new(), "A", 4).set_aside("A", None), "B", 1);
-    let failing = failing.set_aside("B", None).raised("C").answered("C", Answer::Abort);
+    let failing = fails(fails(History::new(), "A", 4).shelved("A", None), "B", 1);
+    let failing = failing.shelved("B", None).raised("C").answered("C", Answer::Abort);
     let tripped = failing.clone().then(Event::BreakerOpened { why: "w".into(), until: 0 });
     let tripped = fails(tripped, "B", 1);
     let done = backlog(["A", "B", "C"].map(|name| story(name).passing()));
@@ -141,7 +141,7 @@ fn completion_by_the_last_allowed_iteration_is_completion() {
 #[test]
 fn errors_count_over_all_stories_until_something_comes_of_one() {
     let new = History::new;
-    let three_of_a = || fails(new(), "A", 3).set_aside("A", None);
+    let three_of_a = || fails(new(), "A", 3).shelved("A", None);
     let rejected = |history: History| {
         history.tried("B", Verdict::Done).then(Event::ClaimRejected {
             story: id("B"),
@@ -150,7 +150,7 @@ fn errors_count_over_all_stories_until_something_comes_of_one() {
             unfounded: false,
         })
     };
-    let bad_day = Verdict::NotTheStory { trouble: ServiceFault::Silence, error: "o".into() };
+    let fault = Verdict::NotTheStory { fault: ServiceFault::Silence, error: "o".into() };
     for (case, history, stops) in [
         ("four", fails(three_of_a(), "B", 1), false),
         ("five", fails(three_of_a(), "B", 2), true),
@@ -178,17 +178,17 @@ fn errors_count_over_all_stories_until_something_comes_of_one() {
         ("a restart between", fails(three_of_a().then(Event::RunContinued), "B", 2), true),
         ("a new run", fails(three_of_a().run(&[]), "B", 2), false),
         (
-            "a bad day between is neither",
-            fails(three_of_a().tried("B", bad_day).then(Event::WaitCutShort), "B", 1),
+            "a service fault between is neither",
+            fails(three_of_a().tried("B", fault).then(Event::WaitCutShort), "B", 1),
             false,
         ),
         ("one story alone, and others wait", fails(new(), "A", 9), false),
         (
             "as many of one as make a rut",
-            fails(fails(new(), "A", 9).set_aside("A", None), "B", 1),
+            fails(fails(new(), "A", 9).shelved("A", None), "B", 1),
             false,
         ),
-        ("and two of another", fails(fails(new(), "A", 9).set_aside("A", None), "B", 2), true),
+        ("and two of another", fails(fails(new(), "A", 9).shelved("A", None), "B", 2), true),
     ] {
         let reason = stop(&history, &three(), &errors(5));
         let is_it = matches!(reason, Some(StopReason::ConsecutiveErrors { limit: 5, .. }));
@@ -218,10 +218,8 @@ fn only_work_is_run_time() {
             items: vec![EvidenceItem::Gate(gate(HOUR))],
         })
     };
-    let limit = Verdict::NotTheStory {
-        trouble: ServiceFault::Limit { resets_at: None },
-        error: "l".into(),
-    };
+    let limit =
+        Verdict::NotTheStory { fault: ServiceFault::Limit { resets_at: None }, error: "l".into() };
     let later = |mut history: History, ms: i64| {
         history.at += ms;
         history
@@ -295,15 +293,15 @@ fn an_average_needs_three_iterations() {
     let took = |times: &[u64]| {
         times.iter().fold(History::new(), |h, ms| worked(h, Verdict::Progress, *ms))
     };
-    let trouble = Verdict::NotTheStory { trouble: ServiceFault::Silence, error: "s".into() };
+    let silence = Verdict::NotTheStory { fault: ServiceFault::Silence, error: "s".into() };
     for (case, history, average) in [
         ("two long ones", took(&[9 * HOUR, 9 * HOUR]), None),
         ("three", took(&[9 * HOUR, 9 * HOUR, 9 * HOUR]), Some(9 * HOUR)),
         ("as long as they may be", took(&[HOUR, HOUR, HOUR]), None),
         ("one long one among short ones", took(&[3 * HOUR, 1, 1]), Some(HOUR)),
         (
-            "a bad day says nothing",
-            worked(took(&[2 * HOUR, 2 * HOUR]), trouble, HOUR).then(Event::WaitCutShort),
+            "a service fault says nothing",
+            worked(took(&[2 * HOUR, 2 * HOUR]), silence, HOUR).then(Event::WaitCutShort),
             None,
         ),
     ] {
@@ -321,7 +319,7 @@ fn with_breaker() -> Policy {
     limited(Limits { cool_down, max_consecutive_errors: Some(5), ..Limits::default() })
 }
 
-fn rut(history: History, story: &str) -> History {
+fn stagnates(history: History, story: &str) -> History {
     let known = history.of(story);
     let question = crate::decide::stagnation::question(
         &crate::decide::samples::story(story),
@@ -352,15 +350,15 @@ fn opens(history: &History) -> bool {
 #[test]
 fn the_breaker_opens_when_it_is_not_one_story_that_fails() {
     let new = History::new;
-    let first = || rut(new().tried("A", Verdict::Progress), "A").set_aside("A", None);
+    let first = || stagnates(new().tried("A", Verdict::Progress), "A").shelved("A", None);
     let second =
-        |history: History| rut(history.tried("B", Verdict::Progress), "B").set_aside("B", None);
-    let asks = |history: History| history.raised("B").parked("B").set_aside("B", None);
-    let outage = Verdict::NotTheStory { trouble: ServiceFault::Silence, error: "o".into() };
+        |history: History| stagnates(history.tried("B", Verdict::Progress), "B").shelved("B", None);
+    let asks = |history: History| history.raised("B").parked("B").shelved("B", None);
+    let outage = Verdict::NotTheStory { fault: ServiceFault::Silence, error: "o".into() };
     for (case, history, expected) in [
         ("one story in a rut", first(), false),
         ("two in a row", second(first()), true),
-        ("the same one twice", rut(first(), "A"), false),
+        ("the same one twice", stagnates(first(), "A"), false),
         (
             "a story closed between",
             second(first().tried("C", Verdict::Done).planned("C").closed("C")),
@@ -375,7 +373,7 @@ fn the_breaker_opens_when_it_is_not_one_story_that_fails() {
         ("progress between", broke(broke(new(), 4).tried("A", Verdict::Progress), 4), false),
         ("a claim between", broke(broke(new(), 4).tried("A", Verdict::Done), 4), false),
         (
-            "a bad day between is neither",
+            "a service fault between is neither",
             broke(broke(new(), 4).tried("A", outage).then(Event::WaitCutShort), 1),
             true,
         ),
@@ -401,8 +399,8 @@ fn errors_that_open_the_breaker_do_not_stop_the_run() {
 }
 
 fn opened() -> (History, i64) {
-    let history =
-        rut(rut(History::new().tried("A", Verdict::Progress), "A"), "B").set_aside("A", None);
+    let history = stagnates(stagnates(History::new().tried("A", Verdict::Progress), "A"), "B")
+        .shelved("A", None);
     let Action::OpenBreaker { why, until } = next(&history, &three(), &with_breaker()) else {
         panic!("it does not open")
     };
@@ -442,10 +440,8 @@ fn the_iteration_after_the_pause_decides() {
     let (open, _) = opened();
     let half = open.started("C");
     let ends = |verdict| half.clone().ended(verdict, crate::model::Usage::default());
-    let limit = Verdict::NotTheStory {
-        trouble: ServiceFault::Limit { resets_at: None },
-        error: "l".into(),
-    };
+    let limit =
+        Verdict::NotTheStory { fault: ServiceFault::Limit { resets_at: None }, error: "l".into() };
     let rejected = Event::ClaimRejected {
         story: id("C"),
         error: "gate".into(),
@@ -479,7 +475,7 @@ fn the_iteration_after_the_pause_decides() {
         phase(&other)
     };
     assert_eq!((before(failed("x")), before(Verdict::Progress)), ("half-open", "half-open"));
-    let asked = rut(ends(Verdict::Done), "C").started("A");
+    let asked = stagnates(ends(Verdict::Done), "C").started("A");
     let fails = |history: History| history.ended(failed("x"), crate::model::Usage::default());
     assert_eq!(phase(&fails(asked)), "failed", "after a probe that decided nothing, the next one");
     let reason = stop(&ends(failed("x")), &three(), &with_breaker());
@@ -529,7 +525,7 @@ fn a_run_in_which_nearly_everything_fails_is_stopped() {
         names.chars().fold(History::new(), |history, name| {
             let verdict = if name.is_lowercase() { Verdict::Progress } else { failed("x") };
             let story = name.to_uppercase().to_string();
-            history.tried(&story, verdict).set_aside(&story, None)
+            history.tried(&story, verdict).shelved(&story, None)
         })
     };
     let stop = |failed| Some(StopReason::Failing { failed, error: "x".into() });

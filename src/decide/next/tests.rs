@@ -20,7 +20,7 @@ fn attempt(story: &str) -> Action {
     Action::Attempt { story: id(story), lane: LaneId::HOME }
 }
 
-fn set_aside(story: &str) -> Action {
+fn shelve(story: &str) -> Action {
     Action::Shelve { story: id(story) }
 }
 
@@ -116,7 +116,7 @@ fn every_rule_comes_before_the_next_one() {
 }
 
 #[test]
-fn a_claim_is_looked_into_before_anything_else_is_begun() {
+fn a_claim_is_checked_before_anything_else_starts() {
     let claimed = History::new().tried("A", Verdict::Done);
     let check = Action::Check { story: id("A"), attempt: "attempt 1".into() };
     assert_eq!(next(&claimed, &two(), &attended()), check);
@@ -211,7 +211,7 @@ fn an_answer_leads_on() {
         (Answer::Retry, attempt("A")),
         (guidance("use v2"), attempt("A")),
         (Answer::Option { number: 1, text: "left".into() }, attempt("A")),
-        (Answer::Skip, set_aside("A")),
+        (Answer::Skip, shelve("A")),
         (Answer::Abort, Action::Stop(StopReason::Aborted)),
     ] {
         let answered = asked.clone().answered("A", answer.clone());
@@ -222,8 +222,8 @@ fn an_answer_leads_on() {
 #[test]
 fn a_skipped_story_is_left_before_it_is_marked() {
     let wanted = History::new().tried("A", Verdict::Progress).answered("A", Answer::Skip);
-    assert_eq!(next(&wanted, &two(), &attended()), set_aside("A"));
-    let left = wanted.set_aside("A", None);
+    assert_eq!(next(&wanted, &two(), &attended()), shelve("A"));
+    let left = wanted.shelved("A", None);
     assert_eq!(next(&left, &two(), &attended()), skip("A"));
     let marked = backlog([story("A").skipped(), story("B")]);
     assert_eq!(next(&left.skipped("A"), &marked, &attended()), attempt("B"));
@@ -299,7 +299,7 @@ fn the_drivers_own_question_can_be_answered_like_an_agents() {
 }
 
 #[test]
-fn work_in_the_tree_goes_on_unless_its_story_cannot() {
+fn a_story_with_work_in_the_tree_continues_unless_it_cannot() {
     let new = History::new;
     let begun = || new().tried("B", Verdict::Progress);
     let urgent = || story("A").ranked(0.0);
@@ -307,7 +307,7 @@ fn work_in_the_tree_goes_on_unless_its_story_cannot() {
     for (case, history, backlog, policy, expected) in [
         ("before a higher priority", begun(), backlog([urgent(), b()]), attended(), attempt("B")),
         ("wanted alone", begun(), backlog([urgent(), b()]), only("B"), attempt("B")),
-        ("another is wanted", begun(), backlog([urgent(), b()]), only("A"), set_aside("B")),
+        ("another is wanted", begun(), backlog([urgent(), b()]), only("A"), shelve("B")),
         (
             "another is wanted that cannot start",
             begun(),
@@ -325,15 +325,15 @@ fn work_in_the_tree_goes_on_unless_its_story_cannot() {
             begun().raised("B").parked("B"),
             backlog([urgent(), b()]),
             attended(),
-            set_aside("B"),
+            shelve("B"),
         ),
         ("passing", begun(), backlog([urgent(), b().passing()]), attended(), let_go("B")),
-        ("skipped", begun(), backlog([urgent(), b().skipped()]), attended(), set_aside("B")),
-        ("removed", begun(), backlog([urgent()]), attended(), set_aside("B")),
-        ("blocked", begun(), backlog([urgent(), b().after(&["A"])]), attended(), set_aside("B")),
+        ("skipped", begun(), backlog([urgent(), b().skipped()]), attended(), shelve("B")),
+        ("removed", begun(), backlog([urgent()]), attended(), shelve("B")),
+        ("blocked", begun(), backlog([urgent(), b().after(&["A"])]), attended(), shelve("B")),
         (
             "out of the way",
-            begun().set_aside("B", None),
+            begun().shelved("B", None),
             backlog([urgent(), b()]),
             attended(),
             attempt("A"),
@@ -366,8 +366,8 @@ fn a_story_that_failed_too_often_starts_over() {
         ),
         ("the human had a say", fails(3).answered("A", Answer::Retry), after(3), attempt("A")),
         ("a question first", fails(3).raised("A"), after(3), ask("A")),
-        ("parked: it leaves", fails(3).raised("A").parked("A"), after(3), set_aside("A")),
-        ("another's failures", fails(2).set_aside("A", None), after(2), attempt("A")),
+        ("parked: it leaves", fails(3).raised("A").parked("A"), after(3), shelve("A")),
+        ("another's failures", fails(2).shelved("A", None), after(2), attempt("A")),
         (
             "only once",
             fails(3).returning("A", Cause::FreshStart).returned("A", None),
@@ -435,8 +435,8 @@ fn a_disk_that_is_nearly_full_stops_what_would_fill_it() {
     let progress = || new().tried("A", Verdict::Progress);
     let planned = || new().tried("A", Verdict::Done).planned("A");
     let limited = || {
-        let trouble = ServiceFault::Limit { resets_at: Some(1_000) };
-        new().tried("A", Verdict::NotTheStory { trouble, error: "limit".into() })
+        let fault = ServiceFault::Limit { resets_at: Some(1_000) };
+        new().tried("A", Verdict::NotTheStory { fault, error: "limit".into() })
     };
     let wanting = |floor| Policy { min_free_disk: floor, ..attended() };
     let room = |bytes| Some(FreeDisk { bytes, place: "/here".into() });
@@ -519,14 +519,11 @@ fn an_accepted_claim_is_closed_once() {
     let rest = backlog([story("A").passing(), story("B")]);
     assert_eq!(next(&planned.clone().closed("A"), &rest, &policy()), attempt("B"));
     // Its story is gone: the work is kept, and nothing is left to close.
-    assert_eq!(
-        next(&planned.set_aside("A", None), &backlog([story("B")]), &policy()),
-        attempt("B")
-    );
+    assert_eq!(next(&planned.shelved("A", None), &backlog([story("B")]), &policy()), attempt("B"));
 }
 
-fn bad_day(trouble: ServiceFault) -> Verdict {
-    Verdict::NotTheStory { trouble, error: "not today".into() }
+fn failing(fault: ServiceFault) -> Verdict {
+    Verdict::NotTheStory { fault, error: "not today".into() }
 }
 
 fn is_wait(next: &Action) -> bool {
@@ -535,13 +532,13 @@ fn is_wait(next: &Action) -> bool {
 
 #[test]
 fn a_wait_that_the_human_cuts_short_is_over_until_the_next_failure() {
-    let limit = |resets_at| bad_day(ServiceFault::Limit { resets_at });
+    let limit = |resets_at| failing(ServiceFault::Limit { resets_at });
     let stop = Policy { on_limit: OnLimit::Stop, ..attended() };
     for verdict in [
         limit(Some(100_000)),
         limit(None),
-        bad_day(ServiceFault::Outage),
-        bad_day(ServiceFault::Silence),
+        failing(ServiceFault::Outage),
+        failing(ServiceFault::Silence),
     ] {
         let next = |history: &History| next(history, &two(), &attended());
         let waiting = History::new().tried("A", verdict.clone());
@@ -555,7 +552,7 @@ fn a_wait_that_the_human_cuts_short_is_over_until_the_next_failure() {
             ("cut short and killed right after", killed(), false),
             ("killed during the attempt", killed().started("A").then(Event::RunContinued), false),
             ("interrupted during the attempt", interrupted, false),
-            ("the same trouble again", cut_short.clone().tried("A", verdict.clone()), true),
+            ("the same fault again", cut_short.clone().tried("A", verdict.clone()), true),
         ] {
             let expected =
                 if waits { is_wait(&next(&history)) } else { next(&history) == attempt("A") };
@@ -565,7 +562,7 @@ fn a_wait_that_the_human_cuts_short_is_over_until_the_next_failure() {
         assert_eq!(now, attempt("A"), "the human said so after the policy was made");
     }
     let well = History::new().then(Event::WaitCutShort);
-    assert!(is_wait(&next(&well.tried("A", bad_day(ServiceFault::Outage)), &two(), &attended())));
+    assert!(is_wait(&next(&well.tried("A", failing(ServiceFault::Outage)), &two(), &attended())));
 }
 
 fn low_disk() -> Observed {
@@ -592,7 +589,7 @@ fn no_baseline_is_taken_when_nothing_is_left_to_do() {
 #[test]
 fn nothing_stops_the_run_before_a_decided_mark_is_written() {
     let claimed = || History::new().tried("A", Verdict::Done);
-    let skipped = claimed().answered("A", Answer::Skip).set_aside("A", Some("refs/a"));
+    let skipped = claimed().answered("A", Answer::Skip).shelved("A", Some("refs/a"));
     let floor = Policy { min_free_disk: Some(2), ..attended() };
     for settling in [claimed().planned("A"), skipped] {
         for (policy, observed) in [(at_most(1), Observed::default()), (floor.clone(), low_disk())] {
@@ -622,14 +619,14 @@ fn work_in_a_lane_that_is_not_there_any_more_is_shelved() {
     let goes_on = Action::Attempt { story: id("A"), lane: LaneId(1) };
     let filled = history.clone().started("B");
     assert_eq!(next(&filled, &two(), &lanes(2)), goes_on);
-    assert_eq!(next(&history, &two(), &lanes(1)), set_aside("A"));
-    let shelved = history.set_aside("A", Some("refs/a"));
+    assert_eq!(next(&history, &two(), &lanes(1)), shelve("A"));
+    let shelved = history.shelved("A", Some("refs/a"));
     assert_eq!(next(&shelved, &two(), &lanes(1)), attempt("A"));
 }
 
 /// A was accepted after its work had left the first lane, where B is now.
 fn accepted_outside_of_its_lane() -> History {
-    let asked = History::new().tried("A", Verdict::Done).raised("A").set_aside("A", Some("refs/a"));
+    let asked = History::new().tried("A", Verdict::Done).raised("A").shelved("A", Some("refs/a"));
     asked.started("B").answered("A", Answer::Accept)
 }
 
@@ -643,15 +640,15 @@ fn an_accepted_claim_waits_for_the_first_lane_and_for_the_claim_in_it() {
     assert_eq!(next(&claimed, &two(), &lanes(1)), check);
     assert_eq!(next(&claimed.planned("B"), &two(), &lanes(1)), integrate("B"));
     let failed = busy.ended(failed("x"), Usage::default());
-    assert_eq!(next(&failed, &two(), &lanes(1)), set_aside("B"));
-    let free = failed.set_aside("B", Some("refs/b"));
+    assert_eq!(next(&failed, &two(), &lanes(1)), shelve("B"));
+    let free = failed.shelved("B", Some("refs/b"));
     assert_eq!(next(&free, &two(), &lanes(1)), integrate("A"));
 }
 
 #[test]
 fn with_several_lanes_claims_land_where_no_agent_works() {
     let three = backlog([story("A"), story("B"), story("C")]);
-    let asked = History::new().tried("A", Verdict::Done).raised("A").set_aside("A", Some("refs/a"));
+    let asked = History::new().tried("A", Verdict::Done).raised("A").shelved("A", Some("refs/a"));
     let working = asked.started_in("B", LaneId(1)).started_in("C", LaneId(2));
     let accepted = working.clone().answered("A", Answer::Accept);
     let integrate = |story: &str| Action::Integrate { story: id(story) };
@@ -680,7 +677,7 @@ fn with(tasks: Tasks) -> Observed {
 }
 
 #[test]
-fn everything_that_was_told_to_end_is_over_before_anything_is_started() {
+fn nothing_starts_before_all_that_was_ordered_to_end_has_ended() {
     let history = History::new().started("A");
     let ending = Tasks { ending: true, ..Tasks::default() };
     let action = decide(&history.state, &two(), &lanes(2), &with(ending));
@@ -701,8 +698,8 @@ fn a_story_is_not_skipped_while_its_gates_run() {
     let checking = Tasks { checking: [id("A")].into(), ..Tasks::default() };
     let action = decide(&history.state, &two(), &lanes(1), &with(checking));
     assert_eq!(action, Action::Wait(None));
-    assert_eq!(next(&history, &two(), &lanes(1)), set_aside("A"));
-    let shelved = history.set_aside("A", Some("refs/a"));
+    assert_eq!(next(&history, &two(), &lanes(1)), shelve("A"));
+    let shelved = history.shelved("A", Some("refs/a"));
     assert_eq!(next(&shelved, &two(), &lanes(1)), skip("A"));
     let checking = Tasks { checking: [id("A")].into(), ..Tasks::default() };
     let action = decide(&shelved.state, &two(), &only("A"), &with(checking));
@@ -711,7 +708,7 @@ fn a_story_is_not_skipped_while_its_gates_run() {
 
 #[test]
 fn a_story_is_neither_started_nor_skipped_while_its_attempt_runs_wherever_its_work_is() {
-    let running = History::new().started_in("A", LaneId(1)).set_aside("A", None);
+    let running = History::new().started_in("A", LaneId(1)).shelved("A", None);
     let alone = Policy { lanes: NonZeroU32::new(2).unwrap(), ..only("A") };
     assert_eq!(next(&running, &two(), &alone), Action::Wait(None));
     let skipped = running.answered("A", Answer::Skip);
@@ -726,7 +723,7 @@ fn a_limit_waits_for_a_question_that_is_being_answered() {
     let decided = |observed: &Observed| decide(&asked.state, &two(), &at_most(1), observed);
     assert_eq!(decided(&observed), Action::Wait(None), "what is typed must not be lost");
     let parked = asked.clone().parked("A");
-    let shelved = parked.set_aside("A", None);
+    let shelved = parked.shelved("A", None);
     let stop = Action::Stop(StopReason::MaxIterations { limit: 1 });
     assert_eq!(decide(&shelved.state, &two(), &at_most(1), &Observed::default()), stop);
 }
@@ -752,9 +749,9 @@ fn claims_queue_for_the_lane_where_they_are_checked() {
     let working = History::new().started_in("A", LaneId(1)).started_in("B", LaneId(2));
     let done = |history: History| history.ended(Verdict::Done, Usage::default());
     let claimed = done(done(working));
-    assert_eq!(next(&claimed, &three, &lanes(2)), set_aside("A"));
+    assert_eq!(next(&claimed, &three, &lanes(2)), shelve("A"));
     let claimed = shelved(claimed, "A");
-    assert_eq!(next(&claimed, &three, &lanes(2)), set_aside("B"));
+    assert_eq!(next(&claimed, &three, &lanes(2)), shelve("B"));
     let queued = shelved(claimed, "B");
     assert_eq!(next(&queued, &three, &lanes(2)), Action::Land { story: id("A") });
     let home = landed(queued, "A");

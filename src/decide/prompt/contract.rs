@@ -53,7 +53,7 @@ apply:
 
 impl Briefing<'_> {
     pub(super) fn contract(&self, known: &StoryState) -> String {
-        let has_stages = !self.signs.stages.is_empty();
+        let has_stages = !self.markers.stages.is_empty();
         let claim = if has_stages { self.claim_by_stages(known) } else { self.claim() };
         TEMPLATE.replace("{claim}", &claim).replace("{promise}", &self.promise())
     }
@@ -65,9 +65,9 @@ impl Briefing<'_> {
             self.story.id
         );
         let promise_of = |word: &String| format!("<promise>{}</promise>", word.trim());
-        let promise = self.signs.promise.as_ref().map(promise_of);
+        let promise = self.markers.promise.as_ref().map(promise_of);
         let others: Vec<String> =
-            promise.into_iter().chain(self.signs.signals.iter().cloned()).collect();
+            promise.into_iter().chain(self.markers.signals.iter().cloned()).collect();
         if !others.is_empty() {
             text.push_str("\n\nAny of these lines claims the story too:\n\n");
             text.push_str(&indented(&others));
@@ -94,9 +94,9 @@ impl Briefing<'_> {
     }
 
     fn promise(&self) -> String {
-        let own = self.signs.promise.as_deref().map(str::trim);
+        let own = self.markers.promise.as_deref().map(str::trim);
         let is_own = own.is_some_and(|word| word.eq_ignore_ascii_case("done"));
-        if is_own || !self.signs.stages.is_empty() {
+        if is_own || !self.markers.stages.is_empty() {
             return "Work on this story only; claim nothing about the other stories.".to_owned();
         }
         let remaining = self.backlog.remaining();

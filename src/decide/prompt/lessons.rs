@@ -1,4 +1,4 @@
-//! Recent outcomes, errors and successes, within their limit.
+//! Recent results, errors and successes, within their limit.
 
 use crate::model::{MemoryLimits, both_ends};
 use crate::state::{Entry, Memory};
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_told_oldest_first() {
+    fn the_newest_are_listed_oldest_first() {
         let [outcomes, errors, worked] = texts(&memory("e"), &MEMORY, None);
         let iterations = |text: &str| {
             let lines = text.lines().filter_map(|line| line.strip_prefix("> A, iteration "));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_elsewhere_is_not_told_again() {
+    fn what_another_layer_says_is_not_repeated() {
         let all =
             Memory { errors: vec![entry(1, "x\n", ""), entry(2, "y", "")], ..Memory::default() };
         let [_, errors, _] = texts(&all, &MEMORY, Some(" x"));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_learns_from_nothing() {
+    fn an_empty_memory_has_no_layers() {
         let layers = texts(&Memory::default(), &MEMORY, None);
         assert!(layers.iter().all(String::is_empty));
     }

@@ -28,7 +28,7 @@ pub struct Briefing<'a> {
     pub instructions: &'a str,
     pub max_iterations: Option<u32>,
     /// The story's or the run's.
-    pub signs: &'a CompletionMarkers,
+    pub markers: &'a CompletionMarkers,
     pub limits: &'a MemoryLimits,
     /// The end of the agents' own notes.
     pub notes: Option<&'a str>,
@@ -79,8 +79,8 @@ impl Briefing<'_> {
 
     /// The story's stages that are reached, and those that are left.
     fn stages(&self, known: &StoryState) -> (&[String], &[String]) {
-        let stages = self.signs.stages.as_slice();
-        stages.split_at_checked(self.signs.reached(&known.stages)).unwrap_or((&[], stages))
+        let stages = self.markers.stages.as_slice();
+        stages.split_at_checked(self.markers.reached(&known.stages)).unwrap_or((&[], stages))
     }
 }
 

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_told_when_it_is_near() {
+    fn a_limit_is_mentioned_when_it_is_near() {
         assert!(limit_near(50, Some(50)).unwrap().contains("last iteration"));
         assert!(limit_near(48, Some(50)).unwrap().contains(": 2 more"));
         assert_eq!(limit_near(47, Some(50)), None);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_is_told_in_its_own_words() {
+    fn every_reason_has_its_own_text() {
         let all = [
             AttemptReason::FirstTry,
             AttemptReason::Incomplete,

@@ -12,7 +12,7 @@ struct Given {
     max_iterations: Option<u32>,
     /// Of six stories, two of which are done.
     remaining: usize,
-    signs: CompletionMarkers,
+    markers: CompletionMarkers,
     notes: Option<&'static str>,
 }
 
@@ -29,7 +29,7 @@ fn given() -> Given {
         known: StoryState::default(),
         max_iterations: Some(9),
         remaining: 3,
-        signs: CompletionMarkers::default(),
+        markers: CompletionMarkers::default(),
         notes: None,
     }
 }
@@ -62,7 +62,7 @@ impl Given {
             story: &self.story,
             instructions: self.instructions,
             max_iterations: self.max_iterations,
-            signs: &self.signs,
+            markers: &self.markers,
             limits: &MEMORY,
             notes: self.notes,
             changes: &Changes::default(),
@@ -160,7 +160,7 @@ fn a_layer_that_has_nothing_to_say_is_not_there() {
 }
 
 #[test]
-fn guidance_is_told_oldest_first() {
+fn guidance_is_listed_oldest_first() {
     let text = given()
         .but(|it| it.known.guidance = vec!["first ".into(), "\nsecond".into(), "third".into()]);
     assert!(text.layers().ends_with("# Guidance from the human\n\nfirst\n\nsecond\n\nthird\n"));
@@ -177,7 +177,7 @@ fn the_contract_names_the_line_that_counts() {
     assert!(scanner.finish().claims_story, "the reader hears what the contract asks for");
 }
 
-fn signs(promise: Option<&str>, signals: &[&str], stages: &[&str]) -> CompletionMarkers {
+fn markers(promise: Option<&str>, signals: &[&str], stages: &[&str]) -> CompletionMarkers {
     let owned = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect();
     CompletionMarkers {
         promise: promise.map(str::to_owned),
@@ -188,8 +188,8 @@ fn signs(promise: Option<&str>, signals: &[&str], stages: &[&str]) -> Completion
 
 #[test]
 fn the_contract_itself_is_no_signal() {
-    let stages = signs(Some("X"), &["LOGIN_OK"], &["TESTS_PASS", "DOCS_COMPLETE"]);
-    let lines = signs(Some("X"), &["LOGIN_OK"], &[]);
+    let stages = markers(Some("X"), &["LOGIN_OK"], &["TESTS_PASS", "DOCS_COMPLETE"]);
+    let lines = markers(Some("X"), &["LOGIN_OK"], &[]);
     for (remaining, own) in [
         (1, CompletionMarkers::default()),
         (3, CompletionMarkers::default()),
@@ -198,7 +198,7 @@ fn the_contract_itself_is_no_signal() {
     ] {
         let given = given().but(|it| {
             it.remaining = remaining;
-            it.signs = own.clone();
+            it.markers = own.clone();
         });
         let mut scanner = Scanner::new(&given.story.id, own, 0);
         scanner.push(&given.text());
@@ -210,15 +210,15 @@ fn the_contract_itself_is_no_signal() {
 }
 
 #[test]
-fn the_contract_names_the_humans_own_signs() {
-    let text = given().but(|it| it.signs = signs(Some("SHIPPED"), &["LOGIN_OK"], &[])).text();
+fn the_contract_names_the_humans_own_markers() {
+    let text = given().but(|it| it.markers = markers(Some("SHIPPED"), &["LOGIN_OK"], &[])).text();
     for line in ["\n    Task US-007 complete\n", "\n    <promise>SHIPPED</promise>\n    LOGIN_OK\n"]
     {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    let stages = signs(None, &["LOGIN_OK"], &["TESTS_PASS", "DOCS_COMPLETE", "SHIPPED"]);
+    let stages = markers(None, &["LOGIN_OK"], &["TESTS_PASS", "DOCS_COMPLETE", "SHIPPED"]);
     let staged = given().but(|it| {
-        it.signs = stages;
+        it.markers = stages;
         it.known.stages = vec!["TESTS_PASS".into()];
     });
     let text = staged.text();
@@ -251,7 +251,7 @@ fn only_the_last_story_may_promise_the_whole_backlog() {
 }
 
 #[test]
-fn what_was_tried_is_told_shortly_and_the_newest_only() {
+fn only_the_newest_failed_attempts_are_listed_in_short() {
     let attempt = |number: usize| FailedAttempt {
         error: format!("error {number}\n{}", "x".repeat(1000)),
         reference: (number > 0).then(|| format!("refs/{number}")),

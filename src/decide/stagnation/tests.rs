@@ -50,27 +50,27 @@ fn told(history: &History) -> Option<String> {
     history.of("A").stagnation.remark()
 }
 
-fn often(history: History, times: u32, verdict: &Verdict, traces: &Footprint) -> History {
-    (0..times).fold(history, |history, _| history.left("A", verdict.clone(), traces.clone()))
+fn often(history: History, times: u32, verdict: &Verdict, footprint: &Footprint) -> History {
+    (0..times).fold(history, |history, _| history.left("A", verdict.clone(), footprint.clone()))
 }
 
 /// What an attempt at A that says this leaves.
-fn says(history: &History, text: &str, traces: &Footprint) -> Footprint {
-    let said = normalised(text);
+fn says(history: &History, text: &str, footprint: &Footprint) -> Footprint {
+    let said = normalized(text);
     let likeness = most_alike(&said, &history.of("A").stagnation.said);
-    Footprint { said, likeness, ..traces.clone() }
+    Footprint { said, likeness, ..footprint.clone() }
 }
 
-fn said(history: History, text: &str, traces: &Footprint) -> History {
-    let traces = says(&history, text, traces);
-    history.left("A", Verdict::Progress, traces)
+fn said(history: History, text: &str, footprint: &Footprint) -> History {
+    let footprint = says(&history, text, footprint);
+    history.left("A", Verdict::Progress, footprint)
 }
 
 #[test]
-fn three_iterations_that_change_nothing_are_a_question_and_two_are_told() {
+fn two_iterations_without_changes_are_mentioned_and_three_become_a_question() {
     let nothing = failed("nothing was done");
     let idle = |times| often(History::new(), times, &nothing, &UNTOUCHED);
-    let bad_day = Verdict::NotTheStory { trouble: ServiceFault::Outage, error: "o".into() };
+    let fault = Verdict::NotTheStory { fault: ServiceFault::Outage, error: "o".into() };
     let question = Some("3 iterations in a row changed nothing".to_owned());
     for (case, history, tells, asks) in [
         ("one", idle(1), false, None),
@@ -80,10 +80,10 @@ fn three_iterations_that_change_nothing_are_a_question_and_two_are_told() {
         ("a claim that a gate rejected", idle(2).left("A", Verdict::Done, UNTOUCHED), true, None),
         ("the third one edits", idle(2).left("A", failed("x"), EDITED), false, None),
         ("an edit between", idle(2).left("A", Verdict::Progress, EDITED), false, None),
-        ("a bad day between", idle(2).tried("A", bad_day.clone()), true, None),
+        ("a service fault between", idle(2).tried("A", fault.clone()), true, None),
         (
             "three with a bad day",
-            idle(2).tried("A", bad_day).left("A", nothing.clone(), UNTOUCHED),
+            idle(2).tried("A", fault).left("A", nothing.clone(), UNTOUCHED),
             true,
             question,
         ),
@@ -150,7 +150,7 @@ fn the_same_error_three_times_is_a_question_in_turn_too() {
 }
 
 #[test]
-fn a_text_that_was_said_before_is_told_and_then_asked_about() {
+fn a_repeated_text_is_mentioned_and_then_becomes_a_question() {
     let other = "The login works now. The logout is next: it leaves the session's file behind, \
                  and nobody has looked into that yet.";
     let new = History::new;
@@ -207,8 +207,8 @@ fn a_text_that_was_said_before_is_told_and_then_asked_about() {
 fn three_finished_stories_with_the_same_text_are_not_stuck() {
     let names = ["A", "B", "C"];
     let finished = names.iter().fold(History::new(), |history, name| {
-        let traces = says(&history, LONG, &Footprint::default());
-        history.left(name, Verdict::Done, traces).planned(name).closed(name)
+        let footprint = says(&history, LONG, &Footprint::default());
+        history.left(name, Verdict::Done, footprint).planned(name).closed(name)
     });
     for name in names {
         assert_eq!(finished.of(name).stagnation, Stagnation::default(), "{name}");
@@ -217,7 +217,7 @@ fn three_finished_stories_with_the_same_text_are_not_stuck() {
 }
 
 #[test]
-fn three_iterations_on_tests_alone_are_told_and_the_next_is_a_question() {
+fn three_iterations_on_tests_alone_are_mentioned_and_the_fourth_becomes_a_question() {
     let tests = |times| often(History::new(), times, &Verdict::Progress, &TESTS);
     for (case, history, tells, asks) in [
         ("two", tests(2), false, None),
@@ -294,7 +294,7 @@ mod footprint {
 
     #[test]
     fn an_unchecked_tree_says_nothing_and_texts_are_compared() {
-        let before = VecDeque::from([normalised("I finished 12 tests of the parser.")]);
+        let before = VecDeque::from([normalized("I finished 12 tests of the parser.")]);
         let facts = FootprintFacts {
             paths: None,
             committed: false,
@@ -308,7 +308,7 @@ mod footprint {
     }
 
     #[test]
-    fn tests_are_recognised_by_their_names() {
+    fn tests_are_recognized_by_their_names() {
         for path in [
             "tests/it/run.rs",
             "src/core/tests/mod.rs",

@@ -85,7 +85,7 @@ fn what_breaks_an_earlier_story_says_which() {
 }
 
 #[test]
-fn a_claim_with_nothing_to_show_goes_back_once_and_is_asked_about_then() {
+fn a_claim_without_a_change_is_rejected_once_and_then_becomes_a_question() {
     assert!(matches!(weighed(&[], false, 0, &[]), Weighed::Rejected { unfounded: true, .. }));
     let Weighed::Doubtful { question } = weighed(&[], false, 1, &[]) else { panic!("no question") };
     assert_eq!(question.kind, EscalationKind::Claim);
@@ -103,7 +103,7 @@ fn a_concern_is_for_the_human_but_a_failed_gate_comes_first() {
 }
 
 #[test]
-fn a_command_that_is_not_there_is_told_apart() {
+fn a_missing_command_has_its_own_error() {
     for (end, cannot) in [
         (GateEnd::Failed { code: 127 }, true),
         (GateEnd::NotStarted { error: "no such file".into() }, true),
@@ -116,7 +116,7 @@ fn a_command_that_is_not_there_is_told_apart() {
 }
 
 #[test]
-fn what_cannot_be_committed_is_told_once_and_asked_about_then() {
+fn what_cannot_be_committed_is_reported_once_and_then_becomes_a_question() {
     let story = id("US-002");
     let weighed = |refusals, beyond_it| weigh_content(&story, "`x` is large", refusals, beyond_it);
     let error = "it cannot be committed: `x` is large".to_owned();

@@ -26,7 +26,7 @@ fn refused() -> History {
 fn does_not_fit(history: History) -> History {
     let (reference, conflicts) = ("r/1".to_owned(), vec!["a.rs".to_owned()]);
     let brought = Event::WorkBroughtBack { story: id("A"), reference, conflicts };
-    history.set_aside("A", Some("r/1")).then(brought)
+    history.shelved("A", Some("r/1")).then(brought)
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn the_history_gives_the_reason_for_the_next_attempt() {
     let error = || "e".to_owned();
     let option = Answer::Option { number: 1, text: "left".into() };
     let escalated = || tried(Verdict::Escalated { escalation: escalation("s") }).raised("A");
-    let outage = Verdict::NotTheStory { trouble: ServiceFault::Outage, error: error() };
+    let outage = Verdict::NotTheStory { fault: ServiceFault::Outage, error: error() };
     let not_started = GateEnd::NotStarted { error: error() };
     for (case, history, why) in [
         ("no attempt yet", History::new(), AttemptReason::FirstTry),

@@ -34,7 +34,7 @@ fn read_at(history: &History, now: i64, latest: Option<usize>) -> Value {
 }
 
 fn outage() -> Verdict {
-    Verdict::NotTheStory { trouble: ServiceFault::Outage, error: "no answer".into() }
+    Verdict::NotTheStory { fault: ServiceFault::Outage, error: "no answer".into() }
 }
 
 fn rejected(story: &str) -> Event {
@@ -107,8 +107,8 @@ fn the_figures_add_up() {
         .planned("A")
         .closed("A")
         .tried("B", Verdict::Progress)
-        .set_aside("B", Some("refs/B/1"))
-        .set_aside("B", None);
+        .shelved("B", Some("refs/B/1"))
+        .shelved("B", None);
     let value = read(&history);
     let totals = &value["totals"];
     assert_eq!((&totals["agent_ms"], &totals["cost_usd"]), (&400.into(), &0.75.into()));
@@ -200,11 +200,11 @@ fn long_iterations_and_frequent_failures_degrade_the_health() {
     let found = column(&read(&often), "health");
     assert_eq!(found[..5], ["healthy"; 5]);
     assert_eq!(found[5], "degraded");
-    let bad_days = History::new()
+    let faults = History::new()
         .tried_often("A", &failed("x"), 3)
         .tried_often("A", &outage(), 9)
         .tried_often("A", &Verdict::Progress, 4);
-    let found = column(&read(&bad_days), "health");
+    let found = column(&read(&faults), "health");
     assert_eq!(found[..14], ["healthy"; 14]);
     assert_eq!(found[14..], ["degraded", "healthy"], "outages are passed over");
 }

@@ -262,7 +262,8 @@ impl RunningAgent {
         let _ = self.mailbox.send(Message::Started { story: self.story.clone() }).await;
     }
 
-    /// A scan of a large tree takes its time, and the agent is heard all the while.
+    /// In a task of its own: a scan of a large tree takes long, and the agent's output is read
+    /// meanwhile.
     fn scan(&self) {
         let (lane, mailbox, attempt) =
             (self.lane.clone(), self.mailbox.clone(), self.attempt.clone());

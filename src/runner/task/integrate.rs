@@ -13,7 +13,7 @@ use crate::runner::effects::Integration;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::task::inspect::instructions_in;
 use crate::runner::task::occupant::Occupant;
-use crate::runner::task::shelve::HomeComing;
+use crate::runner::task::shelve::Landing;
 use crate::runner::task::{EventSink, Mailbox, Message};
 use crate::state::Acceptance;
 use crate::store::SyncPoint;
@@ -51,8 +51,8 @@ pub struct MarkCommit {
     pub config: Arc<RunConfig>,
 }
 
-/// What a landing leaves.
-pub struct Landed {
+/// What a commit of a mark leaves.
+pub struct MarkWritten {
     pub written: WrittenText,
     /// The tree is known without a scan.
     pub next_base: Option<Base>,
@@ -61,35 +61,34 @@ pub struct Landed {
 
 /// An accepted claim.
 pub struct Close {
-    pub landing: MarkCommit,
+    pub mark: MarkCommit,
     pub evidence: Vec<EvidenceItem>,
     /// What the evidence is about, if it is why the claim was accepted.
     pub checked: Option<Base>,
     pub by: Acceptance,
     /// If the human accepted it after it had left its lane.
-    pub coming: Option<HomeComing>,
+    pub landing: Option<Landing>,
     pub secrets: Arc<SecretRules>,
     pub ralph_dir: RalphDir,
 }
 
 impl Close {
     pub fn run(mut self, tree: &WorkTree, mailbox: &mut Mailbox) -> Result<Integration> {
-        let comes_home = self.coming.is_some();
+        let lands = self.landing.is_some();
         if !self.work_is_there(tree, mailbox)? {
             return Ok(Integration::Conflicting);
         }
         // The human accepted the claim, and not what it is merged with.
-        if comes_home && !self.evidence.is_empty() {
+        if lands && !self.evidence.is_empty() {
             return Ok(Integration::Outdated);
         }
-        let story = self.landing.story.id.clone();
-        let ralph_dir = self.ralph_dir.clone();
-        let closed = match self.landing.commit_from_before(tree)? {
-            Some(commit) => self.landing.confirm().map(|landed| (commit, landed)),
+        let (story, ralph_dir) = (self.mark.story.id.clone(), self.ralph_dir.clone());
+        let closed = match self.mark.commit_from_before(tree)? {
+            Some(commit) => self.mark.confirm().map(|written| (commit, written)),
             None if self.is_outdated(tree, mailbox)? => return Ok(Integration::Outdated),
             None => self.commit(tree),
         };
-        let (commit, landed) = match closed {
+        let (commit, written) = match closed {
             Err(RunnerError::Git(GitError::NothingChanged)) => {
                 return Ok(Integration::NothingChanged);
             }
@@ -103,51 +102,50 @@ impl Close {
             closed => closed?,
         };
         // The loop may have ended.
-        let _ = mailbox.blocking_send(Message::Landed(Box::new(landed)));
+        let _ = mailbox.blocking_send(Message::Marked(Box::new(written)));
         if let Err(error) = ralph_dir.archive_scratchpad(&story) {
-            let problem = error.to_string();
-            mailbox.notice(Notice::Agent(AgentNotice::Scratchpad { problem }));
+            mailbox.notice(Notice::Agent(AgentNotice::Scratchpad { problem: error.to_string() }));
         }
         Ok(Integration::Done { commit })
     }
 
     /// False if shelved work conflicts with the branch.
     fn work_is_there(&mut self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<bool> {
-        let Some(coming) = self.coming.take() else { return Ok(true) };
-        let base = coming.run(tree, log)?;
+        let Some(landing) = self.landing.take() else { return Ok(true) };
+        let base = landing.run(tree, log)?;
         let is_there = base.is_some();
-        self.landing.head = base.as_ref().and_then(|base| base.commit.clone());
-        self.landing.base = base;
+        self.mark.head = base.as_ref().and_then(|base| base.commit.clone());
+        self.mark.base = base;
         Ok(is_there)
     }
 
     /// True if the evidence is about another commit than the branch's, which the human made since.
     fn is_outdated(&mut self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<bool> {
-        let landing = &mut self.landing;
-        let Some(base) = landing.base.clone() else { return Ok(false) };
-        let (story, head) = (landing.story.id.clone(), landing.head.clone());
+        let mark = &mut self.mark;
+        let Some(base) = mark.base.clone() else { return Ok(false) };
+        let (story, head) = (mark.story.id.clone(), mark.head.clone());
         let occupant = Occupant { story, lane: LaneId::HOME, base, head };
         let base = Some(occupant.follow_branch(tree, log)?);
-        let has_moved = landing.base != base;
-        landing.base = base;
+        let has_moved = mark.base != base;
+        mark.base = base;
         Ok(self.checked.as_ref().is_some_and(|checked| has_moved || !tree.has_tree(checked)))
     }
 
-    fn commit(self, tree: &WorkTree) -> Result<(String, Landed)> {
-        let Self { landing, evidence, checked, by, secrets, .. } = self;
-        let base = landing.base.as_ref();
-        let mut trailers = landing.trailers();
+    fn commit(self, tree: &WorkTree) -> Result<(String, MarkWritten)> {
+        let Self { mark, evidence, checked, by, secrets, .. } = self;
+        let base = mark.base.as_ref();
+        let mut trailers = mark.trailers();
         trailers.extend(base_trailer(tree, base)?);
         trailers.extend(evidence.iter().map(evidence_trailer));
         if let (Some(base), false) = (base, evidence.is_empty()) {
-            let note = note_on_edits(tree, base, &landing.config.human_files)?;
+            let note = note_on_edits(tree, base, &mark.config.human_files)?;
             trailers.extend(note.map(|note| ("Ralph-Note", note)));
         }
-        let title = format!("{}: {}", landing.story.id, visible_line(&landing.story.title));
+        let title = format!("{}: {}", mark.story.id, visible_line(&mark.story.title));
         let message = message(&title, &trailers);
-        let prompt = landing.instructions(tree)?;
+        let prompt = mark.instructions(tree)?;
         let prompt = prompt.as_ref().map(|(path, bytes)| Replacement::new(path, bytes));
-        let backlog = landing.backlog();
+        let backlog = mark.backlog();
         let is_known_after = backlog.is_some() && prompt.is_none();
         let replaced: Vec<Replacement<'_>> = backlog.into_iter().chain(prompt).collect();
         let work = match base {
@@ -157,25 +155,22 @@ impl Close {
                 // Without a gate or the human's approval, the change is the only evidence.
                 must_change: evidence.is_empty() && by == Acceptance::Evidence,
                 except: &replaced.iter().map(|one| one.path.to_owned()).collect::<Vec<_>>(),
-                staging: Some(Staging {
-                    rules: &landing.config.settings.staging,
-                    secrets: &secrets,
-                }),
+                staging: Some(Staging { rules: &mark.config.settings.staging, secrets: &secrets }),
                 as_it_is: by == Acceptance::Human { as_it_is: true },
             })?,
             None => tree.collect_nothing()?,
         };
         let ready = tree.prepare_commit(work, &replaced, &message)?;
         drop(replaced);
-        let (done, mut landed) = landing.land(tree, ready)?;
-        landed.next_base = done.next_base.filter(|_| is_known_after);
-        Ok((done.commit, landed))
+        let (done, mut written) = mark.advance(tree, ready)?;
+        written.next_base = done.next_base.filter(|_| is_known_after);
+        Ok((done.commit, written))
     }
 }
 
 /// A story that the human skips.
 pub struct Skip {
-    pub landing: MarkCommit,
+    pub mark: MarkCommit,
     /// The story whose unfinished work is in the lane: the new commit is not its work.
     pub occupant: Option<Occupant>,
 }
@@ -183,18 +178,18 @@ pub struct Skip {
 impl Skip {
     /// Returns the commit, if the backlog is committed.
     pub fn run(self, tree: &WorkTree, mailbox: &mut Mailbox) -> Result<Option<String>> {
-        let (commit, landed) = self.landing.skip(tree)?;
+        let (commit, written) = self.mark.skip(tree)?;
         if let (Some(occupant), Some(_)) = (self.occupant, &commit) {
             occupant.follow_branch(tree, mailbox)?;
         }
         // The loop may have ended.
-        let _ = mailbox.blocking_send(Message::Landed(Box::new(landed)));
+        let _ = mailbox.blocking_send(Message::Marked(Box::new(written)));
         Ok(commit)
     }
 }
 
 impl MarkCommit {
-    fn skip(self, tree: &WorkTree) -> Result<(Option<String>, Landed)> {
+    fn skip(self, tree: &WorkTree) -> Result<(Option<String>, MarkWritten)> {
         let before = self.commit_from_before(tree)?;
         if before.is_some() || self.config.backlog_in_tree.is_none() {
             self.planned.wait()?;
@@ -203,20 +198,20 @@ impl MarkCommit {
         let message = message(&format!("{}: skipped", self.story.id), &self.trailers());
         let nothing = tree.collect_nothing()?;
         let ready = tree.prepare_commit(nothing, self.backlog().as_slice(), &message)?;
-        let (done, landed) = self.land(tree, ready)?;
-        Ok((Some(done.commit), landed))
+        let (done, written) = self.advance(tree, ready)?;
+        Ok((Some(done.commit), written))
     }
 
     /// Writes the backlog and moves the branch, after the plan is synced.
-    fn land(self, tree: &WorkTree, ready: ReadyCommit) -> Result<(Committed, Landed)> {
+    fn advance(self, tree: &WorkTree, ready: ReadyCommit) -> Result<(Committed, MarkWritten)> {
         self.planned.wait()?;
         let backlog = self.config.backlog_in_tree.as_deref();
-        let land = |found: Option<&Metadata>| tree.land(ready, backlog.zip(found));
-        let (written, landed) = self.text.write_during(land)?;
-        match landed {
+        let advance = |found: Option<&Metadata>| tree.advance(ready, backlog.zip(found));
+        let (written, done) = self.text.write_during(advance)?;
+        match done {
             Ok(done) => {
                 let left_out = done.left_out.clone();
-                Ok((done, Landed { written, next_base: None, left_out }))
+                Ok((done, MarkWritten { written, next_base: None, left_out }))
             }
             Err(error) => {
                 written.revert()?;
@@ -226,9 +221,9 @@ impl MarkCommit {
     }
 
     /// The commit is there: only the file lacks the mark.
-    fn confirm(self) -> Result<Landed> {
+    fn confirm(self) -> Result<MarkWritten> {
         let written = self.text.write()?;
-        Ok(Landed { written, next_base: None, left_out: Vec::new() })
+        Ok(MarkWritten { written, next_base: None, left_out: Vec::new() })
     }
 
     /// An earlier process may have died between the commit and its confirmation.

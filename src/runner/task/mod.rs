@@ -20,7 +20,7 @@ use crate::model::{Event, Notice, StoryId};
 use crate::ports::Activity;
 use crate::runner::effects::Happened;
 use crate::runner::error::{Result, RunnerError};
-use crate::runner::task::integrate::Landed;
+use crate::runner::task::integrate::MarkWritten;
 use crate::runner::task::prepare::Prepared;
 use crate::store::SyncPoint;
 use crate::store::prd::TextOnDisk;
@@ -40,7 +40,7 @@ pub enum Message {
     /// The lane is ready for an attempt.
     Prepared(Box<Prepared>),
     /// A mark is on the branch.
-    Landed(Box<Landed>),
+    Marked(Box<MarkWritten>),
     /// An agent runs, so there is time to prepare what comes next.
     Started { story: StoryId },
     /// The next mark is on the disk, and in the repository.

@@ -65,8 +65,8 @@ impl StoryWork {
     }
 }
 
-/// A story whose work comes to the human's tree.
-pub struct HomeComing {
+/// A claim whose work is merged onto the branch in lane 0.
+pub struct Landing {
     pub story: StoryId,
     /// If a process before this one began with it: then half of the work may be there.
     pub occupant: Option<Occupant>,
@@ -74,7 +74,7 @@ pub struct HomeComing {
     pub config: Arc<RunConfig>,
 }
 
-impl HomeComing {
+impl Landing {
     /// Merges shelved work, if there is any, and returns its new base. None if it conflicts with what
     /// is there: then nothing changed.
     pub fn run(self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<Option<Base>> {

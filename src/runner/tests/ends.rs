@@ -146,7 +146,7 @@ fn what_was_decided_while_a_lane_was_made_ready_counts() {
         run
     };
     let mut run = ready();
-    assert!(run.then(Happened::Signal(2)).is_none(), "the job is not over");
+    assert!(run.then(Happened::Interrupt(2)).is_none(), "the job is not over");
     run.fake().end_job();
     assert!(matches!(run.tick(), Some(Ok(Ending::Interrupted { .. }))));
     assert!(!run.did().iter().any(|one| one.starts_with("start")));

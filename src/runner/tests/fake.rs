@@ -149,7 +149,7 @@ impl Effects for Fake {
         })
     }
 
-    async fn pending_signal(&mut self) -> Option<i32> {
+    async fn pending_interrupt(&mut self) -> Option<i32> {
         None
     }
 

@@ -3,8 +3,8 @@
 mod claims;
 mod ends;
 pub mod fake;
+mod interrupts;
 mod questions;
-mod signals;
 mod turns;
 
 use std::num::NonZeroU32;

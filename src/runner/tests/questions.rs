@@ -56,7 +56,7 @@ fn a_claim_that_left_its_lane_lands_while_others_work() {
 }
 
 #[test]
-fn nobody_answers_and_the_question_is_parked() {
+fn a_question_without_an_answer_is_parked() {
     let mut run = Run::of(lanes(1), &["A"]);
     run.asks("A1");
     run.did();
@@ -153,7 +153,7 @@ fn a_run_stops_when_every_menu_is_closed() {
 }
 
 #[test]
-fn a_question_that_nobody_needs_answered_is_withdrawn() {
+fn an_obsolete_question_is_withdrawn() {
     let mut run = Run::of(lanes(1), &["A", "B"]);
     run.asks("A1");
     run.did();
@@ -205,12 +205,12 @@ fn late_guidance_is_for_the_next_agent_even_if_it_runs_already() {
 
 /// A text that is being written does not keep a run from its end.
 #[test]
-fn a_withdrawn_question_is_closed_by_a_signal() {
+fn a_withdrawn_question_is_closed_by_an_interrupt() {
     let mut run = Run::new(lanes(1));
     stuck(&mut run, StuckStep::Ask);
     run.claims("A1");
     run.did();
-    run.then(Happened::Signal(2));
+    run.then(Happened::Interrupt(2));
     run.expect(&["close A1", "Stop everything"]);
 }
 

@@ -248,7 +248,7 @@ fn a_backlog_that_stays_broken_ends_the_run_and_keeps_the_close() {
 }
 
 #[test]
-fn a_backlog_that_was_mended_has_its_patience_again() {
+fn a_corrected_backlog_has_its_full_patience_again() {
     let mut run = waiting_for("gates", lanes(1));
     run.fake().problem = Some("a comma is missing".into());
     // Nothing waits for it yet.

@@ -132,7 +132,7 @@ impl BacklogFile {
 
     /// Sets all marks in the file to the known ones; returns the stories that differed. None if the
     /// file was edited at the same moment: then that has to be read first.
-    pub fn restore_marks(&mut self, known: &Marks) -> Result<Option<Vec<StoryId>>> {
+    pub fn repair_marks(&mut self, known: &Marks) -> Result<Option<Vec<StoryId>>> {
         let (text, touched) = self.file.with_marks(&self.backlog.stories, |id| pair(known, id))?;
         if !touched.is_empty() {
             match text.write() {
@@ -160,7 +160,7 @@ fn ids_of(backlog: &Backlog) -> Arc<[StoryId]> {
 impl World {
     pub(super) fn refresh_backlog(&mut self, log: &mut RunLog) {
         // An agent may have left the repository on another branch, with another file.
-        if self.is_landing || log.state.is_rolling_back() {
+        if self.is_writing_marks || log.state.is_rolling_back() {
             return;
         }
         if let Some(notice) = self.env.backlog.refresh(&log.state.marks) {
@@ -173,7 +173,7 @@ impl World {
     pub(super) fn settle_marks(&mut self, log: &mut RunLog) -> Result<()> {
         let attempts = &log.state.attempts;
         let busy = !attempts.is_free(LaneId::HOME) || log.state.is_rolling_back();
-        if busy || self.is_landing || self.env.backlog.problem().is_some() {
+        if busy || self.is_writing_marks || self.env.backlog.problem().is_some() {
             return Ok(());
         }
         let suspect = std::mem::take(&mut self.marks_are_suspect) || !attempts.is_idle();
@@ -181,7 +181,7 @@ impl World {
             return Ok(());
         }
         if suspect {
-            return self.restore_marks(log);
+            return self.repair_marks(log);
         }
         self.env.backlog.take_up_marks();
         let seen = self.marks_in_file();
@@ -197,7 +197,7 @@ impl World {
         log.sync()?;
         if self.env.backlog.problem().is_none() {
             // If that has to wait, what the file says is not the human's last word.
-            self.marks_are_suspect |= self.env.backlog.restore_marks(wanted)?.is_none();
+            self.marks_are_suspect |= self.env.backlog.repair_marks(wanted)?.is_none();
         }
         Ok(())
     }
@@ -211,8 +211,8 @@ impl World {
         Marks::of(self.env.backlog.current()).seen()
     }
 
-    pub(super) fn restore_marks(&mut self, log: &mut RunLog) -> Result<()> {
-        let Some(mut ids) = self.env.backlog.restore_marks(&log.state.marks)? else {
+    pub(super) fn repair_marks(&mut self, log: &mut RunLog) -> Result<()> {
+        let Some(mut ids) = self.env.backlog.repair_marks(&log.state.marks)? else {
             self.marks_are_suspect = true;
             return Ok(());
         };
@@ -247,17 +247,17 @@ mod tests {
         assert!(backlog.has_other_marks() && !backlog.current().stories[0].passes);
         let edit = PRD.replace("\"t\"", "\"edited\"");
         fs::write(&path, &edit).unwrap();
-        assert_eq!(backlog.restore_marks(&Marks::default()).unwrap(), None);
+        assert_eq!(backlog.repair_marks(&Marks::default()).unwrap(), None);
         assert!(backlog.has_other_marks(), "that has to be done again");
         assert_eq!(fs::read_to_string(&path).unwrap(), edit);
         backlog.refresh(&Marks::default());
-        let restored = backlog.restore_marks(&Marks::default()).unwrap();
+        let restored = backlog.repair_marks(&Marks::default()).unwrap();
         assert_eq!((restored, backlog.has_other_marks()), (Some(vec![id("A")]), false));
         assert_eq!(fs::read_to_string(&path).unwrap(), edit.replace("true", "false"));
     }
 
     #[test]
-    fn a_broken_file_is_told_once_and_its_last_good_version_counts() {
+    fn a_broken_file_is_reported_once_and_its_last_good_version_counts() {
         let (folder, mut backlog) = backlog();
         let path = folder.path().join("PRD.json");
         let marks = Marks::of(backlog.current());

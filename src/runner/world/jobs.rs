@@ -7,10 +7,10 @@ use crate::model::{Event, EvidenceItem, LaneId, LeftOut, StoryId, StuckEvent};
 use crate::runner::effects::{About, Effects, Happened, JobResult};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
-use crate::runner::task::integrate::{Close, Landed, MarkCommit, Skip};
+use crate::runner::task::integrate::{Close, MarkCommit, MarkWritten, Skip};
 use crate::runner::task::occupant::Occupant;
 use crate::runner::task::prepare::Prepare;
-use crate::runner::task::shelve::{HomeComing, StoryWork};
+use crate::runner::task::shelve::{Landing, StoryWork};
 use crate::runner::task::{self, Mailbox, Message};
 use crate::state::{Acceptance, Stage};
 use crate::store::prd::{EditError, Mark, WriteError};
@@ -113,14 +113,14 @@ impl World {
 
     fn land(&mut self, log: &RunLog, id: &StoryId) -> Work {
         self.known_bases.remove(&LaneId::HOME);
-        let coming = self.home_coming(log, id);
+        let landing = self.landing(log, id);
         Box::new(move |tree, mailbox| {
-            Ok(JobResult::Landed { clean: coming.run(tree, mailbox)?.is_some() })
+            Ok(JobResult::Landed { clean: landing.run(tree, mailbox)?.is_some() })
         })
     }
 
-    fn home_coming(&self, log: &RunLog, id: &StoryId) -> HomeComing {
-        HomeComing {
+    fn landing(&self, log: &RunLog, id: &StoryId) -> Landing {
+        Landing {
             story: id.clone(),
             occupant: Occupant::of(&log.state, id),
             shelved: log.state.story(id).and_then(|known| known.work.shelved().cloned()),
@@ -129,7 +129,7 @@ impl World {
     }
 
     fn close(&mut self, log: &RunLog, id: &StoryId) -> Result<Work> {
-        let landing = self.landing(log, id, Mark::Passes(true))?;
+        let mark = self.mark_commit(log, id, Mark::Passes(true))?;
         let known = log.state.story(id);
         let stage = known.map(|known| &known.stage);
         let claim = stage.and_then(|stage| stage.claim());
@@ -141,11 +141,11 @@ impl World {
         };
         let is_why = !evidence.is_empty() && by == Acceptance::Evidence;
         let close = Close {
-            landing,
+            mark,
             evidence,
             checked: claim.and_then(|claim| claim.checked.clone()).filter(|_| is_why),
             by,
-            coming: Some(self.home_coming(log, id)).filter(|coming| coming.shelved.is_some()),
+            landing: Some(self.landing(log, id)).filter(|landing| landing.shelved.is_some()),
             secrets: Arc::clone(&self.env.secrets),
             ralph_dir: self.env.ralph_dir.clone(),
         };
@@ -153,15 +153,15 @@ impl World {
     }
 
     fn skip(&mut self, log: &RunLog, id: &StoryId) -> Result<Work> {
-        let landing = self.landing(log, id, Mark::Skipped(true))?;
+        let mark = self.mark_commit(log, id, Mark::Skipped(true))?;
         let occupant = log.state.lanes.occupant(LaneId::HOME);
         let occupant = occupant.and_then(|story| Occupant::of(&log.state, story));
-        let skip = Skip { landing, occupant };
+        let skip = Skip { mark, occupant };
         Ok(Box::new(|tree, mailbox| Ok(JobResult::Skipped(skip.run(tree, mailbox)?))))
     }
 
     /// From here on the job has the backlog file, until it ends.
-    fn landing(&mut self, log: &RunLog, id: &StoryId, mark: Mark) -> Result<MarkCommit> {
+    fn mark_commit(&mut self, log: &RunLog, id: &StoryId, mark: Mark) -> Result<MarkCommit> {
         let Some(story) = self.env.backlog.current().story(id).cloned() else {
             return Err(EditError::NoSuchStory(id.clone()).into());
         };
@@ -169,7 +169,7 @@ impl World {
         let text = self.env.backlog.marked(id, mark)?;
         let ahead = self.stored_ahead.take().filter(|(ahead, _)| text.is(ahead));
         let stored = ahead.map(|(_, blob)| blob);
-        self.is_landing = true;
+        self.is_writing_marks = true;
         let known = log.state.story(id);
         let claimed = known.and_then(|known| known.stage.claim()).map(|claim| claim.iteration);
         Ok(MarkCommit {
@@ -186,15 +186,15 @@ impl World {
         })
     }
 
-    pub(super) fn landed(&mut self, log: &mut RunLog, landed: Landed) -> Result<()> {
-        self.env.backlog.take_written(landed.written);
-        match landed.next_base {
+    pub(super) fn marked(&mut self, log: &mut RunLog, done: MarkWritten) -> Result<()> {
+        self.env.backlog.take_written(done.written);
+        match done.next_base {
             Some(base) => self.known_bases.insert(LaneId::HOME, base),
             None => self.known_bases.remove(&LaneId::HOME),
         };
         // Each once.
         let is_new = |one: &LeftOut| self.told_left_out.insert(one.path.clone());
-        let files: Vec<LeftOut> = landed.left_out.into_iter().filter(is_new).collect();
+        let files: Vec<LeftOut> = done.left_out.into_iter().filter(is_new).collect();
         if files.is_empty() { Ok(()) } else { self.record(log, Event::FilesLeftOut { files }) }
     }
 
@@ -212,7 +212,7 @@ impl World {
             Message::Prepared(prepared) => {
                 self.prepared.insert(prepared.lane, *prepared);
             }
-            Message::Landed(landed) => self.landed(log, *landed)?,
+            Message::Marked(written) => self.marked(log, *written)?,
             Message::Started { story } => self.prepare_close(&story),
             Message::StoredAhead { text, blob } => {
                 self.stored_ahead = blob;
@@ -232,7 +232,7 @@ impl World {
             Happened::GatesEnded { of, .. } => self.gates.retain(|(running, ..)| running != of),
             Happened::Answered { asked, .. } => self.questions.ended(asked),
             Happened::JobEnded { lane: LaneId::HOME, story, result } => {
-                self.is_landing = false;
+                self.is_writing_marks = false;
                 // Otherwise it is tried again, and the commit may still be there.
                 if matches!(result, JobResult::Integrated(_) | JobResult::Skipped(_)) {
                     self.unconfirmed.remove(story);

@@ -43,7 +43,7 @@ use crate::text::redact::SecretRules;
 use crate::workspace::StoredBlob;
 use attempt::RunningAttempt;
 use backlog::BacklogFile;
-use observe::CostBooks;
+use observe::CostStores;
 use questions::Questions;
 
 /// How often requests, files, the disk and the clock are checked.
@@ -63,7 +63,7 @@ pub struct Env {
     /// Redacts output of agents and gates.
     pub secrets: Arc<SecretRules>,
     pub human: Arc<dyn Human>,
-    pub costs: CostBooks,
+    pub costs: CostStores,
     pub clock: Clock,
     /// Makes the ids of runs and attempts.
     pub new_id: fn() -> String,
@@ -85,7 +85,7 @@ pub struct World {
     /// Differing marks in the file were set by an agent.
     marks_are_suspect: bool,
     /// A job writes the backlog file.
-    is_landing: bool,
+    is_writing_marks: bool,
     /// Stories that were being settled when this process began: their commits may exist already.
     unconfirmed: BTreeSet<StoryId>,
     /// The free space when agents were ended because of it.
@@ -116,7 +116,7 @@ impl World {
             questions,
             skip_wait: None,
             marks_are_suspect: false,
-            is_landing: false,
+            is_writing_marks: false,
             unconfirmed: BTreeSet::new(),
             disk_was_low: None,
             today: SpentToday::default(),
@@ -154,9 +154,9 @@ impl Effects for World {
         self.look_around(log)
     }
 
-    async fn pending_signal(&mut self) -> Option<i32> {
-        // A signal during work on the repository arrives only when the loop yields: once for the
-        // driver, once for the task that forwards it.
+    async fn pending_interrupt(&mut self) -> Option<i32> {
+        // An interrupt during work on the repository arrives only when the loop yields: once for
+        // the driver, once for the task that forwards it.
         yield_now().await;
         yield_now().await;
         self.interrupts.try_next()
@@ -164,7 +164,7 @@ impl Effects for World {
 
     async fn next(&mut self, log: &mut RunLog, most: Option<Duration>) -> Result<Happened> {
         // A human may edit files while the loop waits.
-        if !self.is_landing {
+        if !self.is_writing_marks {
             self.known_bases.clear();
         }
         let tick = sleep(most.map_or(LOOK, |most| most.min(LOOK)));
@@ -180,7 +180,7 @@ impl Effects for World {
                 }
             };
             let message = tokio::select! {
-                signal = self.interrupts.next() => return Ok(Happened::Signal(signal)),
+                signal = self.interrupts.next() => return Ok(Happened::Interrupt(signal)),
                 Some(message) = self.messages.recv() => message,
                 () = skipped => return Ok(Happened::WaitSkipped),
                 () = &mut tick => return Ok(Happened::Tick),
@@ -218,7 +218,7 @@ impl Effects for World {
 
     fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<()> {
         self.running.remove(attempt);
-        self.tell_user_books(log)
+        self.copy_user_costs(log)
     }
 
     fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<()> {
@@ -236,7 +236,7 @@ impl Effects for World {
         let lane = story.as_ref().and_then(|story| log.state.lanes.of(story));
         let known = story.as_ref().and_then(|story| log.state.story(story));
         let base = known.and_then(|known| known.base().cloned());
-        let page = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
+        let path = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
         let mut env: Vec<_> = GIT_PLACES.iter().map(|name| (name.into(), None)).collect();
         env.push((RUN_ID.into(), Some(log.run.clone().into())));
         env.push(("RALPH_ITERATION".into(), Some(iteration.to_string().into())));
@@ -253,7 +253,7 @@ impl Effects for World {
             env,
             stop,
             secrets: Arc::clone(&self.env.secrets),
-            log: Transcript::begin(Log::create(&page, self.config.settings.log_limit), None),
+            log: Transcript::begin(Log::create(&path, self.config.settings.log_limit), None),
             mailbox: self.mailbox.clone(),
             clock: self.env.clock.clone(),
         };
@@ -272,7 +272,7 @@ impl Effects for World {
         passes: bool,
         skipped: bool,
     ) -> Result<bool> {
-        if self.is_landing {
+        if self.is_writing_marks {
             return Ok(false);
         }
         if self.env.backlog.current().story(story).is_some() {

@@ -48,8 +48,8 @@ impl World {
     }
 }
 
-/// Where costs are stored.
-pub struct CostBooks {
+/// The stores that have costs.
+pub struct CostStores {
     pub repository: Costs,
     /// None: it cannot be opened, or the costs are not real.
     pub user: Option<UserCosts>,
@@ -101,20 +101,19 @@ impl World {
     }
 
     /// Copies new costs from the journal to the user's costs, including those missed by a crash.
-    pub(super) fn tell_user_books(&mut self, log: &mut RunLog) -> Result<()> {
+    pub(super) fn copy_user_costs(&mut self, log: &mut RunLog) -> Result<()> {
         let Some(user) = &self.env.costs.user else { return Ok(()) };
         let is_needed = self.config.policy.budgets.per_user_day.is_some();
-        let told = if is_needed { user.take_over_now() } else { user.take_over() };
-        told.or_else(|error| self.without_user_books(log, error))
+        let copied = if is_needed { user.take_over_now() } else { user.take_over() };
+        copied.or_else(|error| self.without_user_costs(log, error))
     }
 
-    fn without_user_books(&mut self, log: &mut RunLog, error: StoreError) -> Result<()> {
+    fn without_user_costs(&mut self, log: &mut RunLog, error: StoreError) -> Result<()> {
         if self.config.policy.budgets.per_user_day.is_some() {
             return Err(RunnerError::UserCosts(error));
         }
         self.env.costs.user = None;
-        let problem = error.to_string();
-        log.notice(Notice::Config(ConfigNotice::UserCostsNotKept { problem }));
+        log.notice(Notice::Config(ConfigNotice::UserCostsNotKept { problem: error.to_string() }));
         Ok(())
     }
 

@@ -33,7 +33,7 @@ impl World {
             story,
             instructions: &self.config.instructions,
             max_iterations: self.config.policy.max_iterations,
-            signs: &self.config.markers.of_story(&story.id, &story.markers),
+            markers: &self.config.markers.of_story(&story.id, &story.markers),
             limits: &self.config.settings.memory,
             notes: notes.as_deref(),
             changes,

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_shown_at_a_time_and_the_human_is_told_how_many_there_are() {
+    fn one_question_is_shown_at_a_time_with_the_number_of_all() {
         let mut scene = scene(&["A", "B", "C"]);
         assert_eq!(scene.counts(), [1, 2, 3]);
         for _ in 0..3 {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn if_nobody_answers_one_nobody_is_asked_the_others() {
+    fn after_one_unanswered_question_the_others_are_not_shown() {
         let mut scene = scene(&["A", "B", "C"]);
         scene.replies(Asked::NoAnswer);
         assert_eq!(scene.over(), ["B", "C"]);

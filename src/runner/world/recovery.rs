@@ -51,7 +51,7 @@ impl World {
 
     pub(in crate::runner) fn finish_taking_up(&mut self, log: &mut RunLog) -> Result<()> {
         self.env.backlog.compare_marks(&log.state.marks);
-        self.tell_user_books(log)?;
+        self.copy_user_costs(log)?;
         self.warn_unkept_budgets(log);
         self.prune(log);
         Ok(())
@@ -62,7 +62,7 @@ impl World {
         let found = findings(&log.state);
         if cut_off {
             // A mark that was not confirmed yet would look like the human's.
-            self.restore_marks(log)?;
+            self.repair_marks(log)?;
         }
         self.follow_branch(log, cut_off)?;
         self.shelve_stale_work(log)?;
@@ -236,7 +236,7 @@ impl World {
 
     /// Reports what was found, and reverts unconfirmed marks.
     fn tell_what_is_known(&mut self, log: &mut RunLog) -> Result<()> {
-        self.restore_marks(log)?;
+        self.repair_marks(log)?;
         for kept in self.last_kept()? {
             let comes_back = kept.kind == SnapshotKind::Shelved;
             if let (Some(story), reference) = (kept.story, kept.reference) {

@@ -51,7 +51,7 @@ impl Scene {
             supervisor: Supervisor::new(PathBuf::new(), vec![]),
             secrets: Arc::new(SecretRules::new([])),
             human: Arc::new(Nobody),
-            costs: CostBooks { repository: store.costs().unwrap(), user: None },
+            costs: CostStores { repository: store.costs().unwrap(), user: None },
             clock: clock.clone(),
             new_id: String::new,
         };
@@ -81,7 +81,7 @@ async fn marks_that_cannot_be_restored_at_once_are_restored_later() {
     scene.write(&passes);
     scene.world.refresh_backlog(&mut scene.log);
     scene.write(&edited.replace("false", "true"));
-    scene.world.restore_marks(&mut scene.log).unwrap();
+    scene.world.repair_marks(&mut scene.log).unwrap();
     scene.world.refresh(&mut scene.log).unwrap();
     assert_eq!(scene.recorded(), [Event::MarksPutBack { stories: vec![id("A")] }]);
     assert_eq!(scene.text(), edited);

@@ -119,13 +119,13 @@ fn the_rest_after_a_failure_doubles_up_to_a_minute() {
 }
 
 #[test]
-fn nobody_rests_longer_than_needed() {
+fn the_back_off_is_no_longer_than_needed() {
     let idle = Footprint { changed: Some(false), ..Footprint::default() };
     let twice = || History::new().tried("A", failed("x")).tried("A", failed("y"));
     for (case, history, seconds) in [
         ("two failures", twice(), 4),
         ("an iteration that did nothing", twice().left("A", failed("nothing"), idle), 8),
-        ("another story's turn", twice().set_aside("A", None), 4),
+        ("another story's turn", twice().shelved("A", None), 4),
         ("progress", twice().tried("A", Verdict::Progress), 0),
         ("a story is closed", twice().tried("B", Verdict::Done).planned("B").closed("B"), 0),
         ("Enter", twice().then(Event::WaitCutShort), 0),

@@ -14,7 +14,7 @@ fn rejected(error: &str) -> Event {
 
 #[test]
 fn a_night_is_remembered_as_what_came_of_it() {
-    let outage = Verdict::NotTheStory { trouble: ServiceFault::Outage, error: "503".into() };
+    let outage = Verdict::NotTheStory { fault: ServiceFault::Outage, error: "503".into() };
     let history = History::new()
         .tried("A", failed("no such file\nat line 3"))
         .tried("A", outage)

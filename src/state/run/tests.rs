@@ -33,7 +33,7 @@ fn a_whole_run() -> History {
         .tried("B", Verdict::Escalated { escalation: escalation("stuck") })
         .raised("B")
         .parked("B")
-        .set_aside("B", Some("refs/B/1"))
+        .shelved("B", Some("refs/B/1"))
         .raised("C")
         .answered("C", Answer::Skip)
         .skipped("C")
@@ -97,7 +97,7 @@ fn an_attempt_holds_the_tree_and_the_storys_first_base() {
 }
 
 #[test]
-fn the_next_attempt_hears_of_the_last_error_until_one_got_on() {
+fn the_next_attempt_gets_the_last_error_until_one_makes_progress() {
     let failed = History::new().tried("A", failed("x")).tried("A", failed("y"));
     assert_eq!(failed.of("A").last_error.as_deref(), Some("y"));
     let well = failed.tried("A", Verdict::Progress);
@@ -154,7 +154,7 @@ fn settling_forgets_everything_but_the_figures() {
     let busy = || {
         History::new()
             .answered("A", guidance("x"))
-            .set_aside("A", Some("refs/A/1"))
+            .shelved("A", Some("refs/A/1"))
             .started("A")
             .ended(failed("x"), usage(Some(0.5), 1))
             .raised("A")
@@ -196,8 +196,8 @@ fn a_fresh_start_follows_the_base_and_a_lost_branch_does_not() {
 }
 
 #[test]
-fn work_that_is_set_aside_leaves_the_tree_and_comes_back() {
-    let aside = History::new().tried("A", Verdict::Done).planned("A").set_aside("A", Some("r/1"));
+fn shelved_work_leaves_the_tree_and_comes_back() {
+    let aside = History::new().tried("A", Verdict::Done).planned("A").shelved("A", Some("r/1"));
     let a = aside.of("A");
     assert_eq!((aside.in_home(), a.base(), &a.stage), (None, None, &Stage::Open));
     assert_eq!((a.work.shelved().unwrap().as_str(), a.kept_count), ("r/1", 1));
@@ -210,10 +210,10 @@ fn work_that_is_set_aside_leaves_the_tree_and_comes_back() {
     assert_eq!((a.work.shelved(), a.kept_count, a.base()), (None, 1, Some(&base("now"))));
     assert_eq!((a.head.as_deref(), back.in_home()), (Some("commit of now"), Some(id("A"))));
     // Nothing had changed: there is nothing to keep, and what was kept before stays.
-    let empty = History::new().set_aside("A", Some("r/1")).set_aside("A", None);
+    let empty = History::new().shelved("A", Some("r/1")).shelved("A", None);
     let a = empty.of("A");
     assert_eq!((a.work, a.kept_count), (Work::Shelved("r/1".into()), 1));
-    let other = History::new().started("B").set_aside("A", None);
+    let other = History::new().started("B").shelved("A", None);
     assert_eq!(other.in_home(), Some(id("B")));
 }
 
@@ -230,7 +230,7 @@ fn brought_back(story: &str, reference: &str, conflicts: &[&str]) -> Event {
 fn work_at_a_ref_is_known_until_it_is_in_the_tree() {
     let shelved = |history: &History| history.of("A").work.shelved().cloned();
     let refs = |history: &History| history.state.kept_refs().cloned().collect::<Vec<_>>();
-    let aside = History::new().tried("A", Verdict::Progress).set_aside("A", Some("r/1"));
+    let aside = History::new().tried("A", Verdict::Progress).shelved("A", Some("r/1"));
     let coming = aside.then(based("A"));
     assert_eq!((shelved(&coming), refs(&coming)), (Some("r/1".into()), owned(&["r/1"])));
     let back = coming.clone().then(brought_back("A", "r/1", &[]));
@@ -240,8 +240,8 @@ fn work_at_a_ref_is_known_until_it_is_in_the_tree() {
     assert_eq!((shelved(&conflicting), refs(&conflicting)), (None, owned(&["r/1"])));
     let again = conflicting.clone().then(based("A"));
     assert_eq!(again.of("A").work.conflicting(), Some(&"r/1".to_owned()));
-    assert_eq!(shelved(&conflicting.clone().set_aside("A", None)), Some("r/1".into()));
-    assert_eq!(shelved(&conflicting.set_aside("A", Some("r/2"))), Some("r/2".into()));
+    assert_eq!(shelved(&conflicting.clone().shelved("A", None)), Some("r/1".into()));
+    assert_eq!(shelved(&conflicting.shelved("A", Some("r/2"))), Some("r/2".into()));
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn prompts_that_are_too_long_count_in_a_row() {
 fn a_new_run_keeps_what_is_carried_and_counts_from_zero() {
     let before = History::new()
         .answered("A", guidance("use v2"))
-        .set_aside("A", Some("refs/A/1"))
+        .shelved("A", Some("refs/A/1"))
         .started("A")
         .ended(failed("x"), usage(Some(0.5), 1))
         .raised("A")
@@ -330,7 +330,7 @@ fn work_in_the_tree_comes_over_with_its_story_only() {
 }
 
 #[test]
-fn a_run_that_goes_on_has_nothing_in_flight_and_keeps_its_figures() {
+fn a_continued_run_has_nothing_in_flight_and_keeps_its_figures() {
     let died = History::new().tried("A", failed("x")).started("A").then(Event::RunContinued);
     assert!(died.state.attempts.is_idle());
     assert_eq!(
@@ -348,8 +348,8 @@ fn what_is_worth_carrying() {
         ("a question", new().raised("A"), true),
         ("guidance", new().answered("A", guidance("x")), true),
         ("work in the tree", new().tried("A", Verdict::Progress), true),
-        ("kept work", new().set_aside("A", Some("r/1")), true),
-        ("no work", new().tried("A", Verdict::Progress).set_aside("A", None), false),
+        ("kept work", new().shelved("A", Some("r/1")), true),
+        ("no work", new().tried("A", Verdict::Progress).shelved("A", None), false),
         ("a closed story", new().tried("A", Verdict::Done).closed("A"), false),
     ] {
         assert_eq!(history.of("A").is_worth_carrying(), expected, "{case}");
@@ -359,8 +359,8 @@ fn what_is_worth_carrying() {
 #[test]
 fn an_open_run_says_until_when_it_waits() {
     let limit = ServiceFault::Limit { resets_at: Some(100_000) };
-    let bad_day = |trouble| Verdict::NotTheStory { trouble, error: "not today".into() };
-    let waits = || History::new().tried("A", bad_day(limit.clone()));
+    let failing = |fault| Verdict::NotTheStory { fault, error: "not today".into() };
+    let waits = || History::new().tried("A", failing(limit.clone()));
     let reason = StopReason::Aborted;
     // The limit's end, and the jitter that comes from the failure's own time.
     let until = 100_000_003;
@@ -372,8 +372,8 @@ fn an_open_run_says_until_when_it_waits() {
         ("nor than the human wants", waits().then(Event::WaitCutShort), 3, None),
         ("an attempt is under way", waits().started("A"), 3, None),
         ("a run that ended waits for nothing", waits().then(Event::RunEnded { reason }), 3, None),
-        ("no trouble", History::new(), 3, None),
-        ("no wait helps", History::new().tried("A", bad_day(ServiceFault::Account)), 3, None),
+        ("no fault", History::new(), 3, None),
+        ("no wait helps", History::new().tried("A", failing(ServiceFault::Account)), 3, None),
     ] {
         assert_eq!(history.state.wait(now).map(|wait| wait.until), expected, "{case}");
     }
@@ -446,7 +446,7 @@ fn failed_attempts_are_remembered_with_their_work_until_something_else_happens()
 }
 
 #[test]
-fn a_story_that_was_taken_back_is_open_and_no_crash_is_made_up() {
+fn an_undone_story_is_open_and_no_crash_is_invented() {
     let closed = History::new().tried("A", Verdict::Done).planned("A").closed("A");
     let ended = closed.then(Event::RunInterrupted { signal: 2 });
     assert!(ended.state.marks.passing.contains(&id("A")));

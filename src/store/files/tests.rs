@@ -34,7 +34,7 @@ fn a_new_file_can_be_read_by_others() {
 }
 
 #[test]
-fn a_written_version_is_recognised_by_its_time() {
+fn a_written_version_is_recognized_by_its_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("PRD.json");
     let written = replace(&path, b"new").unwrap().unwrap();

@@ -1,7 +1,7 @@
 //! Changes marks in the text of a backlog.
 //!
 //! Every other byte stays: order, spacing, spelling of numbers and escapes, unknown fields, line
-//! endings, BOM. So the text is cut and joined, and never serialised again.
+//! endings, BOM. So the text is cut and joined, and never serialized again.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! The backlog file on disk: reading, checking and writing PRD.json.
 //!
-//! The backlog is never serialised again: a change touches the bytes of the marks and nothing else.
+//! The backlog is never serialized again: a change touches the bytes of the marks and nothing else.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -87,7 +87,7 @@ impl PrdFile {
         written.map_err(|source| WriteError::Failed { path: self.path.clone(), source })
     }
 
-    /// With a stamp that recognises this version; None if the times cannot tell.
+    /// With a stamp that recognizes this version; None if the times cannot tell.
     fn text(&self) -> Result<(String, Option<Stamp>), LoadError> {
         let failed = |error| self.failed(error);
         // Before it is opened, because opening a device may already act on it.

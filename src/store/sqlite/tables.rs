@@ -265,7 +265,7 @@ impl Rows<'_> {
 
     fn end_attempt(&self, end: &AttemptEnded) -> rusqlite::Result<()> {
         let AttemptEnded { attempt, usage, .. } = end;
-        let counted = end.bill.counted(usage);
+        let counted = end.cost.counted(usage);
         let (result, cost) = (IterationResult::of(&end.verdict).word(), micros(counted));
         let stated = usage.cost_usd.map(|dollars| micros(Usd::of(dollars)));
         let [elapsed, turns, calls] = [end.elapsed_ms, usage.turns, usage.tool_calls].map(signed);
@@ -275,14 +275,14 @@ impl Rows<'_> {
             params![attempt, self.at, result, elapsed, turns, calls, stated, cost],
         )?;
         self.execute("DELETE FROM usage WHERE attempt = ?1", [attempt])?;
-        for model in &end.bill.models {
+        for model in &end.cost.models {
             self.add_usage(attempt, model)?;
         }
         // Costs without a model count for the one that the agent was started with.
-        let rest = counted.rest_after(end.bill.models.iter().map(|model| model.cost).sum());
+        let rest = counted.rest_after(end.cost.models.iter().map(|model| model.cost).sum());
         let model = end.model.clone().unwrap_or_default();
         let first = ModelUse { model, cost: rest.unwrap_or_default(), ..ModelUse::default() };
-        if end.bill.models.is_empty() {
+        if end.cost.models.is_empty() {
             let whole = ModelUse {
                 input_tokens: usage.input_tokens,
                 output_tokens: usage.output_tokens,

@@ -1,5 +1,5 @@
 //! The fields of a backlog file: names, aliases and examples. Reads those of one object, and reports
-//! duplicate, missing, misspelt and mistyped ones.
+//! duplicate, missing, misspelled and mistyped ones.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -277,7 +277,7 @@ impl<'a> ObjectReader<'_, 'a> {
     }
 
     /// Warns of unknown fields that look like known ones.
-    pub fn warn_of_misspelt(&mut self) {
+    pub fn warn_of_misspelled(&mut self) {
         for member in self.members {
             if self.found.is_full_of(Severity::Warning) {
                 break;
@@ -309,13 +309,13 @@ impl<'a> ObjectReader<'_, 'a> {
     }
 
     fn report_missing(&mut self, field: &FieldSpec) {
-        let misspelt = self.members.iter().find(|member| {
+        let misspelled = self.members.iter().find(|member| {
             !self.known.has(&member.name)
                 && !self.explained.contains(&member.name.as_ref())
                 && field.looks_like(&member.name)
         });
         let message = format!("{} has no `{}`", self.owner, field.name);
-        let Some(member) = misspelt else {
+        let Some(member) = misspelled else {
             let help = format!("add `{}`", field.example);
             self.found.push(Diagnostic::error(message).at(self.anchor.clone()).help(help));
             return;

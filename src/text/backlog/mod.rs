@@ -63,7 +63,7 @@ fn read_file<'a>(found: &mut Diagnostics<'a>, root: &'a RawValue) -> Option<Back
     let project = fields.string(&fields::PROJECT);
     let description = fields.string(&fields::SUMMARY);
     let stories = stories(&mut fields);
-    fields.warn_of_misspelt();
+    fields.warn_of_misspelled();
     let mut known = KnownFields::new(fields::OF_STORY);
     let numbered = stories?.into_iter().zip(1..);
     let drafts = numbered.filter_map(|(raw, number)| story::read(found, &mut known, number, raw));

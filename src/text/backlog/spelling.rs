@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelt_fields_are_recognised() {
+    fn misspelled_fields_are_recognized() {
         for (written, known) in [
             ("dependson", "depends_on"),
             ("depends", "depends_on"),

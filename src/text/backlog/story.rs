@@ -48,7 +48,7 @@ pub fn read<'a>(
     let explained = Vec::new();
     let mut fields = ObjectReader { found, owner, members: &members, known, anchor, explained };
     let draft = read_fields(&mut fields);
-    fields.warn_of_misspelt();
+    fields.warn_of_misspelled();
     Some(draft)
 }
 

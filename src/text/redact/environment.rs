@@ -1,4 +1,4 @@
-//! Secrets of the environment: which variables hold them, and how their values are spelt.
+//! Secrets of the environment: which variables hold them, and how their values are spelled.
 
 /// Words that make a name secret. Whole words: not `KEYBOARD`, `AUTHOR`, `MONKEY`.
 #[rustfmt::skip]

@@ -99,8 +99,8 @@ fn ended(story: &str, verdict: Verdict, elapsed_ms: u64, cost_usd: Option<f64>) 
         concerns: vec![],
         agent_version: None,
         model: None,
-        traces: Footprint::default(),
-        bill: AttemptCost::default(),
+        footprint: Footprint::default(),
+        cost: AttemptCost::default(),
         said: None,
         context: None,
         triggers: vec![],
@@ -547,7 +547,7 @@ fn nothing_is_drawn_while_another_program_has_the_terminal() {
 }
 
 #[test]
-fn notices_are_labelled() {
+fn notices_are_labeled() {
     let sink = Sink::default();
     let mut reporter = sink.reporter(None, false, false, true);
     for notice in notices("n\nmore") {

@@ -87,7 +87,7 @@ fn agent_notices() {
         AgentNotice::Ended(EndCause::RunTime),
         AgentNotice::Ended(EndCause::DiskLow),
         AgentNotice::Ended(EndCause::Aborted),
-        AgentNotice::Ended(EndCause::Signal),
+        AgentNotice::Ended(EndCause::Interrupt),
         AgentNotice::Scratchpad { problem: "cannot read .ralph/scratchpad.md".into() },
         AgentNotice::UnknownRequest,
     ].map(Notice::Agent)), @r#"

@@ -55,11 +55,11 @@ impl Instructions {
     }
 
     /// Never writes through a new link.
-    pub fn restore(&self, tree: &WorkTree) -> Result<()> {
-        self.put_back(tree).map_err(file_error("restore", &self.path))
+    pub fn repair(&self, tree: &WorkTree) -> Result<()> {
+        self.write_back(tree).map_err(file_error("restore", &self.path))
     }
 
-    fn put_back(&self, tree: &WorkTree) -> io::Result<()> {
+    fn write_back(&self, tree: &WorkTree) -> io::Result<()> {
         let folder = self.real.parent().unwrap_or(&self.real);
         if fs::canonicalize(folder)? != folder {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "its folder is now a link"));
@@ -118,8 +118,8 @@ impl WorkTree {
         Ok(losses)
     }
 
-    /// Restores these files as they were right before the attempt.
-    pub fn restore_user_files(&self, before: &Base, paths: &[PathBuf]) -> Result<()> {
+    /// Repairs these files: they are as they were right before the attempt.
+    pub fn repair_user_files(&self, before: &Base, paths: &[PathBuf]) -> Result<()> {
         let tree = self.tree(&before.tree)?;
         let mut changes = Vec::new();
         for path in paths {

@@ -126,21 +126,21 @@ impl Guard {
         })
     }
 
-    /// Restores the violated part. A lost branch and marks are not repaired here.
+    /// Repairs the violated part. A lost branch and marks are not repaired here.
     pub fn repair(&self, tree: &WorkTree, violation: &Violation) -> Result<()> {
         match violation {
             Violation::Locks { .. } => tree.remove_locks_of_attempt(),
             Violation::Setup { names, .. } => self
                 .setup
                 .as_ref()
-                .map_or(Ok(()), |before| tree.restore_setup(before, names, &self.attempt.attempt)),
-            Violation::Stashes { .. } => tree.restore_stashes(&self.stashes).map(drop),
+                .map_or(Ok(()), |before| tree.repair_setup(before, names, &self.attempt.attempt)),
+            Violation::Stashes { .. } => tree.repair_stashes(&self.stashes).map(drop),
             Violation::OtherBranch { .. } => tree.reattach(),
             Violation::UserFiles { .. } => {
-                tree.restore_user_files(&self.attempt.before, &self.losses(tree)?.lost)
+                tree.repair_user_files(&self.attempt.before, &self.losses(tree)?.lost)
             }
             Violation::Instructions { .. } => {
-                self.instructions.as_ref().map_or(Ok(()), |held| held.restore(tree))
+                self.instructions.as_ref().map_or(Ok(()), |held| held.repair(tree))
             }
             Violation::BranchLost { .. } => Ok(()),
         }

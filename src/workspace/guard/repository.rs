@@ -83,8 +83,8 @@ impl WorkTree {
         self.git_dir.join(OWN_GIT_FOLDER).join(CHANGED).join(attempt)
     }
 
-    /// Restores these parts. The current versions are kept.
-    pub fn restore_setup(&self, before: &GitSetup, names: &[String], attempt: &str) -> Result<()> {
+    /// Repairs these parts. The current versions are kept.
+    pub fn repair_setup(&self, before: &GitSetup, names: &[String], attempt: &str) -> Result<()> {
         let folder = self.changed_setup(attempt);
         // Removals first: another part may need the place.
         let (gone, others): (Vec<&String>, Vec<&String>) =
@@ -92,7 +92,7 @@ impl WorkTree {
         for name in gone.into_iter().chain(others) {
             let path = self.part(name);
             let done = Self::keep_part(&path, &folder.join(name))
-                .and_then(|()| self.restore_part(&path, before.0.get(name)));
+                .and_then(|()| self.repair_part(&path, before.0.get(name)));
             done.map_err(file_error("restore", &path))?;
         }
         Ok(())
@@ -146,7 +146,7 @@ impl WorkTree {
         if found.is_file() { fs::hard_link(path, kept) } else { fs::rename(path, kept) }
     }
 
-    fn restore_part(&self, path: &Path, part: Option<&Part>) -> io::Result<()> {
+    fn repair_part(&self, path: &Path, part: Option<&Part>) -> io::Result<()> {
         match part {
             Some(Part::File { bytes, mode }) => {
                 if let Some(folder) = path.parent() {
@@ -242,7 +242,7 @@ impl WorkTree {
     }
 
     /// Restores dropped stashes as the newest, and returns them.
-    pub fn restore_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>> {
+    pub fn repair_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>> {
         let gone = self.dropped_stashes(before)?;
         for stash in gone.iter().rev() {
             self.repo.reference_ensure_log(STASH).doing("restore a stash")?;

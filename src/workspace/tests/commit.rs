@@ -79,7 +79,7 @@ fn the_agents_own_commits_stay_below() {
 }
 
 #[test]
-fn what_the_agent_committed_and_took_back_is_taken_back() {
+fn what_the_agent_committed_and_reverted_is_reverted() {
     let repo = Sandbox::new();
     let tree = repo.open();
     let base = tree.base().unwrap();

@@ -49,7 +49,7 @@ fn file(path: &str, added: usize, removed: usize) -> FileChange {
 }
 
 #[test]
-fn each_file_is_told_with_its_lines() {
+fn each_file_is_listed_with_its_lines() {
     let repo = Sandbox::new();
     let tree = repo.open();
     let base = tree.base().unwrap();

@@ -47,7 +47,7 @@ fn repair(guard: &Guard, tree: &WorkTree, parts: &[GuardPart]) -> Vec<Violation>
 }
 
 #[test]
-fn an_attempt_that_leaves_all_alone_violates_nothing() {
+fn an_attempt_that_only_works_violates_nothing() {
     let repo = Sandbox::new();
     users(&repo);
     let tree = repo.open();
@@ -283,7 +283,7 @@ fn a_link_to_the_instructions_stays_one() {
 
 /// What an agent does to the git folder, and what is told of it.
 #[test]
-fn configuration_and_hooks_are_put_back_and_the_other_version_is_kept() {
+fn configuration_and_hooks_are_repaired_and_the_other_version_is_kept() {
     type Act = fn(&Sandbox);
     let table: [(&str, Act, &[&str]); 13] = [
         ("nothing", |_| {}, &[]),
@@ -364,7 +364,7 @@ fn configuration_and_hooks_are_put_back_and_the_other_version_is_kept() {
         let is_there =
             |name: &&String| fs::symlink_metadata(sandbox.path(".git").join(name)).is_ok();
         let new: Vec<&String> = names.iter().filter(is_there).collect();
-        tree.restore_setup(&tree.held_setup().unwrap(), &names, "attempt").unwrap();
+        tree.repair_setup(&tree.held_setup().unwrap(), &names, "attempt").unwrap();
         assert_eq!(tree.setup().unwrap(), before, "{case}");
         let kept = tree.changed_setup("attempt");
         for name in new {
@@ -383,7 +383,7 @@ fn each_version_of_one_attempt_is_kept() {
     for text in ["first\n", "second\n"] {
         sandbox.write(".git/hooks/post-commit", text);
         let names = before.differences(&tree.setup().unwrap());
-        tree.restore_setup(&before, &names, "attempt").unwrap();
+        tree.repair_setup(&before, &names, "attempt").unwrap();
     }
     let kept = tree.changed_setup("attempt").join("hooks");
     let read = |name: &str| fs::read_to_string(kept.join(name)).unwrap();
@@ -402,6 +402,6 @@ fn a_hook_that_was_too_large_to_hold_stays_as_it_is() {
     hook.set_len((16 << 20) + 2).unwrap();
     let names = before.differences(&tree.setup().unwrap());
     assert_eq!(names, ["hooks/pre-push"], "it is told");
-    tree.restore_setup(&before, &names, "attempt").unwrap();
+    tree.repair_setup(&before, &names, "attempt").unwrap();
     assert_eq!(sandbox.path(".git/hooks/pre-push").metadata().unwrap().len(), (16 << 20) + 2);
 }

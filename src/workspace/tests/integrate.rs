@@ -30,7 +30,7 @@ fn integrate(home: &WorkTree, lane: &WorkTree, base: &Base) -> Result<Committed,
     };
     let all = lane.collect(&request)?;
     let replaced = [Replacement::new(Path::new("PRD.json"), b"marked\n")];
-    home.land(home.prepare_commit(all, &replaced, "S: land\n")?, None)
+    home.advance(home.prepare_commit(all, &replaced, "S: done\n")?, None)
 }
 
 #[test]
@@ -53,10 +53,10 @@ fn two_lanes_land_one_after_the_other_and_the_checkout_follows() {
     git(&["commit", "-qam", "by the agent"]);
 
     let began = repo.head();
-    let landed = integrate(&home, &first, &first_base).unwrap();
+    let done = integrate(&home, &first, &first_base).unwrap();
     assert_eq!(
         (repo.head(), repo.last_changes()),
-        (landed.commit, "M\tPRD.json\nM\ta\nM\tlong\n".into())
+        (done.commit, "M\tPRD.json\nM\ta\nM\tlong\n".into())
     );
     let tip = repo.head();
     integrate(&home, &second, &second_base).unwrap();
@@ -139,7 +139,7 @@ fn a_commit_on_head_since_the_work_was_collected_is_not_lost() {
     };
     let all = home.collect(&request).unwrap();
     let head = repo.write("b", "b1\n").commit_all("by somebody else");
-    let refused = home.prepare_commit(all, &[], "S: land\n").err();
+    let refused = home.prepare_commit(all, &[], "S: done\n").err();
     assert!(matches!(refused, Some(GitError::HeadMoved(_))), "{refused:?}");
     assert_eq!(repo.head(), head);
 }
@@ -149,9 +149,9 @@ fn a_commit_on_head_since_the_commit_was_prepared_is_not_lost() {
     let repo = Sandbox::new();
     let home = repo.open();
     let nothing = home.collect_nothing().unwrap();
-    let ready = home.prepare_commit(nothing, &[], "S: land\n").unwrap();
+    let ready = home.prepare_commit(nothing, &[], "S: done\n").unwrap();
     let head = repo.write("b", "b1\n").commit_all("by somebody else");
-    let refused = home.land(ready, None);
+    let refused = home.advance(ready, None);
     assert!(matches!(refused, Err(GitError::HeadMoved(_))), "{refused:?}");
     assert_eq!(repo.head(), head);
 }
@@ -172,7 +172,7 @@ fn a_file_that_is_written_before_the_index_need_not_be_read_again() {
     let file = fs::File::options().write(true).open(repo.path("PRD.json")).unwrap();
     file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
     let found = repo.path("PRD.json").metadata().unwrap();
-    home.land(ready, Some((Path::new("PRD.json"), &found))).unwrap();
+    home.advance(ready, Some((Path::new("PRD.json"), &found))).unwrap();
     assert_eq!(repo.committed("PRD.json").unwrap(), "done\n");
     // git compares times and sizes only; a second read of the file would be its own.
     assert_eq!(repo.git(["diff-files", "--name-only"]), "");
@@ -187,7 +187,7 @@ fn what_was_stored_ahead_and_collected_as_garbage_is_stored_again() {
     repo.git(["gc", "-q", "--prune=now"]);
     let replaced = [Replacement { stored, ..Replacement::new(Path::new("PRD.json"), b"done\n") }];
     let nothing = home.collect_nothing().unwrap();
-    home.land(home.prepare_commit(nothing, &replaced, "m\n").unwrap(), None).unwrap();
+    home.advance(home.prepare_commit(nothing, &replaced, "m\n").unwrap(), None).unwrap();
     assert_eq!(repo.committed("PRD.json").unwrap(), "done\n");
     repo.assert_sound();
 }
@@ -275,7 +275,7 @@ fn conflicts_and_uncommitted_work_change_nothing() {
 }
 
 #[test]
-fn the_first_commit_of_all_can_be_taken_back() {
+fn the_first_commit_of_all_can_be_undone() {
     let repo = Sandbox::unborn();
     let tree = repo.open();
     let base = tree.base().unwrap();

@@ -67,7 +67,7 @@ fn refuses_a_merge_a_rebase_and_unmerged_files() {
 }
 
 #[test]
-fn refuses_to_commit_as_nobody() {
+fn refuses_to_commit_without_an_identity() {
     let repo = Sandbox::new();
     repo.git(["config", "--unset", "user.email"]);
     assert!(matches!(repo.refusal(), GitError::NoIdentity));

@@ -233,6 +233,6 @@ impl CommitRequest<'_> {
         };
         let replaced = self.replaced.iter().map(|(path, bytes)| Replacement::new(path, bytes));
         let replaced: Vec<_> = replaced.collect();
-        tree.land(tree.prepare_commit(all, &replaced, self.message)?, None)
+        tree.advance(tree.prepare_commit(all, &replaced, self.message)?, None)
     }
 }

@@ -97,7 +97,7 @@ fn leaves_out_the_drivers_own_folder() {
 }
 
 #[test]
-fn what_changed_since_a_state_is_told_by_paths_and_commits() {
+fn changes_since_a_state_are_paths_and_commits() {
     let repo = Sandbox::new();
     let tree = repo.open();
     repo.write("before", "b\n");

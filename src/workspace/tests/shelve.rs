@@ -5,7 +5,7 @@ use crate::workspace::{GitError, Head, Unshelved, WorkTree};
 use super::sandbox::{Sandbox, close, story};
 
 #[test]
-fn nothing_to_set_aside() {
+fn nothing_to_shelve() {
     let repo = Sandbox::new();
     repo.write("u", "u\n").write("PRD.json", "{}");
     let tree = repo.open();
@@ -314,7 +314,7 @@ fn an_ignored_file_is_not_overwritten() {
 }
 
 #[test]
-fn refuses_what_was_not_set_aside() {
+fn refuses_what_was_not_shelved() {
     let repo = Sandbox::new();
     for name in ["refs/ralph/attempts/S/1", "refs/heads/main"] {
         let result = repo.open().unshelve(name, &[]);

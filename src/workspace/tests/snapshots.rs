@@ -81,7 +81,7 @@ fn many_at_once_get_numbers_of_their_own() {
 }
 
 #[test]
-fn numbers_go_on_whatever_happened_to_the_note_of_the_newest() {
+fn numbers_continue_whatever_happened_to_the_note_of_the_newest() {
     let repo = Sandbox::new();
     let tree = repo.open();
     tree.checkpoint("one").unwrap();
@@ -99,7 +99,7 @@ fn numbers_go_on_whatever_happened_to_the_note_of_the_newest() {
 }
 
 #[test]
-fn a_lock_that_a_killed_process_left_is_in_nobodys_way() {
+fn a_lock_of_a_killed_process_blocks_nothing() {
     let repo = Sandbox::new();
     let tree = repo.open();
     let base = tree.base().unwrap();

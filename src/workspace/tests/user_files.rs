@@ -25,7 +25,7 @@ fn what_was_uncommitted_and_is_deleted_or_reset_is_lost_and_comes_back() {
     let losses = tree.losses(&base, &base).unwrap();
     assert_eq!(losses.lost, paths(&["a", "b", "deep/u", "docs/c", "l", "s", "u"]));
     assert_eq!(losses.blocked, paths(&[]));
-    tree.restore_user_files(&base, &losses.lost).unwrap();
+    tree.repair_user_files(&base, &losses.lost).unwrap();
     assert_eq!(tree.base().unwrap().tree, base.tree);
     assert_eq!(
         repo.status(),
@@ -47,7 +47,7 @@ fn what_is_edited_or_was_committed_before_is_not_lost() {
     repo.delete("u");
     let losses = tree.losses(&base, &before).unwrap();
     assert_eq!(losses.lost, paths(&["u"]));
-    tree.restore_user_files(&before, &losses.lost).unwrap();
+    tree.repair_user_files(&before, &losses.lost).unwrap();
     assert_eq!(repo.read("u"), "u by the agent\n");
     // Committed by the agent: still there.
     repo.commit_all("all of it");
@@ -65,7 +65,7 @@ fn nothing_is_written_through_a_link_or_over_a_folder() {
     std::os::unix::fs::symlink(repo.beside("outside"), repo.path("deep")).unwrap();
     let losses = tree.losses(&base, &base).unwrap();
     assert_eq!(losses, Losses { lost: vec![], blocked: paths(&["deep/u", "v"]) });
-    tree.restore_user_files(&base, &losses.blocked).unwrap();
+    tree.repair_user_files(&base, &losses.blocked).unwrap();
     assert!(!repo.beside("outside/u").exists());
     assert_eq!(repo.read("v/in"), "i\n");
 }

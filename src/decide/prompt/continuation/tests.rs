@@ -79,7 +79,7 @@ fn what_it_says_follows_from_why_and_the_stages() {
 }
 
 #[test]
-fn a_full_context_is_told_with_what_to_do_about_it() {
+fn a_full_context_is_mentioned_with_advice() {
     let none = Changes::default();
     let context = Some(ContextUsage { used: 82, window: 100 });
     let triggers = vec![HandoffTrigger::Context, HandoffTrigger::Time];

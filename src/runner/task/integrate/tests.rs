@@ -44,7 +44,7 @@ fn commit(repo: &git2::Repository, path: &str, text: &str) {
 }
 
 impl Scene {
-    fn landing(&self, mark: Mark) -> MarkCommit {
+    fn mark_commit(&self, mark: Mark) -> MarkCommit {
         let file = PrdFile::new(self.folder.path().join("PRD.json"));
         let (mut tracked, loaded) = TrackedPrd::open(file).unwrap();
         let instructions_file = Some(self.folder.path().join("PROMPT.md"));
@@ -67,11 +67,11 @@ impl Scene {
 
     fn try_close(&self, by: Acceptance) -> Result<Integration> {
         let close = Close {
-            landing: self.landing(Mark::Passes(true)),
+            mark: self.mark_commit(Mark::Passes(true)),
             evidence: Vec::new(),
             checked: None,
             by,
-            coming: None,
+            landing: None,
             secrets: Arc::new(SecretRules::new([])),
             ralph_dir: RalphDir::open(self.folder.path()).unwrap(),
         };
@@ -155,7 +155,7 @@ fn a_skip_is_no_part_of_the_work_that_is_in_the_lane() {
     let scene = scene();
     let (base, head) = (scene.base.clone(), scene.base.commit.clone());
     let occupant = Some(Occupant { story: id("B"), lane: LaneId::HOME, base, head });
-    let skip = Skip { landing: scene.landing(Mark::Skipped(true)), occupant };
+    let skip = Skip { mark: scene.mark_commit(Mark::Skipped(true)), occupant };
     let (mut mailbox, mut messages) = tokio::sync::mpsc::channel(8);
     let recorded = thread::spawn(move || {
         let mut recorded = Vec::new();

@@ -5,7 +5,7 @@ use std::process::Command;
 use super::*;
 use crate::decide::samples::{id, policy};
 use crate::model::Event;
-use crate::runner::task::shelve::{HomeComing, StoryWork};
+use crate::runner::task::shelve::{Landing, StoryWork};
 use crate::runner::tests::fake::{Heard, config};
 
 /// A repository with a file of the user's.
@@ -68,15 +68,15 @@ fn shelved_work_is_there_before_the_attempt_and_not_in_its_base() {
 
 /// Ralph died in the middle of unshelving.
 #[test]
-fn work_that_came_home_by_half_is_no_part_of_its_base() {
+fn half_landed_work_is_no_part_of_its_base() {
     let (folder, tree) = repository();
     let base = tree.base().unwrap();
     write(folder.path(), "by the agent");
     let StoryWork { occupant, story, config, .. } = work(&base);
     let shelved = work(&base).shelve(&tree, &mut Heard::default()).unwrap();
     write(folder.path(), "by the agent");
-    let coming = HomeComing { story, occupant, shelved, config };
-    assert_eq!(coming.run(&tree, &mut Heard::default()).unwrap(), Some(base.clone()));
+    let landing = Landing { story, occupant, shelved, config };
+    assert_eq!(landing.run(&tree, &mut Heard::default()).unwrap(), Some(base.clone()));
     assert_ne!(tree.base().unwrap(), base);
 }
 

@@ -136,9 +136,9 @@ fn the_assumed_cost_of_a_lost_attempt_is_spent() {
 
 #[test]
 fn each_model_has_its_part_and_the_rest_is_the_first_models() {
-    let bill = |models: Vec<ModelUse>| AttemptCost { models, ..AttemptCost::default() };
-    let models = |bill: AttemptCost| {
-        let history = History::new().started("A").billed(Verdict::Progress, costing(5.0), bill);
+    let cost = |models: Vec<ModelUse>| AttemptCost { models, ..AttemptCost::default() };
+    let models = |cost: AttemptCost| {
+        let history = History::new().started("A").costing(Verdict::Progress, costing(5.0), cost);
         let repo = Repo::new();
         let parts = repo.write(&history.events, "r").costs().by_model(None).unwrap();
         let part = |entry: &AttemptCosts| {
@@ -148,10 +148,10 @@ fn each_model_has_its_part_and_the_rest_is_the_first_models() {
         parts.iter().map(part).collect::<Vec<_>>()
     };
     let named = |name: &str, dollars: f64, tokens: u64| (name.to_owned(), dollars, tokens);
-    assert_eq!(models(bill(vec![])), [named("", 5.0, 10)]);
-    let whole = bill(vec![used("large", 4, 7), used("small", 1, 3)]);
+    assert_eq!(models(cost(vec![])), [named("", 5.0, 10)]);
+    let whole = cost(vec![used("large", 4, 7), used("small", 1, 3)]);
     assert_eq!(models(whole), [named("large", 4.0, 7), named("small", 1.0, 3)]);
-    let part = bill(vec![used("large", 4, 7)]);
+    let part = cost(vec![used("large", 4, 7)]);
     assert_eq!(models(part), [named("", 1.0, 0), named("large", 4.0, 7)]);
 }
 

@@ -4,7 +4,7 @@ use super::super::environment::secret;
 use super::{redacted, rules};
 
 #[test]
-fn secret_names_are_recognised_by_whole_words() {
+fn secret_names_are_recognized_by_whole_words() {
     let value = "hunter2hunter2";
     for name in [
         "ANTHROPIC_API_KEY",

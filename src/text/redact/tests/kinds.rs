@@ -128,7 +128,7 @@ fn table() -> Vec<(&'static str, String, String)> {
 }
 
 #[test]
-fn every_kind_is_redacted_and_its_neighbour_is_kept() {
+fn every_kind_is_redacted_and_its_neighbor_is_kept() {
     for (kind, one, other) in table() {
         let found = redacted(&one);
         assert!(found.contains(&format!("[redacted:{kind}]")), "{kind}: {one} → {found}");
@@ -137,7 +137,7 @@ fn every_kind_is_redacted_and_its_neighbour_is_kept() {
 }
 
 #[test]
-fn every_kind_is_redacted_inside_json_colours_and_quotes() {
+fn every_kind_is_redacted_inside_json_colors_and_quotes() {
     for (kind, one, _) in table() {
         let marker = format!("[redacted:{kind}]");
         let json = serde_json::Value::from(format!("first\n{one}\nlast")).to_string();

@@ -2,7 +2,7 @@
 
 mod environment;
 mod kinds;
-mod neighbours;
+mod neighbors;
 mod private_keys;
 mod streams;
 

@@ -48,7 +48,7 @@ pub(super) const CLAIMS: &[&str] = &[
     "Task `**US-001**` is complete",
     "Task [`US-001`] is complete",
     "Task [US-001]: complete",
-    // Bold and italics round some of it.
+    // Bold and italics around some of it.
     "**Task US-001 complete**",
     "*Task US-001 complete*",
     "_Task US-001 complete_",

@@ -1,4 +1,4 @@
-//! Other signs of completion than `Task ID complete`, backed by the same evidence.
+//! Completion markers other than `Task ID complete`, backed by the same evidence.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn kinds(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn a_sign_of_the_run_or_of_the_story_closes_it_and_another_line_does_not() {
+fn a_marker_of_the_run_or_of_the_story_closes_it_and_another_line_does_not() {
     let prd = Prd::stories(1)
         .story(r#""completionPromise": "SHIPPED""#)
         .story(r#""signals": ["LOGIN_OK", "ALL_GREEN"]"#);
@@ -48,13 +48,13 @@ fn a_sign_of_the_run_or_of_the_story_closes_it_and_another_line_does_not() {
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.passing(), ["US-001", "US-002", "US-003"]);
-    assert_eq!(world.pages("prompt.md").len(), 4, "LOGIN_OK is no sign of US-002");
+    assert_eq!(world.iteration_files("prompt.md").len(), 4, "LOGIN_OK is no sign of US-002");
     assert!(world.prompt(1).contains("\n    RUN_IS_DONE\n"), "{}", world.prompt(1));
     assert!(world.prompt(2).contains("\n    <promise>SHIPPED</promise>\n    RUN_IS_DONE\n"));
 }
 
 #[test]
-fn a_sign_needs_the_same_evidence() {
+fn a_marker_needs_the_same_evidence() {
     let settings = "signals = [\"RUN_IS_DONE\"]\nverify = [\"test -e ok\"]\n";
     let script = attempt(&format!("{WORK}, {}", say("RUN_IS_DONE")))
         + &attempt(&format!("{{ write = \"ok\", text = \"x\" }}, {}", say("RUN_IS_DONE")));
@@ -62,7 +62,7 @@ fn a_sign_needs_the_same_evidence() {
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("US-001 is not done: `test -e ok`"), "{}", said.err);
-    assert_eq!(world.pages("prompt.md").len(), 2);
+    assert_eq!(world.iteration_files("prompt.md").len(), 2);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn stages_are_recorded_in_order_and_only_the_last_is_a_claim() {
         })
         .collect();
     assert_eq!(stages, ["TESTS_PASS"]);
-    assert_eq!(world.pages("prompt.md").len(), 4);
+    assert_eq!(world.iteration_files("prompt.md").len(), 4);
     assert!(world.prompt(2).contains("in this order:\n\n    TESTS_PASS\n    DOCS_COMPLETE\n"));
     let third = world.prompt(3);
     assert!(third.contains("in this order:\n\n    DOCS_COMPLETE\n\nReached before"), "{third}");
@@ -112,11 +112,11 @@ fn a_claim_of_the_last_stage_that_a_gate_contradicts_can_be_made_again() {
     let world = with_settings(&Prd::stories(1), &script, settings);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert_eq!(world.pages("prompt.md").len(), 2);
+    assert_eq!(world.iteration_files("prompt.md").len(), 2);
 }
 
 #[test]
-fn an_agent_cannot_choose_its_own_signs() {
+fn an_agent_cannot_choose_its_own_markers() {
     let prd = Prd::default().story(r#""stages": ["TESTS_PASS", "SHIPPED"]"#);
     let edit =
         "{ run = '''sed -i 's/\"TESTS_PASS\", \"SHIPPED\"/\"EASY\"/' PRD.json; echo x > a''' }";
@@ -127,7 +127,7 @@ fn an_agent_cannot_choose_its_own_signs() {
     let said = world.run(&[]);
     assert_eq!(said.code, 4, "{}", said.err);
     assert!(said.err.contains("its completion markers changed"), "{}", said.err);
-    assert_eq!(world.pages("prompt.md").len(), 3, "what it chose itself was not heard");
+    assert_eq!(world.iteration_files("prompt.md").len(), 3, "what it chose itself was not heard");
     assert_eq!(world.passing(), [""; 0]);
 }
 
@@ -163,7 +163,7 @@ fn a_ticked_task_does_not_lead_past_the_stages() {
 }
 
 #[test]
-fn changed_instructions_are_put_back_and_are_no_claim_by_themselves() {
+fn changed_instructions_are_restored_and_are_no_claim_by_themselves() {
     let change = "{ run = \"echo Obey. > PROMPT.md; echo work >> a\" }";
     let script = attempt(change) + &attempt(&format!("{WORK}, \"complete\""));
     for place in ["PROMPT.md", "../elsewhere.md"] {
@@ -171,11 +171,11 @@ fn changed_instructions_are_put_back_and_are_no_claim_by_themselves() {
         world.write(place, "- [x] TASK_COMPLETE\n");
         let said = world.run(&["--prompt", place]);
         assert_eq!(said.code, 0, "{place}: {}", said.err);
-        assert_eq!(world.pages(".prompt.md").len(), 2, "{place}");
+        assert_eq!(world.iteration_files(".prompt.md").len(), 2, "{place}");
         assert_eq!(world.read(place), "- [x] TASK_COMPLETE\n", "{place}");
         assert!(said.err.contains("which the agent changed"), "{place}: {}", said.err);
         if place.starts_with("..") {
-            assert_eq!(world.pages("US-001.PROMPT.md"), ["Obey.\n"]);
+            assert_eq!(world.iteration_files("US-001.PROMPT.md"), ["Obey.\n"]);
         }
     }
 }
@@ -211,7 +211,7 @@ fn what_an_agent_commits_of_the_instructions_is_not_in_the_storys_commit() {
 }
 
 #[test]
-fn instructions_that_changed_before_a_crash_are_told() {
+fn instructions_that_changed_before_a_crash_are_reported() {
     let script =
         "[default]\nsteps = [{ run = \"echo Obey. > PROMPT.md; echo y > started\" }, \"hang\"]\n";
     let world = World::scripted(&Prd::stories(1), script);
@@ -234,7 +234,7 @@ fn the_first_of_two_claims_is_sent_back_once_unless_a_gate_can_tell() {
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("the agent claims US-001; the next attempt checks it again"));
-    assert_eq!(world.pages("prompt.md").len(), 2);
+    assert_eq!(world.iteration_files("prompt.md").len(), 2);
     let second = world.prompt(2);
     assert!(second.contains("Check every criterion again"), "{second}");
     assert_eq!(kinds(&world).iter().filter(|kind| *kind == "second_look_wanted").count(), 1);
@@ -247,7 +247,7 @@ fn the_first_of_two_claims_is_sent_back_once_unless_a_gate_can_tell() {
     let gated = "require_two_claims = true\nverify = [\"test -e US-001.txt\"]\n";
     let world = with_settings(&Prd::stories(1), &script, gated);
     assert_eq!(world.run(&[]).code, 0);
-    assert_eq!(world.pages("prompt.md").len(), 1);
+    assert_eq!(world.iteration_files("prompt.md").len(), 1);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_claim_without_a_change_is_not_the_first_of_two() {
 }
 
 #[test]
-fn a_sign_that_could_never_be_heard_is_told_before_anything_runs() {
+fn a_marker_that_could_never_match_is_an_error() {
     let prd = Prd::default().story(r#""signals": ["> quoted"], "stages": ["A_1", "A_1"]"#);
     let world = World::with(&prd);
     let said = world.ralph(&["check"]);

@@ -1,4 +1,4 @@
-//! Signals, whatever the run is doing.
+//! Interrupts, whatever the run is doing.
 
 use super::*;
 use crate::decide::situation::StuckDue;
@@ -15,10 +15,10 @@ fn interrupted(run: &Run, end: End) {
 }
 
 #[test]
-fn a_signal_ends_an_attempt_first() {
+fn an_interrupt_ends_an_attempt_first() {
     let mut run = Run::new(lanes(1));
     run.expect(&["start A1 in 0"]);
-    assert!(run.then(Happened::Signal(INT)).is_none(), "the agent still runs");
+    assert!(run.then(Happened::Interrupt(INT)).is_none(), "the agent still runs");
     run.expect(&["Stop everything"]);
     let end = run.is_ended("A1");
     interrupted(&run, end);
@@ -27,10 +27,10 @@ fn a_signal_ends_an_attempt_first() {
 }
 
 #[test]
-fn a_signal_during_gates_leaves_the_claim_to_the_next_process() {
+fn an_interrupt_during_gates_leaves_the_claim_to_the_next_process() {
     let mut run = Run::new(lanes(1));
     run.claims("A1");
-    assert!(run.then(Happened::Signal(INT)).is_none(), "the gates still run");
+    assert!(run.then(Happened::Interrupt(INT)).is_none(), "the gates still run");
     assert!(run.did().contains(&"Stop everything".to_owned()));
     let end = run.are_stopped(Run::gates_of("A", "A1"));
     interrupted(&run, end);
@@ -40,11 +40,11 @@ fn a_signal_during_gates_leaves_the_claim_to_the_next_process() {
 }
 
 #[test]
-fn a_signal_during_a_question_leaves_it_open() {
+fn an_interrupt_during_a_question_leaves_it_open() {
     let mut run = Run::of(lanes(1), &["A"]);
     run.asks("A1");
     run.did();
-    assert!(run.then(Happened::Signal(INT)).is_none(), "the menu is still there");
+    assert!(run.then(Happened::Interrupt(INT)).is_none(), "the menu is still there");
     run.expect(&["close A", "Stop everything"]);
     let end = run.is_silent("A");
     interrupted(&run, end);
@@ -53,17 +53,17 @@ fn a_signal_during_a_question_leaves_it_open() {
 }
 
 #[test]
-fn an_answer_that_comes_with_a_signal_counts() {
+fn an_answer_that_comes_with_an_interrupt_counts() {
     let mut run = Run::of(lanes(1), &["A"]);
     run.asks("A1");
-    run.then(Happened::Signal(INT));
+    run.then(Happened::Interrupt(INT));
     let end = run.answers("A", Answer::Retry);
     interrupted(&run, end);
     assert!(!run.dispatcher.log.state.is_asking(&id("A")));
 }
 
 #[test]
-fn control_c_in_a_menu_is_a_signal() {
+fn control_c_in_a_menu_is_an_interrupt() {
     let mut run = Run::of(lanes(1), &["A"]);
     run.asks("A1");
     let (about, asked) = (About::Story(id("A")), Asked::Interrupted);
@@ -73,24 +73,24 @@ fn control_c_in_a_menu_is_a_signal() {
 }
 
 #[test]
-fn a_signal_ends_a_wait_at_once() {
+fn an_interrupt_ends_a_wait_at_once() {
     let mut run = Run::new(lanes(1));
     let down = Outcome::Overloaded { detail: "529".into() };
     run.then(ended("A1", down, AgentSignals::default()));
     let wait = run.dispatcher.log.state.wait(run.dispatcher.log.now()).unwrap();
     assert_eq!(wait.what, WaitFor::Service);
     assert!(run.fake().waits.is_some());
-    let end = run.then(Happened::Signal(INT));
+    let end = run.then(Happened::Interrupt(INT));
     interrupted(&run, end);
 }
 
 #[test]
-fn a_signal_during_a_stuck_question_ends_its_attempt_first() {
+fn an_interrupt_during_a_stuck_question_ends_its_attempt_first() {
     let mut run = Run::new(lanes(1));
     run.fake().stuck = vec![StuckDue { attempt: "A1".into(), step: StuckStep::Ask }];
     run.tick();
     run.expect(&["start A1 in 0", "ask about A1"]);
-    assert!(run.then(Happened::Signal(INT)).is_none());
+    assert!(run.then(Happened::Interrupt(INT)).is_none());
     run.expect(&["close A1", "Stop everything"]);
     assert!(run.is_ended("A1").is_none(), "the menu is still there");
     let about = About::Attempt { attempt: "A1".into(), story: id("A") };
@@ -99,10 +99,10 @@ fn a_signal_during_a_stuck_question_ends_its_attempt_first() {
 }
 
 #[test]
-fn nothing_is_started_after_a_signal() {
+fn nothing_is_started_after_an_interrupt() {
     let mut run = Run::new(lanes(2));
     run.expect(&["start A1 in 1", "start B2 in 2"]);
-    run.then(Happened::Signal(INT));
+    run.then(Happened::Interrupt(INT));
     run.did();
     assert!(run.claims("A1").is_none(), "B still runs");
     run.expect(&[]);
@@ -112,14 +112,14 @@ fn nothing_is_started_after_a_signal() {
 }
 
 #[test]
-fn the_second_signal_kills_and_the_third_leaves_at_once() {
+fn the_second_interrupt_kills_and_the_third_leaves_at_once() {
     let mut run = Run::new(lanes(1));
     run.did();
-    assert!(run.then(Happened::Signal(INT)).is_none());
+    assert!(run.then(Happened::Interrupt(INT)).is_none());
     run.expect(&["Stop everything"]);
-    assert!(run.then(Happened::Signal(15)).is_none());
+    assert!(run.then(Happened::Interrupt(15)).is_none());
     run.expect(&["Kill everything"]);
-    let end = run.then(Happened::Signal(15));
+    let end = run.then(Happened::Interrupt(15));
     interrupted(&run, end);
     assert!(!run.dispatcher.log.state.attempts.is_idle(), "the next process sees to it");
 }

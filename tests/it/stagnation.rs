@@ -43,7 +43,7 @@ fn marks_are_no_work() {
 }
 
 #[test]
-fn an_agent_that_says_the_same_again_is_told_and_then_asked_about() {
+fn a_repeated_text_is_mentioned_and_then_becomes_a_question() {
     let text = "I went through the whole of the login and changed what looked wrong to me, but the \
                 page still does not come up after iteration";
     let world = one(&format!(
@@ -71,7 +71,7 @@ fn whoever_commits_every_time_is_not_in_a_loop() {
 }
 
 #[test]
-fn work_on_tests_alone_is_told_and_then_asked_about() {
+fn work_on_tests_alone_is_mentioned_and_then_becomes_a_question() {
     let world = one(
         r#"{ write = "tests/login_test.py", text = "${ITERATION}" }, { say = "Tests, ${ITERATION}." }"#,
     );

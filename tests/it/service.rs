@@ -90,7 +90,7 @@ fn an_agent_that_only_talks_of_limits_has_finished() {
         _ => None,
     });
     assert_eq!(outcomes.collect::<Vec<_>>(), [Outcome::Completed], "{}", said.err);
-    assert_eq!(world.pages("prompt.md").len(), 1);
+    assert_eq!(world.iteration_files("prompt.md").len(), 1);
 }
 
 #[test]
