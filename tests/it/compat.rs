@@ -135,6 +135,7 @@ fn what_was_parked_is_answered_and_its_work_comes_back() {
     terminal.await_text("[a]");
     terminal.press("2");
     terminal.await_text("How should US-007 go on?");
+    terminal.await_text("❯ [1]");
     terminal.press("1");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
-use ralph::model::Event;
 use serde_json::Value;
 
 use crate::backlog_edits::MARKS_REVERTED;
@@ -318,14 +317,16 @@ fn starting_over_can_be_switched_off() {
     }
 }
 
-/// The tree cannot be put back because the index is locked: the driver is killed in the middle, and
-/// the next one finishes it.
+/// The tree cannot be rolled back because the index is locked: the run stops in the middle, and the
+/// next one finishes it.
 #[test]
 fn a_start_over_that_was_cut_off_is_finished() {
     let script =
         THREE_ERRORS.replace("git commit -qm c", "git commit -qm c; touch .git/index.lock");
     let world = World::scripted(&Prd::stories(1), &script);
-    world.kill_run_at(|event| matches!(event, Event::ReturnPlanned { .. }));
+    let said = world.run(&[]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("index.lock"), "{}", said.err);
     fs::remove_file(world.path(".git/index.lock")).unwrap();
     // Half of the way back is done.
     fs::remove_file(world.path("a.txt")).unwrap();
