@@ -37,8 +37,10 @@ pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<()> {
     if look.quiet {
         return Ok(());
     }
-    let is_here = folder == Path::new(".");
-    let prd = if is_here { String::new() } else { format!(" {}", folder.join(PRD_NAME).display()) };
+    let prd = folder.join(PRD_NAME).display().to_string();
+    // A name with a NUL cannot be made.
+    let prd = shlex::try_quote(&prd).unwrap_or_default();
+    let prd = if folder == Path::new(".") { String::new() } else { format!(" {prd}") };
     let next = format!("ralph check{prd} && ralph run{prd} --dry-run && ralph run{prd}");
     print(&format!("{report}Edit the files, then run: {next}\n"))
 }

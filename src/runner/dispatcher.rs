@@ -1,7 +1,7 @@
 //! The loop: decide, start, wait, conclude, record.
 //!
-//! It touches no file, process or terminal, so tests and simulations run the same code. There is
-//! one wait, in [`Effects::next`]; everything that takes time is a task.
+//! It touches no file, process or terminal, so tests and simulations run the same code. The
+//! loop has one wait, in [`Effects::next`]; everything that takes time is a task.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ use crate::runner::log::RunLog;
 
 /// This many interrupts end the process at once; the supervisors end the agents.
 const IMPATIENT: u32 = 3;
+/// How often the loop looks for the end of a menu that must close, which takes a second at most.
+const LAST_LOOKS: u32 = 8;
 /// How long the backlog may be broken while a story waits to be closed.
 const REPAIR_PATIENCE: Duration = Duration::from_mins(10);
 
@@ -77,10 +79,28 @@ impl<E: Effects> Dispatcher<E> {
 
     pub async fn run(&mut self) -> Result<Ending> {
         let ending = self.work().await;
-        // After an error or several interrupts, a menu is still open.
-        self.close_all();
-        self.effects.questions_closed(self.interrupts >= IMPATIENT).await;
+        if ending.is_err() {
+            self.effects.order(Order::Stop);
+        }
+        self.close_menus().await;
         ending
+    }
+
+    /// After an error or several interrupts, a menu may be open, and must not keep the terminal. A human
+    /// who writes in an editor has time until the next interrupt.
+    async fn close_menus(&mut self) {
+        self.is_stopping = true;
+        self.close_all();
+        let mut looks = if self.interrupts < IMPATIENT { u32::MAX } else { LAST_LOOKS };
+        while !self.questions.is_empty() && looks > 0 {
+            looks -= 1;
+            match self.effects.next(&mut self.log, None).await {
+                // The journal may have failed.
+                Ok(Happened::Answered { about, asked }) => drop(self.answered(about, asked)),
+                Ok(Happened::Interrupt(_)) => looks = looks.min(LAST_LOOKS),
+                Ok(_) | Err(_) => {}
+            }
+        }
     }
 
     async fn work(&mut self) -> Result<Ending> {
@@ -342,7 +362,7 @@ impl<E: Effects> Dispatcher<E> {
     /// The first interrupt stops everything cleanly, the second kills it.
     pub(super) fn take_interrupt(&mut self, signal: i32) {
         let is_first = self.interrupted.is_none();
-        if is_first && !self.log.state.attempts.is_idle() {
+        if is_first && !self.is_idle() {
             self.log.notice(Notice::Agent(AgentNotice::Ended(EndCause::Interrupt)));
         }
         let order = if is_first { Order::Stop } else { Order::Kill };

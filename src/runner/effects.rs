@@ -195,8 +195,6 @@ pub trait Effects {
 
     /// `at_once`: even if the human is writing; otherwise the text may still come.
     fn withdraw(&mut self, about: &About, at_once: bool);
-    /// The loop is over: waits until no menu has the terminal, `at_once` not for an editor.
-    fn questions_closed(&mut self, at_once: bool) -> impl Future<Output = ()>;
     /// The agent takes messages, and has not given its result yet.
     fn takes_messages(&self, attempt: &str) -> bool;
     fn say(&mut self, attempt: &str, text: &str);

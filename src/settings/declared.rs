@@ -228,7 +228,7 @@ settings! {
 
 settings! {
     fn memory(from) -> MemoryLimits {
-        /// Earlier outcomes in a prompt
+        /// Earlier results in a prompt
         outcomes = from.value(&MEMORY_COUNT, setting("memory.outcomes").default("5"))?;
         /// Earlier errors in a prompt
         errors = from.value(&MEMORY_COUNT, setting("memory.errors").default("5"))?;

@@ -279,10 +279,10 @@ fn the_completion_line_in_the_prompt_closes_nothing() {
 fn a_service_that_recovers_costs_no_attempt() {
     let overloaded = Reply::error(529, "overloaded_error", "Overloaded");
     // After three broken streams the CLI asks for an answer in one piece.
-    let troubles = [vec![overloaded], vec![Reply::Dropped], vec![Reply::Dropped; 3]];
-    for trouble in troubles {
-        let requests = trouble.len() + 1;
-        let script = trouble.into_iter().chain([Reply::says(DONE)]);
+    let faults = [vec![overloaded], vec![Reply::Dropped], vec![Reply::Dropped; 3]];
+    for fault in faults {
+        let requests = fault.len() + 1;
+        let script = fault.into_iter().chain([Reply::says(DONE)]);
         let scene = scene(&Prd::stories(1), &gated(), |_| Api::replying(script));
         let said = scene.run(&["--once"]);
         assert_eq!(said.code, 0, "{}", said.err);

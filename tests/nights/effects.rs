@@ -421,8 +421,6 @@ impl Effects for World {
         self.plan_answer(&about, &question, patience);
     }
 
-    async fn questions_closed(&mut self, _at_once: bool) {}
-
     fn withdraw(&mut self, about: &About, _at_once: bool) {
         self.take_back(about);
     }

@@ -184,7 +184,7 @@ fn errors_count_over_all_stories_until_something_comes_of_one() {
         ),
         ("one story alone, and others wait", fails(new(), "A", 9), false),
         (
-            "as many of one as make a rut",
+            "as many of one as make it stagnate",
             fails(fails(new(), "A", 9).shelved("A", None), "B", 1),
             false,
         ),
@@ -356,7 +356,7 @@ fn the_breaker_opens_when_it_is_not_one_story_that_fails() {
     let asks = |history: History| history.raised("B").parked("B").shelved("B", None);
     let outage = Verdict::NotTheStory { fault: ServiceFault::Silence, error: "o".into() };
     for (case, history, expected) in [
-        ("one story in a rut", first(), false),
+        ("one story without progress", first(), false),
         ("two in a row", second(first()), true),
         ("the same one twice", stagnates(first(), "A"), false),
         (

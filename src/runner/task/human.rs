@@ -57,6 +57,7 @@ impl QuestionTask {
             }
         };
         let asked = tokio::select! {
+            biased;
             // An answer that was just given counts.
             asked = &mut asking => asked.unwrap_or(Asked::NoAnswer),
             () = closed => Asked::NoAnswer,

@@ -101,7 +101,7 @@ fn an_agent_whose_end_is_not_proved_ends_the_run() {
         let is_it = matches!(error, RunnerError::Survivors(_) | RunnerError::SupervisorLost);
         assert!(is_it, "{error}");
         assert!(run.dispatcher.log.state.attempts.is_idle(), "what it cost is recorded");
-        run.expect(&[]);
+        run.expect(&["Stop everything"]);
     }
 }
 

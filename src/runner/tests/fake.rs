@@ -250,8 +250,6 @@ impl Effects for Fake {
         });
     }
 
-    async fn questions_closed(&mut self, _at_once: bool) {}
-
     fn withdraw(&mut self, about: &About, at_once: bool) {
         let how = if at_once { "close" } else { "withdraw" };
         self.note(match about {

@@ -244,7 +244,7 @@ fn a_backlog_that_stays_broken_ends_the_run_and_keeps_the_close() {
     };
     assert_eq!((story, problem.as_str()), (id("A"), "a comma is missing"));
     assert!(run.dispatcher.log.state.is_open());
-    run.expect(&[]);
+    run.expect(&["Stop everything"]);
 }
 
 #[test]

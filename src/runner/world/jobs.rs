@@ -227,7 +227,7 @@ impl World {
         Ok(None)
     }
 
-    pub(super) fn forget(&mut self, happened: &Happened) {
+    fn forget(&mut self, happened: &Happened) {
         match happened {
             Happened::GatesEnded { of, .. } => self.gates.retain(|(running, ..)| running != of),
             Happened::Answered { asked, .. } => self.questions.ended(asked),

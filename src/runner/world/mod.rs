@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use crate::agent::{Backend, GIT_PLACES};
 use crate::decide::situation::{FreeDisk, LaneJob, Observed};
@@ -22,7 +22,7 @@ use crate::decide::stuck::StuckStep;
 use crate::model::{
     Backlog, Base, EndedBy, Escalation, Event, LaneId, Request, SpentToday, StoryId,
 };
-use crate::ports::{Ask, Clock, Human, WITHDRAWAL};
+use crate::ports::{Ask, Clock, Human};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Supervisor};
 use crate::runner::config::RunConfig;
@@ -292,21 +292,6 @@ impl Effects for World {
 
     fn withdraw(&mut self, about: &About, at_once: bool) {
         self.questions.withdraw(about, at_once);
-    }
-
-    async fn questions_closed(&mut self, at_once: bool) {
-        let closed = async {
-            while self.questions.is_open() {
-                match self.messages.recv().await {
-                    Some(Message::Ended(Ok(happened))) => self.forget(&happened),
-                    Some(Message::Ended(Err(_))) | None => return,
-                    Some(_) => {}
-                }
-            }
-        };
-        // Menus release the terminal sooner.
-        let most = if at_once { WITHDRAWAL * 2 } else { Duration::MAX };
-        let _ = timeout(most, closed).await;
     }
 
     fn takes_messages(&self, attempt: &str) -> bool {

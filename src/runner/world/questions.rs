@@ -66,10 +66,6 @@ impl Questions {
         self.show_next();
     }
 
-    pub fn is_open(&self) -> bool {
-        self.open.is_some()
-    }
-
     fn is_over(&mut self, about: About) {
         self.over.push_back(Happened::Answered { about, asked: Asked::NoAnswer });
     }

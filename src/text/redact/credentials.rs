@@ -199,7 +199,7 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 fn decoded(text: &[u8]) -> Vec<u8> {
     let sextet = |byte: &u8| ALPHABET.iter().position(|known| known == byte);
     let sextets: Vec<usize> = text.iter().filter_map(sextet).collect();
-    // Every four of them are three bytes; each byte has bits of two neighbours.
+    // Every four of them are three bytes; each byte has bits of two neighbors.
     let pairs = sextets.array_windows().zip((0..4).cycle()).filter(|(_, at)| *at < 3);
     pairs.map(|([a, b], at)| ((a << 6 | b) >> (4 - 2 * at)) as u8).collect()
 }
