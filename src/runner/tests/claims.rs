@@ -105,6 +105,26 @@ fn an_agent_whose_end_is_not_proved_ends_the_run() {
     }
 }
 
+/// An open menu is closed: without an answer its question stays open, and an answer counts.
+#[test]
+fn an_error_closes_the_menus_and_takes_their_answers() {
+    for (asked, is_answer) in [(Asked::NoAnswer, false), (Asked::Answered(Answer::Retry), true)] {
+        let mut run = Run::new(lanes(1));
+        run.asks("A1");
+        run.did();
+        let lost = ended("B2", Outcome::Completed, AgentSignals::default());
+        let lost = ended_with(lost, |ended| ended.processes.survivors = None);
+        run.fake().happens.push_back(lost);
+        let about = About::Story(id("A"));
+        let error = run.then(Happened::Answered { about, asked }).unwrap().unwrap_err();
+        assert!(matches!(error, RunnerError::SupervisorLost), "{error}");
+        run.expect(&["Stop everything", "close A"]);
+        let last = run.last();
+        assert_eq!(matches!(last, Event::QuestionAnswered { .. }), is_answer, "{last:?}");
+        assert!(!matches!(last, Event::StoryParked { .. }), "{last:?}");
+    }
+}
+
 #[test]
 fn a_tree_that_cannot_be_inspected_ends_the_run() {
     let mut run = alone();
