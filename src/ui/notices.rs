@@ -132,7 +132,7 @@ fn stopped(cause: EndCause) -> (Tone, String) {
         EndCause::DiskLow => ("the disk is nearly full", "everything that runs"),
         EndCause::Aborted => ("you aborted the run", "everything that runs"),
         EndCause::Interrupt => {
-            return warning("interrupted; ending what runs (another signal kills it)");
+            return warning("interrupted; ending everything that runs (a second signal kills it)");
         }
     };
     warning(format!("{why}; ending {what} (unfinished work is kept)"))

@@ -55,7 +55,7 @@ fn an_interrupt_stops_the_agent_cleanly_and_the_run_continues_later() {
         signal(&child, which);
         let (found, err) = end(child);
         assert_eq!(found, code, "{err}");
-        assert!(err.contains("interrupted; ending what runs"), "{err}");
+        assert!(err.contains("interrupted; ending everything that runs"), "{err}");
         assert!(err.contains("Run `ralph run` to continue"), "{err}");
         no_process_is_left(&world);
         assert_eq!(world.read("half.txt"), "half\n", "unfinished work stays in the tree");

@@ -95,7 +95,7 @@ fn agent_notices() {
     warning: the run reached its time limit; ending all agents (unfinished work is kept)
     warning: the disk is nearly full; ending everything that runs (unfinished work is kept)
     warning: you aborted the run; ending everything that runs (unfinished work is kept)
-    warning: interrupted; ending what runs (another signal kills it)
+    warning: interrupted; ending everything that runs (a second signal kills it)
     warning: cannot read .ralph/scratchpad.md
     warning: a newer version of ralph sent a request that this version does not support
     "#);
