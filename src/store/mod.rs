@@ -182,6 +182,11 @@ enum Problem {
          backlog, the refs and the commits' trailers"
     )]
     Damaged(String),
+    #[error(
+        "the journal is lost ({0}) while the run was active, so everything was stopped; the next \
+         `ralph run` rebuilds it from the backlog, the refs and the commits' trailers"
+    )]
+    Lost(&'static str),
     #[error("cannot write the journal (is the disk full?): {0}")]
     Write(sqlite::Failure),
     #[error("cannot sync the journal to disk (is the disk full?): {0}")]
@@ -204,6 +209,11 @@ impl StoreError {
     /// The bytes of the journal are not what was written.
     pub fn is_damage(&self) -> bool {
         matches!(self.0, Problem::Damaged(_))
+    }
+
+    /// The journal is not this run's any more.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.0, Problem::Lost(_))
     }
 
     /// Another run has the lease.

@@ -1,7 +1,9 @@
 //! Detects a damaged journal and renames it.
 //!
 //! SQLite notices some damage by itself, and most if it checks every page. It cannot notice a
-//! changed byte inside a value, which would be a false fact: so each event has a checksum.
+//! changed byte inside a value, which would be a false fact: so each event has a checksum, which
+//! covers the one of the event before it. That shows accidents and simple tampering; the checksum
+//! is no secret, so a program that knows ralph can write a journal that looks right.
 //!
 //! Events of a run are in SQLite's log until its process ends, and a truncated log looks like one
 //! that ended there. So the number of the newest event is also in a file next to the database: if
@@ -11,6 +13,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use rusqlite::ffi::SQLITE_ERROR;
 use rusqlite::{Error, ErrorCode};
 
 use crate::store::files::{keep_private, naming};
@@ -35,8 +38,9 @@ fn is_damage(error: &Error) -> bool {
     match error {
         Error::SqliteFailure(failure, _) => {
             matches!(failure.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+                || failure.extended_code == SQLITE_ERROR
         }
-        // The tables contain only what this program put there.
+        // The tables are, and contain, only what this program put there.
         Error::FromSqlConversionFailure(..)
         | Error::InvalidColumnType(..)
         | Error::IntegralValueOutOfRange(..)

@@ -1,14 +1,15 @@
 //! The journal: every fact of every run.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
-use rusqlite::{Error, Row, params};
+use rusqlite::{Connection, Error, OptionalExtension, Row, params};
 
 use crate::model::{EVENT_VERSION, Event, Recorded};
 use crate::store::{Problem, Result};
 
 use super::Database;
-use super::damage::{sum, writing};
+use super::damage::{reading, sum, writing};
 use super::sync::SyncPoint;
 use super::tables::Rows;
 
@@ -32,12 +33,19 @@ struct SqliteJournal {
     /// Which of the repository's work trees; empty for the main one.
     work_tree: String,
     /// The last event that was appended.
-    newest: i64,
+    newest: Option<Last>,
+}
+
+/// The last event of a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Last {
+    seq: i64,
+    seal: i64,
 }
 
 pub fn open(database: Rc<Database>, backlog: &str, work_tree: &str) -> impl Journal + use<> {
     let (backlog, work_tree) = (backlog.to_owned(), work_tree.to_owned());
-    SqliteJournal { database, backlog, work_tree, newest: 0 }
+    SqliteJournal { database, backlog, work_tree, newest: None }
 }
 
 /// A run without an end.
@@ -54,96 +62,177 @@ struct StoredEvent {
     run: String,
     at: i64,
     payload: String,
-    /// None: written by a ralph that had no checksums.
-    sum: Option<i64>,
+    /// None: it was not written by `append`.
+    seal: Option<i64>,
 }
 
 impl StoredEvent {
     fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let (seq, run, at, payload, sum) = row.try_into()?;
-        Ok(Self { seq, run, at, payload, sum })
+        Ok(Self {
+            seq: row.get(0)?,
+            run: row.get(1)?,
+            at: row.get(2)?,
+            payload: row.get(3)?,
+            seal: row.get(4)?,
+        })
     }
 
-    fn event(&self) -> Result<Event> {
-        let changed = |written| written != sum_of(&self.run, self.at, &self.payload);
-        if self.sum.is_some_and(changed) {
-            return Err(Problem::Damaged(format!("event {} was changed", self.seq)).into());
+    /// `before`: the seal of the event before it. Returns its own, too.
+    fn event(&self, before: i64) -> Result<(Event, i64)> {
+        let seal = seal(before, &self.run, self.at, &self.payload);
+        if self.seal != Some(seal) {
+            let what = format!("event {} or the one before it was changed", self.seq);
+            return Err(Problem::Damaged(what).into());
         }
-        Ok(Event::from_json(&self.payload).map_err(Problem::Payload)?)
+        Ok((Event::from_json(&self.payload).map_err(Problem::Payload)?, seal))
     }
 }
 
-fn sum_of(run: &str, at: i64, payload: &str) -> i64 {
-    sum(&[run, &at.to_string(), payload])
+/// The checksum of an event and of all events before it: one that is changed, removed or inserted
+/// breaks those of all later ones.
+fn seal(before: i64, run: &str, at: i64, payload: &str) -> i64 {
+    sum(&[&before.to_string(), run, &at.to_string(), payload])
+}
+
+/// What the first event of a journal follows.
+fn first_seal(backlog: &str, work_tree: &str) -> i64 {
+    sum(&[backlog, work_tree])
+}
+
+/// Seals the events of a ralph whose checksums were of one event each, or that had none. A changed
+/// event stays without a seal.
+pub fn seal_all(connection: &Connection) -> rusqlite::Result<()> {
+    let mut last: HashMap<(String, String), i64> = HashMap::new();
+    let mut select = connection.prepare(
+        "SELECT seq, run, at, payload, seal, backlog, work_tree, sum FROM events ORDER BY seq",
+    )?;
+    let mut update = connection.prepare("UPDATE events SET seal = ?2 WHERE seq = ?1")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (event, scope) = (StoredEvent::of(row)?, (row.get(5)?, row.get(6)?));
+        let StoredEvent { seq, run, at, payload, .. } = &event;
+        let own: Option<i64> = row.get(7)?;
+        if own.is_some_and(|own| own != sum(&[run, &at.to_string(), payload])) {
+            continue;
+        }
+        let before = last.get(&scope).copied();
+        let seal =
+            seal(before.unwrap_or_else(|| first_seal(&scope.0, &scope.1)), run, *at, payload);
+        update.execute([*seq, seal])?;
+        last.insert(scope, seal);
+    }
+    Ok(())
 }
 
 impl Journal for SqliteJournal {
     fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<()> {
         // Before the first event that it is responsible for.
         let syncer = self.database.syncer()?;
-        self.newest = self.commit(run, at, events).map_err(writing)?;
-        syncer.request(self.newest);
+        let newest = self.commit(run, at, events)?;
+        syncer.request(newest.seq);
+        self.newest = Some(newest);
         Ok(())
     }
 
     fn sync_point(&self) -> SyncPoint {
         let syncer = self.database.syncer.get();
-        syncer.map(|syncer| syncer.point(self.newest)).unwrap_or_default()
+        let newest = self.newest.map_or(0, |newest| newest.seq);
+        syncer.map(|syncer| syncer.point(newest)).unwrap_or_default()
     }
 
     fn read(&self, cursor: i64) -> Result<(Vec<Recorded>, i64)> {
         let rows = self.database.rows(
-            "SELECT seq, run, at, payload, sum FROM events
+            "SELECT seq, run, at, payload, seal FROM events
              WHERE backlog = ?1 AND work_tree = ?2 AND seq > ?3 ORDER BY seq",
             params![self.backlog, self.work_tree, cursor],
             StoredEvent::of,
         )?;
         let last = rows.last().map_or(cursor, |row| row.seq);
-        let parse = |row: &StoredEvent| Ok(Recorded { at: row.at, event: row.event()? });
-        Ok((rows.iter().map(parse).collect::<Result<_>>()?, last))
+        let mut before = self.last(cursor).map_err(reading)?.seal;
+        let mut events = Vec::with_capacity(rows.len());
+        for row in rows {
+            let (event, seal) = row.event(before)?;
+            before = seal;
+            events.push(Recorded { at: row.at, event });
+        }
+        Ok((events, last))
     }
 }
 
 impl SqliteJournal {
-    /// Returns the number of the newest event.
-    fn commit(&self, run: &str, at: i64, events: &[Event]) -> rusqlite::Result<i64> {
+    fn commit(&self, run: &str, at: i64, events: &[Event]) -> Result<Last> {
+        let transaction = self.database.begin().map_err(writing)?;
+        let mut last = self.last(i64::MAX).map_err(writing)?;
+        if self.newest.is_some_and(|newest| newest != last) {
+            return Err(Problem::Lost("another process changed it").into());
+        }
+        self.insert(&mut last, run, at, events).map_err(writing)?;
+        transaction.commit().map_err(writing)?;
+        Ok(last)
+    }
+
+    fn insert(
+        &self,
+        last: &mut Last,
+        run: &str,
+        at: i64,
+        events: &[Event],
+    ) -> rusqlite::Result<()> {
         let (backlog, work_tree) = (&self.backlog, &self.work_tree);
-        let transaction = self.database.begin()?;
-        let mut insert = transaction.prepare_cached(
-            "INSERT INTO events (backlog, work_tree, run, at, version, payload, sum)
+        let connection = &self.database.connection;
+        let mut insert = connection.prepare_cached(
+            "INSERT INTO events (backlog, work_tree, run, at, version, payload, seal)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
         for event in events {
             let payload = serde_json::to_string(event);
             let payload = payload.map_err(|error| Error::ToSqlConversionFailure(error.into()))?;
-            let sum = sum_of(run, at, &payload);
-            insert.execute(params![backlog, work_tree, run, at, EVENT_VERSION, payload, sum])?;
+            let seal = seal(last.seal, run, at, &payload);
+            insert.execute(params![backlog, work_tree, run, at, EVENT_VERSION, payload, seal])?;
+            *last = Last { seq: connection.last_insert_rowid(), seal };
         }
-        drop(insert);
-        // Before other tables get rows with their own numbers.
-        let newest = transaction.last_insert_rowid();
-        let rows = Rows { connection: &transaction, backlog, work_tree, run, at };
-        events.iter().try_for_each(|event| rows.apply(event))?;
-        transaction.commit()?;
-        Ok(newest)
+        let rows = Rows { connection, backlog, work_tree, run, at };
+        events.iter().try_for_each(|event| rows.apply(event))
+    }
+
+    /// The last event up to this number.
+    fn last(&self, seq: i64) -> rusqlite::Result<Last> {
+        let (backlog, work_tree) = (&self.backlog, &self.work_tree);
+        let mut select = self.database.connection.prepare_cached(
+            "SELECT seq, seal FROM events WHERE backlog = ?1 AND work_tree = ?2 AND seq <= ?3
+             ORDER BY seq DESC LIMIT 1",
+        )?;
+        let last = select.query_row(params![backlog, work_tree, seq], |row| {
+            Ok(Last { seq: row.get(0)?, seal: row.get(1)? })
+        });
+        let none = || Last { seq: 0, seal: first_seal(backlog, work_tree) };
+        Ok(last.optional()?.unwrap_or_else(none))
     }
 }
 
 impl Database {
     /// The runs of a work tree that have no end, whatever their backlog.
     pub fn open_runs(&self, work_tree: &str) -> Result<Vec<OpenRun>> {
-        // The last event of each run, with the time of its first.
+        // The last event of each run, with the time of its first and the seal before it.
         let last_events = self.rows(
-            "SELECT seq, run, at, payload, sum, began FROM events JOIN (
+            "SELECT seq, run, at, payload, seal, began, backlog, (
+                 SELECT earlier.seal FROM events earlier
+                 WHERE earlier.backlog = events.backlog AND earlier.work_tree = ?1
+                     AND earlier.seq < events.seq ORDER BY earlier.seq DESC LIMIT 1
+             ) FROM events JOIN (
                  SELECT MAX(seq) AS last, MIN(at) AS began FROM events WHERE work_tree = ?1
                  GROUP BY run
              ) ON seq = last ORDER BY seq",
             [work_tree],
-            |row| Ok((StoredEvent::of(row)?, row.get(5)?)),
+            |row| {
+                let (backlog, before): (String, Option<i64>) = (row.get(6)?, row.get(7)?);
+                let before = before.unwrap_or_else(|| first_seal(&backlog, work_tree));
+                Ok((StoredEvent::of(row)?, row.get(5)?, before))
+            },
         )?;
         let mut open = Vec::new();
-        for (last, began) in last_events {
-            if !matches!(last.event()?, Event::RunEnded { .. }) {
+        for (last, began, before) in last_events {
+            if !matches!(last.event(before)?.0, Event::RunEnded { .. }) {
                 open.push(OpenRun { run: last.run, began });
             }
         }
@@ -224,5 +313,94 @@ mod tests {
         let runs = store_in(&folder).open_runs().unwrap();
         assert_eq!(runs, [open("open", 2), open("other", 4)]);
         assert_eq!(linked.open_runs().unwrap(), [open("linked", 5)]);
+    }
+
+    fn sql(folder: &tempfile::TempDir, text: &str) {
+        Connection::open(folder.path().join("journal.db")).unwrap().execute_batch(text).unwrap();
+    }
+
+    /// Three events of one backlog, between those of another.
+    fn three() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store_in(&folder);
+        let mut other = store.journal("other.json").unwrap();
+        let mut journal = store.journal("PRD.json").unwrap();
+        for signal in 1..=3 {
+            other.append("o", 1, &[interrupted(signal)]).unwrap();
+            journal.append("r", 1, &[interrupted(signal)]).unwrap();
+        }
+        folder
+    }
+
+    fn is_damaged(folder: &tempfile::TempDir) -> bool {
+        let read = store_in(folder).journal("PRD.json").and_then(|journal| journal.read(0));
+        read.map_or_else(
+            |error| error.is_damage(),
+            |(events, _)| {
+                assert_eq!(events.len(), 3);
+                false
+            },
+        )
+    }
+
+    #[test]
+    fn an_event_that_was_not_appended_is_damage() {
+        assert!(!is_damaged(&three()));
+        for tampering in [
+            "INSERT INTO events SELECT 7, backlog, work_tree, run, at, version, payload, NULL
+                 FROM events WHERE seq = 2",
+            "INSERT INTO events SELECT 7, backlog, work_tree, run, at, version, payload, seal
+                 FROM events WHERE seq = 2",
+            "UPDATE events SET seal = NULL WHERE seq = 4",
+            "UPDATE events SET backlog = 'PRD.json' WHERE seq = 3",
+            "UPDATE events SET seq = 9 WHERE seq = 4",
+            "DELETE FROM events WHERE seq = 2",
+            "DELETE FROM events WHERE seq = 4",
+            "PRAGMA user_version = 7",
+        ] {
+            let folder = three();
+            sql(&folder, tampering);
+            assert!(is_damaged(&folder), "{tampering}");
+        }
+    }
+
+    #[test]
+    fn a_journal_that_another_process_writes_into_is_lost() {
+        let folder = three();
+        let mut journal = store_in(&folder).journal("PRD.json").unwrap();
+        journal.append("r", 2, &[interrupted(4)]).unwrap();
+        let mut other = store_in(&folder).journal("PRD.json").unwrap();
+        other.append("r", 2, &[interrupted(5)]).unwrap();
+        assert!(journal.append("r", 3, &[interrupted(6)]).unwrap_err().is_lost());
+        assert_eq!(store_in(&folder).journal("PRD.json").unwrap().read(0).unwrap().0.len(), 5);
+    }
+
+    /// As a ralph left it whose checksums were of one event each, after one that had none.
+    fn unsealed(folder: &tempfile::TempDir) {
+        store_in(folder).journal("PRD.json").unwrap();
+        sql(
+            folder,
+            "ALTER TABLE events DROP COLUMN seal; ALTER TABLE events ADD COLUMN sum INTEGER;
+             PRAGMA user_version = 7",
+        );
+        let connection = Connection::open(folder.path().join("journal.db")).unwrap();
+        for signal in 1..=3 {
+            let payload = serde_json::to_string(&interrupted(signal)).unwrap();
+            let own = (signal > 1).then(|| sum(&["r", "1", &payload]));
+            let insert = "INSERT INTO events (backlog, work_tree, run, at, version, payload, sum)
+                          VALUES ('PRD.json', '', 'r', 1, 1, ?1, ?2)";
+            connection.execute(insert, params![payload, own]).unwrap();
+        }
+    }
+
+    #[test]
+    fn events_of_an_older_ralph_are_sealed_unless_they_were_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        unsealed(&folder);
+        assert!(!is_damaged(&folder));
+        let folder = tempfile::tempdir().unwrap();
+        unsealed(&folder);
+        sql(&folder, "UPDATE events SET payload = replace(payload, '2', '9') WHERE seq = 2");
+        assert!(is_damaged(&folder));
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, Params, Row, Transaction};
+use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
 
 use crate::store::files::ensure_private;
 
@@ -84,9 +84,9 @@ impl Database {
         Ok(self.syncer.get_or_init(|| syncer))
     }
 
-    /// Transactions are never nested.
+    /// To read and then write: nothing changes in between. Transactions are never nested.
     fn begin(&self) -> rusqlite::Result<Transaction<'_>> {
-        self.connection.unchecked_transaction()
+        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
     }
 
     fn rows<T>(

@@ -10,9 +10,11 @@ use crate::model::{
     Answer, AttemptEnded, AttemptStarted, Event, IterationResult, ModelUse, StoryId, Usd,
 };
 
+use super::journal::seal_all;
+
 /// Each leads from one version to the next, beginning with an empty file. A released migration never
 /// changes: a change is one more.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     "CREATE TABLE events (
          seq       INTEGER PRIMARY KEY,
          backlog   TEXT    NOT NULL,
@@ -39,7 +41,12 @@ const MIGRATIONS: [&str; 7] = [
      );",
     QUESTION_TABLES,
     COST_TABLES,
+    SEALS,
 ];
+
+/// Each event's checksum covers the one before it, from here on of every event. The column of the
+/// earlier checksums goes when they are checked.
+const SEALS: &str = "ALTER TABLE events ADD COLUMN seal INTEGER;";
 
 /// For people who use SQL. A question is open while it has no `answered_at`.
 const QUESTION_TABLES: &str = "CREATE TABLE snapshots (
@@ -126,6 +133,10 @@ fn migrate_by(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Res
         transaction.execute_batch(step)?;
         if *step == COST_TABLES {
             fill(&transaction)?;
+        }
+        if *step == SEALS {
+            seal_all(&transaction)?;
+            transaction.execute_batch("ALTER TABLE events DROP COLUMN sum;")?;
         }
         transaction.pragma_update(None, "user_version", number)?;
     }

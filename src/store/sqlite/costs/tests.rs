@@ -173,8 +173,12 @@ fn an_older_journal_gets_the_rows_of_all_its_events() {
     repo.write(&history.events, "r");
     let new = (repo.costs().attempts(None).unwrap(), repo.costs().by_model(None).unwrap());
     let old = rusqlite::Connection::open(repo.path()).unwrap();
-    let before = super::super::tables::KNOWN - 1;
-    old.execute_batch("DROP TABLE runs; DROP TABLE attempts; DROP TABLE usage;").unwrap();
+    let before = super::super::tables::KNOWN - 2;
+    old.execute_batch(
+        "DROP TABLE runs; DROP TABLE attempts; DROP TABLE usage;
+         ALTER TABLE events DROP COLUMN seal; ALTER TABLE events ADD COLUMN sum INTEGER;",
+    )
+    .unwrap();
     old.pragma_update(None, "user_version", before).unwrap();
     drop(old);
     let migrated = (repo.costs().attempts(None).unwrap(), repo.costs().by_model(None).unwrap());
