@@ -164,6 +164,9 @@ struct SuperviseArgs {
     /// Name of a program to leave running; repeatable
     #[arg(long)]
     keep: Vec<String>,
+    /// The repository that it works for; read by others, in the table of processes
+    #[arg(long)]
+    repository: String,
 }
 
 #[derive(Debug, Args)]

@@ -83,7 +83,7 @@ fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String> {
     if gates.is_empty() {
         return Ok(String::new());
     }
-    refuse_agents("`ralph init` with gates")?;
+    refuse_agents("`ralph init` with gates", tree.as_ref())?;
     if !write_new(&path, &settings(&gates))? {
         return Err(CommandError::Refused(refused));
     }

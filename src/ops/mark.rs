@@ -32,7 +32,6 @@ pub enum StoryMark {
 }
 
 pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path, clock: &Clock) -> Result<()> {
-    refuse_agents("`ralph mark`")?;
     let file = PrdFile::new(prd);
     let marks = |loaded: &Loaded| {
         let is_skipped = find_story(&loaded.backlog, story)?.skipped;
@@ -45,6 +44,7 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path, clock: &Clock) -> Resu
     };
     let (passes, skipped, is) = marks(&file.load()?)?;
     let tree = open_tree(prd)?;
+    refuse_agents("`ralph mark`", Some(&tree))?;
     let store = store_of(&tree);
     let backlog = place_of(&tree, prd)?;
     // Only one process at a time writes marks: with an active run, that is the run.
@@ -129,10 +129,10 @@ fn drop_requests(store: &Store, story: &StoryId, key: &str) -> Result<()> {
 }
 
 pub fn undo(story: &StoryId, prd: &Path, clock: &Clock) -> Result<()> {
-    refuse_agents("`ralph undo`")?;
     let file = PrdFile::new(prd);
     file.load()?;
     let tree = open_tree(prd)?;
+    refuse_agents("`ralph undo`", Some(&tree))?;
     let store = store_of(&tree);
     let _lease = take_lease(&store, clock)?;
     tree.remove_own_locks()?;
@@ -208,12 +208,13 @@ fn undone_text(story: &StoryId, undone: Option<&Undone>, backlog: &Backlog) -> S
 }
 
 pub fn nudge(text: &str, clock: &Clock) -> Result<()> {
-    refuse_agents("`ralph nudge`")?;
+    let tree = WorkTree::look(Path::new("."))?;
+    refuse_agents("`ralph nudge`", Some(&tree))?;
     let text = text.trim().to_owned();
     if text.is_empty() {
         return Err(CommandError::Refused("the message is empty".to_owned()));
     }
-    let store = store_of(&WorkTree::look(Path::new("."))?);
+    let store = store_of(&tree);
     if store.lease_holder().is_none() {
         return Err(CommandError::NoRun);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::model::{Backlog, Story, StoryId};
 use crate::ports::Clock;
+use crate::process::supervised::is_supervised;
 use crate::process::sweep::RUN_ID;
 use crate::runner::log::JournalHistory;
 use crate::settings;
@@ -134,10 +135,20 @@ pub fn secrets() -> Arc<SecretRules> {
     Arc::new(SecretRules::new(std::env::vars_os().filter_map(text)))
 }
 
-/// Refuses commands that agents must not use.
-pub fn refuse_agents(command: &str) -> Result<()> {
-    match std::env::var_os(RUN_ID) {
-        Some(_) => Err(CommandError::NotForAgents(command.to_owned())),
-        None => Ok(()),
+/// Refuses a human's decisions to agents and gates.
+pub fn refuse_agents(command: &str, tree: Option<&WorkTree>) -> Result<()> {
+    match (std::env::var_os(RUN_ID), tree) {
+        (Some(_), _) => Err(CommandError::NotForAgents(command.to_owned())),
+        (None, Some(tree)) => refuse_supervised(command, tree),
+        (None, None) => Ok(()),
+    }
+}
+
+/// Refuses a command to agents and gates of a run of this repository. They may use it in another
+/// one: their project may be one that uses ralph.
+pub fn refuse_supervised(command: &str, tree: &WorkTree) -> Result<()> {
+    match is_supervised(tree.common_dir())? {
+        true => Err(CommandError::NotForAgents(command.to_owned())),
+        false => Ok(()),
     }
 }

@@ -11,6 +11,7 @@ use crate::decide::weigh::Gates;
 use crate::model::{Backlog, ConfigNotice, Gate, Notice, Policy, RunMarkers, StoryId, millis};
 use crate::ports::{Human, Reporter};
 use crate::process::Supervisor;
+use crate::process::supervised::repository_flag;
 use crate::report::{AppliedGate, AppliedSettings, Publisher, Waits};
 use crate::runner::log::{JournalHistory, RunLog};
 use crate::runner::{BacklogFile, CostStores, Ending, Env, Lane, RunConfig, RunnerError, begin};
@@ -63,7 +64,8 @@ impl Session<'_> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let costs = self.cost_stores(agent.as_ref())?;
         let keep_processes = self.plan.keep_processes;
-        let supervisor = Supervisor::new(std::env::current_exe()?, keep_processes);
+        let repository = repository_flag(self.tree.common_dir())?;
+        let supervisor = Supervisor::new(std::env::current_exe()?, keep_processes, repository);
         let files = Publisher::start(ralph_dir.clone(), applied, self.look.clock.clone());
         let reporters = vec![self.reporter, files.reporter()];
         let log = RunLog::new(Box::new(journal), Box::new(reporters), self.look.clock.clone());

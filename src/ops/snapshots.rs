@@ -15,7 +15,7 @@ use crate::ui::{self, UiOptions};
 use crate::workspace::{Restored, SnapshotKind, SnapshotRef, WorkTree};
 
 use super::error::{CommandError, Result};
-use super::place::{find_story, place_of, state_of, store_of, take_lease};
+use super::place::{find_story, place_of, refuse_supervised, state_of, store_of, take_lease};
 use super::terminal::{listed, print, print_bytes, print_json};
 
 const HEADING: [&str; 7] = ["N", "When", "What", "Story", "Run", "Files", ""];
@@ -115,6 +115,7 @@ fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>> {
 pub fn restore(number: u64, paths: &[PathBuf], clock: &Clock) -> Result<()> {
     let here = std::env::current_dir()?;
     let tree = WorkTree::look(&here)?;
+    refuse_supervised("`ralph restore`", &tree)?;
     tree.require_identity()?;
     let snapshot = tree.find_snapshot(number)?;
     let inside = |path: &PathBuf| inside(tree.root(), &here.canonicalize()?, path);
@@ -158,6 +159,7 @@ fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf> {
 
 pub fn checkpoint(message: Option<&str>) -> Result<()> {
     let tree = tree_here()?;
+    refuse_supervised("`ralph checkpoint`", &tree)?;
     tree.require_identity()?;
     let text = message.map_or("manual checkpoint", str::trim);
     if text.is_empty() {

@@ -76,9 +76,9 @@ pub fn require(
 
 /// `ralph trust`.
 pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<()> {
-    refuse_agents("`ralph trust`")?;
     let loaded = PrdFile::new(prd).load()?;
     let tree = open_tree(prd)?;
+    refuse_agents("`ralph trust`", Some(&tree))?;
     let plan = RunSettings::load(tree.root(), &Flags::default(), &ui::env_var)?;
     let clauses = clauses(&plan, &loaded.backlog, tree.root())?;
     let (count, (_display, human)) = (clauses.len(), ui::terminal(look));

@@ -16,6 +16,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
+use super::supervised::SUPERVISE;
 use super::{Order, Spec, json_line};
 
 /// A larger pipe saves context switches between agent and driver.
@@ -33,6 +34,8 @@ pub struct Supervisor {
     program: PathBuf,
     /// Names of programs that it does not end.
     keep: Vec<String>,
+    /// Of `supervised::repository_flag`.
+    repository: String,
     idle: Arc<Mutex<IdleSupervisors>>,
 }
 
@@ -129,8 +132,8 @@ impl Leader {
 }
 
 impl Supervisor {
-    pub fn new(program: PathBuf, keep: Vec<String>) -> Self {
-        Self { program, keep, idle: Arc::default() }
+    pub fn new(program: PathBuf, keep: Vec<String>, repository: String) -> Self {
+        Self { program, keep, repository, idle: Arc::default() }
     }
 
     /// Prepares one for the next process. If that fails, it is started on demand.
@@ -144,7 +147,8 @@ impl Supervisor {
     fn start(&self) -> io::Result<Standby> {
         let (control, theirs) = StdStream::pair()?;
         let mut command = Command::new(&self.program);
-        command.arg("supervise").args(self.keep.iter().map(|name| format!("--keep={name}")));
+        command.args([SUPERVISE, &self.repository]);
+        command.args(self.keep.iter().map(|name| format!("--keep={name}")));
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         Ok(Standby { process, control })

@@ -16,6 +16,7 @@
 
 mod driver;
 pub mod pump;
+pub mod supervised;
 pub mod supervisor;
 pub mod sweep;
 mod tree;

@@ -35,7 +35,7 @@ impl ProcessFacts {
     }
 }
 
-pub use platform::carries;
+pub use platform::{carries, words};
 
 /// What to end, and what to keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,11 +119,16 @@ mod platform {
     /// The names of its file and of its first argument.
     pub fn program_names(seen: &ProcessFacts) -> Vec<String> {
         let file = fs::read_link(format!("/proc/{}/exe", seen.pid)).unwrap_or_default();
-        let words = fs::read(format!("/proc/{}/cmdline", seen.pid)).unwrap_or_default();
-        let first = words.split(|byte| *byte == 0).next().unwrap_or_default();
-        let first = String::from_utf8_lossy(first);
+        let first = words(seen).into_iter().next().unwrap_or_default();
         let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
-        [name(&file), name(Path::new(&*first))].into_iter().flatten().collect()
+        [name(&file), name(Path::new(&first))].into_iter().flatten().collect()
+    }
+
+    /// Its command line.
+    pub fn words(seen: &ProcessFacts) -> Vec<String> {
+        let line = fs::read(format!("/proc/{}/cmdline", seen.pid)).unwrap_or_default();
+        let words = line.split(|byte| *byte == 0);
+        words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
     /// It belongs to this user, began at that time (milliseconds since the epoch) or later, and has
@@ -203,6 +208,14 @@ mod platform {
 
     pub fn signal(_seen: &ProcessFacts, pid: Pid, signal: Signal) {
         let _ = kill_process(pid, signal);
+    }
+
+    /// Its command line; `ps` does not show where a word with spaces ends.
+    pub fn words(seen: &ProcessFacts) -> Vec<String> {
+        let pid = seen.pid.to_string();
+        let shown = Command::new("/bin/ps").args(["-ww", "-o", "args=", "-p", &pid]).output();
+        let line = shown.map(|shown| shown.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&line).split_ascii_whitespace().map(str::to_owned).collect()
     }
 
     /// `ps` already gives the name.

@@ -32,6 +32,7 @@ mod markers;
 mod memory;
 mod moved_branch;
 mod nights;
+mod not_for_agents;
 mod nudge;
 mod one_run;
 mod permissions;

@@ -164,7 +164,7 @@ fn run(root: &Path, agent: Protocol) {
         ralph_dir: RalphDir::open(root).unwrap(),
         requests: store.requests().unwrap(),
         agent: Arc::new(agent),
-        supervisor: Supervisor::new(RALPH.into(), Vec::new()),
+        supervisor: Supervisor::new(RALPH.into(), Vec::new(), "--repository=".to_owned()),
         secrets: Arc::new(SecretRules::new([])),
         human: Arc::new(Nobody),
         costs: CostStores { repository: store.costs().unwrap(), user: None },

@@ -22,7 +22,7 @@ fn pump(folder: &TempDir, script: &str) -> (Pump, watch::Sender<Option<Order>>) 
     assert!(copy.args(["-m", "755"]).args([&text, &program]).status().unwrap().success());
     let (program, dir) = (program.to_owned(), folder.path().to_owned());
     let spec = Spec { program: "true".into(), args: vec![], dir, env: vec![], input: None };
-    let running = Supervisor::new(program, vec![]).spawn(&spec).unwrap();
+    let running = Supervisor::new(program, vec![], String::new()).spawn(&spec).unwrap();
     let (orders, stop) = watch::channel(None);
     (Pump::new(running, stop), orders)
 }

@@ -48,7 +48,7 @@ impl Scene {
             ralph_dir: RalphDir::open(root).unwrap(),
             requests: store.requests().unwrap(),
             agent: Arc::new(Plain { words: vec![] }),
-            supervisor: Supervisor::new(PathBuf::new(), vec![]),
+            supervisor: Supervisor::new(PathBuf::new(), vec![], String::new()),
             secrets: Arc::new(SecretRules::new([])),
             human: Arc::new(Nobody),
             costs: CostStores { repository: store.costs().unwrap(), user: None },
