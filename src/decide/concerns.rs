@@ -1,11 +1,7 @@
 //! Changes of an attempt that could make its own work look done.
 
-use std::path::{Component, Path, PathBuf};
-
 use crate::decide::weigh::Gates;
-use crate::model::{
-    Backlog, CompletionMarkers, Concern, Gate, GateCommand, RunMarkers, Story, StoryId,
-};
+use crate::model::{Backlog, CompletionMarkers, Concern, Gate, RunMarkers, Story, StoryId};
 
 /// Stories that existed when an attempt began.
 pub fn removed_stories(before: &[StoryId], backlog: &Backlog) -> Vec<StoryId> {
@@ -63,62 +59,10 @@ fn diff(before: &[String], now: &[String]) -> String {
     gone.chain(new).collect::<Vec<_>>().join("\n")
 }
 
-/// Programs that run a file.
-const INTERPRETERS: [&str; 14] = [
-    "bash", "bun", "dash", "deno", "env", "exec", "node", "perl", "php", "python", "python3",
-    "ruby", "sh", "zsh",
-];
-
-/// Files of the work tree that a gate runs; files that it only reads are the work itself.
-pub fn scripts(gate: &Gate) -> Vec<PathBuf> {
-    let commands = match &gate.run {
-        GateCommand::Shell(text) => text
-            .split([';', '&', '|', '(', ')', '{', '}', '\n'])
-            .map(|command| shlex::split(command).unwrap_or_default())
-            .collect(),
-        GateCommand::Program(words) => vec![words.clone()],
-    };
-    let dir = Path::new(gate.dir.as_deref().unwrap_or_default());
-    let programs = commands.iter().filter_map(|words| program(words));
-    programs.filter_map(|program| below_root(&dir.join(program))).collect()
-}
-
-fn program(words: &[String]) -> Option<&str> {
-    let is_option = |word: &&&String| word.starts_with('-') || word.contains('=');
-    let mut words = words.iter().skip_while(|word| is_option(&word)).map(String::as_str);
-    let first = words.next()?;
-    if INTERPRETERS.contains(&first) {
-        return words.find(|word| !word.starts_with('-') && !word.contains('='));
-    }
-    Some(first)
-}
-
-fn below_root(path: &Path) -> Option<PathBuf> {
-    let parts = path.components().filter(|part| *part != Component::CurDir);
-    let plain: PathBuf = parts.collect();
-    let is_normal = |part| matches!(part, Component::Normal(_));
-    plain.components().all(is_normal).then_some(plain)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::decide::samples::{id, story};
-
-    #[test]
-    fn a_gate_runs_its_scripts_and_looks_at_the_work() {
-        let found = |command: &str, dir: Option<&str>| {
-            let gate = Gate { dir: dir.map(str::to_owned), ..Gate::shell(command) };
-            let found = scripts(&gate);
-            found.iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
-        };
-        assert_eq!(found("./check.sh --fast src/a.rs", None), ["check.sh"]);
-        assert_eq!(found("CI=1 bash -eu scripts/a.sh; echo b", None), ["scripts/a.sh", "echo"]);
-        assert_eq!(found("test -e go && tools/x|| { y; }", None), ["test", "tools/x", "y"]);
-        assert_eq!(found("./check.sh", Some("web")), ["web/check.sh"]);
-        assert_eq!(found("/bin/true", None), [""; 0]);
-        assert_eq!(found("../up", None), [""; 0]);
-    }
 
     #[test]
     fn a_story_is_compared_with_what_it_was() {

@@ -12,6 +12,7 @@ pub mod next;
 pub mod prompt;
 #[cfg(test)]
 pub mod samples;
+pub mod scripts;
 pub mod select;
 pub mod situation;
 pub mod staging;

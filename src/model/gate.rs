@@ -195,9 +195,8 @@ impl GateReport {
         let gate = &self.gate;
         match &self.end {
             GateEnd::Passed => format!("`{gate}` passed"),
-            GateEnd::Failed { code: code @ (126 | 127) } => {
-                format!("`{gate}` could not be run (exit code {code})")
-            }
+            GateEnd::Failed { code: 127 } => format!("`{gate}` is not there yet (exit code 127)"),
+            GateEnd::Failed { code: 126 } => format!("`{gate}` could not be run (exit code 126)"),
             GateEnd::Failed { code } => format!("`{gate}` failed with exit code {code}"),
             GateEnd::Killed { signal } => format!("`{gate}` was killed by signal {signal}"),
             GateEnd::TimedOut => format!("`{gate}` timed out"),

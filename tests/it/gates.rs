@@ -173,7 +173,7 @@ fn the_baseline_is_reported_and_decides_nothing() {
     let world = world(&Prd::stories(1), &liar(), settings);
     let said = run(&world);
     assert!(said.err.contains("○ `test -e ok` failed with exit code 1, before any work"));
-    let missing = "✗ `no-such-program-here` could not be run (exit code 127)";
+    let missing = "✗ `no-such-program-here` is not there yet (exit code 127)";
     assert!(said.err.contains(missing), "{}", said.err);
     assert!(!said.err.contains("no gates"));
     let without = crate::support::World::with(&Prd::stories(1));

@@ -20,6 +20,7 @@ mod disk;
 mod dry_run;
 mod earlier_runs;
 mod escalation;
+mod evidence;
 mod faults;
 mod gates;
 mod hostile;

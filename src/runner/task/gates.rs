@@ -1,6 +1,7 @@
 //! Gates: commands that a claim must pass, one after the other.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -186,7 +187,7 @@ impl GatesTask {
 impl Tried {
     fn gate_end(&self) -> GateEnd {
         match self.end.exit.clone() {
-            Exit::NotSpawned { error } => GateEnd::NotStarted { error },
+            Exit::NotSpawned { error } => GateEnd::NotStarted { error: not_started(error) },
             _ if self.timed_out => GateEnd::TimedOut,
             Exit::Code(0) => GateEnd::Passed,
             Exit::Code(code) => GateEnd::Failed { code },
@@ -194,6 +195,12 @@ impl Tried {
             Exit::Unknown => GateEnd::NotStarted { error: "it never ran".to_owned() },
         }
     }
+}
+
+/// The program, or the folder to run it in: the work may bring either.
+fn not_started(error: String) -> String {
+    let missing = io::Error::from(rustix::io::Errno::NOENT).to_string();
+    if error == missing { "it is not there yet".to_owned() } else { error }
 }
 
 /// The last bytes of a stream.

@@ -10,8 +10,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::agent::{Launch, LaunchRequest, StreamReader};
-use crate::decide::concerns::scripts;
 use crate::decide::prompt::{CONTRACT, joined};
+use crate::decide::scripts::scripts;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
 use crate::model::{AttemptStarted, EndedBy, Event, LaneId, Role, Story, StoryId, Usd};

@@ -1,0 +1,29 @@
+//! What counts as evidence that a story is done.
+
+use crate::support::{Prd, World};
+
+/// Whatever shape its command has: none of them is more than a failed gate.
+#[test]
+fn a_gate_that_is_not_there_yet_is_red_until_the_work_brings_it() {
+    let gates = [
+        r#"". .venv/bin/activate && true""#,
+        r#""cd sub && ./check.sh""#,
+        r#""node --test . || true""#,
+        r#"{ run = ["./check.sh"], dir = "sub" }"#,
+        r#""tools/run.sh""#,
+    ];
+    let script = "[default]\nsteps = [{ run = '''mkdir -p .venv/bin sub tools
+        : > .venv/bin/activate
+        printf '#!/bin/sh\\n' | tee sub/check.sh > tools/run.sh
+        chmod +x sub/check.sh tools/run.sh''' }, \"complete\"]\n";
+    let world = World::scripted(&Prd::stories(1), script);
+    world.write("ralph.toml", &format!("verify = [{}]\n", gates.join(", ")));
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("`tools/run.sh` is not there yet"), "{}", said.err);
+    let missing = "`./check.sh` could not be started: it is not there yet";
+    assert!(said.err.contains(missing), "{}", said.err);
+    assert_eq!(world.passing(), ["US-001"]);
+}
