@@ -3,7 +3,7 @@
 use crate::decide::budget::BudgetCheck;
 use crate::decide::select::{Selection, is_ready, select};
 use crate::decide::situation::Situation;
-use crate::model::{BudgetLevel, StopReason, Story, millis};
+use crate::model::{Because, Blocked, BudgetLevel, StopReason, Story, millis};
 use crate::state::{BreakerPhase, WorkTime};
 
 /// Iterations needed for an average.
@@ -27,11 +27,21 @@ fn settled(now: &Situation<'_>) -> Option<StopReason> {
     // The common case, without checking every story.
     let at_work = now.state.attempts.iter().any(|flight| now.backlog.is_open(&flight.start.story));
     if !at_work && now.backlog.is_settled() {
-        return Some(StopReason::AllDone);
+        let blocked = gone(now);
+        return Some(match blocked.is_empty() {
+            true => StopReason::AllDone,
+            false => StopReason::NothingToSelect { blocked },
+        });
     }
     let only = now.policy.only.as_ref()?;
     let is_settled = now.backlog.story(only).is_some_and(Story::is_settled);
     is_settled.then(|| StopReason::StoryDone { story: only.clone() })
+}
+
+/// A story that disappeared during the run is not done. Without it, the backlog may look complete.
+fn gone(now: &Situation<'_>) -> Vec<Blocked> {
+    let gone = now.state.gone.iter().filter(|id| now.backlog.story(id).is_none());
+    gone.map(|id| Blocked { story: id.clone(), because: Because::Gone }).collect()
 }
 
 fn breaker(now: &Situation<'_>) -> Option<StopReason> {
@@ -120,8 +130,11 @@ fn nothing_to_select(now: &Situation<'_>) -> Option<StopReason> {
     match select(now.backlog, &is_parked, now.policy.only.as_ref()) {
         Selection::Next(_) => None,
         // With `--story`: that story is gone.
-        Selection::AllSettled => Some(StopReason::NothingToSelect { blocked: vec![] }),
-        Selection::Blocked(blocked) => Some(StopReason::NothingToSelect { blocked }),
+        Selection::AllSettled => Some(StopReason::NothingToSelect { blocked: gone(now) }),
+        Selection::Blocked(mut blocked) => {
+            blocked.extend(gone(now));
+            Some(StopReason::NothingToSelect { blocked })
+        }
     }
 }
 

@@ -148,6 +148,8 @@ pub enum Because {
     WaitsForOpen { on: StoryId },
     /// It depends on a story that waits too.
     WaitsFor { on: StoryId },
+    /// It was removed from the backlog during the run.
+    Gone,
 }
 
 /// Why nothing can start, and until when.

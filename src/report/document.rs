@@ -155,6 +155,7 @@ fn detail(reason: &StopReason) -> Option<String> {
 fn list(blocked: &[Blocked]) -> String {
     let one = |blocked: &Blocked| match &blocked.because {
         Because::Parked => format!("{} is parked", blocked.story),
+        Because::Gone => format!("{} was removed from the backlog", blocked.story),
         Because::WaitsForSkipped { on }
         | Because::WaitsForParked { on }
         | Because::WaitsForOpen { on }

@@ -27,7 +27,7 @@ impl<E: Effects> Dispatcher<E> {
         let start = flight.start.clone();
         let (attempt, story) = (ended.attempt.clone(), start.story.clone());
         self.withdraw(&About::Attempt { attempt, story }, false);
-        self.effects.attempt_is_over(&mut self.log, &ended);
+        self.effects.attempt_is_over(&mut self.log, &ended)?;
         let gone = removed_stories(&ended.at_start.stories, self.backlog());
         let mut signals = ended.report.signals.clone();
         signals.claims_story |= ended.inspection.ticked && !signals.stages_left;
@@ -38,10 +38,7 @@ impl<E: Effects> Dispatcher<E> {
         };
         self.tell(&start.story, &ended, &signals);
         let failed = matches!(verdict, Verdict::Failed { .. });
-        let mut events = self.events_of_end(&start, &ended, Judged { signals, verdict, concerns });
-        if !gone.is_empty() {
-            events.push(Event::StoriesRemoved { story: start.story.clone(), removed: gone });
-        }
+        let events = self.events_of_end(&start, &ended, Judged { signals, verdict, concerns });
         self.record(events)?;
         self.effects.forget_attempt(&mut self.log, &ended.attempt)?;
         self.end_is_over();

@@ -178,7 +178,7 @@ pub trait Effects {
     fn ask(&mut self, about: About, story: &StoryId, question: Escalation, patience: Duration);
 
     /// Before its end is judged: reads what the attempt did to the backlog.
-    fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt);
+    fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt) -> Result<()>;
     /// The attempt's end is recorded.
     fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<()>;
     /// Secrets in a text are replaced.

@@ -38,6 +38,8 @@ pub struct RunState {
     pub messages: Vec<String>,
     /// The baseline of the gates was taken.
     pub has_baseline: bool,
+    /// Stories that disappeared from the backlog during the run.
+    pub gone: BTreeSet<StoryId>,
     pub aborted: bool,
     pub ended: Option<StopReason>,
     /// The previous process died without recording an end.
@@ -101,6 +103,7 @@ impl RunState {
             Event::RunStarted(start) => self.start(start),
             Event::RunContinued => self.ask_again(),
             Event::BaselineTaken { .. } => self.has_baseline = true,
+            Event::StoriesRemoved { removed, .. } => self.gone.extend(removed.iter().cloned()),
             Event::MessageKept { text } => self.messages.push(text.clone()),
             Event::QuestionAnswered { answer: Answer::Abort, .. } => self.aborted = true,
             Event::RunEnded { reason } => self.ended = Some(reason.clone()),

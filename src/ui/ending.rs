@@ -120,7 +120,10 @@ fn human_needed(blocked: &[Blocked], view: View<'_>) -> Vec<Line> {
     });
     let questions: Vec<Line> = questions.collect();
     let is_open = |blocked: &Blocked| matches!(blocked.because, Because::WaitsForOpen { .. });
-    let next = if blocked.iter().any(is_open) {
+    let is_gone = |blocked: &Blocked| blocked.because == Because::Gone;
+    let next = if blocked.iter().any(is_gone) {
+        "Put the story back into the backlog, or run `ralph run` again to go on without it."
+    } else if blocked.iter().any(is_open) {
         "Run `ralph run` without `--story` to do that story first."
     } else if questions.is_empty() {
         "No story can start until you change the backlog: undo a skip, or remove a dependency."
@@ -140,6 +143,7 @@ fn why(blocked: &Blocked) -> String {
         Because::WaitsForParked { on } => format!("{story} waits for {on}, which is parked"),
         Because::WaitsForOpen { on } => format!("{story} waits for {on}, which is not done yet"),
         Because::WaitsFor { on } => format!("{story} waits for {on}, which is waiting too"),
+        Because::Gone => format!("{story} was removed from the backlog during the run"),
     }
 }
 

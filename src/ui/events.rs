@@ -100,7 +100,7 @@ fn notable(at: i64, event: &Event) -> Vec<Line> {
         Event::MarksPutBack { stories } => marks_reverted(at, stories),
         Event::StoriesRemoved { removed, .. } => {
             let gone = listed(removed);
-            warned(at, format!("{gone} disappeared from the backlog during the attempt"))
+            warned(at, format!("{gone} disappeared from the backlog"))
         }
         _ => return vec![],
     }]

@@ -66,6 +66,30 @@ fn a_story_added_during_a_run_is_worked_on() {
 }
 
 #[test]
+fn a_story_that_an_attempt_without_a_claim_removes_is_not_done() {
+    let world = World::with(&Prd::stories(2));
+    world.write("../less.json", &Prd::stories(1).text());
+    let script = r#"
+        [[story.US-001.attempts]]
+        steps = [{ run = "cp ../less.json PRD.json; echo x > x.txt" }]
+        [[story.US-001.attempts]]
+        steps = [{ run = "echo work >> $RALPH_STORY.txt" }, "complete"]
+    "#;
+    std::fs::write(world.script(), script).unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.passing(), ["US-001"]);
+    assert!(
+        said.err.contains("US-002 was removed from the backlog during the run"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("Put the story back"), "{}", said.err);
+    // What the human leaves out between two runs is left out.
+    assert_eq!(world.run(&[]).code, 0);
+}
+
+#[test]
 fn a_changed_title_of_another_story_is_taken_up() {
     let (world, said) = while_running(&Prd::stories(2), "sed -i 's/Story 2/Better 2/' PRD.json");
     assert_eq!(said.code, 0, "{}", said.err);

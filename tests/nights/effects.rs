@@ -342,8 +342,13 @@ impl Effects for World {
         Ok(())
     }
 
-    fn attempt_is_over(&mut self, _log: &mut RunLog, _ended: &EndedAttempt) {
+    fn attempt_is_over(
+        &mut self,
+        _log: &mut RunLog,
+        _ended: &EndedAttempt,
+    ) -> Result<(), RunnerError> {
         self.marks_are_suspect = true;
+        Ok(())
     }
 
     fn redact(&self, text: &str) -> String {

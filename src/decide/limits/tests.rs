@@ -128,6 +128,31 @@ fn of_two_stop_reasons_the_first_in_order_is_given() {
 }
 
 #[test]
+fn a_story_that_disappeared_is_not_done() {
+    let removed = |names: &[&str]| Event::StoriesRemoved {
+        story: id("A"),
+        removed: names.iter().map(|name| id(name)).collect(),
+    };
+    let history = History::new().then(removed(&["B", "C"])).then(Event::RunContinued);
+    let blocked = |name: &str, because| Blocked { story: id(name), because };
+    let gone = |name| blocked(name, Because::Gone);
+    let parked = history.clone().raised("A").then(Event::StoryParked { story: id("A") });
+    for (history, stories, expected) in [
+        (&history, vec![story("A").passing()], vec![gone("B"), gone("C")]),
+        (&history, vec![story("A").passing(), story("B").passing()], vec![gone("C")]),
+        (&parked, vec![story("A")], vec![blocked("A", Because::Parked), gone("B"), gone("C")]),
+    ] {
+        let reason = why(&history.state, &backlog(stories), &policy());
+        assert_eq!(reason, Some(StopReason::NothingToSelect { blocked: expected }));
+    }
+    let all = backlog(["A", "B", "C"].map(|name| story(name).passing()));
+    assert_eq!(why(&history.state, &all, &policy()), Some(StopReason::AllDone));
+    let next = history.clone().then(Event::RunStarted(history.state.run.unwrap()));
+    let less = backlog([story("A").passing()]);
+    assert_eq!(why(&next.state, &less, &policy()), Some(StopReason::AllDone));
+}
+
+#[test]
 fn completion_by_the_last_allowed_iteration_is_completion() {
     let last = worked(History::new(), Verdict::Done, 13 * HOUR).planned("A").closed("A");
     let done = backlog([story("A").passing()]);

@@ -19,6 +19,7 @@ fn why(blocked: &Blocked) -> String {
         Because::WaitsForParked { on } => format!("needs {on}, parked"),
         Because::WaitsForOpen { on } => format!("needs {on}, open"),
         Because::WaitsFor { on } => format!("needs {on}"),
+        Because::Gone => "gone".to_owned(),
     };
     format!("{} {reason}", blocked.story)
 }

@@ -209,7 +209,9 @@ impl Effects for Fake {
         Ok(())
     }
 
-    fn attempt_is_over(&mut self, _log: &mut RunLog, _ended: &EndedAttempt) {}
+    fn attempt_is_over(&mut self, _log: &mut RunLog, _ended: &EndedAttempt) -> Result<()> {
+        Ok(())
+    }
 
     fn redact(&self, text: &str) -> String {
         text.to_owned()

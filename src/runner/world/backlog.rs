@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::decide::concerns::removed_stories;
 use crate::model::{Backlog, Event, LaneId, Notice, StoryId};
 use crate::runner::error::Result;
 use crate::runner::log::RunLog;
@@ -158,14 +159,21 @@ fn ids_of(backlog: &Backlog) -> Arc<[StoryId]> {
 }
 
 impl World {
-    pub(super) fn refresh_backlog(&mut self, log: &mut RunLog) {
+    pub(super) fn refresh_backlog(&mut self, log: &mut RunLog) -> Result<()> {
         // An agent may have left the repository on another branch, with another file.
         if self.is_writing_marks || log.state.is_rolling_back() {
-            return;
+            return Ok(());
         }
+        let before = self.env.backlog.ids();
         if let Some(notice) = self.env.backlog.refresh(&log.state.marks) {
             log.notice(notice);
         }
+        let removed = removed_stories(&before, self.env.backlog.current());
+        let Some(first) = removed.first() else { return Ok(()) };
+        let at_work = log.state.attempts.iter().next().map(|flight| &flight.start.story);
+        let at_work = at_work.or_else(|| log.state.lanes.occupant(LaneId::HOME));
+        let story = at_work.unwrap_or(first).clone();
+        self.record(log, Event::StoriesRemoved { story, removed })
     }
 
     /// Records the human's marks; reverts and reports an agent's. While agents run anywhere, a mark

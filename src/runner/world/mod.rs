@@ -146,7 +146,7 @@ impl Effects for World {
     }
 
     fn refresh(&mut self, log: &mut RunLog) -> Result<()> {
-        self.refresh_backlog(log);
+        self.refresh_backlog(log)?;
         self.settle_marks(log)
     }
 
@@ -205,11 +205,9 @@ impl Effects for World {
         self.begin(log, story, lane)
     }
 
-    fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt) {
-        if ended.inspection.branch_loss.is_none() {
-            self.refresh_backlog(log);
-        }
+    fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt) -> Result<()> {
         self.marks_are_suspect = true;
+        if ended.inspection.branch_loss.is_none() { self.refresh_backlog(log) } else { Ok(()) }
     }
 
     fn redact(&self, text: &str) -> String {

@@ -79,7 +79,7 @@ async fn marks_that_cannot_be_restored_at_once_are_restored_later() {
     let (edited, passes) = (PRD.replace("\"t\"", "\"edited\""), PRD.replace("false", "true"));
     let mut scene = Scene::new(policy());
     scene.write(&passes);
-    scene.world.refresh_backlog(&mut scene.log);
+    scene.world.refresh_backlog(&mut scene.log).unwrap();
     scene.write(&edited.replace("false", "true"));
     scene.world.repair_marks(&mut scene.log).unwrap();
     scene.world.refresh(&mut scene.log).unwrap();

@@ -260,7 +260,7 @@ fn what_was_repaired_lost_or_left_out_is_shown_with_quiet_too() {
     [10:00:10] cannot restore, because something else is in the way: b.txt · a copy is at refs/ralph/snapshots/1
     [10:00:20] restored stashes that the agent dropped: WIP on main
     [10:00:30] reverted the marks of US-001, US-002: neither a commit nor `ralph mark` confirms them; if one is correct, set it with `ralph mark US-001 pass`
-    [10:00:40] US-002, US-003 disappeared from the backlog during the attempt
+    [10:00:40] US-002, US-003 disappeared from the backlog
     [10:00:50] a\x1bb/ was not committed: it is a nested repository
     [10:00:50] target was not committed (12 files): it matches `never_commit` (see ralph.toml)
     [10:00:50] .env was not committed: it was untracked before the story, and the agent changed it
