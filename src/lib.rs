@@ -23,8 +23,9 @@
 //! - [`agent`]: backends: how agents are started, and how their output is decoded.
 //! - [`mock`]: the built-in scripted agent.
 //! - [`process`]: starts processes and ends whole process trees, with proof.
+//! - [`files`]: opens, reads and replaces files where something untrusted may have been.
 //! - [`workspace`]: git: snapshot, commit, shelve, restore, undo.
-//! - [`store`]: the journal, PRD.json's exact-text editor, logs, atomic files.
+//! - [`store`]: the journal, PRD.json's exact-text editor, logs.
 //! - [`ui`]: wording, menus, the terminal.
 //! - [`runner`]: the loop.
 //! - [`report`]: status.json and report.json.
@@ -40,6 +41,7 @@
 pub mod agent;
 pub mod cli;
 pub mod decide;
+pub mod files;
 pub mod mock;
 pub mod model;
 pub mod ops;

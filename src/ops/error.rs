@@ -1,7 +1,6 @@
 //! Why a command failed, with its exit code.
 
-use std::io;
-
+use crate::files::ReadError;
 use crate::mock::ScriptError;
 use crate::model::StoryId;
 use crate::runner::RunnerError;
@@ -20,7 +19,7 @@ pub enum CommandError {
     #[error(transparent)]
     Script(#[from] ScriptError),
     #[error("cannot read the instructions `{path}`: {source}")]
-    Prompt { path: String, source: io::Error },
+    Prompt { path: String, source: ReadError },
     #[error("HEAD is detached; use `--branch NAME` to create a branch here")]
     Detached,
     #[error(

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::files;
 use crate::settings::FILE_NAME;
 use crate::ui::{self, UiOptions};
 use crate::workspace::WorkTree;
@@ -19,6 +20,8 @@ use super::trust::GATE;
 const PRD: &str = include_str!("../../PRD.example.json");
 const PRD_NAME: &str = "PRD.json";
 const PROMPT: &str = include_str!("../../PROMPT.md.example");
+/// Larger files are not read for tests, in bytes.
+const LONGEST: u64 = 1024 * 1024;
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// `gates`: commands for ralph.toml; without any, ralph offers the project's tests.
@@ -120,8 +123,8 @@ fn settings(gates: &[String]) -> String {
 
 /// The test suites that the project seems to have.
 fn tests_of(root: &Path) -> Vec<String> {
-    let has = |name: &str| root.join(name).is_file();
-    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
+    let has = |name: &str| files::find(&root.join(name)).is_ok();
+    let read = |name: &str| files::read_text(&root.join(name), LONGEST).unwrap_or_default();
     let package: Value = serde_json::from_str(&read("package.json")).unwrap_or_default();
     let makes = read("Makefile").lines().any(|line| line.starts_with("test:"));
     [

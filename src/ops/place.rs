@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::files;
 use crate::model::{Backlog, Story, StoryId};
 use crate::ports::Clock;
 use crate::process::supervised::is_supervised;
@@ -20,6 +21,8 @@ use super::error::{CommandError, Result};
 
 const BUILT_IN_PROMPT: &str = include_str!("../../PROMPT.md.example");
 const PROMPT_FILE: &str = "PROMPT.md";
+/// In bytes; every prompt begins with the instructions.
+const LONGEST_PROMPT: u64 = 1024 * 1024;
 
 /// Where the backlog is, and its names.
 pub struct BacklogPlace {
@@ -122,8 +125,8 @@ pub fn instructions(
     let Some(path) = named.map(Path::to_owned).or_else(usual) else {
         return Ok(RunInstructions { text: BUILT_IN_PROMPT.to_owned(), file: None });
     };
-    let text = std::fs::read_to_string(&path)
-        .map_err(|source| CommandError::Prompt { path: path.display().to_string(), source })?;
+    let failed = |source| CommandError::Prompt { path: path.display().to_string(), source };
+    let text = files::read_text(&path, LONGEST_PROMPT).map_err(failed)?;
     Ok(RunInstructions { text, file: std::path::absolute(path).ok() })
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::Backend;
+use crate::files::atomic;
 use crate::model::{
     Backlog, ConfigNotice, LaneId, Notice, PermissionMode, PermissionModes, SetupNotice, TreeNotice,
 };
@@ -12,7 +13,7 @@ use crate::runner::{BacklogFile, end_earlier_runs};
 use crate::settings::{AgentChoice, RunSettings};
 use crate::state::RunState;
 use crate::store::prd::PrdFile;
-use crate::store::{Store, StoreCheck, files};
+use crate::store::{Store, StoreCheck};
 use crate::text::backlog::Severity;
 use crate::text::redact::SecretRules;
 use crate::ui::{self, TerminalHuman};
@@ -184,7 +185,7 @@ impl Preflight {
     }
 
     pub fn open_backlog(&mut self, prd: &Path) -> Result<BacklogFile> {
-        files::remove_leftovers(prd)?;
+        atomic::remove_leftovers(prd)?;
         let backlog = BacklogFile::open(PrdFile::new(prd))?;
         if let Some(story) = &self.plan.story {
             find_story(backlog.current(), story)?;

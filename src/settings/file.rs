@@ -1,21 +1,25 @@
 //! ralph.toml, at the root of the work tree.
 
 use std::borrow::Cow;
+use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::{fs, io};
 
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::files;
 use crate::model::{Gate, visible, visible_line};
 use crate::text::backlog::Diagnostic;
 
 use super::kind::{Form, ValueKind};
 
 pub const FILE_NAME: &str = "ralph.toml";
+
+/// In bytes; the largest in use have a few thousand.
+const LONGEST: u64 = 1024 * 1024;
 
 /// How similar an unknown name must be to a known one to suggest that.
 const SIMILAR: f64 = 0.88;
@@ -27,7 +31,7 @@ pub(super) type Checked<T> = Result<T, Diagnostic>;
 
 /// Empty if there is no such file.
 pub(super) fn read(root: &Path) -> io::Result<String> {
-    match fs::read_to_string(root.join(FILE_NAME)) {
+    match files::read_text(&root.join(FILE_NAME), LONGEST).map_err(io::Error::from) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         read => read,
     }

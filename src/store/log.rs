@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::files::private_file;
+use crate::files::atomic::private_file;
 
 /// The markers must fit.
 const SMALLEST: u64 = 1024;

@@ -1,10 +1,8 @@
 //! Everything on the disk, except the repository.
 //!
 //! The store (journal, requests, costs, answers and the lease of a run), PRD.json's exact-text
-//! editor, logs, the `.ralph` folder, and how files are written. Knows nothing of agents, git or
-//! terminals.
+//! editor, logs and the `.ralph` folder. Knows nothing of agents, git or terminals.
 
-pub mod files;
 pub mod log;
 pub mod prd;
 pub mod ralph_dir;
@@ -17,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 
+use crate::files::atomic::{keep_private, private_folder};
 use crate::model::visible_line;
-use files::{keep_private, private_folder};
 use sqlite::{Database, Newest};
 
 pub use sqlite::costs::{AttemptCosts, Costs, UserCosts, state_folder, user_spent_since};

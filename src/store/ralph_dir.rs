@@ -9,12 +9,9 @@ use std::iter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, open, openat};
-use rustix::io::Errno;
-
+use crate::files::atomic::{self, naming, private_file, private_folder};
+use crate::files::{Dir, ReadError};
 use crate::model::StoryId;
-
-use super::files::{self, naming, private_file, private_folder};
 
 const FOLDER: &str = ".ralph";
 const SCRATCHPAD: &str = "scratchpad.md";
@@ -91,12 +88,12 @@ impl RalphDir {
     /// Writes a file at the top of the folder, whole for every reader.
     pub fn put(&self, name: &str, bytes: &[u8]) -> DirResult<()> {
         self.make()?;
-        Ok(files::publish(&self.folder.join(name), bytes)?)
+        Ok(atomic::publish(&self.folder.join(name), bytes)?)
     }
 
     /// Leftovers of a killed `put` may stay if they cannot be removed.
     pub fn remove_leftovers(&self, name: &str) {
-        let _ = files::remove_leftovers(&self.folder.join(name));
+        let _ = atomic::remove_leftovers(&self.folder.join(name));
     }
 
     /// An agent may have deleted the folder since it was made.
@@ -203,21 +200,21 @@ fn read_end(root: &Path, name: &Path) -> Result<Option<String>, ScratchpadError>
     Ok(Some(text.to_owned()).filter(|text| !text.trim().is_empty()))
 }
 
-/// An agent can put anything in the place of the scratchpad: links are not followed, opening does
-/// not block, and only a file is read.
+/// An agent can put anything in the place of the scratchpad.
 fn find(root: &Path, name: &Path) -> Result<Option<File>, ScratchpadError> {
-    let strict = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-    let folder = match open(root.join(FOLDER), strict | OFlags::DIRECTORY, Mode::empty()) {
-        Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP | Errno::NOTDIR) => return Err(RalphDirError::NotAFolder.into()),
-        opened => opened.map_err(io::Error::from)?,
+    let folder = match Dir::open(root)?.dir(Path::new(FOLDER)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(RalphDirError::NotAFolder.into());
+        }
+        folder => folder?,
     };
-    let file = match openat(&folder, name, strict | OFlags::NONBLOCK, Mode::empty()) {
-        Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP | Errno::NXIO) => return Err(ScratchpadError::NotAFile),
-        opened => File::from(opened.map_err(io::Error::from)?),
-    };
-    if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(ScratchpadError::NotAFile) }
+    match folder.open_file(name) {
+        Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(ReadError::Io(error)) => Err(error.into()),
+        Err(_) => Err(ScratchpadError::NotAFile),
+        Ok(file) => Ok(Some(file)),
+    }
 }
 
 #[cfg(test)]

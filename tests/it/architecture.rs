@@ -28,25 +28,27 @@ fn is_test(path: &Path) -> bool {
 const PURE: [&str; 4] = ["model", "text", "state", "decide"];
 
 /// What a room may use of the others; edges may use every pure room too.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("text", &["model"]),
     ("state", &["model", "text"]),
     ("decide", &["model", "state", "text"]),
     ("ports.rs", &[]),
-    ("settings", &["agent"]),
-    ("agent", &[]),
+    ("files", &[]),
+    ("settings", &["agent", "files"]),
+    ("agent", &["files"]),
     ("mock", &[]),
     ("process", &[]),
-    ("workspace", &[]),
-    ("store", &[]),
-    ("runner", &["agent", "ports", "process", "settings", "store", "workspace"]),
+    ("workspace", &["files"]),
+    ("store", &["files"]),
+    ("runner", &["agent", "files", "ports", "process", "settings", "store", "workspace"]),
     ("report", &["ports", "store"]),
     ("ui", &["ports"]),
     (
         "ops",
         &[
             "agent",
+            "files",
             "mock",
             "ports",
             "process",

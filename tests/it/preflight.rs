@@ -1,7 +1,8 @@
 //! Before the first agent: what a repository has, and what ralph does about it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use crate::support::pty::Terminal;
 use crate::support::world::{Ends, Runs, signal, until};
@@ -101,6 +102,26 @@ fn the_humans_own_files_are_no_obstacle() {
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(!said.err.contains("untracked"), "{}", said.err);
+}
+
+#[test]
+fn a_pipe_or_a_huge_file_in_a_files_place_is_one_clear_error() {
+    for (name, why) in [
+        ("ralph.toml", "cannot read ralph.toml: it is "),
+        ("PROMPT.md", "PROMPT.md`: it is "),
+        ("PRD.json", "`PRD.json` is "),
+    ] {
+        let world = one_story();
+        let path = world.path(name);
+        let _ = fs::remove_file(&path);
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let said = world.run(&[]);
+        assert!(said.code != 0 && said.err.contains(why), "{name}: {}", said.err);
+        fs::remove_file(&path).unwrap();
+        File::create(&path).unwrap().set_len(10 << 30).unwrap();
+        let said = world.run(&[]);
+        assert!(said.err.contains(why) && said.err.contains("larger than"), "{}", said.err);
+    }
 }
 
 #[test]

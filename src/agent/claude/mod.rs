@@ -5,12 +5,12 @@ mod decoder;
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::process::getuid;
 use serde_json::Value;
 
+use crate::files;
 use crate::model::{Gate, GateCommand, PermissionMode, PermissionModes, Usd};
 
 use super::backend::{
@@ -19,6 +19,9 @@ use super::backend::{
 };
 
 pub use decoder::ClaudeDecoder;
+
+/// In bytes.
+const LONGEST_SETTINGS: u64 = 1024 * 1024;
 
 /// Variables that tell the agent that it runs inside another session.
 const NESTING_MARKS: [&str; 2] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"];
@@ -238,7 +241,7 @@ fn table_clauses(table: &AgentSettings) -> impl Iterator<Item = TrustClause> {
 fn file_clauses(root: &Path) -> Vec<TrustClause> {
     let mut clauses = Vec::new();
     for name in [".claude/settings.json", ".claude/settings.local.json"] {
-        let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
+        let Ok(text) = files::read_text(&root.join(name), LONGEST_SETTINGS) else { continue };
         let Ok(Value::Object(settings)) = serde_json::from_str(&text) else { continue };
         for key in COMMANDS {
             if let Some(value) = settings.get(key) {
@@ -246,7 +249,7 @@ fn file_clauses(root: &Path) -> Vec<TrustClause> {
             }
         }
     }
-    if let Ok(text) = fs::read_to_string(root.join(".mcp.json")) {
+    if let Ok(text) = files::read_text(&root.join(".mcp.json"), LONGEST_SETTINGS) {
         clauses.push(TrustClause::new(".mcp.json", text));
     }
     clauses

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::decide::budget::BudgetCheck;
 use crate::decide::situation::{FreeDisk, Observed, Tasks};
+use crate::files::atomic::free_space;
 use crate::model::{ConfigNotice, Event, Notice, SpentToday, StoryId, Usd, millis};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
-use crate::store::files::free_space;
 use crate::store::{Costs, StoreError, UserCosts};
 
 use super::World;

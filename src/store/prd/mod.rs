@@ -2,20 +2,18 @@
 //!
 //! The backlog is never serialized again: a change touches the bytes of the marks and nothing else.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::Metadata;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use std::{fs, io};
 
-use rustix::fs::{Access, OFlags};
+use rustix::fs::Access;
 
+use crate::files::{self, ReadError, atomic};
 use crate::model::{Backlog, visible};
 use crate::text::backlog;
 use crate::text::backlog::{Diagnostic, MAX_BYTES, Position, position, render, summary};
-
-use super::files;
 
 mod edit;
 #[cfg(test)]
@@ -67,9 +65,9 @@ impl PrdFile {
 
     /// `write` needs the right to write the file and its folder.
     pub fn check_writable(&self) -> Result<(), LoadError> {
-        self.check_is_file(fs::metadata(&self.path))?;
-        let target = files::resolve(&self.path).map_err(|error| self.failed(error))?;
-        let folder = files::folder_of(&target);
+        files::find(&self.path).map_err(|error| self.refused(error))?;
+        let target = atomic::resolve(&self.path).map_err(|error| self.failed(error))?;
+        let folder = atomic::folder_of(&target);
         for (what, access) in [(target.as_path(), Access::WRITE_OK), (folder, FOLDER_ACCESS)] {
             rustix::fs::access(what, access).map_err(|error| {
                 let (path, what, source) = (self.path.clone(), what.to_owned(), error.into());
@@ -81,27 +79,18 @@ impl PrdFile {
 
     /// Replaces the file's text: a reader sees the old or the new one, whole.
     ///
-    /// Returns its metadata like `files::replace`.
+    /// Returns its metadata like `atomic::replace`.
     pub fn write(&self, text: &str) -> Result<Option<Metadata>, WriteError> {
-        let written = files::replace(&self.path, text.as_bytes());
+        let written = atomic::replace(&self.path, text.as_bytes());
         written.map_err(|source| WriteError::Failed { path: self.path.clone(), source })
     }
 
     /// With a stamp that recognizes this version; None if the times cannot tell.
     fn text(&self) -> Result<(String, Option<Stamp>), LoadError> {
-        let failed = |error| self.failed(error);
-        // Before it is opened, because opening a device may already act on it.
-        self.check_is_file(fs::metadata(&self.path))?;
-        let file = open_without_waiting(&self.path).map_err(failed)?;
-        let before = self.check_is_file(file.metadata())?;
-        // One more than expected, so that the end is found without another buffer.
-        let size = usize::try_from(before.len()).unwrap_or(MAX_BYTES).min(MAX_BYTES);
-        let mut bytes = Vec::with_capacity(size + 1);
-        (&file).take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
-        let after = file.metadata().map_err(failed)?;
-        if bytes.len() > MAX_BYTES {
-            return Err(LoadError::TooLarge { path: self.path.clone() });
-        }
+        let (file, before) = files::open(&self.path).map_err(|error| self.refused(error))?;
+        let bytes = files::read_from(&file, &before, MAX_BYTES as u64);
+        let bytes = bytes.map_err(|error| self.refused(error))?;
+        let after = file.metadata().map_err(|error| self.failed(error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let valid = error.as_bytes().get(..error.utf8_error().valid_up_to());
             let valid = String::from_utf8_lossy(valid.unwrap_or_default());
@@ -111,12 +100,13 @@ impl PrdFile {
         Ok((text, Stamp::of_read(&before, &after)))
     }
 
-    fn check_is_file(&self, found: io::Result<Metadata>) -> Result<Metadata, LoadError> {
-        let path = || self.path.clone();
-        match found.map_err(|error| self.failed(error))? {
-            file if file.is_file() => Ok(file),
-            folder if folder.is_dir() => Err(LoadError::Folder { path: path() }),
-            _ => Err(LoadError::NotAFile { path: path() }),
+    fn refused(&self, error: ReadError) -> LoadError {
+        let path = self.path.clone();
+        match error {
+            ReadError::Folder => LoadError::Folder { path },
+            ReadError::NotAFile(_) => LoadError::NotAFile { path },
+            ReadError::TooLarge { .. } => LoadError::TooLarge { path },
+            ReadError::Io(source) => self.failed(source),
         }
     }
 
@@ -131,12 +121,6 @@ impl PrdFile {
 }
 
 const FOLDER_ACCESS: Access = Access::WRITE_OK.union(Access::EXEC_OK);
-
-/// The file may have become a pipe since the check, and opening a pipe waits for a writer.
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK.bits();
-    OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)
-}
 
 /// Within this time of a change the file may change again without another time stamp.
 const RACY: Duration = Duration::from_millis(20);

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
+use crate::files::atomic::{self, PreparedFile};
 use crate::model::{Backlog, Story, StoryId};
-use crate::store::files::{self, PreparedFile};
 
 use super::edit::{EditResult, Mark, StoryAt, StorySpans, TextEdit, apply};
 use super::{LoadError, Loaded, PrdFile, Stamp, WriteError};
@@ -84,7 +84,7 @@ impl MarkedText {
         work: impl FnOnce(Option<&Metadata>) -> R,
     ) -> Result<(WrittenText, R), WriteError> {
         let path = self.file.path();
-        let prepare = || files::prepare(path, self.text.as_bytes());
+        let prepare = || atomic::prepare(path, self.text.as_bytes());
         let on_disk = self.on_disk.take().or_else(prepare);
         // As late as possible: an edit from now on would be lost.
         if !self.old.is_in(&self.file) {
@@ -98,7 +98,7 @@ impl MarkedText {
         };
         let (synced, result) = thread::scope(|scope| {
             let sync =
-                scope.spawn(|| files::resolve(path).and_then(|at| files::sync_folder_of(&at)));
+                scope.spawn(|| atomic::resolve(path).and_then(|at| atomic::sync_folder_of(&at)));
             let result = work(metadata.as_ref());
             (sync.join(), result)
         });
@@ -145,7 +145,7 @@ pub struct TextAhead {
 impl TextAhead {
     /// None if the system cannot.
     pub fn prepare(self) -> Option<TextOnDisk> {
-        let on_disk = files::prepare(self.file.path(), self.text.as_bytes())?;
+        let on_disk = atomic::prepare(self.file.path(), self.text.as_bytes())?;
         Some(TextOnDisk { on_disk, text: self.text })
     }
 }

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior, params};
 
+use crate::files::atomic::{ensure_private, private_folder};
 use crate::model::{Usage, Usd};
-use crate::store::files::{ensure_private, private_folder};
 use crate::store::{Problem, Result, StoreError};
 
 use super::{Database, PATIENCE};

@@ -16,7 +16,7 @@ use std::{fs, io};
 use rusqlite::ffi::SQLITE_ERROR;
 use rusqlite::{Error, ErrorCode};
 
-use crate::store::files::{keep_private, naming};
+use crate::files::atomic::{keep_private, naming};
 use crate::store::{Problem, Result};
 
 use super::Database;

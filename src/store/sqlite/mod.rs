@@ -16,7 +16,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
 
-use crate::store::files::ensure_private;
+use crate::files::atomic::ensure_private;
 
 use super::{Problem, Result};
 use damage::{reading, writing};

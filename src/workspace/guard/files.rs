@@ -1,13 +1,12 @@
 //! The human's files that agents can write: the instructions (PROMPT.md), and files with uncommitted
 //! changes before a story began.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
+use crate::files;
 use crate::model::Base;
 use crate::workspace::checkout::is_absence;
 use crate::workspace::error::{GitContext, file_error};
@@ -31,7 +30,7 @@ impl Instructions {
     /// None if they cannot be read.
     pub fn hold(path: &Path) -> Option<Self> {
         let real = fs::canonicalize(path).ok()?;
-        let bytes = read(&real).ok()?;
+        let bytes = files::read(&real, LONGEST).ok()?;
         let mode = fs::metadata(&real).ok()?.permissions().mode() & 0o777;
         Some(Self { path: path.to_owned(), real, bytes, mode })
     }
@@ -47,10 +46,10 @@ impl Instructions {
     /// The current content if it differs; empty if it cannot be read.
     pub fn changed(&self) -> Option<Vec<u8>> {
         let is_same_file = fs::canonicalize(&self.path).is_ok_and(|real| real == self.real);
-        match read(&self.real) {
+        match files::read(&self.real, LONGEST) {
             Ok(now) if is_same_file && now == self.bytes => None,
             Ok(now) if is_same_file => Some(now),
-            _ => Some(read(&self.path).unwrap_or_default()),
+            _ => Some(files::read(&self.path, LONGEST).unwrap_or_default()),
         }
     }
 
@@ -70,18 +69,6 @@ impl Instructions {
         }
         Err(io::Error::new(io::ErrorKind::InvalidInput, "the link to it changed"))
     }
-}
-
-/// Opens without blocking: the file may have become a pipe.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(LONGEST).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// What an attempt did to files that were uncommitted before it.

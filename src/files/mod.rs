@@ -1,0 +1,12 @@
+//! How files are opened, read and replaced where something untrusted may have been.
+//!
+//! At a path that an agent can write there can be anything: a link to a file of the user's, a pipe
+//! that blocks whoever opens it, a device, ten gigabytes of zeros. Here nothing blocks, and no
+//! more is read than was asked for.
+
+pub mod atomic;
+mod dir;
+mod read;
+
+pub use dir::Dir;
+pub use read::{ReadError, ReadResult, find, open, read, read_from, read_text};
