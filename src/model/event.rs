@@ -35,6 +35,9 @@ pub enum Event {
     RunStarted(RunStarted),
     /// `ralph run` continued an interrupted run.
     RunContinued,
+    /// The ralph.toml that is in force from here on: recorded when a run starts, and when it
+    /// continues with another one that the human approved.
+    SettingsTaken(SettingsText),
     /// An agent is about to be started.
     AttemptStarted(Box<AttemptStarted>),
     /// The agent's processes are gone, and the verdict is known.
@@ -252,6 +255,15 @@ pub struct RunStarted {
     /// Stories whose question, guidance or unfinished work continues from the previous run.
     #[serde(default)]
     pub carried: Vec<StoryId>,
+}
+
+/// The text of a ralph.toml. Its size is limited where it is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingsText {
+    /// None: there was no file.
+    pub text: Option<String>,
+    /// As `git hash-object` makes it.
+    pub hash: Option<String>,
 }
 
 /// Who sent a message to the agent.

@@ -128,6 +128,11 @@ pub enum SetupNotice {
 pub enum ConfigNotice {
     /// The damaged file is kept, and the journal is rebuilt.
     JournalDamaged { kept: PathBuf },
+    /// ralph.toml changed while the run was interrupted: the run keeps its settings, and the
+    /// changed version, if there is one, is at `kept`.
+    SettingsRestored { kept: Option<PathBuf> },
+    /// The human approved the changed ralph.toml.
+    SettingsChanged,
     /// The command comes from the settings.
     AgentCommand { command: String },
     /// The human chose the mode before an earlier run.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use crate::agent::Backend;
 use crate::files::atomic;
 use crate::model::{
-    Backlog, ConfigNotice, LaneId, Notice, PermissionMode, PermissionModes, SetupNotice, TreeNotice,
+    Backlog, ConfigNotice, LaneId, Notice, PermissionMode, PermissionModes, SettingsText,
+    SetupNotice, TreeNotice,
 };
 use crate::ports::{Clock, Reporter};
 use crate::runner::{BacklogFile, end_earlier_runs};
-use crate::settings::{AgentChoice, RunSettings};
+use crate::settings::{AgentChoice, Flags};
 use crate::state::RunState;
 use crate::store::prd::PrdFile;
 use crate::store::{Store, StoreCheck};
@@ -20,6 +21,7 @@ use crate::ui::{self, TerminalHuman};
 use crate::workspace::{FileLocation, Head, Switched, WorkTree};
 
 use super::error::{CommandError, Result};
+use super::in_force::{self, InForce};
 use super::place::{BacklogPlace, find_story, human_files, place_of};
 use super::session::{backend, require_program};
 use super::terminal::{ask, listed};
@@ -29,7 +31,7 @@ use super::trust;
 pub struct Preflight {
     pub tree: WorkTree,
     pub store: Store,
-    pub plan: RunSettings,
+    pub in_force: InForce,
     pub reporter: Box<dyn Reporter>,
     pub human: Arc<TerminalHuman>,
     pub secrets: Arc<SecretRules>,
@@ -42,11 +44,49 @@ impl Preflight {
     pub fn clean_up(&mut self) -> Result<StoreCheck> {
         let check = self.store.start_check()?;
         let runs = self.store.open_runs()?;
-        end_earlier_runs(&runs, &self.plan.keep_processes, self.reporter.as_mut())?;
+        end_earlier_runs(&runs, &self.in_force.plan.keep_processes, self.reporter.as_mut())?;
         for path in self.tree.remove_own_locks()? {
             self.reporter.on_notice(&Notice::Tree(TreeNotice::LockRemoved { path }));
         }
         Ok(check)
+    }
+
+    /// Compares ralph.toml with the settings of the open run. The human decides about a change;
+    /// without an answer the file is restored.
+    pub fn settle_settings(&mut self, state: &RunState, flags: &Flags) -> Result<()> {
+        if state.settings_in_force().is_none() {
+            return Ok(());
+        }
+        let root = self.tree.root();
+        // What cannot be read is not what was recorded.
+        let now = in_force::text_in(root).ok();
+        if now.as_ref() == Some(&self.in_force.text) {
+            return Ok(());
+        }
+        let notice = match now {
+            Some(now) if self.is_approved(state, &now)? => {
+                self.in_force = InForce::new(now, root, flags)?;
+                ConfigNotice::SettingsChanged
+            }
+            _ => {
+                let at = self.clock.now().wall;
+                let kept = in_force::restore(&self.in_force.text, root, at)?;
+                ConfigNotice::SettingsRestored { kept }
+            }
+        };
+        self.config_notice(notice);
+        Ok(())
+    }
+
+    fn is_approved(&self, state: &RunState, now: &SettingsText) -> Result<bool> {
+        let clause = in_force::clause(state, now);
+        if self.store.answers()?.is_trusted(&clause.what, &clause.text)? {
+            return Ok(true);
+        }
+        let shown = in_force::difference(&self.in_force.text, now, &self.secrets)?;
+        let patience = self.in_force.plan.answer_timeout;
+        let asked = ask(&self.human, move |human| human.confirm(&ui::SETTINGS, &shown, patience))?;
+        Ok(asked == Some(true))
     }
 
     /// Refuses uncommitted edits unless the human allows them. Returns whether they are allowed.
@@ -54,17 +94,17 @@ impl Preflight {
         self.tree.require_unlocked()?;
         // Changes in the tree are the story's work; earlier edits are in its base.
         if state.lanes.occupant(LaneId::HOME).is_some() {
-            return Ok(self.plan.allow_dirty);
+            return Ok(self.in_force.plan.allow_dirty);
         }
         let found = self.tree.uncommitted(&human_files(place))?;
         if !found.untracked.is_empty() {
             self.setup_notice(SetupNotice::Untracked { paths: found.untracked });
         }
         if found.edited.is_empty() {
-            return Ok(self.plan.allow_dirty);
+            return Ok(self.in_force.plan.allow_dirty);
         }
         let continued = state.run.as_ref().filter(|_| state.is_open());
-        if !self.plan.allow_dirty && !continued.is_some_and(|run| run.allow_dirty) {
+        if !self.in_force.plan.allow_dirty && !continued.is_some_and(|run| run.allow_dirty) {
             self.ask_about(&found.edited)?;
         }
         self.setup_notice(SetupNotice::UncommittedEdits { paths: found.edited });
@@ -72,7 +112,7 @@ impl Preflight {
     }
 
     fn ask_about(&self, edited: &[PathBuf]) -> Result<()> {
-        let (files, patience) = (listed(edited), self.plan.answer_timeout);
+        let (files, patience) = (listed(edited), self.in_force.plan.answer_timeout);
         let asked = files.join("\n");
         match ask(&self.human, move |human| human.confirm(&ui::EDITS, &asked, patience))? {
             Some(true) => Ok(()),
@@ -94,7 +134,7 @@ impl Preflight {
             self.tree.try_signing()?.then_some(SetupNotice::CommitsSigned),
         ];
         notices.into_iter().flatten().for_each(|notice| self.setup_notice(notice));
-        if let AgentChoice::Command { words } = &self.plan.agent {
+        if let AgentChoice::Command { words } = &self.in_force.plan.agent {
             let command = self.secrets.redact(&words.join(" ")).into_owned();
             self.config_notice(ConfigNotice::AgentCommand { command });
         }
@@ -103,7 +143,8 @@ impl Preflight {
 
     /// Hooks that no gate runs.
     fn hooks(&self, hooks: &[PathBuf]) -> Option<SetupNotice> {
-        let gates: Vec<String> = self.plan.verify.iter().map(ToString::to_string).collect();
+        let gates: Vec<String> =
+            self.in_force.plan.verify.iter().map(ToString::to_string).collect();
         let is_gate = |hook: &PathBuf| gates.iter().any(|gate| gate.contains(&ui::shown(hook)));
         let paths: Vec<PathBuf> = hooks.iter().filter(|hook| !is_gate(hook)).cloned().collect();
         let pre_commit = paths.iter().find(|hook| hook.ends_with("pre-commit")).cloned();
@@ -112,14 +153,15 @@ impl Preflight {
 
     /// Sets what the agent may do, if the settings do not.
     pub fn settle_permissions(&mut self) -> Result<()> {
-        let agent = backend(&self.plan)?;
+        let agent = backend(&self.in_force.plan)?;
         let Some(modes) = agent.permission_modes() else { return Ok(()) };
-        if self.plan.agent_settings.permission_mode.is_none() {
+        if self.in_force.plan.agent_settings.permission_mode.is_none() {
             // A missing agent is reported before the question.
             require_program(agent.as_ref(), self.tree.root())?;
-            self.plan.agent_settings.permission_mode = self.permission_mode(&*agent, modes)?;
+            self.in_force.plan.agent_settings.permission_mode =
+                self.permission_mode(&*agent, modes)?;
         }
-        if let Some(mode) = self.plan.agent_settings.permission_mode
+        if let Some(mode) = self.in_force.plan.agent_settings.permission_mode
             && let Some(message) = agent.check_permissions(mode)?
         {
             self.config_notice(ConfigNotice::PermissionsDoubt { message });
@@ -142,7 +184,7 @@ impl Preflight {
             self.config_notice(ConfigNotice::PermissionsRemembered { mode: name });
             return Ok(Some(*mode));
         }
-        let patience = self.plan.answer_timeout;
+        let patience = self.in_force.plan.answer_timeout;
         if let Some(mode) = ask(&self.human, move |human| human.ask_mode(modes, patience))? {
             agent.check_permissions(mode)?;
             answers.remember(&key, mode.name)?;
@@ -158,14 +200,14 @@ impl Preflight {
 
     /// `yes`: approve without asking.
     pub fn require_trust(&self, backlog: &Backlog, yes: bool) -> Result<()> {
-        let clauses = trust::clauses(&self.plan, backlog, self.tree.root())?;
-        let patience = (!yes).then_some(self.plan.answer_timeout);
+        let clauses = trust::clauses(&self.in_force.plan, backlog, self.tree.root())?;
+        let patience = (!yes).then_some(self.in_force.plan.answer_timeout);
         trust::require(&self.store, clauses, &self.human, patience, &self.clock)
     }
 
     /// Returns the branch that the run works on.
     pub fn take_branch(&mut self) -> Result<String> {
-        let wanted = self.plan.branch.clone();
+        let wanted = self.in_force.plan.branch.clone();
         let is_chosen = wanted.is_some();
         if let Some(branch) = wanted {
             let switched = self.tree.switch_to(&branch)?;
@@ -187,7 +229,7 @@ impl Preflight {
     pub fn open_backlog(&mut self, prd: &Path) -> Result<BacklogFile> {
         atomic::remove_leftovers(prd)?;
         let backlog = BacklogFile::open(PrdFile::new(prd))?;
-        if let Some(story) = &self.plan.story {
+        if let Some(story) = &self.in_force.plan.story {
             find_story(backlog.current(), story)?;
         }
         report_warnings(&backlog, self.reporter.as_mut());

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::mock;
 use crate::model::{
-    Budgets, ConfigNotice, Event, Limits, Notice, OnEscalation, Recorded, visible_line,
+    Budgets, ConfigNotice, Event, Limits, Notice, OnEscalation, Recorded, SettingsText,
+    visible_line,
 };
 use crate::ports::{Ask, Asked, Human};
 use crate::runner::BacklogFile;
@@ -19,6 +20,7 @@ use crate::ui::{self, UiOptions};
 use crate::workspace::init_scratch;
 
 use super::error::{CommandError, Result};
+use super::in_force::InForce;
 use super::place::{
     BacklogPlace, RunInstructions, find_story, history, instructions, open_tree, place_of,
     refuse_supervised, secrets, store_of, take_lease,
@@ -58,14 +60,15 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     refuse_supervised("`ralph run`", &tree)?;
     let store = store_of(&tree);
     let lease = take_lease(&store, &look.clock)?;
-    let plan = RunSettings::load(tree.root(), flags, &ui::env_var)?;
-    check_script(&plan)?;
+    let found = place_of(&tree, prd)?;
+    let known = history(&store, &found)?;
+    let in_force = InForce::of(&known.state, tree.root(), flags)?;
+    check_script(&in_force.plan)?;
     let (reporter, human) = ui::terminal(look);
     let (secrets, clock) = (secrets(), look.clock.clone());
-    let mut preflight = Preflight { tree, store, plan, reporter, human, secrets, clock };
+    let mut preflight = Preflight { tree, store, in_force, reporter, human, secrets, clock };
     let journal_check = preflight.clean_up()?;
-    let found = place_of(&preflight.tree, prd)?;
-    let known = history(&preflight.store, &found)?;
+    preflight.settle_settings(&known.state, flags)?;
     let allow_dirty = preflight.check_edits(&found, &known.state)?;
     preflight.report_setup()?;
     preflight.settle_permissions()?;
@@ -77,13 +80,15 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let place = preflight.place_of(prd)?;
     let history = if place.key == found.key { known } else { history(&preflight.store, &place)? };
     journal_check.finish()?;
-    let Preflight { tree, store, plan, reporter, human, secrets, .. } = preflight;
+    let Preflight { tree, store, in_force, reporter, human, secrets, .. } = preflight;
+    let InForce { plan, text: settings_text } = in_force;
     Session {
         instructions: instructions(plan.prompt.as_deref(), prd, Some(tree.root()))?,
         tree,
         backlog,
         place,
         plan,
+        settings_text,
         reporter,
         human,
         look,
@@ -132,6 +137,7 @@ pub fn dry_run(prd: &Path, flags: &Flags, look: &UiOptions) -> Result<u8> {
         backlog,
         place,
         plan,
+        settings_text: SettingsText::default(),
         // The run is in another repository, so there is no file to guard.
         instructions: RunInstructions { file: None, ..instructions },
         reporter,

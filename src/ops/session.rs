@@ -8,7 +8,9 @@ use uuid::Uuid;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS};
 use crate::decide::weigh::Gates;
-use crate::model::{Backlog, ConfigNotice, Gate, Notice, Policy, RunMarkers, StoryId, millis};
+use crate::model::{
+    Backlog, ConfigNotice, Gate, Notice, Policy, RunMarkers, SettingsText, StoryId, millis,
+};
 use crate::ports::{Human, Reporter};
 use crate::process::Supervisor;
 use crate::process::supervised::repository_flag;
@@ -30,6 +32,7 @@ pub struct Session<'a> {
     pub backlog: BacklogFile,
     pub place: BacklogPlace,
     pub plan: RunSettings,
+    pub settings_text: SettingsText,
     pub instructions: RunInstructions,
     pub reporter: Box<dyn Reporter>,
     pub human: Arc<dyn Human>,
@@ -98,6 +101,7 @@ impl Session<'_> {
         let (plan, place) = (&self.plan, &self.place);
         RunConfig {
             settings: plan.clone(),
+            settings_text: self.settings_text.clone(),
             policy: self.policy(agent, &gates),
             instructions: self.instructions.text.clone(),
             instructions_file: self.instructions.file.clone(),

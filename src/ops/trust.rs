@@ -13,7 +13,8 @@ use crate::store::prd::PrdFile;
 use crate::ui::{self, TerminalHuman, UiOptions};
 
 use super::error::{CommandError, Result};
-use super::place::{open_tree, refuse_agents, store_of};
+use super::in_force::change_clause;
+use super::place::{open_tree, place_of, refuse_agents, state_of, store_of};
 use super::session::backend;
 use super::terminal::{ask, print};
 
@@ -80,10 +81,13 @@ pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<()> {
     let tree = open_tree(prd)?;
     refuse_agents("`ralph trust`", Some(&tree))?;
     let plan = RunSettings::load(tree.root(), &Flags::default(), &ui::env_var)?;
-    let clauses = clauses(&plan, &loaded.backlog, tree.root())?;
+    let store = store_of(&tree);
+    let state = state_of(&store, &place_of(&tree, prd)?)?;
+    let mut clauses = clauses(&plan, &loaded.backlog, tree.root())?;
+    clauses.extend(change_clause(&state, tree.root())?);
     let (count, (_display, human)) = (clauses.len(), ui::terminal(look));
     let patience = (!yes).then_some(plan.answer_timeout);
-    require(&store_of(&tree), clauses, &human, patience, &look.clock)?;
+    require(&store, clauses, &human, patience, &look.clock)?;
     if count == 0 {
         return print(
             "nothing to approve: this repository configures no commands or agent permissions\n",

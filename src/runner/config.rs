@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use crate::decide::weigh::Gates;
-use crate::model::{Backlog, CompletionMarkers, Gate, Policy, RunMarkers, StoryId};
+use crate::model::{Backlog, CompletionMarkers, Gate, Policy, RunMarkers, SettingsText, StoryId};
 use crate::settings::RunSettings;
 use crate::state::RunState;
 
 pub struct RunConfig {
     pub settings: RunSettings,
+    /// The ralph.toml that they come from.
+    pub settings_text: SettingsText,
     /// The settings that decisions depend on, and facts of this run.
     pub policy: Policy,
     /// The text of PROMPT.md.

@@ -14,15 +14,13 @@ use crate::model::{
 };
 
 use super::agent::{self, AgentChoice};
-use super::file;
+use super::file::read_file;
 use super::kind::{
     COUNT, DOLLAR_LIMIT, ENTRY_LENGTH, FILE_COUNT, LIMIT, LOG_SIZE, MARKER, MEMORY_COUNT,
     ON_ESCALATION, ON_LIMIT, PATH, PATTERN, PROGRAM_NAME, PROMISE, RECHECK, SIZE_LIMIT, SWITCH,
     TEXT, TIME, TIME_LIMIT, TOTAL_LENGTH, UP_TO_TEN,
 };
-use super::{
-    EnvVars, FlagValues, Origin, Read, Setting, SettingsError, SettingsReader, setting, settings,
-};
+use super::{EnvVars, FlagValues, Origin, Read, Setting, SettingsReader, setting, settings};
 
 /// The command line.
 #[derive(Clone, Debug, Default)]
@@ -266,8 +264,12 @@ impl RunSettings {
 
     /// With the ralph.toml of this work tree, if it has one.
     pub fn load(root: &Path, flags: &Flags, env: EnvVars<'_>) -> Read<Self> {
-        let text = file::read(root).map_err(SettingsError::Unreadable)?;
-        let mut settings = Self::new(&text, flags, env)?;
+        Self::in_tree(&read_file(root)?.unwrap_or_default(), root, flags, env)
+    }
+
+    /// With this ralph.toml, as if it were in this work tree.
+    pub fn in_tree(text: &str, root: &Path, flags: &Flags, env: EnvVars<'_>) -> Read<Self> {
+        let mut settings = Self::new(text, flags, env)?;
         if settings.origin("prompt") == Some(Origin::File) {
             settings.prompt = settings.prompt.map(|path| root.join(path));
         }

@@ -15,11 +15,12 @@ use crate::model::{Gate, visible, visible_line};
 use crate::text::backlog::Diagnostic;
 
 use super::kind::{Form, ValueKind};
+use super::{Read, SettingsError};
 
 pub const FILE_NAME: &str = "ralph.toml";
 
-/// In bytes; the largest in use have a few thousand.
-const LONGEST: u64 = 1024 * 1024;
+/// In bytes; the largest in use have a few thousand. The journal has a copy.
+const LONGEST: u64 = 256 * 1024;
 
 /// How similar an unknown name must be to a known one to suggest that.
 const SIMILAR: f64 = 0.88;
@@ -29,11 +30,11 @@ pub(super) type FileValue<'a> = Spanned<DeValue<'a>>;
 /// A value, or what is wrong with it.
 pub(super) type Checked<T> = Result<T, Diagnostic>;
 
-/// Empty if there is no such file.
-pub(super) fn read(root: &Path) -> io::Result<String> {
+/// None if there is no such file.
+pub fn read_file(root: &Path) -> Read<Option<String>> {
     match files::read_text(&root.join(FILE_NAME), LONGEST).map_err(io::Error::from) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        read => read,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(SettingsError::Unreadable),
     }
 }
 

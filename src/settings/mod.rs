@@ -23,7 +23,7 @@ use kind::ValueKind;
 
 pub use agent::AgentChoice;
 pub use declared::{Flags, RunSettings};
-pub use file::FILE_NAME;
+pub use file::{FILE_NAME, read_file};
 pub use kind::SettingChoice;
 
 /// One declaration, which generates flag, ralph.toml key, environment variable and documentation.

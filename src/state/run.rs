@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
-    Answer, AttemptEnded, AttemptReason, Event, LaneId, OnLimit, Recorded, RunStarted, StopReason,
-    StoryId, Wait,
+    Answer, AttemptEnded, AttemptReason, Event, LaneId, OnLimit, Recorded, RunStarted,
+    SettingsText, StopReason, StoryId, Wait,
 };
 use crate::state::{
     Attempts, Breaker, BreakerPhase, FailureStreak, Lanes, Marks, Memory, Question, RecentResults,
@@ -36,6 +36,8 @@ pub struct RunState {
     pub model: Option<String>,
     /// Messages of the human's for the next attempt.
     pub messages: Vec<String>,
+    /// The ralph.toml in force. None: an earlier version began the run.
+    pub settings: Option<SettingsText>,
     /// The baseline of the gates was taken.
     pub has_baseline: bool,
     /// Stories that disappeared from the backlog during the run.
@@ -102,6 +104,7 @@ impl RunState {
         match event {
             Event::RunStarted(start) => self.start(start),
             Event::RunContinued => self.ask_again(),
+            Event::SettingsTaken(settings) => self.settings = Some(settings.clone()),
             Event::BaselineTaken { .. } => self.has_baseline = true,
             Event::StoriesRemoved { removed, .. } => self.gone.extend(removed.iter().cloned()),
             Event::MessageKept { text } => self.messages.push(text.clone()),
@@ -173,6 +176,11 @@ impl RunState {
     /// A run is open from its start to its recorded end.
     pub fn is_open(&self) -> bool {
         self.run.is_some() && self.ended.is_none()
+    }
+
+    /// What an interrupted run continues with.
+    pub fn settings_in_force(&self) -> Option<&SettingsText> {
+        self.settings.as_ref().filter(|_| self.is_open())
     }
 
     pub fn story(&self, id: &StoryId) -> Option<&StoryState> {

@@ -91,6 +91,19 @@ impl RalphDir {
         Ok(atomic::publish(&self.folder.join(name), bytes)?)
     }
 
+    /// Moves a file of the work tree here, whatever it is. Returns where it is in the work tree;
+    /// None if there was nothing.
+    pub fn keep(&self, path: &Path, name: &str) -> DirResult<Option<PathBuf>> {
+        self.make()?;
+        match fs::rename(path, self.folder.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            moved => {
+                moved.map_err(naming(path))?;
+                Ok(Some(Path::new(FOLDER).join(name)))
+            }
+        }
+    }
+
     /// Leftovers of a killed `put` may stay if they cannot be removed.
     pub fn remove_leftovers(&self, name: &str) {
         let _ = atomic::remove_leftovers(&self.folder.join(name));

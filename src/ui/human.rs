@@ -214,6 +214,15 @@ pub const EDITS: Confirmation = Confirmation {
     yes: ('g', "go ahead, as with --allow-dirty"),
 };
 
+/// Continues a run with a ralph.toml that changed while it was interrupted.
+pub const SETTINGS: Confirmation = Confirmation {
+    heading: "Changed settings",
+    question: "Did you change ralph.toml while the run was interrupted?",
+    means: "If you did not, an agent may have changed it.",
+    no: ('r', "restore the original; the changed version is kept"),
+    yes: ('y', "yes, use the changed version"),
+};
+
 impl Confirmation {
     fn menu(&self, facts: &str, patience: Duration) -> Menu {
         let question = format!("Question: {}", self.question);
@@ -309,8 +318,9 @@ mod tests {
             shown(TRUST, "cargo test\nralph.toml: verify"),
             shown(GATES, "cargo test"),
             shown(EDITS, "README.md\nsrc/a.rs"),
+            shown(SETTINGS, "-verify = [\"a\"]\n+verify = []"),
         ];
-        insta::assert_snapshot!(all.join("\n"), @r"
+        insta::assert_snapshot!(all.join("\n"), @r#"
         ┌─ Trust ──────────────────────────────────────────────────────────────────────┐
         │ Question: Approve these commands and settings from the repository's files?   │
         │                                                                              │
@@ -346,6 +356,18 @@ mod tests {
         Without an answer within 10 minutes, [s] is chosen.
         ❯ [s] stop; I commit or stash them first
           [g] go ahead, as with --allow-dirty
-        ");
+
+        ┌─ Changed settings ───────────────────────────────────────────────────────────┐
+        │ Question: Did you change ralph.toml while the run was interrupted?           │
+        │                                                                              │
+        │ -verify = ["a"]                                                              │
+        │ +verify = []                                                                 │
+        │                                                                              │
+        │ If you did not, an agent may have changed it.                                │
+        └──────────────────────────────────────────────────────────────────────────────┘
+        Without an answer within 10 minutes, [r] is chosen.
+        ❯ [r] restore the original; the changed version is kept
+          [y] yes, use the changed version
+        "#);
     }
 }

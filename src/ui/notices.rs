@@ -196,6 +196,8 @@ fn config(notice: &ConfigNotice) -> (Tone, String) {
              refs and the commits",
             shown(kept)
         )),
+        ConfigNotice::SettingsRestored { kept } => warning(settings_restored(kept.as_deref())),
+        ConfigNotice::SettingsChanged => info("the run continues with the changed ralph.toml"),
         ConfigNotice::AgentCommand { command } => {
             info(format!("agent: `{}`", visible_line(command)))
         }
@@ -217,6 +219,15 @@ fn config(notice: &ConfigNotice) -> (Tone, String) {
             "budgets are checked between iterations only: `{agent}` cannot limit its own cost"
         )),
     }
+}
+
+fn settings_restored(kept: Option<&Path>) -> String {
+    let kept = kept.map(|kept| format!(" (the changed version is `{}`)", shown(kept)));
+    format!(
+        "ralph.toml is not as it was in this run; the run keeps its settings, and the file is \
+         restored{}. To change settings during a run, edit the file and run `ralph trust`",
+        kept.unwrap_or_default()
+    )
 }
 
 fn hooks(paths: &[PathBuf], pre_commit: Option<&Path>) -> String {

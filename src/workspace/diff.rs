@@ -217,10 +217,15 @@ fn same(old: Option<&[u8]>, new: Option<&[u8]>) -> bool {
 }
 
 fn unified(path: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<String> {
-    let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+    let mut text = text_diff(path, old.unwrap_or_default(), new.unwrap_or_default())?;
+    text.truncate(text.floor_char_boundary(LONGEST_DIFF));
+    Ok(text)
+}
+
+/// As `git diff` shows it.
+pub fn text_diff(path: &Path, old: &[u8], new: &[u8]) -> Result<String> {
     let patch = Patch::from_buffers(old, Some(path), new, Some(path), None);
     let mut patch = patch.doing("compare a file")?;
     let text = patch.to_buf().doing("compare a file")?;
-    let shown = text.get(..text.len().min(LONGEST_DIFF)).unwrap_or_default();
-    Ok(String::from_utf8_lossy(shown).into_owned())
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }

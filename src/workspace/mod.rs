@@ -37,7 +37,7 @@ pub use base::Difference;
 pub use branch::{BranchState, Head, Switched};
 pub use catalog::{Keeping, SnapshotKind, SnapshotRef};
 pub use commit::{BASE_TRAILER, ClosedStory, UNDONE_TRAILER};
-pub use diff::{ChangedFile, DiffStat, hash};
+pub use diff::{ChangedFile, DiffStat, hash, text_diff};
 pub use error::GitError;
 pub use guard::{GitSetup, Guard, GuardPart, GuardedAttempt, Losses, Stash};
 pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob, UndoRequest, Undone};

@@ -50,6 +50,7 @@ mod run;
 mod secrets;
 mod service;
 mod settings_docs;
+mod settings_in_force;
 mod snapshots;
 mod staging;
 mod stagnation;

@@ -10,7 +10,9 @@ use ralph::agent::{
     Launch, LaunchRequest,
 };
 use ralph::decide::weigh::Gates;
-use ralph::model::{AttemptEnded, Event, Outcome, Policy, Recorded, Request, RunMarkers};
+use ralph::model::{
+    AttemptEnded, Event, Outcome, Policy, Recorded, Request, RunMarkers, SettingsText,
+};
 use ralph::ports::{Ask, Asked, Clock, Human, Reporter, View};
 use ralph::process::Supervisor;
 use ralph::runner::log::{JournalHistory, RunLog};
@@ -141,6 +143,7 @@ fn run(root: &Path, agent: Protocol) {
     let config = RunConfig {
         policy,
         settings,
+        settings_text: SettingsText::default(),
         instructions: String::new(),
         instructions_file: None,
         markers: RunMarkers::default(),

@@ -8,7 +8,7 @@ use ralph::decide::staging;
 use ralph::decide::weigh::Gates;
 use ralph::model::{
     Backlog, Budgets, CompletionMarkers, Gate, Limits, OnEscalation, OnLimit, Policy, RunMarkers,
-    Story, StoryId, Usd,
+    SettingsText, Story, StoryId, Usd,
 };
 use ralph::runner::RunConfig;
 use ralph::settings::{Flags, RunSettings};
@@ -133,6 +133,7 @@ impl Scene {
         settings.answer_timeout = Duration::from_mins(15);
         RunConfig {
             settings,
+            settings_text: SettingsText::default(),
             policy: Policy { lanes, attempts_before, ..self.policy.clone() },
             instructions: String::new(),
             instructions_file: None,

@@ -1,6 +1,7 @@
 //! Inspects a lane after an attempt: repairs violations and finds out what changed.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::model::{
@@ -79,7 +80,14 @@ impl Inspect {
             what: format!("`{}` changed", visible_line(&one.path.to_string_lossy())),
             diff: one.diff,
         };
-        Ok(changed.into_iter().map(concern).collect())
+        let is_concern = |one: &ChangedFile| !self.is_in_force(tree, &one.path);
+        Ok(changed.into_iter().filter(is_concern).map(concern).collect())
+    }
+
+    /// The ralph.toml that this run uses: the human may have changed it since the story began.
+    fn is_in_force(&self, tree: &WorkTree, path: &Path) -> bool {
+        let (file, in_force) = (&self.config.settings_file, &self.config.settings_text);
+        path == file && fs::read_to_string(tree.root().join(file)).ok() == in_force.text
     }
 }
 
@@ -186,7 +194,6 @@ pub fn tell_changed_instructions(
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::path::Path;
 
     use super::*;

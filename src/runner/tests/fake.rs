@@ -17,7 +17,7 @@ use crate::decide::weigh::Gates;
 use crate::model::{
     AgentSignals, AttemptStarted, Backlog, CostCertainty, EndedBy, Escalation, Event, EvidenceItem,
     Gate, GateEnd, GateReport, LaneId, Notice, Outcome, Policy, Recorded, Request, Role,
-    RunMarkers, SpentToday, StoryId, Usage, Wait, millis,
+    RunMarkers, SettingsText, SpentToday, StoryId, Usage, Wait, millis,
 };
 use crate::ports::{Activity, Reporter, View};
 use crate::process::Order;
@@ -399,6 +399,7 @@ pub fn config(policy: Policy) -> RunConfig {
     settings.answer_timeout = Duration::from_mins(15);
     RunConfig {
         settings,
+        settings_text: SettingsText::default(),
         policy,
         instructions: String::new(),
         instructions_file: None,

@@ -71,12 +71,20 @@ impl World {
             self.repair_after_cut(log)?;
         }
         let lost = Self::lost_attempts(log);
-        let events = lost.into_iter().chain([Event::RunContinued]).collect();
+        let events = lost.into_iter().chain([Event::RunContinued]).chain(self.new_settings(log));
+        let events = events.collect();
         log.record(self.env.backlog.current(), events)?;
         for one in found {
             log.notice(Notice::Resumed(one));
         }
         Ok(())
+    }
+
+    /// The ralph.toml, if the journal has not this one.
+    fn new_settings(&self, log: &RunLog) -> Option<Event> {
+        let now = &self.config.settings_text;
+        let is_new = log.state.settings.as_ref() != Some(now);
+        is_new.then(|| Event::SettingsTaken(now.clone()))
     }
 
     /// Repairs after attempts that were cut off.
@@ -125,7 +133,8 @@ impl World {
             carried: carried(&log.state, backlog),
         };
         let begin = Self::lost_attempts(log).into_iter().chain([Event::RunStarted(started)]);
-        let events = begin.chain(known).collect();
+        let settings = Event::SettingsTaken(self.config.settings_text.clone());
+        let events = begin.chain([settings]).chain(known).collect();
         log.record(self.env.backlog.current(), events)?;
         if rebuild { self.tell_what_is_known(log) } else { Ok(()) }
     }

@@ -158,6 +158,9 @@ fn configuration_notices() {
     let (mode, meaning) = ("acceptEdits".to_owned(), "edit files here".to_owned());
     insta::assert_snapshot!(read([
         ConfigNotice::JournalDamaged { kept: "journal.db.corrupt-1".into() },
+        ConfigNotice::SettingsRestored { kept: Some(".ralph/changed-1-ralph.toml".into()) },
+        ConfigNotice::SettingsRestored { kept: None },
+        ConfigNotice::SettingsChanged,
         ConfigNotice::AgentCommand { command: "my-agent --fast".into() },
         ConfigNotice::PermissionsRemembered { mode: mode.clone() },
         ConfigNotice::PermissionsAssumed { mode, meaning },
@@ -168,6 +171,9 @@ fn configuration_notices() {
         ConfigNotice::BudgetsBetweenIterations { agent: "my-agent".into() },
     ].map(Notice::Config)), @r"
     warning: the journal was damaged and is kept as `journal.db.corrupt-1`; rebuilding it from the backlog, the refs and the commits
+    warning: ralph.toml is not as it was in this run; the run keeps its settings, and the file is restored (the changed version is `.ralph/changed-1-ralph.toml`). To change settings during a run, edit the file and run `ralph trust`
+    warning: ralph.toml is not as it was in this run; the run keeps its settings, and the file is restored. To change settings during a run, edit the file and run `ralph trust`
+    the run continues with the changed ralph.toml
     agent: `my-agent --fast`
     agent permissions: acceptEdits, your earlier choice; change it with `permission_mode` in ralph.toml
     agent permissions: acceptEdits (edit files here), the default without an answer; allow more with `allowed_tools` or `permission_mode` in ralph.toml
