@@ -115,6 +115,9 @@ pub enum Event {
     /// Marks in the backlog file were reverted: they changed during an attempt, or the journal was
     /// lost and no commit confirms them.
     MarksPutBack { stories: Vec<StoryId> },
+    /// The backlog file was unusable after an attempt or its gates; the last good version is there
+    /// again. `kept` is where the other one is, if there was anything.
+    BacklogPutBack { problem: String, kept: Option<String> },
     /// These stories were removed from the backlog during an attempt at another.
     StoriesRemoved { story: StoryId, removed: Vec<StoryId> },
     /// Changed files that are not in the commits, each once per process.
@@ -220,6 +223,7 @@ impl Event {
                 | Self::StashesPutBack { .. }
                 | Self::InstructionsPutBack { .. }
                 | Self::MarksPutBack { .. }
+                | Self::BacklogPutBack { .. }
                 | Self::StoriesRemoved { .. }
                 | Self::FilesLeftOut { .. }
         )

@@ -26,6 +26,7 @@ impl<E: Effects> Dispatcher<E> {
         changed: bool,
         checked: Option<Base>,
     ) -> Result<()> {
+        self.effects.gates_are_over(&mut self.log, &of)?;
         match of {
             GatesOf::Baseline => {
                 self.tasks.baseline = false;

@@ -179,6 +179,8 @@ pub trait Effects {
 
     /// Before its end is judged: reads what the attempt did to the backlog.
     fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt) -> Result<()>;
+    /// The same, for what the gates did. Before their results are weighed.
+    fn gates_are_over(&mut self, log: &mut RunLog, of: &GatesOf) -> Result<()>;
     /// The attempt's end is recorded.
     fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<()>;
     /// Secrets in a text are replaced.

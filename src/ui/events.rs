@@ -57,6 +57,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         | Event::StashesPutBack { .. }
         | Event::InstructionsPutBack { .. }
         | Event::MarksPutBack { .. }
+        | Event::BacklogPutBack { .. }
         | Event::StoriesRemoved { .. }
         | Event::FilesLeftOut { .. } => notable(at, &recorded.event),
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
@@ -98,6 +99,7 @@ fn notable(at: i64, event: &Event) -> Vec<Line> {
             instructions_repaired(at, path, kept.as_deref())
         }
         Event::MarksPutBack { stories } => marks_reverted(at, stories),
+        Event::BacklogPutBack { problem, kept } => backlog_repaired(at, problem, kept.as_deref()),
         Event::StoriesRemoved { removed, .. } => {
             let gone = listed(removed);
             warned(at, format!("{gone} disappeared from the backlog"))
@@ -280,6 +282,13 @@ fn left_out(at: i64, one: &LeftOut) -> Line {
 fn instructions_repaired(at: i64, path: &str, kept: Option<&str>) -> Line {
     let text = format!("restored {}, which the agent changed", visible_line(path));
     TextLine::at(at).with(Tone::Warning, text).figures(kept.map(agents_version)).into()
+}
+
+fn backlog_repaired(at: i64, problem: &str, kept: Option<&str>) -> Line {
+    let problem = problem.lines().next().unwrap_or_default();
+    let text = format!("restored the backlog: {}", visible_line(problem));
+    let kept = kept.map(|kept| format!("what was there: {}", visible_line(kept)));
+    TextLine::at(at).with(Tone::Warning, text).figures(kept).into()
 }
 
 fn agents_version(kept: &str) -> String {

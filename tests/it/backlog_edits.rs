@@ -116,21 +116,27 @@ fn marks_set_by_the_agent_are_reverted_and_reported() {
 }
 
 #[test]
-fn a_broken_edit_keeps_the_last_good_version_and_says_so() {
-    let prd = Prd::stories(3);
-    let world = World::with(&prd);
-    // Broken while US-001 runs without finishing it, mended by its second attempt.
+fn what_an_attempt_or_a_gate_puts_in_its_place_is_put_back_at_once() {
+    // The attempt replaces it while claiming its story, and so does the gate of the next one.
+    let gate = "case $RALPH_STORY in US-002) rm PRD.json; mkfifo PRD.json;; esac";
     let script = r#"
-        [[story.US-001.attempts]]
-        steps = [{ run = "cp PRD.json ../good.json; echo '{' > PRD.json; echo x > x.txt" }]
-        [[story.US-001.attempts]]
-        steps = [{ run = "cp ../good.json PRD.json" }, { run = "echo work >> $RALPH_STORY.txt" }, "complete"]
+        [story.US-001]
+        steps = [{ run = "echo '{' > PRD.json; echo x > x.txt" }, "complete"]
     "#;
-    std::fs::write(world.script(), script).unwrap();
+    let world = World::scripted(&Prd::stories(3), script);
+    world.write("ralph.toml", &format!("verify = [\"{gate}\"]\n"));
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "gate"]);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("last valid version"), "{}", said.err);
+    assert_eq!(said.err.matches("restored the backlog").count(), 2, "{}", said.err);
     assert_eq!(world.passing(), ["US-001", "US-002", "US-003"]);
+    let changed = world.path(".git/ralph/changed");
+    let kept =
+        std::fs::read_dir(changed).unwrap().map(|kept| kept.unwrap().path().join("PRD.json"));
+    let kept: Vec<_> = kept.map(|kept| kept.symlink_metadata().unwrap().is_file()).collect();
+    assert_eq!(kept.iter().filter(|is_file| **is_file).count(), 1, "{kept:?}");
+    assert_eq!(kept.len(), 2);
 }
 
 #[test]

@@ -342,6 +342,10 @@ impl Effects for World {
         Ok(())
     }
 
+    fn gates_are_over(&mut self, _log: &mut RunLog, _of: &GatesOf) -> Result<(), RunnerError> {
+        Ok(())
+    }
+
     fn attempt_is_over(
         &mut self,
         _log: &mut RunLog,

@@ -209,6 +209,10 @@ impl Effects for Fake {
         Ok(())
     }
 
+    fn gates_are_over(&mut self, _log: &mut RunLog, _of: &GatesOf) -> Result<()> {
+        Ok(())
+    }
+
     fn attempt_is_over(&mut self, _log: &mut RunLog, _ended: &EndedAttempt) -> Result<()> {
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! The backlog file and its marks during a run. Humans and agents may edit the file at any time.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::decide::concerns::removed_stories;
@@ -145,6 +147,21 @@ impl BacklogFile {
         Ok(Some(touched))
     }
 
+    /// Writes the last good version with these marks, whatever is at its path now. That is kept as
+    /// `keep`; returns where.
+    pub fn put_back(&mut self, known: &Marks, keep: &Path) -> Result<Option<PathBuf>> {
+        let (text, _) = self.file.with_marks(&self.backlog.stories, |id| pair(known, id))?;
+        let kept = self.file.put_back(text, keep)?;
+        self.problem = None;
+        self.compare_marks(known);
+        Ok(kept)
+    }
+
+    /// Its name, without its folder.
+    pub fn name(&self) -> &OsStr {
+        self.file.path().file_name().unwrap_or_default()
+    }
+
     fn position(&self, story: &StoryId) -> Result<usize, EditError> {
         self.backlog.place(story).ok_or_else(|| EditError::NoSuchStory(story.clone()))
     }
@@ -164,16 +181,21 @@ impl World {
         if self.is_writing_marks || log.state.is_rolling_back() {
             return Ok(());
         }
+        let notice = self.look_at_backlog(log)?;
+        notice.into_iter().for_each(|notice| log.notice(notice));
+        Ok(())
+    }
+
+    pub(super) fn look_at_backlog(&mut self, log: &mut RunLog) -> Result<Option<Notice>> {
         let before = self.env.backlog.ids();
-        if let Some(notice) = self.env.backlog.refresh(&log.state.marks) {
-            log.notice(notice);
-        }
+        let notice = self.env.backlog.refresh(&log.state.marks);
         let removed = removed_stories(&before, self.env.backlog.current());
-        let Some(first) = removed.first() else { return Ok(()) };
+        let Some(first) = removed.first() else { return Ok(notice) };
         let at_work = log.state.attempts.iter().next().map(|flight| &flight.start.story);
         let at_work = at_work.or_else(|| log.state.lanes.occupant(LaneId::HOME));
         let story = at_work.unwrap_or(first).clone();
-        self.record(log, Event::StoriesRemoved { story, removed })
+        self.record(log, Event::StoriesRemoved { story, removed })?;
+        Ok(notice)
     }
 
     /// Records the human's marks; reverts and reports an agent's. While agents run anywhere, a mark

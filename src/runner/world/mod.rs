@@ -2,6 +2,7 @@
 
 mod attempt;
 pub mod backlog;
+mod held;
 mod jobs;
 pub mod observe;
 pub mod prompt;
@@ -207,7 +208,18 @@ impl Effects for World {
 
     fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt) -> Result<()> {
         self.marks_are_suspect = true;
-        if ended.inspection.branch_loss.is_none() { self.refresh_backlog(log) } else { Ok(()) }
+        // With the branch, a backlog in the tree is rolled back.
+        let is_rolled_back =
+            ended.inspection.branch_loss.is_some() && self.config.backlog_in_tree.is_some();
+        if is_rolled_back { Ok(()) } else { self.release_backlog(log, &ended.attempt) }
+    }
+
+    fn gates_are_over(&mut self, log: &mut RunLog, of: &GatesOf) -> Result<()> {
+        let by = match of {
+            GatesOf::Baseline => "baseline",
+            GatesOf::Claim { attempt, .. } => attempt,
+        };
+        self.release_backlog(log, by)
     }
 
     fn redact(&self, text: &str) -> String {

@@ -16,6 +16,7 @@ use crate::text::backlog;
 use crate::text::backlog::{Diagnostic, MAX_BYTES, Position, position, render, summary};
 
 mod edit;
+mod put_back;
 #[cfg(test)]
 mod tests;
 mod tracked;
@@ -177,6 +178,9 @@ pub enum LoadError {
     NotReadable { path: PathBuf, source: io::Error },
     #[error("{} is a folder; did you mean {}?", shown(path), shown(&path.join("PRD.json")))]
     Folder { path: PathBuf },
+    /// Writing a mark would change what it links to.
+    #[error("{} is or was a link, and is not the same one any more", shown(path))]
+    OtherLink { path: PathBuf },
     #[error("{} is not a regular file", shown(path))]
     NotAFile { path: PathBuf },
     #[error("{} is larger than 8 MB; split it into several backlogs", shown(path))]

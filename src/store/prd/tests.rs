@@ -8,6 +8,7 @@ use crate::model::StoryId;
 use super::*;
 
 mod marks;
+mod put_back;
 mod styles;
 mod tracked;
 

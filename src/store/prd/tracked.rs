@@ -2,6 +2,7 @@
 
 use std::fs::{self, Metadata};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -9,6 +10,7 @@ use crate::files::atomic::{self, PreparedFile};
 use crate::model::{Backlog, Story, StoryId};
 
 use super::edit::{EditResult, Mark, StoryAt, StorySpans, TextEdit, apply};
+use super::put_back::Place;
 use super::{LoadError, Loaded, PrdFile, Stamp, WriteError};
 
 /// What a look at the file found.
@@ -30,6 +32,7 @@ type MarkPair = (bool, bool);
 /// The file and the last good text that it had.
 pub struct TrackedPrd {
     pub(super) file: PrdFile,
+    pub(super) place: Place,
     pub(super) text: Arc<str>,
     /// Made when first needed.
     spans: Option<StorySpans>,
@@ -118,7 +121,7 @@ impl KnownText {
 
 /// A text that is in the file now.
 pub struct WrittenText {
-    marked: MarkedText,
+    pub(super) marked: MarkedText,
     /// Of the file, if its times tell it from any later version.
     pub metadata: Option<Metadata>,
 }
@@ -159,10 +162,15 @@ impl TrackedPrd {
     pub fn open(file: PrdFile) -> Result<(Self, Loaded), LoadError> {
         let (text, stamp) = file.text()?;
         let loaded = file.parse(text)?;
+        let place = Place::of(&file).map_err(|error| file.failed(error))?;
         let (text, marks) = (Arc::from(loaded.text.as_str()), marks_of(&loaded.backlog));
-        let tracked =
-            Self { file, text, spans: None, marks, stamp, is_broken: false, prepared: None };
+        let (spans, prepared) = (None, None);
+        let tracked = Self { file, place, text, spans, marks, stamp, is_broken: false, prepared };
         Ok((tracked, loaded))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.file.path()
     }
 
     /// `passes` and `skipped` of each story, as they are in the file.
@@ -172,11 +180,14 @@ impl TrackedPrd {
 
     /// Reads the file if it changed.
     pub fn look(&mut self) -> PrdLook {
-        let now = fs::metadata(self.file.path()).ok().map(|found| Stamp::of(&found));
-        if now.is_some() && now == self.stamp {
+        let path = self.file.path();
+        let is_there = self.place.is_at(path);
+        let now = fs::metadata(path).ok().map(|found| Stamp::of(&found));
+        if is_there && now.is_some() && now == self.stamp {
             return PrdLook::Unchanged;
         }
-        let read = self.file.text();
+        let moved = || LoadError::OtherLink { path: path.to_owned() };
+        let read = if is_there { self.file.text() } else { Err(moved()) };
         self.stamp = read.as_ref().ok().and_then(|(_, stamp)| *stamp);
         let found = match read {
             Ok((text, _)) if *text == *self.text => PrdLook::Known,
@@ -243,6 +254,7 @@ impl TrackedPrd {
     /// The file has this text now.
     pub fn take_written(&mut self, written: WrittenText) {
         let MarkedText { old, text, edits, marks, .. } = written.marked;
+        self.is_broken = false;
         self.stamp = written.metadata.as_ref().map(Stamp::of);
         let spans = self.spans.take().filter(|_| Arc::ptr_eq(&old.text, &self.text));
         self.take(text);

@@ -103,7 +103,7 @@ impl Guard {
                 some(tree.locks_of_attempt()?, |locks| Violation::Locks { paths: listed(&locks) })
             }
             GuardPart::Setup => some(self.changed_setup(tree)?, |names| {
-                let kept = tree.changed_setup(&self.attempt.attempt);
+                let kept = tree.changed_by(&self.attempt.attempt);
                 Violation::Setup { names, kept: kept.to_string_lossy().into_owned() }
             }),
             GuardPart::Stashes => some(tree.dropped_stashes(&self.stashes)?, |gone| {

@@ -79,13 +79,13 @@ impl WorkTree {
     }
 
     /// The folder for an attempt's version.
-    pub fn changed_setup(&self, attempt: &str) -> PathBuf {
+    pub fn changed_by(&self, attempt: &str) -> PathBuf {
         self.git_dir.join(OWN_GIT_FOLDER).join(CHANGED).join(attempt)
     }
 
     /// Repairs these parts. The current versions are kept.
     pub fn repair_setup(&self, before: &GitSetup, names: &[String], attempt: &str) -> Result<()> {
-        let folder = self.changed_setup(attempt);
+        let folder = self.changed_by(attempt);
         // Removals first: another part may need the place.
         let (gone, others): (Vec<&String>, Vec<&String>) =
             names.iter().partition(|name| !before.0.contains_key(*name));

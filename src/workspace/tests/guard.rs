@@ -366,7 +366,7 @@ fn configuration_and_hooks_are_repaired_and_the_other_version_is_kept() {
         let new: Vec<&String> = names.iter().filter(is_there).collect();
         tree.repair_setup(&tree.held_setup().unwrap(), &names, "attempt").unwrap();
         assert_eq!(tree.setup().unwrap(), before, "{case}");
-        let kept = tree.changed_setup("attempt");
+        let kept = tree.changed_by("attempt");
         for name in new {
             assert!(fs::symlink_metadata(kept.join(name)).is_ok(), "{case}: {name}");
         }
@@ -385,7 +385,7 @@ fn each_version_of_one_attempt_is_kept() {
         let names = before.differences(&tree.setup().unwrap());
         tree.repair_setup(&before, &names, "attempt").unwrap();
     }
-    let kept = tree.changed_setup("attempt").join("hooks");
+    let kept = tree.changed_by("attempt").join("hooks");
     let read = |name: &str| fs::read_to_string(kept.join(name)).unwrap();
     assert_eq!((read("post-commit"), read("post-commit.1")), ("first\n".into(), "second\n".into()));
 }
