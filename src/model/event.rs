@@ -151,6 +151,17 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "LaneId::is_home")]
         lane: LaneId,
     },
+    /// The process ends while nothing runs, and the story's unfinished work is in the human's tree:
+    /// the branch tip and the work tree then. What differs at the next start is the user's.
+    TreeLeft { story: StoryId, left: Base },
+    /// The user changed files between two processes: they are in the story's base from here on.
+    /// `roll_back`: the same of the base that a planned roll-back goes to.
+    UserEditsFound {
+        story: StoryId,
+        base: Base,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        roll_back: Option<Base>,
+    },
     /// After a crash: commits up to this branch tip count as the story's.
     CommitsTaken { story: StoryId, head: Option<String> },
     /// The human skipped the wait.
@@ -209,6 +220,8 @@ impl Event {
             | Self::WorkBroughtBack { story, .. }
             | Self::StorySkipped { story, .. }
             | Self::CommitsTaken { story, .. }
+            | Self::TreeLeft { story, .. }
+            | Self::UserEditsFound { story, .. }
             | Self::BaseSet { story, .. } => Some(story),
             _ => None,
         }

@@ -10,7 +10,9 @@ use crate::model::{
     SetupNotice, TreeNotice,
 };
 use crate::ports::{Clock, Reporter};
-use crate::runner::{BacklogFile, end_earlier_runs};
+use crate::runner::{
+    BacklogFile, EditsBetweenRuns, RunnerError, edits_between_runs, end_earlier_runs,
+};
 use crate::settings::{AgentChoice, Flags};
 use crate::state::RunState;
 use crate::store::prd::PrdFile;
@@ -18,7 +20,7 @@ use crate::store::{Store, StoreCheck};
 use crate::text::backlog::Severity;
 use crate::text::redact::SecretRules;
 use crate::ui::{self, TerminalHuman};
-use crate::workspace::{FileLocation, Head, Switched, WorkTree};
+use crate::workspace::{FileLocation, Head, Switched, Uncommitted, WorkTree};
 
 use super::error::{CommandError, Result};
 use super::in_force::{self, InForce};
@@ -92,11 +94,9 @@ impl Preflight {
     /// Refuses uncommitted edits unless the human allows them. Returns whether they are allowed.
     pub fn check_edits(&mut self, place: &BacklogPlace, state: &RunState) -> Result<bool> {
         self.tree.require_unlocked()?;
-        // Changes in the tree are the story's work; earlier edits are in its base.
-        if state.lanes.occupant(LaneId::HOME).is_some() {
+        let Some(found) = self.uncommitted(place, state)? else {
             return Ok(self.in_force.plan.allow_dirty);
-        }
-        let found = self.tree.uncommitted(&human_files(place))?;
+        };
         if !found.untracked.is_empty() {
             self.setup_notice(SetupNotice::Untracked { paths: found.untracked });
         }
@@ -109,6 +109,20 @@ impl Preflight {
         }
         self.setup_notice(SetupNotice::UncommittedEdits { paths: found.edited });
         Ok(true)
+    }
+
+    /// None: after a crash the user's edits cannot be told from the unfinished work in the tree.
+    fn uncommitted(&self, place: &BacklogPlace, state: &RunState) -> Result<Option<Uncommitted>> {
+        let own = human_files(place);
+        if state.lanes.occupant(LaneId::HOME).is_none() {
+            return Ok(Some(self.tree.uncommitted(&own)?));
+        }
+        let found = edits_between_runs(state, &self.tree, &own)?;
+        let Some(EditsBetweenRuns { story, found, .. }) = found else { return Ok(None) };
+        if !found.mixed.is_empty() {
+            return Err(RunnerError::MixedEdits { story, paths: found.mixed }.into());
+        }
+        Ok(Some(Uncommitted { edited: found.edited, untracked: found.untracked }))
     }
 
     fn ask_about(&self, edited: &[PathBuf]) -> Result<()> {

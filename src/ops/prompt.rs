@@ -6,8 +6,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::decide::prompt::{Briefing, Layer, joined};
-use crate::model::{Backlog, Changes, Event, LaneId, Recorded, Story, StoryId, visible};
-use crate::runner::{as_next_process, base_on_branch, notes_for};
+use crate::model::{Backlog, Base, Changes, Event, LaneId, Recorded, Story, StoryId, visible};
+use crate::runner::{
+    EditsBetweenRuns, as_next_process, base_on_branch, edits_between_runs, notes_for,
+};
 use crate::settings::{Flags, RunSettings};
 use crate::state::RunState;
 use crate::store::prd::PrdFile;
@@ -73,12 +75,18 @@ fn as_next_run(state: RunState, backlog: &Backlog, tree: &WorkTree) -> Result<Ru
     if store_of(tree).lease_holder().is_some() {
         return Ok(state);
     }
-    let cut_off = state.cut_off;
+    let is_known = !state.cut_off || state.left.is_some();
+    let edits = edits_between_runs(&state, tree, &[])?;
     let mut state = as_next_process(state, backlog);
     // After a crash the agent's commits look like the human's.
-    let moved = if cut_off { None } else { base_on_branch(&state, tree)? };
+    let moved = if is_known { base_on_branch(&state, tree)? } else { None };
     if let Some((story, base)) = moved {
         state.apply(&Recorded { at: 0, event: Event::BaseSet { story, base, lane: LaneId::HOME } });
+    }
+    if let Some(EditsBetweenRuns { story, base, found, .. }) = edits {
+        let base = Base { tree: found.tree, ..base };
+        let event = Event::UserEditsFound { story, base, roll_back: None };
+        state.apply(&Recorded { at: 0, event });
     }
     Ok(state)
 }

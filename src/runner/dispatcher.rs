@@ -57,7 +57,8 @@ pub struct Dispatcher<E> {
 enum Turn {
     Decide,
     Wait(Option<Wait>),
-    End(Ending),
+    /// With the event that says so.
+    End(Ending, Event),
 }
 
 impl<E: Effects> Dispatcher<E> {
@@ -83,7 +84,18 @@ impl<E: Effects> Dispatcher<E> {
             self.effects.order(Order::Stop);
         }
         self.close_menus().await;
+        if ending.is_err() {
+            // Another error says nothing more.
+            drop(self.record_end(None).await);
+        }
         ending
+    }
+
+    /// With the tree that this process leaves, unless something still runs.
+    async fn record_end(&mut self, end: Option<Event>) -> Result<()> {
+        let left = if self.is_idle() { self.effects.leave(&self.log).await } else { None };
+        self.record(left.into_iter().chain(end).collect())?;
+        self.log.sync()
     }
 
     /// After an error or several interrupts, a menu may be open, and must not keep the terminal. A human
@@ -109,7 +121,7 @@ impl<E: Effects> Dispatcher<E> {
                 self.take_interrupt(signal);
             }
             let wait = match self.start_what_is_due()? {
-                Turn::End(ending) => return self.log.sync().map(|()| ending),
+                Turn::End(ending, end) => return self.record_end(Some(end)).await.map(|()| ending),
                 Turn::Decide => continue,
                 Turn::Wait(wait) => wait,
             };
@@ -153,8 +165,8 @@ impl<E: Effects> Dispatcher<E> {
                 return Ok(Turn::Wait(None));
             }
             Action::Stop(reason) => {
-                self.record(vec![Event::RunEnded { reason: reason.clone() }])?;
-                return Ok(Turn::End(Ending::Stopped(reason)));
+                let end = Event::RunEnded { reason: reason.clone() };
+                return Ok(Turn::End(Ending::Stopped(reason), end));
             }
             Action::Baseline => self.start_gates(GatesOf::Baseline)?,
             Action::Check { story, attempt } => {
@@ -325,9 +337,7 @@ impl<E: Effects> Dispatcher<E> {
         // While something runs, the display shows that.
         let wait = wait.filter(|_| self.log.state.attempts.is_idle());
         self.effects.listen_for_skip(wait.is_some() && self.tasks.asking.is_empty());
-        if let Some(wait) = wait {
-            self.log.reporter.on_wait(wait);
-        }
+        wait.into_iter().for_each(|wait| self.log.reporter.on_wait(wait));
     }
 
     fn until(&self, wait: &Wait) -> Duration {
@@ -384,7 +394,6 @@ impl<E: Effects> Dispatcher<E> {
         }
         // Otherwise the next process would take an agent's marks for the human's.
         self.effects.refresh(&mut self.log)?;
-        self.record(vec![Event::RunInterrupted { signal }])?;
-        Ok(Turn::End(Ending::Interrupted { signal }))
+        Ok(Turn::End(Ending::Interrupted { signal }, Event::RunInterrupted { signal }))
     }
 }

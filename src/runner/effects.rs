@@ -10,8 +10,8 @@ use crate::agent::AgentReport;
 use crate::decide::situation::{LaneJob, Observed};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
-    Backlog, Base, BranchLoss, Concern, EndedBy, Escalation, EvidenceItem, LaneId, Request, Story,
-    StoryId,
+    Backlog, Base, BranchLoss, Concern, EndedBy, Escalation, Event, EvidenceItem, LaneId, Request,
+    Story, StoryId,
 };
 use crate::ports::Asked;
 use crate::process::Order;
@@ -186,6 +186,10 @@ pub trait Effects {
     /// Secrets in a text are replaced.
     fn redact(&self, text: &str) -> String;
     fn disown(&mut self, log: &mut RunLog, story: &StoryId);
+    /// The process ends and nothing runs: how it leaves the human's tree, if a story's work is there.
+    fn leave(&mut self, _log: &RunLog) -> impl Future<Output = Option<Event>> {
+        async { None }
+    }
     /// Sets a story's marks in the file and in the journal; false: not now.
     fn mark(
         &mut self,

@@ -1,9 +1,10 @@
 //! Why the loop cannot continue.
 
 use std::io;
+use std::path::PathBuf;
 
 use crate::agent::AgentError;
-use crate::model::{LaneId, StoryId};
+use crate::model::{LaneId, StoryId, first_few};
 use crate::process::SpawnError;
 use crate::store::StoreError;
 use crate::store::prd::{EditError, LoadError, WriteError};
@@ -69,6 +70,12 @@ pub enum RunnerError {
          continue here with `--branch {now}`"
     )]
     OtherBranch { before: String, now: String },
+    #[error(
+        "since the last run you edited files that the unfinished work on {story} changed in the same \
+         places:\n  {}\ncommit them or undo your edits, then run `ralph run` again",
+        first_few(paths, paths.len())
+    )]
+    MixedEdits { story: StoryId, paths: Vec<PathBuf> },
     #[error(
         "cannot close {story}, because the backlog stayed invalid; fix it and run `ralph run` \
          again\n{problem}"

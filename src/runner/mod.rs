@@ -35,6 +35,7 @@ pub use interrupts::{Interrupts, SIGINT};
 pub use lane::Lane;
 pub use task::transcript;
 pub use world::backlog::BacklogFile;
+pub use world::between_runs::{EditsBetweenRuns, edits_between_runs};
 pub use world::observe::CostStores;
 pub use world::prompt::notes_for;
 pub use world::recovery::{as_next_process, base_on_branch};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
-    Answer, AttemptEnded, AttemptReason, Event, LaneId, OnLimit, Recorded, RunStarted,
+    Answer, AttemptEnded, AttemptReason, Base, Event, LaneId, OnLimit, Recorded, RunStarted,
     SettingsText, StopReason, StoryId, Wait,
 };
 use crate::state::{
@@ -46,6 +46,8 @@ pub struct RunState {
     pub ended: Option<StopReason>,
     /// The previous process died without recording an end.
     pub cut_off: bool,
+    /// The branch tip and the work tree that it left, if it had an end and left unfinished work.
+    pub left: Option<Base>,
 }
 
 impl RunState {
@@ -103,7 +105,12 @@ impl RunState {
         }
         match event {
             Event::RunStarted(start) => self.start(start),
-            Event::RunContinued => self.ask_again(),
+            Event::RunContinued => {
+                self.ask_again();
+                self.left = None;
+            }
+            Event::TreeLeft { left, .. } => self.left = Some(left.clone()),
+            Event::UserEditsFound { .. } => self.left = None,
             Event::SettingsTaken(settings) => self.settings = Some(settings.clone()),
             Event::BaselineTaken { .. } => self.has_baseline = true,
             Event::StoriesRemoved { removed, .. } => self.gone.extend(removed.iter().cloned()),

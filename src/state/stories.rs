@@ -129,6 +129,13 @@ fn apply_to_work(story: &mut StoryState, event: &Event) {
             story.head.clone_from(&base.commit);
             story.work.begin(*lane, base);
         }
+        Event::UserEditsFound { base, roll_back, .. } => {
+            let Some(work) = story.work.in_lane_mut() else { return };
+            work.base.clone_from(base);
+            if let (Some(planned), Some(to)) = (&mut work.roll_back, roll_back) {
+                planned.to.clone_from(to);
+            }
+        }
         Event::CommitsTaken { head, .. } => story.head.clone_from(head),
         _ => {}
     }

@@ -38,6 +38,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::AttemptLost { .. } | Event::Throttled { .. } | Event::WorkLetGo { .. } => vec![],
         Event::ClosePlanned { .. } | Event::BaseSet { .. } | Event::MarksSeen { .. } => vec![],
         Event::CommitsTaken { .. } | Event::SettingsTaken(_) => vec![],
+        Event::TreeLeft { .. } | Event::UserEditsFound { .. } => vec![],
         Event::BaselineTaken { reports } => reports.iter().map(before).collect(),
         Event::ClaimChecked { items, .. } => items.iter().map(check).collect(),
         Event::ClaimOutdated { story } => vec![warning(at, format!("{story}: {OUTDATED}"))],

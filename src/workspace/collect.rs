@@ -120,12 +120,12 @@ impl WorkTree {
 }
 
 /// A file that had uncommitted edits when the story began, and that was changed since.
-struct Shared {
-    path: PathBuf,
+pub(super) struct Shared {
+    pub path: PathBuf,
     /// With the user's edits, before the agent's.
-    before: Option<TreeEntry>,
-    now: Option<TreeEntry>,
-    committed: Option<TreeEntry>,
+    pub before: Option<TreeEntry>,
+    pub now: Option<TreeEntry>,
+    pub committed: Option<TreeEntry>,
 }
 
 impl WorkTree {
@@ -204,8 +204,8 @@ impl WorkTree {
         Ok(())
     }
 
-    /// What the agent changed, applied to another version of the files.
-    fn merged(
+    /// What changed from before to now, applied to another version of the files.
+    pub(super) fn merged(
         &self,
         files: &[Shared],
         version: impl Fn(&Shared) -> Option<TreeEntry>,

@@ -8,6 +8,7 @@ mod support;
 mod after_result;
 mod architecture;
 mod backlog_edits;
+mod between_runs;
 mod budget;
 mod budgets;
 mod check;

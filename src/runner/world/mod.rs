@@ -2,6 +2,7 @@
 
 mod attempt;
 pub mod backlog;
+pub mod between_runs;
 mod held;
 mod jobs;
 pub mod observe;
@@ -273,6 +274,10 @@ impl Effects for World {
 
     fn disown(&mut self, log: &mut RunLog, story: &StoryId) {
         self.disown_work(log, story);
+    }
+
+    async fn leave(&mut self, log: &RunLog) -> Option<Event> {
+        self.left_tree(log).await
     }
 
     fn mark(

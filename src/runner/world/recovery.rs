@@ -65,6 +65,7 @@ impl World {
             self.repair_marks(log)?;
         }
         self.follow_branch(log, cut_off)?;
+        self.take_up_edits(log)?;
         self.shelve_stale_work(log)?;
         if cut_off {
             // Before the run continues: then the attempts in flight are forgotten.
@@ -118,6 +119,7 @@ impl World {
     /// in the file as an agent's.
     pub(in crate::runner) fn start_anew(&mut self, log: &mut RunLog, rebuild: bool) -> Result<()> {
         self.follow_branch(log, log.state.cut_off)?;
+        self.take_up_edits(log)?;
         self.shelve_stale_work(log)?;
         let known =
             if rebuild { self.known_without_a_journal()? } else { vec![self.marks_in_file()] };
@@ -195,8 +197,9 @@ impl World {
     fn follow_branch(&mut self, log: &mut RunLog, cut_off: bool) -> Result<()> {
         let Some(occupant) = occupant_of_home(&log.state) else { return Ok(()) };
         let tree = self.env.home.tree();
+        let is_known = !cut_off || log.state.left.is_some();
         let mut sink = DirectLog { log, backlog: self.env.backlog.current() };
-        if !cut_off {
+        if is_known {
             return occupant.follow_branch(&tree, &mut sink).map(drop);
         }
         let head = tree.head_commit()?;

@@ -1,0 +1,73 @@
+//! What the human changes in the tree while no run is active is the human's, also if a story's
+//! unfinished work is there: a process records the tree that it leaves, and the next one compares.
+
+use std::path::PathBuf;
+
+use crate::model::{Base, Event, LaneId, StoryId};
+use crate::runner::error::{Result, RunnerError};
+use crate::runner::log::RunLog;
+use crate::state::RunState;
+use crate::workspace::{UserEdits, WorkTree};
+
+use super::World;
+use super::recovery::base_on_branch;
+
+impl World {
+    /// The tree that this process leaves. None: no unfinished work is in it, or it cannot be read.
+    pub(super) async fn left_tree(&self, log: &RunLog) -> Option<Event> {
+        let story = log.state.lanes.occupant(LaneId::HOME)?.clone();
+        let left = self.env.home.with(WorkTree::leave).await.ok()?.ok()?;
+        Some(Event::TreeLeft { story, left })
+    }
+
+    /// What the user changed in the files since the last process's end is no part of the story.
+    pub(super) fn take_up_edits(&mut self, log: &mut RunLog) -> Result<()> {
+        let tree = self.env.home.tree();
+        let found = edits_between_runs(&log.state, &tree, &self.config.human_files)?;
+        let Some(EditsBetweenRuns { story, base, found, roll_back }) = found else { return Ok(()) };
+        if !found.mixed.is_empty() {
+            return Err(RunnerError::MixedEdits { story, paths: found.mixed });
+        }
+        if found.tree == base.tree {
+            return Ok(());
+        }
+        let base = Base { tree: found.tree, ..base };
+        tree.hold(&base)?;
+        let found = Event::UserEditsFound { story, base, roll_back };
+        log.record(self.env.backlog.current(), vec![found])
+    }
+}
+
+/// The user's changes since the last process left a story's unfinished work in the human's tree.
+pub struct EditsBetweenRuns {
+    pub story: StoryId,
+    /// The story's base, on top of the current branch tip.
+    pub base: Base,
+    pub found: UserEdits,
+    /// Where a planned roll-back goes to, with the changes.
+    roll_back: Option<Base>,
+}
+
+/// None if there is no such work, or if the last process was killed: then what changed since its last
+/// snapshot counts as the attempt's.
+pub fn edits_between_runs(
+    state: &RunState,
+    tree: &WorkTree,
+    except: &[PathBuf],
+) -> Result<Option<EditsBetweenRuns>> {
+    let (Some(left), Some(story)) = (&state.left, state.lanes.occupant(LaneId::HOME)) else {
+        return Ok(None);
+    };
+    let work = state.story(story).and_then(|known| known.work.in_lane());
+    let Some(work) = work.filter(|_| tree.has_tree(left)) else { return Ok(None) };
+    let moved = base_on_branch(state, tree)?.map(|(_, base)| base);
+    let base = moved.unwrap_or_else(|| work.base.clone());
+    let mut found = tree.edits_since(left, &base, except)?;
+    let mut roll_back = None;
+    if let Some(planned) = &work.roll_back {
+        let mut edits = tree.edits_since(left, &planned.to, except)?;
+        found.mixed.append(&mut edits.mixed);
+        roll_back = Some(Base { tree: edits.tree, ..planned.to.clone() });
+    }
+    Ok(Some(EditsBetweenRuns { story: story.clone(), base, found, roll_back }))
+}
