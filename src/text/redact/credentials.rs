@@ -1,10 +1,10 @@
 //! The known kinds of credentials.
 //!
-//! Only kinds with a prefix or context: plain hex or base64 cannot be told from a hash,
+//! Only kinds with a prefix or a name: plain hex or base64 cannot be told from a hash,
 //! an id or an image.
 
 use super::lookahead::{ByteClass, Lookahead, Match, REACH, SecretRange, SecretRest, base64};
-use super::pem;
+use super::{named, pem};
 
 /// A known kind of credential: how it begins, and what follows.
 pub struct Credential {
@@ -16,6 +16,8 @@ pub struct Credential {
     pub stands_alone: bool,
     /// How many bytes of its start are before the secret itself; these stay.
     pub before: usize,
+    /// What can follow a start of three bytes.
+    pub next: ByteClass,
     pub follows: Follows,
 }
 
@@ -50,6 +52,9 @@ const WORD: ByteClass = |byte| ALPHANUMERIC(byte) || byte == b'_';
 const WORD_OR_DASH: ByteClass = |byte| WORD(byte) || byte == b'-';
 const PATH: ByteClass = |byte| WORD_OR_DASH(byte) || byte == b'/';
 const UPPER_OR_DIGIT: ByteClass = |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+const LOWER_OR_DIGIT: ByteClass = |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+/// A third digit.
+const DIGITS_IN_BASE64: ByteClass = |byte| matches!(byte, b'w'..=b'z' | b'0'..=b'5');
 const HEX: ByteClass = |byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
 /// Both alphabets.
 const BASE64_ANY: ByteClass = |byte| base64(byte) || matches!(byte, b'-' | b'_');
@@ -102,6 +107,11 @@ pub const ALL: &[Credential] = &[
     open("shopify-token", &["shpat_", "shpss_", "shpca_", "shppa_"], HEX, 32),
     open("linear-key", &["lin_api_", "lin_oauth_"], ALPHANUMERIC, 32),
     open("notion-token", &["ntn_"], ALPHANUMERIC, 40),
+    alone(exact("notion-token", &["secret_"], ALPHANUMERIC, 43)),
+    alone(exact("twilio-key", TWILIO, HEX, 31)),
+    alone(exact("mailgun-key", &["key-"], LOWER_OR_DIGIT, 32)),
+    alone(then(DIGITS_IN_BASE64, shape("discord-token", DISCORD, discord))),
+    behind(1, exact("telegram-token", &[":AA"], WORD_OR_DASH, 33)),
     open("figma-token", &["figd_"], WORD_OR_DASH, 30),
     open("sentry-token", &["sntrys_", "sntryu_"], BASE64_ANY, 40),
     open("grafana-token", &["glsa_", "glc_"], BASE64_ANY, 32),
@@ -117,7 +127,35 @@ pub const ALL: &[Credential] = &[
     shape("basic-auth", &["Basic ", "basic "], basic),
     // Some write `/` as `\/` in JSON.
     shape("url-password", &["://", ":\\/\\/"], url_password),
+    // What only a name shows.
+    shape("password", PASSWORD_NAMES, named::assigned),
+    shape("secret", SECRET_NAMES, named::assigned),
+    shape("api-key", KEY_NAMES, named::assigned),
+    shape("token", TOKEN_NAMES, named::assigned),
+    shape("authorization", &["uthorization", "UTHORIZATION"], named::authorization),
+    shape(
+        "curl-password",
+        &[" -u ", " -u'", " -u\"", " -u\\", "--user ", "--user="],
+        named::curl_user,
+    ),
+    shape("netrc-password", &["login ", "login\t"], named::netrc),
 ];
+
+/// The ends of names, in the spellings of programs, settings and environments.
+const PASSWORD_NAMES: Starts = &["assword", "ASSWORD", "asswd", "ASSWD", "assphrase", "ASSPHRASE"];
+const SECRET_NAMES: Starts = &["ecret", "ECRET", "ecretKey", "ecret_key", "ECRET_KEY"];
+const KEY_NAMES: Starts = &["pi_key", "pi-key", "piKey", "pikey", "pi-Key", "PI-KEY", "_KEY"];
+const TOKEN_NAMES: Starts = &["_TOKEN", "_token", "uthToken", "ccessToken"];
+
+/// The first of its hex digits belongs to the start.
+#[rustfmt::skip]
+const TWILIO: Starts = &[
+    "SK0", "SK1", "SK2", "SK3", "SK4", "SK5", "SK6", "SK7",
+    "SK8", "SK9", "SKa", "SKb", "SKc", "SKd", "SKe", "SKf",
+];
+
+/// An id of digits in base64; those of the last years begin with a one.
+const DISCORD: Starts = &["MTA", "MTE", "MTI", "MTM", "MTQ", "MTU", "MTY", "MTc", "MTg", "MTk"];
 
 type Starts = &'static [&'static str];
 type Shape = fn(Lookahead<'_>, usize) -> Match;
@@ -125,18 +163,22 @@ type Shape = fn(Lookahead<'_>, usize) -> Match;
 /// At least so many bytes of the class.
 const fn open(kind: &'static str, starts: Starts, class: ByteClass, least: usize) -> Credential {
     let follows = Follows::Run { class, least, most: usize::MAX };
-    Credential { kind, starts, stands_alone: false, before: 0, follows }
+    Credential { kind, starts, stands_alone: false, before: 0, next: class, follows }
 }
 
 /// Exactly so many bytes of the class.
 const fn exact(kind: &'static str, starts: Starts, class: ByteClass, most: usize) -> Credential {
     let follows = Follows::Run { class, least: most, most };
-    Credential { kind, starts, stands_alone: false, before: 0, follows }
+    Credential { kind, starts, stands_alone: false, before: 0, next: class, follows }
 }
 
 const fn shape(kind: &'static str, starts: Starts, find: Shape) -> Credential {
     let follows = Follows::Shape(find);
-    Credential { kind, starts, stands_alone: false, before: 0, follows }
+    Credential { kind, starts, stands_alone: false, before: 0, next: |_| true, follows }
+}
+
+const fn then(next: ByteClass, credential: Credential) -> Credential {
+    Credential { next, ..credential }
 }
 
 /// Its start is also the end of ordinary words.
@@ -242,4 +284,17 @@ fn sendgrid(ahead: Lookahead<'_>, start: usize) -> Match {
     }
     let end = ahead.run(first + 1, WORD_OR_DASH, 44)?;
     Ok((end - first == 44).then(|| SecretRange::new(0, end)))
+}
+
+/// An id, a time and a signature.
+fn discord(ahead: Lookahead<'_>, start: usize) -> Match {
+    let id = ahead.run(start, WORD_OR_DASH, 28)?;
+    let time = ahead.run(id + 1, WORD_OR_DASH, 7)?;
+    let dots = [ahead.at(id)?, ahead.at(time)?];
+    if !(23..=28).contains(&id) || time - id != 7 || dots != [Some(b'.'); 2] {
+        return Ok(None);
+    }
+    let end = ahead.run(time + 1, WORD_OR_DASH, REACH)?;
+    let is_one = end - time > 27 && is_varied(ahead.part(time, end));
+    Ok(is_one.then(|| SecretRange::with_run(0, time + 1, end, WORD_OR_DASH)))
 }

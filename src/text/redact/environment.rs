@@ -66,7 +66,7 @@ fn is_secret_word(word: &str) -> bool {
 
 /// `GOOGLE_APPLICATION_CREDENTIALS` is a path. Base64 may begin with a slash too, so a path must
 /// consist of words.
-fn is_path(value: &str) -> bool {
+pub fn is_path(value: &str) -> bool {
     let begins = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
     let parts = || value.split(|c: char| !c.is_ascii_alphanumeric());
     begins && !value.contains(['+', '=', '\n']) && !parts().any(is_random)

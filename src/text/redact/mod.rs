@@ -1,7 +1,7 @@
 //! Redacts secrets in output.
 //!
 //! A secret is the value of an environment variable with a secret-looking name, or text
-//! in the format of a known kind of credential. It becomes `[redacted:KIND]`, which is
+//! in the format of a known kind of credential, or with a name that says so. It becomes `[redacted:KIND]`, which is
 //! safe inside JSON.
 //!
 //! [`SecretRules`] are made once per process; a [`Redactor`] applies them to one stream. They
@@ -11,13 +11,15 @@
 mod credentials;
 mod environment;
 mod lookahead;
+mod named;
 mod pem;
+mod value;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use credentials::Credential;
-use lookahead::{Lookahead, More, SecretRange, SecretRest};
+use lookahead::{ByteClass, Lookahead, More, SecretRange, SecretRest};
 
 /// Triggers are compared by this many bytes first.
 const KEY: usize = 3;
@@ -43,6 +45,16 @@ enum Secret {
     Credential(&'static Credential),
 }
 
+impl Secret {
+    /// What can follow the start.
+    fn next(&self) -> ByteClass {
+        match self {
+            Self::Value(_) => |_| true,
+            Self::Credential(credential) => credential.next,
+        }
+    }
+}
+
 /// The kind of a secret, and where it is.
 type FoundSecret<'a> = (&'a str, SecretRange);
 
@@ -65,7 +77,8 @@ impl SecretRules {
             let is_credential = matches!(trigger.secret, Secret::Credential(_));
             (first_bytes(&trigger.start), is_credential, usize::MAX - trigger.start.len())
         });
-        let filter = Filter::new(triggers.iter().map(|trigger| trigger.start.as_ref()));
+        let filter =
+            Filter::new(triggers.iter().map(|one| (one.start.as_ref(), one.secret.next())));
         Self { filter, triggers }
     }
 
@@ -281,13 +294,14 @@ struct Filter {
 }
 
 impl Filter {
-    /// Of starts with three bytes or more.
-    fn new<'a>(starts: impl Iterator<Item = &'a [u8]>) -> Self {
+    /// Of starts with three bytes or more, and what can follow them.
+    fn new<'a>(starts: impl Iterator<Item = (&'a [u8], ByteClass)>) -> Self {
         let (mut threes, mut fours) = (Box::new([false; 1 << 16]), Box::new([false; 1 << 16]));
-        for start in starts {
+        for (start, next) in starts {
             let &[a, b, c, ref rest @ ..] = start else { continue };
-            // After a start of three bytes, any byte that is not blank.
-            for d in rest.first().map_or(b'!'..=b'~', |d| *d..=*d) {
+            // After a start of three bytes, what can follow it and is not blank.
+            let is_next = |d: &u8| !rest.is_empty() || next(*d);
+            for d in rest.first().map_or(b'!'..=b'~', |d| *d..=*d).filter(is_next) {
                 threes[hash_of_three([a, b, c, 0])] = true;
                 threes[hash_of_three([b, c, d, 0])] = true;
                 fours[hash([a, b, c, d])] = true;

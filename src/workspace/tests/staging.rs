@@ -99,6 +99,18 @@ fn too_many_new_files_are_refused() {
 }
 
 #[test]
+fn a_value_that_its_name_shows_to_be_secret_keeps_the_commit_from_being_made() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    let value = ["tR9!", "vm4#", "Lw2z"].concat();
+    repo.write("app.yaml", format!("db:\n  password: {value}\n"));
+    repo.write("app.ini", "[db]\npassword = changeme\n");
+    let secret = Objection::Secret { path: "app.yaml".into(), kind: "password".into() };
+    assert_eq!(objections(commit(&tree, &base, false)), [secret]);
+}
+
+#[test]
 fn only_a_secret_that_was_added_counts() {
     let repo = Sandbox::new();
     repo.write("old", "key = correct-horse-battery\nmore\n").commit_all("with one");

@@ -3,10 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::super::credentials;
+use super::named::named;
 use super::{hex, mixed, redacted, row, upper};
 
 /// The kind, an example, and a similar text that must be kept.
 fn table() -> Vec<(&'static str, String, String)> {
+    [prefixed(), named()].concat()
+}
+
+fn prefixed() -> Vec<(&'static str, String, String)> {
     let many = "x".repeat(60);
     vec![
         ("anthropic-key", format!("sk-ant-api03-{}", mixed(60)), "sk-ant-and-so-on".into()),
@@ -81,6 +86,20 @@ fn table() -> Vec<(&'static str, String, String)> {
         ("shopify-token", format!("shpat_{}", hex(32)), "shpat_token".into()),
         ("linear-key", format!("lin_api_{}", mixed(40)), "lin_api_client".into()),
         ("notion-token", format!("ntn_{}", mixed(46)), "ntn_id".into()),
+        ("notion-token", format!("secret_{}", mixed(43)), format!("secret_{}", mixed(44))),
+        ("twilio-key", format!("SK{}", hex(32)), format!("AC{}", hex(32))),
+        ("twilio-key", format!("SKf{}", hex(31)), format!("TASK{}", hex(32))),
+        ("mailgun-key", format!("key-{}", hex(32)), format!("pubkey-{}", hex(32))),
+        (
+            "discord-token",
+            format!("MTAx{}.G{}.{}", mixed(22), mixed(5), mixed(38)),
+            format!("MTAx{}.G{}.{}", mixed(22), mixed(8), mixed(38)),
+        ),
+        (
+            "telegram-token",
+            format!("123456789:AA{}", mixed(33)),
+            format!("123456789:AA{}", mixed(40)),
+        ),
         ("figma-token", format!("figd_{}", mixed(40)), "figd_file".into()),
         ("sentry-token", format!("sntrys_{}", mixed(60)), "sntrys_".into()),
         ("grafana-token", format!("glsa_{}_{}", mixed(32), hex(8)), "glsa_x".into()),
@@ -172,7 +191,7 @@ fn the_table_has_every_kind() {
     let tested: BTreeSet<&str> = table().iter().map(|(kind, ..)| *kind).collect();
     let known: BTreeSet<&str> = credentials::ALL.iter().map(|known| known.kind).collect();
     assert_eq!(tested, known);
-    assert!(known.len() >= 25);
+    assert!(table().len() >= 100, "{} shapes", table().len());
     let starts = credentials::ALL.iter().flat_map(|known| known.starts);
     assert!(starts.clone().all(|start| start.len() >= super::super::KEY));
 }

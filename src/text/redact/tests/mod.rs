@@ -2,6 +2,7 @@
 
 mod environment;
 mod kinds;
+mod named;
 mod neighbors;
 mod private_keys;
 mod streams;
