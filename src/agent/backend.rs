@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::files::ReadError;
 use crate::model::{
     EndedBy, Gate, ModelUse, Outcome, PermissionMode, PermissionModes, StepKind, Usage, Usd,
     shorten, visible, visible_line,
@@ -55,9 +56,13 @@ pub trait Backend: Send + Sync {
     }
 
     /// Texts in the repository that decide which programs run and what the agent may do: from
-    /// `[agent]` in ralph.toml and from the agent's own files.
-    fn trust_clauses(&self, _table: &AgentSettings, _root: &Path) -> Vec<TrustClause> {
-        Vec::new()
+    /// `[agent]` in ralph.toml and from the agent's own files, as they are now.
+    fn trust_clauses(
+        &self,
+        _table: &AgentSettings,
+        _root: &Path,
+    ) -> Result<Vec<TrustClause>, AgentError> {
+        Ok(Vec::new())
     }
 }
 
@@ -154,6 +159,9 @@ pub enum AgentError {
     NotFound { name: String, where_: &'static str, advice: &'static str },
     #[error("{0}")]
     Refused(&'static str),
+    /// Settings of the project that the agent would use.
+    #[error("cannot read `{name}`: {problem}")]
+    Unreadable { name: &'static str, problem: ReadError },
 }
 
 /// Searches the PATH unless the name has a folder. Never returns a program below `not_below`, where

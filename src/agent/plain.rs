@@ -53,10 +53,14 @@ impl Backend for Plain {
         any_decoder()
     }
 
-    fn trust_clauses(&self, table: &AgentSettings, _root: &Path) -> Vec<TrustClause> {
+    fn trust_clauses(
+        &self,
+        table: &AgentSettings,
+        _root: &Path,
+    ) -> Result<Vec<TrustClause>, AgentError> {
         let is_own = |text: &&str| shlex::split(text).as_ref() == Some(&self.words);
         let own = table.command.as_deref().filter(is_own);
-        own.map(|text| TrustClause::new("agent in ralph.toml", text)).into_iter().collect()
+        Ok(own.map(|text| TrustClause::new("agent in ralph.toml", text)).into_iter().collect())
     }
 }
 

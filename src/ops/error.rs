@@ -46,11 +46,6 @@ pub enum CommandError {
     NoRun,
     #[error("{0} is not available to agents")]
     NotForAgents(String),
-    #[error(
-        "this repository configures commands or agent permissions that you haven't approved:\n\
-         {0}\napprove them with `ralph trust`, or with `--trust` where there is no terminal"
-    )]
-    Untrusted(String),
     #[error("not approved; change the files, or approve them with `ralph trust`")]
     NotTrusted,
     /// The reader of standard output is gone; not an error.

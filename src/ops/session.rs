@@ -54,7 +54,7 @@ impl Session<'_> {
     /// Returns the exit code.
     pub fn run(mut self) -> Result<u8> {
         let journal = self.store.journal(&self.place.key)?;
-        let requests = self.store.requests()?;
+        let (requests, answers) = (self.store.requests()?, self.store.answers()?);
         let ralph_dir = RalphDir::open(self.tree.root())?;
         let agent = backend(&self.plan)?;
         require_program(agent.as_ref(), self.tree.root())?;
@@ -77,6 +77,7 @@ impl Session<'_> {
             home: Lane::new(self.tree),
             ralph_dir,
             requests,
+            answers,
             agent,
             supervisor,
             secrets: Arc::clone(&self.secrets),

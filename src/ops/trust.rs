@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::TrustClause;
-use crate::model::{Backlog, Gate, GateCommand, visible};
+use crate::model::{Backlog, Gate, GateCommand};
 use crate::ports::Clock;
+use crate::runner::RunnerError;
+use crate::runner::trust::{shown, unapproved};
 use crate::settings::{Flags, RunSettings};
 use crate::store::Store;
 use crate::store::prd::PrdFile;
@@ -28,7 +30,7 @@ pub fn clauses(plan: &RunSettings, backlog: &Backlog, root: &Path) -> Result<Vec
         let what = format!("gate of {}", story.id);
         story.verify.iter().map(move |gate| TrustClause::new(&what, gate_text(gate)))
     });
-    let of_agent = backend(plan)?.trust_clauses(&plan.agent_table(), root);
+    let of_agent = backend(plan)?.trust_clauses(&plan.agent_table(), root)?;
     Ok(all.chain(of_stories).chain(of_agent).collect())
 }
 
@@ -53,12 +55,7 @@ pub fn require(
         return Ok(());
     }
     let answers = store.answers()?;
-    let mut new = Vec::new();
-    for clause in clauses {
-        if !answers.is_trusted(&clause.what, &clause.text)? {
-            new.push(clause);
-        }
-    }
+    let new = unapproved(&answers, clauses)?;
     if new.is_empty() {
         return Ok(());
     }
@@ -68,7 +65,7 @@ pub fn require(
         match ask(human, move |human| human.confirm(&ui::TRUST, &question, patience))? {
             Some(true) => {}
             Some(false) => return Err(CommandError::NotTrusted),
-            None => return Err(CommandError::Untrusted(texts)),
+            None => return Err(RunnerError::Untrusted(texts).into()),
         }
     }
     let texts = new.iter().map(|one| (one.what.as_str(), one.text.as_str()));
@@ -94,14 +91,4 @@ pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<()> {
         );
     }
     print(&format!("{} approved\n", ui::counted(count, "item")))
-}
-
-/// With control characters made visible.
-fn shown(clauses: &[TrustClause]) -> String {
-    let one = |clause: &TrustClause| {
-        let text = visible(clause.text.trim_end());
-        let lines: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
-        format!("{}:\n{}", visible(&clause.what), lines.join("\n"))
-    };
-    clauses.iter().map(one).collect::<Vec<_>>().join("\n")
 }

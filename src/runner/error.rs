@@ -77,6 +77,11 @@ pub enum RunnerError {
     )]
     MixedEdits { story: StoryId, paths: Vec<PathBuf> },
     #[error(
+        "this repository configures commands or agent permissions that you haven't approved:\n\
+         {0}\napprove them with `ralph trust`, or with `--trust` where there is no terminal"
+    )]
+    Untrusted(String),
+    #[error(
         "cannot close {story}, because the backlog stayed invalid; fix it and run `ralph run` \
          again\n{problem}"
     )]

@@ -15,6 +15,7 @@ mod interrupts;
 mod lane;
 pub mod log;
 pub mod task;
+pub mod trust;
 mod world;
 
 use std::sync::Arc;

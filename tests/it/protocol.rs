@@ -166,6 +166,7 @@ fn run(root: &Path, agent: Protocol) {
         home: Lane::new(tree),
         ralph_dir: RalphDir::open(root).unwrap(),
         requests: store.requests().unwrap(),
+        answers: store.answers().unwrap(),
         agent: Arc::new(agent),
         supervisor: Supervisor::new(RALPH.into(), Vec::new(), "--repository=".to_owned()),
         secrets: Arc::new(SecretRules::new([])),

@@ -5,12 +5,12 @@ mod decoder;
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::process::getuid;
-use serde_json::Value;
 
-use crate::files;
+use crate::files::{self, ReadError};
 use crate::model::{Gate, GateCommand, PermissionMode, PermissionModes, Usd};
 
 use super::backend::{
@@ -77,15 +77,10 @@ const BYPASS_PERMISSIONS: PermissionMode = PermissionMode {
 /// Options that choose the permission mode.
 const MODE_OPTIONS: [&str; 2] = ["--permission-mode", "--dangerously-skip-permissions"];
 
-/// Keys of Claude Code's settings whose values are commands.
-const COMMANDS: [&str; 6] = [
-    "apiKeyHelper",
-    "awsAuthRefresh",
-    "awsCredentialExport",
-    "hooks",
-    "otelHeadersHelper",
-    "statusLine",
-];
+/// Settings of the project. They can run programs (hooks, helpers, plugins, servers), allow tools,
+/// and lead the API key elsewhere (`env`), so their whole text counts.
+const PROJECT_FILES: [&str; 3] =
+    [".claude/settings.json", ".claude/settings.local.json", ".mcp.json"];
 
 pub struct Claude {
     pub settings: AgentSettings,
@@ -141,8 +136,12 @@ impl Backend for Claude {
         Ok(Some(text.to_owned()))
     }
 
-    fn trust_clauses(&self, table: &AgentSettings, root: &Path) -> Vec<TrustClause> {
-        table_clauses(table).chain(file_clauses(root)).collect()
+    fn trust_clauses(
+        &self,
+        table: &AgentSettings,
+        root: &Path,
+    ) -> Result<Vec<TrustClause>, AgentError> {
+        Ok(table_clauses(table).chain(file_clauses(root)?).collect())
     }
 }
 
@@ -237,22 +236,22 @@ fn table_clauses(table: &AgentSettings) -> impl Iterator<Item = TrustClause> {
     })
 }
 
-/// Unattended, Claude Code runs the project's own commands without asking.
-fn file_clauses(root: &Path) -> Vec<TrustClause> {
+/// Unattended, Claude Code uses the project's own settings without asking. Fails if one cannot be
+/// shown.
+fn file_clauses(root: &Path) -> Result<Vec<TrustClause>, AgentError> {
     let mut clauses = Vec::new();
-    for name in [".claude/settings.json", ".claude/settings.local.json"] {
-        let Ok(text) = files::read_text(&root.join(name), LONGEST_SETTINGS) else { continue };
-        let Ok(Value::Object(settings)) = serde_json::from_str(&text) else { continue };
-        for key in COMMANDS {
-            if let Some(value) = settings.get(key) {
-                clauses.push(TrustClause::new(format!("`{key}` in {name}"), format!("{value:#}")));
-            }
+    for name in PROJECT_FILES {
+        match files::read_text(&root.join(name), LONGEST_SETTINGS) {
+            Ok(text) => clauses.push(TrustClause::new(name, text)),
+            Err(ReadError::Io(error)) if is_absence(&error) => {}
+            Err(problem) => return Err(AgentError::Unreadable { name, problem }),
         }
     }
-    if let Ok(text) = files::read_text(&root.join(".mcp.json"), LONGEST_SETTINGS) {
-        clauses.push(TrustClause::new(".mcp.json", text));
-    }
-    clauses
+    Ok(clauses)
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]

@@ -414,3 +414,18 @@ fn details_are_one_visible_line_of_bounded_length() {
     assert!(detail.starts_with("a \\x1b[2Jxxx") && detail.ends_with('…'), "{detail}");
     assert_eq!(detail.chars().count(), 400);
 }
+
+#[test]
+fn the_projects_settings_are_trusted_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let clauses = || super::file_clauses(root);
+    assert_eq!(clauses().unwrap(), []);
+    std::fs::create_dir(root.join(".claude")).unwrap();
+    let text = r#"{"env": {"ANTHROPIC_BASE_URL": "http://elsewhere"}, "broken"#;
+    std::fs::write(root.join(".claude/settings.local.json"), text).unwrap();
+    assert_eq!(clauses().unwrap(), [TrustClause::new(".claude/settings.local.json", text)]);
+    std::fs::create_dir(root.join(".mcp.json")).unwrap();
+    let error = clauses().unwrap_err().to_string();
+    assert_eq!(error, "cannot read `.mcp.json`: it is a folder instead of a file");
+}

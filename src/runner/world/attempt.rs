@@ -25,6 +25,7 @@ use crate::runner::task::attempt::{AttemptTask, Begin, Instruction};
 use crate::runner::task::inspect::Inspect;
 use crate::runner::task::prepare::Prepared;
 use crate::runner::task::{self, Message};
+use crate::runner::trust;
 use crate::store::prd::Mark;
 use crate::workspace::hash;
 
@@ -131,6 +132,8 @@ impl World {
         let gates: Vec<_> = due.iter().map(|due| due.gate).collect();
         let allowance = self.allowance(log, id);
         let work_tree = self.lane(lane)?.root();
+        let table = self.config.settings.agent_table();
+        trust::require(&self.env.answers, self.env.agent.trust_clauses(&table, work_tree)?)?;
         let at_start = AtStart { stories: self.env.backlog.ids(), story };
         let prompt = joined(&self.layers(log, &at_start.story, &ready.changes, work_tree));
         let files = self.env.ralph_dir.iteration(&log.run, ready.iteration, id)?;

@@ -40,7 +40,7 @@ use crate::runner::task::transcript::Transcript;
 use crate::runner::task::{self, Mailbox, Message};
 use crate::store::log::Log;
 use crate::store::ralph_dir::RalphDir;
-use crate::store::{PendingRequest, Requests};
+use crate::store::{Answers, PendingRequest, Requests};
 use crate::text::redact::SecretRules;
 use crate::workspace::StoredBlob;
 use attempt::RunningAttempt;
@@ -60,6 +60,8 @@ pub struct Env {
     pub home: Lane,
     pub ralph_dir: RalphDir,
     pub requests: Requests,
+    /// What the human approved.
+    pub answers: Answers,
     pub agent: Arc<dyn Backend>,
     pub supervisor: Supervisor,
     /// Redacts output of agents and gates.

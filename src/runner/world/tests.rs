@@ -47,6 +47,7 @@ impl Scene {
             home: Lane::new(WorkTree::open(root).unwrap()),
             ralph_dir: RalphDir::open(root).unwrap(),
             requests: store.requests().unwrap(),
+            answers: store.answers().unwrap(),
             agent: Arc::new(Plain { words: vec![] }),
             supervisor: Supervisor::new(PathBuf::new(), vec![], String::new()),
             secrets: Arc::new(SecretRules::new([])),
