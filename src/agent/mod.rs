@@ -9,6 +9,7 @@ mod claude;
 mod json;
 mod plain;
 mod reader;
+mod settings_files;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub use backend::{
 pub use claude::{Claude, args_choose_mode};
 pub use plain::Plain;
 pub use reader::{AgentReport, StreamReader};
+pub use settings_files::SETTINGS_FILES;
 
 const MOCK: &str = "mock";
 

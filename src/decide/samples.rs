@@ -193,6 +193,7 @@ impl History {
             why,
             allowance: None,
             stable: None,
+            held: None,
         })))
     }
 

@@ -114,6 +114,9 @@ pub struct AttemptStarted {
     pub allowance: Option<Usd>,
     /// The hash (as of `git hash-object`) of what all prompts share: instructions and contract.
     pub stable: Option<String>,
+    /// The hash of the held files right before it, as they are stored in the git folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
 }
 
 impl AttemptStarted {
@@ -201,28 +204,6 @@ impl AttemptEnded {
             && self.outcome == Outcome::Completed
             && self.footprint.changed == Some(false)
     }
-}
-
-/// Changes that an attempt must not make. Names are for people: bytes of file names
-/// that are not UTF-8 are replaced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Violation {
-    /// Its git was killed while it worked and left these locks.
-    Locks { paths: Vec<String> },
-    /// It changed the repository's configuration, hooks or rules. `kept` is the folder with its
-    /// version of these files.
-    Setup { names: Vec<String>, kept: String },
-    /// It dropped these stashes.
-    Stashes { messages: Vec<String> },
-    /// It worked on a branch of its own, which contains the run's branch.
-    OtherBranch { on: String },
-    /// It lost commits of the run's branch: branch and tree must be rolled back.
-    BranchLost { how: BranchLoss },
-    /// It deleted or reset uncommitted files of the user. A `blocked` one cannot be restored,
-    /// because something else is in its place. All of them are `kept` in the snapshot.
-    UserFiles { lost: Vec<String>, blocked: Vec<String>, kept: Option<String> },
-    /// It changed the human's instructions. `claims`: it also ticked `TASK_COMPLETE` in them.
-    Instructions { path: String, kept: Option<String>, claims: bool },
 }
 
 /// How an agent lost the run's branch.

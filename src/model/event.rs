@@ -15,6 +15,7 @@ use super::id::{LaneId, StoryId};
 use super::money::Usd;
 use super::question::{Answer, Escalation};
 use super::stop::StopReason;
+use super::violation::{Untrusted, Violation};
 
 /// The version of the event format that this program writes.
 pub const EVENT_VERSION: u32 = 1;
@@ -100,18 +101,13 @@ pub enum Event {
     ReturnPlanned { story: StoryId, to: Base, why: Cause },
     /// They were rolled back; the work since then, if any, is at the ref.
     Returned { story: StoryId, reference: Option<String> },
-    /// The attempt deleted or reset these uncommitted files of the user; they are about to be
-    /// restored. `snapshot` is the ref that has them all.
-    /// `blocked`: something else is in their place; only the snapshot has them.
-    FilesPutBack {
-        story: StoryId,
-        paths: Vec<String>,
-        snapshot: Option<String>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        blocked: Vec<String>,
+    /// Something that must be left alone was changed by what ran; it is about to be put back.
+    Repaired {
+        after: Untrusted,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        story: Option<StoryId>,
+        violation: Violation,
     },
-    /// The attempt dropped these stashes of the user; they are about to be restored.
-    StashesPutBack { story: StoryId, messages: Vec<String> },
     /// Marks in the backlog file were reverted: they changed during an attempt, or the journal was
     /// lost and no commit confirms them.
     MarksPutBack { stories: Vec<StoryId> },
@@ -122,9 +118,6 @@ pub enum Event {
     StoriesRemoved { story: StoryId, removed: Vec<StoryId> },
     /// Changed files that are not in the commits, each once per process.
     FilesLeftOut { files: Vec<LeftOut> },
-    /// The attempt changed these files in the git folder (configuration or hooks); they are about
-    /// to be restored. `kept` is the folder with the attempt's versions.
-    SetupPutBack { story: StoryId, names: Vec<String>, kept: String },
     /// A message was sent to the running agent, or will be given to the next one.
     Nudged { story: StoryId, text: String, by: NudgedBy, delivered: bool },
     /// A message of the human's while no agent ran: the next attempt gets it.
@@ -133,8 +126,6 @@ pub enum Event {
     Stuck { story: StoryId, step: StuckEvent },
     /// Not the story's last stage, which is a claim.
     StageReached { story: StoryId, stage: String },
-    /// The attempt changed PROMPT.md; it is about to be restored. The attempt's version is `kept`.
-    InstructionsPutBack { story: StoryId, path: String, kept: Option<String> },
     /// Two claims are required, and this was the first: the next attempt checks again.
     SecondLookWanted { story: StoryId },
     /// A human reverted the closed story.
@@ -172,6 +163,21 @@ pub enum Event {
     RunInterrupted { signal: i32 },
     /// The run is over.
     RunEnded { reason: StopReason },
+    /// Earlier versions recorded these instead of `Repaired`. The attempt deleted or reset
+    /// uncommitted files of the user's.
+    FilesPutBack {
+        story: StoryId,
+        paths: Vec<String>,
+        snapshot: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        blocked: Vec<String>,
+    },
+    /// The attempt dropped stashes of the user's.
+    StashesPutBack { story: StoryId, messages: Vec<String> },
+    /// The attempt changed git's configuration or hooks.
+    SetupPutBack { story: StoryId, names: Vec<String>, kept: String },
+    /// The attempt changed PROMPT.md.
+    InstructionsPutBack { story: StoryId, path: String, kept: Option<String> },
 }
 
 impl Event {
@@ -223,6 +229,7 @@ impl Event {
             | Self::TreeLeft { story, .. }
             | Self::UserEditsFound { story, .. }
             | Self::BaseSet { story, .. } => Some(story),
+            Self::Repaired { story, .. } => story.as_ref(),
             _ => None,
         }
     }
@@ -231,7 +238,8 @@ impl Event {
     pub fn is_notable(&self) -> bool {
         matches!(
             self,
-            Self::FilesPutBack { .. }
+            Self::Repaired { .. }
+                | Self::FilesPutBack { .. }
                 | Self::SetupPutBack { .. }
                 | Self::StashesPutBack { .. }
                 | Self::InstructionsPutBack { .. }

@@ -18,10 +18,10 @@ mod question;
 mod signals;
 mod stop;
 mod text;
+mod violation;
 
 pub use attempt::{
-    AttemptEnded, AttemptReason, AttemptStarted, Base, BranchLoss, Cause, Footprint, Role,
-    StepKind, Violation,
+    AttemptEnded, AttemptReason, AttemptStarted, Base, BranchLoss, Cause, Footprint, Role, StepKind,
 };
 pub use backlog::{Backlog, Story};
 pub use budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};
@@ -47,3 +47,4 @@ pub use signals::{
 };
 pub use stop::{Because, Blocked, RunResult, StopReason, Wait, WaitFor};
 pub use text::{A_TIME, both_ends, duration, first_few, shorten, visible, visible_line};
+pub use violation::{HeldKind, Untrusted, Violation};

@@ -88,8 +88,6 @@ pub enum TreeNotice {
     LockRemoved { path: PathBuf },
     /// Temporary files or locks could not be removed.
     CleanUpFailed { problem: String },
-    /// The instructions changed since an attempt that was interrupted.
-    InstructionsDiffer { path: String },
     /// Earlier work is at a ref.
     WorkKept { story: StoryId, reference: String, comes_back: bool },
     /// Old snapshots could not be removed.

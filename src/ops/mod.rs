@@ -3,6 +3,7 @@
 mod check;
 mod cost;
 mod error;
+mod held;
 mod in_force;
 mod init;
 mod mark;

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::agent::SETTINGS_FILES;
 use crate::files;
-use crate::model::{Backlog, Story, StoryId};
+use crate::model::{Backlog, HeldKind, Story, StoryId};
 use crate::ports::Clock;
 use crate::process::supervised::is_supervised;
 use crate::process::sweep::RUN_ID;
@@ -15,7 +16,7 @@ use crate::state::RunState;
 use crate::store::{Journal, Lease, Store, StorePlace};
 use crate::text::redact::SecretRules;
 use crate::ui;
-use crate::workspace::{FileLocation, GitError, WorkTree};
+use crate::workspace::{FileLocation, GitError, HeldPlace, WorkTree};
 
 use super::error::{CommandError, Result};
 
@@ -111,6 +112,23 @@ pub fn human_files(place: &BacklogPlace) -> Vec<PathBuf> {
 pub struct RunInstructions {
     pub text: String,
     pub file: Option<PathBuf>,
+    /// Where the next process looks for it.
+    pub places: Vec<PathBuf>,
+}
+
+impl RunInstructions {
+    /// The files that only the human changes.
+    pub fn held(&self, root: &Path) -> Vec<HeldPlace> {
+        let place = |kind| move |path: PathBuf| HeldPlace { kind, path };
+        let settings = [root.join(settings::FILE_NAME)].into_iter();
+        let agents = SETTINGS_FILES.iter().map(|name| root.join(name));
+        let instructions = self.places.iter().cloned();
+        instructions
+            .map(place(HeldKind::Instructions))
+            .chain(settings.map(place(HeldKind::Settings)))
+            .chain(agents.map(place(HeldKind::AgentSettings)))
+            .collect()
+    }
 }
 
 /// The named file, else PROMPT.md next to the PRD or at the root, else the built-in text.
@@ -121,13 +139,16 @@ pub fn instructions(
 ) -> Result<RunInstructions> {
     let next_to_prd = prd.with_file_name(PROMPT_FILE);
     let at_root = root.map(|root| root.join(PROMPT_FILE));
-    let usual = || [Some(next_to_prd), at_root].into_iter().flatten().find(|path| path.exists());
-    let Some(path) = named.map(Path::to_owned).or_else(usual) else {
-        return Ok(RunInstructions { text: BUILT_IN_PROMPT.to_owned(), file: None });
+    let usual: Vec<PathBuf> = [Some(next_to_prd), at_root].into_iter().flatten().collect();
+    let places = named.map_or(usual, |named| vec![named.to_owned()]);
+    let found = places.iter().find(|path| named.is_some() || path.exists()).cloned();
+    let places = places.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
+    let Some(path) = found else {
+        return Ok(RunInstructions { text: BUILT_IN_PROMPT.to_owned(), file: None, places });
     };
     let failed = |source| CommandError::Prompt { path: path.display().to_string(), source };
     let text = files::read_text(&path, LONGEST_PROMPT).map_err(failed)?;
-    Ok(RunInstructions { text, file: std::path::absolute(path).ok() })
+    Ok(RunInstructions { text, file: std::path::absolute(path).ok(), places })
 }
 
 /// Secrets of the environment: the agent inherits them and could print them.

@@ -20,6 +20,7 @@ use crate::ui::{self, UiOptions};
 use crate::workspace::init_scratch;
 
 use super::error::{CommandError, Result};
+use super::held::restore_setup;
 use super::in_force::InForce;
 use super::place::{
     BacklogPlace, RunInstructions, find_story, history, instructions, open_tree, place_of,
@@ -60,8 +61,10 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     refuse_supervised("`ralph run`", &tree)?;
     let store = store_of(&tree);
     let lease = take_lease(&store, &look.clock)?;
+    let (tree, repaired) = restore_setup(tree, prd)?;
     let found = place_of(&tree, prd)?;
-    let known = history(&store, &found)?;
+    let mut known = history(&store, &found)?;
+    known.repaired.extend(repaired);
     let in_force = InForce::of(&known.state, tree.root(), flags)?;
     check_script(&in_force.plan)?;
     let (reporter, human) = ui::terminal(look);
@@ -69,6 +72,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let mut preflight = Preflight { tree, store, in_force, reporter, human, secrets, clock };
     let journal_check = preflight.clean_up()?;
     preflight.settle_settings(&known.state, flags)?;
+    preflight.restore_held(&mut known)?;
     let allow_dirty = preflight.check_edits(&found, &known.state)?;
     preflight.report_setup()?;
     preflight.settle_permissions()?;
@@ -78,7 +82,11 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let backlog = preflight.open_backlog(prd)?;
     preflight.require_trust(backlog.current(), trust)?;
     let place = preflight.place_of(prd)?;
-    let history = if place.key == found.key { known } else { history(&preflight.store, &place)? };
+    let history = if place.key == found.key {
+        known
+    } else {
+        JournalHistory { repaired: known.repaired, ..history(&preflight.store, &place)? }
+    };
     journal_check.finish()?;
     let Preflight { tree, store, in_force, reporter, human, secrets, .. } = preflight;
     let InForce { plan, text: settings_text } = in_force;
@@ -139,7 +147,7 @@ pub fn dry_run(prd: &Path, flags: &Flags, look: &UiOptions) -> Result<u8> {
         plan,
         settings_text: SettingsText::default(),
         // The run is in another repository, so there is no file to guard.
-        instructions: RunInstructions { file: None, ..instructions },
+        instructions: RunInstructions { file: None, places: Vec::new(), ..instructions },
         reporter,
         human: Arc::new(NoHuman),
         look,

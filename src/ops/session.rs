@@ -17,7 +17,7 @@ use crate::process::supervised::repository_flag;
 use crate::report::{AppliedGate, AppliedSettings, Publisher, Waits};
 use crate::runner::log::{JournalHistory, RunLog};
 use crate::runner::{BacklogFile, CostStores, Ending, Env, Lane, RunConfig, RunnerError, begin};
-use crate::settings::{self, AgentChoice, RunSettings};
+use crate::settings::{AgentChoice, RunSettings};
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{Lease, Store, UserCosts, state_folder};
 use crate::text::redact::SecretRules;
@@ -109,7 +109,7 @@ impl Session<'_> {
             markers: markers(plan, self.backlog.current()),
             gates,
             allow_dirty: self.allow_dirty,
-            settings_file: PathBuf::from(settings::FILE_NAME),
+            held: self.instructions.held(self.tree.root()),
             human_files: human_files(place),
             verbose: self.look.verbose,
             backlog_name: place.name.clone(),

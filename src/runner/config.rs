@@ -6,6 +6,7 @@ use crate::decide::weigh::Gates;
 use crate::model::{Backlog, CompletionMarkers, Gate, Policy, RunMarkers, SettingsText, StoryId};
 use crate::settings::RunSettings;
 use crate::state::RunState;
+use crate::workspace::HeldPlace;
 
 pub struct RunConfig {
     pub settings: RunSettings,
@@ -23,8 +24,8 @@ pub struct RunConfig {
     pub gates: Gates,
     /// Run with uncommitted edits.
     pub allow_dirty: bool,
-    /// ralph.toml's path in the work tree.
-    pub settings_file: PathBuf,
+    /// What untrusted code must leave alone, besides git's own setup.
+    pub held: Vec<HeldPlace>,
     /// The human's own files: never rolled back with an agent's work.
     pub human_files: Vec<PathBuf>,
     /// Show the agent's text.

@@ -15,11 +15,13 @@ use crate::store::{Journal, SyncPoint};
 pub struct JournalHistory {
     pub events: Vec<Recorded>,
     pub state: RunState,
+    /// Repairs since then, to be recorded.
+    pub repaired: Vec<Event>,
 }
 
 impl JournalHistory {
     pub fn of(events: Vec<Recorded>) -> Self {
-        Self { state: RunState::of(&events), events }
+        Self { state: RunState::of(&events), events, repaired: Vec::new() }
     }
 
     /// The events of the last run, if it has no end.

@@ -25,6 +25,7 @@ use crate::ports::Reporter;
 use crate::process::sweep::{RunMark, Swept, sweep};
 use crate::store::OpenRun;
 
+use self::effects::Effects;
 use self::log::{JournalHistory, RunLog};
 use self::world::recovery::is_same;
 
@@ -48,13 +49,14 @@ mod tests;
 /// `history`: all of this backlog's events.
 pub fn begin(
     mut log: RunLog,
-    history: JournalHistory,
+    mut history: JournalHistory,
     env: Env,
     mut config: RunConfig,
 ) -> Result<Dispatcher<World>> {
     let interrupts = Interrupts::listen()?;
     env.supervisor.prepare();
     let is_new = history.events.is_empty();
+    let repaired = std::mem::take(&mut history.repaired);
     log.replay(history);
     let resumed = log.state.is_open() && is_same(&log.state, env.backlog.current());
     let cut_off = resumed && log.state.cut_off;
@@ -72,6 +74,7 @@ pub fn begin(
     } else {
         world.start_anew(&mut log, rebuilding)?;
     }
+    log.record(world.backlog(), repaired)?;
     world.finish_taking_up(&mut log)?;
     Ok(Dispatcher::new(world, log, config))
 }

@@ -80,11 +80,6 @@ impl RalphDir {
         Ok(self.run_folder(run)?.join(format!("{number:04}-{whose}.gates.log")))
     }
 
-    /// For an attempt's version of the human's instructions, if no ref can keep it.
-    pub fn instructions(&self, run: &str, number: u32, story: &StoryId) -> DirResult<PathBuf> {
-        Ok(self.run_folder(run)?.join(format!("{number:04}-{story}.PROMPT.md")))
-    }
-
     /// Writes a file at the top of the folder, whole for every reader.
     pub fn put(&self, name: &str, bytes: &[u8]) -> DirResult<()> {
         self.make()?;

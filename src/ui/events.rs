@@ -11,17 +11,10 @@ use crate::state::Health;
 
 use super::ending;
 use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_short};
-use super::look::{Line, LiveAgent, TextLine, Tone};
-
-/// What the guard repairs.
-const USER_FILES: &str = "uncommitted files that the agent deleted or reset";
-const BLOCKED: &str = "cannot restore, because something else is in the way: ";
-const STASHES: &str = "stashes that the agent dropped";
-const GIT_SETTINGS: &str = "git configuration or hooks that the agent changed";
+use super::look::{LONGEST, Line, LiveAgent, TextLine, Tone, labeled, listed};
+use super::repairs;
 
 const OUTDATED: &str = "the gates saw an earlier state; running them again";
-/// The longest error or summary that one line shows.
-const LONGEST: usize = 300;
 
 pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     let at = recorded.at;
@@ -53,7 +46,8 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         }
         Event::AttemptKept { story, reference, .. } => vec![work_kept(at, story, reference)],
         Event::ReturnPlanned { story, why, .. } => vec![rolled_back(at, story, *why)],
-        Event::FilesPutBack { .. }
+        Event::Repaired { .. }
+        | Event::FilesPutBack { .. }
         | Event::SetupPutBack { .. }
         | Event::StashesPutBack { .. }
         | Event::InstructionsPutBack { .. }
@@ -85,19 +79,12 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
 }
 
 fn notable(at: i64, event: &Event) -> Vec<Line> {
+    if let Some((after, violation)) = repairs::violation_in(event) {
+        return repairs::lines(at, after, &violation);
+    }
     vec![match event {
-        Event::FilesPutBack { paths, snapshot, blocked, .. } => {
-            return files_repaired(at, paths, snapshot.as_ref(), blocked);
-        }
         Event::FilesLeftOut { files } => {
             return files.iter().map(|one| left_out(at, one)).collect();
-        }
-        Event::SetupPutBack { names, kept, .. } => {
-            repaired(at, GIT_SETTINGS, names, Some(agents_version(kept)))
-        }
-        Event::StashesPutBack { messages, .. } => repaired(at, STASHES, messages, None),
-        Event::InstructionsPutBack { path, kept, .. } => {
-            instructions_repaired(at, path, kept.as_deref())
         }
         Event::MarksPutBack { stories } => marks_reverted(at, stories),
         Event::BacklogPutBack { problem, kept } => backlog_repaired(at, problem, kept.as_deref()),
@@ -181,10 +168,6 @@ fn good(at: i64, text: String) -> TextLine {
     labeled(at, Tone::Good, "✓ ", text)
 }
 
-fn labeled(at: i64, tone: Tone, label: impl Into<String>, text: impl Into<String>) -> TextLine {
-    TextLine::at(at).with(tone, label).plain(text)
-}
-
 /// Failing tests are normal before any work; a suite that cannot run is not.
 fn gate(at: i64, report: &GateReport, is_baseline: bool) -> Line {
     let told = report.describe();
@@ -248,17 +231,6 @@ fn rolled_back(at: i64, story: &StoryId, why: Cause) -> Line {
     warning(at, text)
 }
 
-fn repaired(at: i64, what: &str, names: &[String], kept: Option<String>) -> Line {
-    labeled(at, Tone::Warning, format!("restored {what}: "), listed(names)).figures(kept).into()
-}
-
-fn files_repaired(at: i64, paths: &[String], kept: Option<&String>, lost: &[String]) -> Vec<Line> {
-    let copy = kept.map(|kept| format!("a copy is at {kept}"));
-    let blocked = labeled(at, Tone::Warning, BLOCKED, listed(lost)).figures(copy).into();
-    let lines = [(paths, repaired(at, USER_FILES, paths, kept.cloned())), (lost, blocked)];
-    lines.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, line)| line).collect()
-}
-
 fn warned(at: i64, text: String) -> Line {
     TextLine::at(at).with(Tone::Warning, text).into()
 }
@@ -280,20 +252,11 @@ fn left_out(at: i64, one: &LeftOut) -> Line {
     warned(at, format!("{} was not committed{count}: {why}", visible_line(&one.path)))
 }
 
-fn instructions_repaired(at: i64, path: &str, kept: Option<&str>) -> Line {
-    let text = format!("restored {}, which the agent changed", visible_line(path));
-    TextLine::at(at).with(Tone::Warning, text).figures(kept.map(agents_version)).into()
-}
-
 fn backlog_repaired(at: i64, problem: &str, kept: Option<&str>) -> Line {
     let problem = problem.lines().next().unwrap_or_default();
     let text = format!("restored the backlog: {}", visible_line(problem));
     let kept = kept.map(|kept| format!("what was there: {}", visible_line(kept)));
     TextLine::at(at).with(Tone::Warning, text).figures(kept).into()
-}
-
-fn agents_version(kept: &str) -> String {
-    format!("the agent's version: {}", visible_line(kept))
 }
 
 fn unshelved(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {
@@ -302,11 +265,6 @@ fn unshelved(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) ->
     }
     let what = format!("cannot restore the work on {story} (kept at {reference}); conflicts in: ");
     labeled(at, Tone::Warning, what, listed(conflicts)).into()
-}
-
-fn listed(names: &[impl ToString]) -> String {
-    let names: Vec<String> = names.iter().map(|name| visible_line(&name.to_string())).collect();
-    shorten(&names.join(", "), LONGEST)
 }
 
 fn warning(at: i64, text: impl Into<String>) -> Line {

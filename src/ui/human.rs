@@ -223,6 +223,15 @@ pub const SETTINGS: Confirmation = Confirmation {
     yes: ('y', "yes, use the changed version"),
 };
 
+/// Keeps changes to files that an interrupted attempt must not change.
+pub const CHANGED_MEANWHILE: Confirmation = Confirmation {
+    heading: "Changed files",
+    question: "These files changed since the interrupted attempt began. Did you change them?",
+    means: "Otherwise the attempt did, and they are put back.",
+    no: ('p', "put them back; the changed versions are kept"),
+    yes: ('k', "keep them; I changed them"),
+};
+
 impl Confirmation {
     fn menu(&self, facts: &str, patience: Duration) -> Menu {
         let question = format!("Question: {}", self.question);
@@ -319,6 +328,7 @@ mod tests {
             shown(GATES, "cargo test"),
             shown(EDITS, "README.md\nsrc/a.rs"),
             shown(SETTINGS, "-verify = [\"a\"]\n+verify = []"),
+            shown(CHANGED_MEANWHILE, "PROMPT.md\n.mcp.json"),
         ];
         insta::assert_snapshot!(all.join("\n"), @r#"
         ┌─ Trust ──────────────────────────────────────────────────────────────────────┐
@@ -368,6 +378,19 @@ mod tests {
         Without an answer within 10 minutes, [r] is chosen.
         ❯ [r] restore the original; the changed version is kept
           [y] yes, use the changed version
+
+        ┌─ Changed files ──────────────────────────────────────────────────────────────┐
+        │ Question: These files changed since the interrupted attempt began. Did you   │
+        │ change them?                                                                 │
+        │                                                                              │
+        │ PROMPT.md                                                                    │
+        │ .mcp.json                                                                    │
+        │                                                                              │
+        │ Otherwise the attempt did, and they are put back.                            │
+        └──────────────────────────────────────────────────────────────────────────────┘
+        Without an answer within 10 minutes, [p] is chosen.
+        ❯ [p] put them back; the changed versions are kept
+          [k] keep them; I changed them
         "#);
     }
 }

@@ -6,10 +6,13 @@
 use console::Style;
 use jiff::tz::TimeZone;
 
-use crate::model::{StoryId, Wait};
+use crate::model::{StoryId, Wait, shorten, visible_line};
 
 use super::figures::{clock, day_and_time};
 use super::layout::{self, one_line};
+
+/// The longest error or summary that one line shows.
+pub(super) const LONGEST: usize = 300;
 
 /// What a piece of text is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -178,6 +181,21 @@ fn style(tone: Tone) -> Style {
         Tone::Strong => style.bold(),
         Tone::Dim => style.dim(),
     }
+}
+
+pub(super) fn labeled(
+    at: i64,
+    tone: Tone,
+    label: impl Into<String>,
+    text: impl Into<String>,
+) -> TextLine {
+    TextLine::at(at).with(tone, label).plain(text)
+}
+
+/// Names in one line.
+pub(super) fn listed(names: &[impl ToString]) -> String {
+    let names: Vec<String> = names.iter().map(|name| visible_line(&name.to_string())).collect();
+    shorten(&names.join(", "), LONGEST)
 }
 
 #[cfg(test)]

@@ -144,10 +144,6 @@ fn tree(notice: &TreeNotice) -> (Tone, String) {
             info(format!("removed `{}`, left behind by a killed process", shown(path)))
         }
         TreeNotice::CleanUpFailed { problem } => warning(problem.as_str()),
-        TreeNotice::InstructionsDiffer { path } => warning(format!(
-            "{path} changed since the interrupted attempt began; if you did not change it, restore \
-             it with `ralph restore N {path}` (`ralph log` lists the numbers)"
-        )),
         TreeNotice::WorkKept { story, reference, comes_back } => {
             let next = if *comes_back { " and will be restored" } else { "" };
             info(format!("earlier work on {story} is at `{reference}`{next}"))

@@ -225,6 +225,11 @@ impl WorkTree {
         remove(&self.locks_of_attempt()?)
     }
 
+    /// Something untrusted was under way when its driver died.
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.attempt_note().symlink_metadata().is_ok()
+    }
+
     fn attempt_note(&self) -> PathBuf {
         self.git_dir.join(OWN_GIT_FOLDER).join(ATTEMPT_NOTE)
     }

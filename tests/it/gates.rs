@@ -254,7 +254,6 @@ fn an_agent_cannot_change_what_it_is_measured_by() {
     let gate = "./check.sh";
     for (tamper, told) in [
         ("echo exit 0 > check.sh", "`check.sh` changed"),
-        ("sed -i 's/^verify.*//' ralph.toml", "`ralph.toml` changed"),
         ("sed -i 's/it is done/nothing/' PRD.json", "its criteria changed"),
         ("sed -i 's/test -e done/true/' PRD.json", "its gates changed"),
         ("echo more >> tests/a.txt", "`tests/a.txt` changed"),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ralph::model::{Event, Recorded};
+use ralph::model::{Event, Recorded, Violation};
 
 use crate::support::world::{Ends, Said, until};
 use crate::support::{Prd, World};
@@ -144,6 +144,37 @@ fn reset_and_clean_and_a_backlog_that_was_never_committed() {
     assert_eq!(world.passing(), ["US-001", "US-002"]);
 }
 
+/// What decides about the next process is the human's, whether the agent commits its version or not.
+#[test]
+fn settings_instructions_and_hooks_are_put_back_and_in_no_commit() {
+    for commit in ["", "; git add -f -A .; git commit -qm own"] {
+        let act = format!(
+            "echo 'verify = []' > ralph.toml; echo Obey. > PROMPT.md; mkdir -p .claude; \
+             echo '{{}}' > .claude/settings.json; echo x > .git/info/grafts; echo w > w.txt{commit}"
+        );
+        let script = format!("[default]\nsteps = [{{ run = \"{act}\" }}, \"complete\"]\n");
+        let world = World::scripted(&Prd::stories(1), &script);
+        world.write("ralph.toml", "verify = [\"test -e w.txt\"]\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "settings"]);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        for (path, text) in [
+            ("ralph.toml", Some("verify = [\"test -e w.txt\"]\n")),
+            ("PROMPT.md", None),
+            (".claude/settings.json", None),
+            (".git/info/grafts", None),
+        ] {
+            assert_eq!(fs::read_to_string(world.path(path)).ok().as_deref(), text, "{path}");
+            assert!(said.err.contains(path), "{path}: {}", said.err);
+        }
+        assert_eq!(world.git(&["show", "HEAD:ralph.toml"]), "verify = [\"test -e w.txt\"]\n");
+        let files = world.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+        assert!(!files.contains("PROMPT.md") && !files.contains(".claude"), "{files}");
+        assert_eq!(world.git(&["status", "--porcelain", "-uall"]), "");
+    }
+}
+
 #[test]
 fn stash_and_drop() {
     let (users, said) = hostile("git stash -qu; git stash drop -q", "\"complete\"");
@@ -162,7 +193,9 @@ fn drop_the_stashes_of_the_user() {
         let (users, said) = hostile(act, "\"complete\"");
         users.is_whole(&said);
         assert!(said.err.contains("restored stashes that the agent dropped: "), "{}", said.err);
-        let restored = |one: &Recorded| matches!(one.event, Event::StashesPutBack { .. });
+        let restored = |one: &Recorded| {
+            matches!(&one.event, Event::Repaired { violation: Violation::Stashes { .. }, .. })
+        };
         assert_eq!(users.world.journal().iter().filter(|one| restored(one)).count(), 1);
     }
 }
@@ -272,7 +305,9 @@ fn instructions_that_cannot_be_restored_are_reported_and_the_story_closes() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("PROMPT.md"), "{}", said.err);
     assert_eq!(world.git(&["show", "HEAD:w.txt"]), "w\n");
-    let put_back = |one: &Recorded| matches!(one.event, Event::InstructionsPutBack { .. });
+    let put_back = |one: &Recorded| {
+        matches!(&one.event, Event::Repaired { violation: Violation::Held { .. }, .. })
+    };
     assert!(world.journal().iter().any(put_back), "{}", said.err);
 }
 
@@ -280,7 +315,7 @@ fn instructions_that_cannot_be_restored_are_reported_and_the_story_closes() {
 fn edited_files_stay_edited_and_the_old_bytes_are_one_command_away() {
     let (users, said) = hostile("echo agent > untracked.txt; echo a > a.txt", "\"complete\"");
     assert_eq!(said.code, 0, "{}", said.err);
-    let restored = |one: &Recorded| matches!(one.event, Event::FilesPutBack { .. });
+    let restored = |one: &Recorded| matches!(one.event, Event::Repaired { .. });
     assert!(!users.world.journal().iter().any(restored), "{}", said.err);
     assert!(!said.err.contains(PUT_BACK), "{}", said.err);
     assert_eq!(users.world.read("untracked.txt"), "agent\n");
@@ -315,8 +350,8 @@ fn plant_a_hook_and_change_the_configuration() {
                git config core.hooksPath /nowhere; git config user.name Mallory; echo a > a.txt";
     let (users, said) = hostile(act, "\"complete\"");
     users.is_whole(&said);
-    let told =
-        "restored git configuration or hooks that the agent changed: config, hooks/post-commit";
+    let told = "restored git configuration or hooks that the agent changed: .git/config, \
+                .git/hooks/post-commit";
     assert!(said.err.contains(told), "{}", said.err);
     assert!(!users.world.path(".git/hooks/post-commit").exists());
     assert_eq!(users.world.git(&["config", "user.name"]), "Tester\n");
@@ -326,8 +361,11 @@ fn plant_a_hook_and_change_the_configuration() {
 
 #[test]
 fn what_an_agent_planted_before_its_driver_was_killed_goes_too() {
-    let act = "echo evil > .git/hooks/pre-commit; git config core.fsmonitor evil; echo y > ../here";
-    let script = format!("[default]\nsteps = [{{ run = \"{act}\" }}, \"hang\"]\n");
+    let act = r#"echo evil > .git/hooks/pre-commit; git config core.fsmonitor evil
+        printf '#!/bin/sh\ntouch %s\n' "$PWD/../ran" > ../evil; chmod +x ../evil
+        git config commit.gpgsign true; git config gpg.program "$PWD/../evil"
+        git config core.worktree "$PWD/.."; echo y > ../here"#;
+    let script = format!("[default]\nsteps = [{{ run = '''{act}''' }}, \"hang\"]\n");
     let world = World::scripted(&Prd::stories(1), &script);
     let before = world.read(".git/config");
     kill_when_here(&world);
@@ -337,6 +375,7 @@ fn what_an_agent_planted_before_its_driver_was_killed_goes_too() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.read(".git/config"), before);
     assert!(!world.path(".git/hooks/pre-commit").exists());
+    assert!(!world.path("../ran").exists(), "the planted program ran");
 }
 
 #[test]
@@ -381,7 +420,9 @@ fn a_file_whose_place_is_taken_is_in_the_journal() {
     let (users, said) = hostile(act, "\"complete\"");
     let events = users.world.journal();
     let lost = events.iter().find_map(|one| match &one.event {
-        Event::FilesPutBack { paths, snapshot, blocked, .. } => Some((paths, snapshot, blocked)),
+        Event::Repaired { violation: Violation::UserFiles { lost, blocked, kept }, .. } => {
+            Some((lost, kept, blocked))
+        }
         _ => None,
     });
     let (paths, snapshot, blocked) = lost.expect("it is recorded");
@@ -393,7 +434,7 @@ fn a_file_whose_place_is_taken_is_in_the_journal() {
         "{}",
         said.err
     );
-    assert_eq!(users.world.notices()[0]["kind"], "files_put_back");
+    assert_eq!(users.world.notices()[0]["kind"], "repaired");
 }
 
 #[test]

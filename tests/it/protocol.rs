@@ -149,7 +149,7 @@ fn run(root: &Path, agent: Protocol) {
         markers: RunMarkers::default(),
         gates: Gates::default(),
         allow_dirty: false,
-        settings_file: "ralph.toml".into(),
+        held: Vec::new(),
         human_files: Vec::new(),
         verbose: false,
         backlog_name: "PRD.json".to_owned(),

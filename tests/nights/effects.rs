@@ -314,6 +314,7 @@ impl Effects for World {
             why: known.map(|known| known.why).unwrap_or_default(),
             allowance,
             stable: None,
+            held: None,
         };
         self.record(log, Event::AttemptStarted(Box::new(started)))?;
         self.step()?;

@@ -1,7 +1,6 @@
 //! What a night begins with.
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ralph::decide::staging;
@@ -140,7 +139,7 @@ impl Scene {
             markers: RunMarkers::default(),
             gates: Gates { all, ..Gates::default() },
             allow_dirty: false,
-            settings_file: PathBuf::new(),
+            held: Vec::new(),
             human_files: vec![],
             verbose: false,
             backlog_name: "PRD.json".into(),

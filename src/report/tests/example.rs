@@ -33,6 +33,7 @@ fn started(iteration: u32, why: AttemptReason) -> Event {
         guided: false,
         why,
         stable: None,
+        held: None,
     }))
 }
 

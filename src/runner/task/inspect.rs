@@ -1,12 +1,11 @@
 //! Inspects a lane after an attempt: repairs violations and finds out what changed.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::model::{
-    AttemptNotice, AttemptStarted, Base, BranchLoss, Concern, Event, Notice, Outcome, ServiceFault,
-    TreeNotice, Violation, visible_line,
+    AttemptNotice, AttemptStarted, BranchLoss, Concern, Event, HeldKind, Notice, Outcome,
+    ServiceFault, TreeNotice, Untrusted, Violation, visible_line,
 };
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{EndedAttempt, Inspection};
@@ -20,7 +19,7 @@ pub struct Inspect {
     pub guard: Guard,
     /// No gate decides over its claim, so the commit itself finds out whether anything changed.
     pub is_plain: bool,
-    /// Files whose changes a human has to see: gates' scripts, ralph.toml.
+    /// Files whose changes a human has to see: gates' scripts.
     pub watched: Vec<PathBuf>,
     pub config: Arc<RunConfig>,
 }
@@ -80,14 +79,7 @@ impl Inspect {
             what: format!("`{}` changed", visible_line(&one.path.to_string_lossy())),
             diff: one.diff,
         };
-        let is_concern = |one: &ChangedFile| !self.is_in_force(tree, &one.path);
-        Ok(changed.into_iter().filter(is_concern).map(concern).collect())
-    }
-
-    /// The ralph.toml that this run uses: the human may have changed it since the story began.
-    fn is_in_force(&self, tree: &WorkTree, path: &Path) -> bool {
-        let (file, in_force) = (&self.config.settings_file, &self.config.settings_text);
-        path == file && fs::read_to_string(tree.root().join(file)).ok() == in_force.text
+        Ok(changed.into_iter().map(concern).collect())
     }
 }
 
@@ -122,11 +114,13 @@ pub fn repair(
             repaired.branch_loss = Some(how);
             break;
         }
-        repaired.ticked |= matches!(violation, Violation::Instructions { claims: true, .. });
+        repaired.ticked |= matches!(violation, Violation::Held { claims: true, .. });
         record(start, &violation, log)?;
         // A failed repair of these is reported; the work is safe.
-        let is_minor =
-            matches!(violation, Violation::Locks { .. } | Violation::Instructions { .. });
+        let is_minor = matches!(
+            violation,
+            Violation::Locks { .. } | Violation::Held { whose: HeldKind::Instructions, .. }
+        );
         match guard.repair(tree, &violation) {
             Err(error) if is_minor => clean_up_failed(log, &error),
             done => done?,
@@ -140,27 +134,20 @@ pub fn repair(
 
 /// Call before the repair: an interrupted repair is repeated.
 fn record(start: &AttemptStarted, violation: &Violation, log: &mut dyn EventSink) -> Result<()> {
-    let story = start.story.clone();
     let mut tell = |notice| log.notice(Notice::Attempt(start.story.clone(), notice));
     match violation.clone() {
         Violation::Locks { paths } => {
             let paths = paths.into_iter().map(PathBuf::from);
             paths.for_each(|path| tell(AttemptNotice::LockRemoved { path }));
         }
-        Violation::Setup { names, kept } => {
-            log.record(Event::SetupPutBack { story, names, kept })?;
-        }
-        Violation::Stashes { messages } => {
-            log.record(Event::StashesPutBack { story, messages })?;
-        }
         Violation::OtherBranch { on } => tell(AttemptNotice::CommitsTakenFrom { branch: on }),
-        Violation::UserFiles { lost, blocked, kept } => {
-            log.record(Event::FilesPutBack { story, paths: lost, snapshot: kept, blocked })?;
-        }
-        Violation::Instructions { path, kept, .. } => {
-            log.record(Event::InstructionsPutBack { story, path, kept })?;
-        }
         Violation::BranchLost { .. } => {}
+        violation @ (Violation::Held { .. }
+        | Violation::Stashes { .. }
+        | Violation::UserFiles { .. }) => {
+            let (after, story) = (Untrusted::Attempt, Some(start.story.clone()));
+            log.record(Event::Repaired { after, story, violation })?;
+        }
     }
     Ok(())
 }
@@ -177,23 +164,9 @@ pub fn instructions_in(tree: &WorkTree, config: &RunConfig) -> Option<PathBuf> {
     }
 }
 
-/// After a crash the agent's change of the instructions cannot be told from the human's.
-pub fn tell_changed_instructions(
-    tree: &WorkTree,
-    before: &Base,
-    config: &RunConfig,
-    log: &mut dyn EventSink,
-) {
-    let Some(path) = instructions_in(tree, config) else { return };
-    let changed = tree.changed_files(before, std::slice::from_ref(&path), &[]);
-    if changed.is_ok_and(|changed| !changed.is_empty()) {
-        let path = visible_line(&path.to_string_lossy());
-        log.notice(Notice::Tree(TreeNotice::InstructionsDiffer { path }));
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::path::Path;
 
     use super::*;
@@ -201,7 +174,7 @@ mod tests {
     use crate::model::{AgentSignals, EndedBy, LaneId, Role};
     use crate::runner::effects::Happened;
     use crate::runner::tests::fake::{self, Heard};
-    use crate::workspace::GuardedAttempt;
+    use crate::workspace::{Guarded, HeldPlace};
 
     /// A repository with two commits and an untracked file of the user's.
     fn repository(folder: &Path) -> git2::Repository {
@@ -228,16 +201,8 @@ mod tests {
     /// An attempt that has just begun.
     fn begun(tree: &WorkTree, instructions: Option<&Path>) -> Inspect {
         let base = tree.base().unwrap();
-        let attempt = GuardedAttempt {
-            attempt: "A1".into(),
-            story: id("A"),
-            iteration: 1,
-            base: base.clone(),
-            before: base.clone(),
-            snapshot: None,
-            number: 1,
-            spare: PathBuf::new(),
-        };
+        let ran = "A1".to_owned();
+        let guarded = Guarded { ran, base: base.clone(), before: base.clone(), snapshot: None };
         let start = AttemptStarted {
             attempt: "A1".into(),
             iteration: 1,
@@ -254,8 +219,11 @@ mod tests {
             why: Default::default(),
             allowance: None,
             stable: None,
+            held: None,
         };
-        let guard = Guard::arm(tree, attempt, instructions).unwrap();
+        let place = |path: &Path| HeldPlace { kind: HeldKind::Instructions, path: path.to_owned() };
+        let places: Vec<HeldPlace> = instructions.map(place).into_iter().collect();
+        let guard = Guard::arm(tree, guarded, &places).unwrap();
         let config = Arc::new(fake::config(policy()));
         Inspect { start, guard, is_plain: false, watched: Vec::new(), config }
     }

@@ -1,7 +1,6 @@
 //! Makes a lane ready for an attempt: its work tree is scanned, shelved work is back, the guard is
 //! armed.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::model::{Base, Changes, LaneId, StoryId};
@@ -10,7 +9,7 @@ use crate::runner::error::Result;
 use crate::runner::task::EventSink;
 use crate::runner::task::occupant::Occupant;
 use crate::runner::task::shelve::ShelvedWork;
-use crate::workspace::{Guard, GuardedAttempt, WorkTree};
+use crate::workspace::{Guard, Guarded, WorkTree};
 
 pub struct Prepare {
     pub story: StoryId,
@@ -24,11 +23,8 @@ pub struct Prepare {
     pub occupant: Option<Occupant>,
     /// The ref of its shelved work.
     pub shelved: Option<String>,
-    /// From here on numbers of snapshots, and of kept attempts, may be free.
+    /// From here on numbers of snapshots may be free.
     pub snapshot: u32,
-    pub number: u32,
-    /// The file for the attempt's version of the instructions, if git does not track them.
-    pub spare: PathBuf,
     pub config: Arc<RunConfig>,
 }
 
@@ -66,17 +62,13 @@ impl Prepare {
             before = tree.base()?;
         }
         let snapshot = tree.snapshot_name(self.snapshot)?;
-        let guarded = GuardedAttempt {
-            attempt: self.attempt.clone(),
-            story: self.story.clone(),
-            iteration: self.iteration,
+        let guarded = Guarded {
+            ran: self.attempt.clone(),
             base: base.clone(),
             before: before.clone(),
             snapshot: Some(snapshot.clone()),
-            number: self.number,
-            spare: self.spare,
         };
-        let guard = Guard::arm(tree, guarded, self.config.instructions_file.as_deref())?;
+        let guard = Guard::arm(tree, guarded, &self.config.held)?;
         // A failed summary is no reason to stop.
         let changes = tree.summary(&base, &before).unwrap_or_default();
         let Self { story, lane, attempt, iteration, .. } = self;

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -185,6 +184,7 @@ impl Effects for Fake {
             why: Default::default(),
             allowance: None,
             stable: None,
+            held: None,
         };
         log.record(&self.backlog, vec![Event::AttemptStarted(Box::new(start))])
     }
@@ -410,7 +410,7 @@ pub fn config(policy: Policy) -> RunConfig {
         markers: RunMarkers::default(),
         gates: Gates { all: vec![Gate::shell("g")], ..Gates::default() },
         allow_dirty: false,
-        settings_file: PathBuf::new(),
+        held: Vec::new(),
         human_files: vec![],
         verbose: false,
         backlog_name: "PRD.json".into(),

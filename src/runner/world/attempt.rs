@@ -194,6 +194,7 @@ impl World {
             why: known.map(|known| known.why).unwrap_or_default(),
             allowance,
             stable: hash(format!("{}\n{CONTRACT}", self.config.instructions).as_bytes()),
+            held: ready.guard.stored().map(ToOwned::to_owned),
         }
     }
 
@@ -259,7 +260,7 @@ impl World {
     /// Files that decide about a claim.
     fn watched(&self, id: &StoryId) -> Vec<PathBuf> {
         let gates = self.config.gates.all.iter().chain(self.config.gates.of_story(id));
-        gates.flat_map(scripts).chain([self.config.settings_file.clone()]).collect()
+        gates.flat_map(scripts).collect()
     }
 
     fn spec(&self, log: &RunLog, start: &AttemptStarted, launch: Launch, root: &Path) -> Spec {

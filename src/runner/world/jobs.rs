@@ -78,8 +78,6 @@ impl World {
             occupant: Occupant::of(&log.state, id),
             shelved: known.and_then(|known| known.work.shelved().cloned()),
             snapshot: log.state.attempts.started + 1,
-            number: next_number(log, id),
-            spare: self.env.ralph_dir.instructions(&log.run, iteration, id)?,
             config: Arc::clone(&self.config),
         };
         Ok(Box::new(|tree, mailbox| {

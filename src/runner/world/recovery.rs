@@ -10,12 +10,10 @@ use crate::model::{
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::runner::task::EventSink;
-use crate::runner::task::inspect::{repair, tell_changed_instructions};
+use crate::runner::task::inspect::repair;
 use crate::runner::task::occupant::Occupant;
 use crate::state::{Marks, RunState, Stage};
-use crate::workspace::{
-    Guard, GuardPart, GuardedAttempt, Keeping, SnapshotKind, SnapshotRef, WorkTree,
-};
+use crate::workspace::{Guard, GuardPart, Guarded, Keeping, SnapshotKind, SnapshotRef, WorkTree};
 
 use super::World;
 
@@ -97,22 +95,16 @@ impl World {
 
     fn repair_after_crash(&mut self, log: &mut RunLog, start: &AttemptStarted) -> Result<()> {
         let base = log.state.story(&start.story).and_then(|known| known.base());
-        let guarded = GuardedAttempt {
-            attempt: start.attempt.clone(),
-            story: start.story.clone(),
-            iteration: start.iteration,
+        let guarded = Guarded {
+            ran: start.attempt.clone(),
             base: base.unwrap_or(&start.base).clone(),
             before: start.before().clone(),
             snapshot: start.snapshot.clone(),
-            number: self.work_of(log, &start.story).number,
-            spare: self.env.ralph_dir.instructions(&log.run, start.iteration, &start.story)?,
         };
         let tree = self.lane(start.lane)?.tree();
-        let guard = Guard::recovered(&tree, guarded);
+        let guard = Guard::recovered(&tree, guarded, start.held.as_deref());
         let mut log = DirectLog { log, backlog: self.env.backlog.current() };
-        repair(&tree, start, &guard, GuardPart::after_crash(), &mut log)?;
-        tell_changed_instructions(&tree, start.before(), &self.config, &mut log);
-        Ok(())
+        repair(&tree, start, &guard, GuardPart::after_crash(), &mut log).map(drop)
     }
 
     /// One transaction with the first marks: without them, the next process would revert every mark

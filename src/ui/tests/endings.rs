@@ -1,7 +1,10 @@
 //! Every reason to stop and every event, as people read them.
 
 use super::*;
-use crate::model::{Budget, BudgetLevel, Cause, LeftOut, NudgedBy, StuckEvent, Usd, WhyLeftOut};
+use crate::model::{
+    Budget, BudgetLevel, Cause, HeldKind, LeftOut, NudgedBy, StuckEvent, Untrusted, Usd, Violation,
+    WhyLeftOut,
+};
 
 /// One of each.
 fn reasons() -> Vec<StopReason> {
@@ -154,6 +157,10 @@ fn every_event_has_its_line() {
     };
     let nudged = |by, delivered| Event::Nudged { story: story(), text: "x".into(), by, delivered };
     let stuck = |step| Event::Stuck { story: story(), step };
+    let held = |whose, path: &str| {
+        let (paths, kept) = (vec![path.to_owned()], ".git/ralph/changed/1".into());
+        repaired(Violation::Held { whose, paths, kept, claims: false })
+    };
     let near = |budget, binding| Event::BudgetNear {
         level: BudgetLevel { budget, spent: Usd::of(20.0), limit: Usd::of(25.0), binding },
     };
@@ -166,6 +173,11 @@ fn every_event_has_its_line() {
         returned(Cause::FreshStart),
         returned(Cause::Elsewhere),
         returned(Cause::Rewritten),
+        held(HeldKind::GitSetup, ".git/config"),
+        held(HeldKind::Instructions, "PROMPT.md"),
+        held(HeldKind::Settings, "ralph.toml"),
+        held(HeldKind::AgentSettings, ".mcp.json"),
+        // As earlier versions recorded them.
         Event::FilesPutBack {
             story: story(),
             paths: vec!["a.txt".into(), "b.txt".into()],
@@ -174,9 +186,10 @@ fn every_event_has_its_line() {
         },
         Event::SetupPutBack {
             story: story(),
-            names: vec!["core.hooksPath".into()],
+            names: vec!["config".into()],
             kept: ".git/ralph/setup".into(),
         },
+        Event::StashesPutBack { story: story(), messages: vec!["WIP on main".into()] },
         Event::InstructionsPutBack { story: story(), path: "PROMPT.md".into(), kept: None },
         nudged(NudgedBy::Driver, true),
         nudged(NudgedBy::Human, true),
@@ -207,41 +220,47 @@ fn every_event_has_its_line() {
     [10:00:50] US-001 starts over: branch and work tree are reset to its base
     [10:01:00] the agent left the branch while working on US-001; restored the branch and the work tree
     [10:01:10] the agent rewrote older commits while working on US-001; restored the branch and the work tree
-    [10:01:20] restored uncommitted files that the agent deleted or reset: a.txt, b.txt · refs/ralph/snapshots/1
-    [10:01:30] restored git configuration or hooks that the agent changed: core.hooksPath · the agent's version: .git/ralph/setup
-    [10:01:40] restored PROMPT.md, which the agent changed
-    [10:01:50] US-001 is not making progress: reminded its agent of the story
-    [10:02:00] message delivered to the agent
-    [10:02:10] the agent takes no messages now; the story's next attempt gets yours
-    [10:02:20] US-001: no progress for a long time (30 min into the attempt)
-    [10:02:30] US-001 is making progress again
-    [10:02:40] US-001 gets more time
-    [10:02:50] ended the agent of US-001 after 45 min; its work stays
-    [10:03:00] ✓ US-001 reached stage design
-    [10:03:10] the agent claims US-001; the next attempt checks it again
-    [10:03:20] restored the work on US-001
-    [10:03:30] US-001 continues with your guidance
-    [10:03:40] you accepted US-001
-    [10:03:50] retrying US-001
-    [10:04:00] Wait skipped; continuing
-    [10:04:10] ⏸ five agents broke down: pausing for 12m30s, then trying one iteration
-    [10:04:20] Interrupted. Run `ralph run` to continue.
+    [10:01:20] restored git configuration or hooks that the agent changed: .git/config · the agent's version: .git/ralph/changed/1
+    [10:01:30] restored your instructions that the agent changed: PROMPT.md · the agent's version: .git/ralph/changed/1
+    [10:01:40] restored ralph's settings that the agent changed: ralph.toml · the agent's version: .git/ralph/changed/1
+    [10:01:50] restored settings of agents that the agent changed: .mcp.json · the agent's version: .git/ralph/changed/1
+    [10:02:00] restored uncommitted files that the agent deleted or reset: a.txt, b.txt · refs/ralph/snapshots/1
+    [10:02:10] restored git configuration or hooks that the agent changed: config · the agent's version: .git/ralph/setup
+    [10:02:20] restored stashes that the agent dropped: WIP on main
+    [10:02:30] restored your instructions that the agent changed: PROMPT.md
+    [10:02:40] US-001 is not making progress: reminded its agent of the story
+    [10:02:50] message delivered to the agent
+    [10:03:00] the agent takes no messages now; the story's next attempt gets yours
+    [10:03:10] US-001: no progress for a long time (30 min into the attempt)
+    [10:03:20] US-001 is making progress again
+    [10:03:30] US-001 gets more time
+    [10:03:40] ended the agent of US-001 after 45 min; its work stays
+    [10:03:50] ✓ US-001 reached stage design
+    [10:04:00] the agent claims US-001; the next attempt checks it again
+    [10:04:10] restored the work on US-001
+    [10:04:20] US-001 continues with your guidance
+    [10:04:30] you accepted US-001
+    [10:04:40] retrying US-001
+    [10:04:50] Wait skipped; continuing
+    [10:05:00] ⏸ five agents broke down: pausing for 11m40s, then trying one iteration
+    [10:05:10] Interrupted. Run `ralph run` to continue.
     ");
 }
 
 #[test]
 fn what_was_repaired_lost_or_left_out_is_shown_with_quiet_too() {
     let story = || id("US-001");
-    let files_put_back = |paths: &[&str], blocked: &[&str]| Event::FilesPutBack {
-        story: story(),
-        paths: paths.iter().map(ToString::to_string).collect(),
-        snapshot: Some("refs/ralph/snapshots/1".into()),
-        blocked: blocked.iter().map(ToString::to_string).collect(),
+    let files_put_back = |lost: &[&str], blocked: &[&str]| {
+        repaired(Violation::UserFiles {
+            lost: lost.iter().map(ToString::to_string).collect(),
+            blocked: blocked.iter().map(ToString::to_string).collect(),
+            kept: Some("refs/ralph/snapshots/1".into()),
+        })
     };
     let events = [
         files_put_back(&["a.txt"], &["b.txt", "c.txt"]),
         files_put_back(&[], &["b.txt"]),
-        Event::StashesPutBack { story: story(), messages: vec!["WIP on main".into()] },
+        repaired(Violation::Stashes { messages: vec!["WIP on main".into()] }),
         Event::MarksPutBack { stories: vec![story(), id("US-002")] },
         Event::BacklogPutBack { problem: "it is\x1b a folder\n1:1".into(), kept: None },
         Event::BacklogPutBack { problem: "p".into(), kept: Some("/r/.git/ralph".into()) },
@@ -270,4 +289,8 @@ fn what_was_repaired_lost_or_left_out_is_shown_with_quiet_too() {
     [10:01:10] .env was not committed: it was untracked before the story, and the agent changed it
     [10:01:10] big.bin was not committed: it needs a git filter; commit it yourself with git
     ");
+}
+
+fn repaired(violation: Violation) -> Event {
+    Event::Repaired { after: Untrusted::Attempt, story: Some(id("US-001")), violation }
 }

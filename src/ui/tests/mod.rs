@@ -87,6 +87,7 @@ fn attempt(iteration: u32, story: &str, guided: bool) -> Event {
         guided,
         why: AttemptReason::FirstTry,
         stable: None,
+        held: None,
     }))
 }
 

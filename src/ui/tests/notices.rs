@@ -106,14 +106,12 @@ fn work_tree_notices() {
     insta::assert_snapshot!(read([
         TreeNotice::LockRemoved { path: ".git/index.lock".into() },
         TreeNotice::CleanUpFailed { problem: "cannot read .git".into() },
-        TreeNotice::InstructionsDiffer { path: "PROMPT.md".into() },
         TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: true },
         TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: false },
         TreeNotice::NotPruned { problem: "a ref is locked".into() },
     ].map(Notice::Tree)), @r"
     removed `.git/index.lock`, left behind by a killed process
     warning: cannot read .git
-    warning: PROMPT.md changed since the interrupted attempt began; if you did not change it, restore it with `ralph restore N PROMPT.md` (`ralph log` lists the numbers)
     earlier work on US-001 is at `refs/x` and will be restored
     earlier work on US-001 is at `refs/x`
     warning: cannot remove old snapshots: a ref is locked

@@ -1,75 +1,14 @@
-//! The human's files that agents can write: the instructions (PROMPT.md), and files with uncommitted
-//! changes before a story began.
+//! The human's files with uncommitted changes before a story began.
 
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::PermissionsExt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::files;
 use crate::model::Base;
 use crate::workspace::checkout::is_absence;
-use crate::workspace::error::{GitContext, file_error};
+use crate::workspace::error::GitContext;
 use crate::workspace::tree::{TreeChange, TreeEntry, entry_at};
 use crate::workspace::{Result, WorkTree};
-
-/// The most bytes to hold.
-const LONGEST: u64 = 16 * 1024 * 1024;
-
-/// The file as it was before an attempt.
-#[derive(Clone, Debug)]
-pub struct Instructions {
-    path: PathBuf,
-    /// The file itself: PROMPT.md may be a link.
-    real: PathBuf,
-    bytes: Vec<u8>,
-    mode: u32,
-}
-
-impl Instructions {
-    /// None if they cannot be read.
-    pub fn hold(path: &Path) -> Option<Self> {
-        let real = fs::canonicalize(path).ok()?;
-        let bytes = files::read(&real, LONGEST).ok()?;
-        let mode = fs::metadata(&real).ok()?.permissions().mode() & 0o777;
-        Some(Self { path: path.to_owned(), real, bytes, mode })
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes).into_owned()
-    }
-
-    /// The current content if it differs; empty if it cannot be read.
-    pub fn changed(&self) -> Option<Vec<u8>> {
-        let is_same_file = fs::canonicalize(&self.path).is_ok_and(|real| real == self.real);
-        match files::read(&self.real, LONGEST) {
-            Ok(now) if is_same_file && now == self.bytes => None,
-            Ok(now) if is_same_file => Some(now),
-            _ => Some(files::read(&self.path, LONGEST).unwrap_or_default()),
-        }
-    }
-
-    /// Never writes through a new link.
-    pub fn repair(&self, tree: &WorkTree) -> Result<()> {
-        self.write_back(tree).map_err(file_error("restore", &self.path))
-    }
-
-    fn write_back(&self, tree: &WorkTree) -> io::Result<()> {
-        let folder = self.real.parent().unwrap_or(&self.real);
-        if fs::canonicalize(folder)? != folder {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "its folder is now a link"));
-        }
-        tree.write_whole(&self.real, &self.bytes, self.mode)?;
-        if self.changed().is_none() {
-            return Ok(());
-        }
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "the link to it changed"))
-    }
-}
 
 /// What an attempt did to files that were uncommitted before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The guard: holds what an attempt must not change, checks it afterwards and repairs it.
+//! The guard: holds what untrusted code must not change, checks it afterwards and repairs it.
 //!
 //! Parts are checked in a fixed order, each after the earlier ones are repaired: git's
 //! configuration affects how everything else is read, and on another branch the user's files cannot
@@ -6,58 +6,59 @@
 //! is repeated.
 
 mod files;
-mod repository;
+mod held;
+mod put_back;
+mod stashes;
 
 use std::path::{Path, PathBuf};
 
-use crate::model::{Base, StoryId, Violation};
+use crate::model::{Base, HeldKind, Violation};
 use crate::text::signals::ticks_task_complete;
 
-use self::files::Instructions;
 use super::branch::BranchState;
-use super::error::file_error;
-use super::open::FileLocation;
 use super::{Result, WorkTree};
 
-pub use files::Losses;
-pub use repository::{GitSetup, Stash};
+use self::held::HeldFiles;
 
-/// The attempt that is guarded.
+pub use files::Losses;
+pub use held::HeldPlace;
+pub use stashes::Stash;
+
+/// The folder for versions of git's setup from before the next process knows what ran.
+const INTERRUPTED: &str = "interrupted";
+
+/// What is guarded against.
 #[derive(Clone, Debug)]
-pub struct GuardedAttempt {
-    pub attempt: String,
-    pub story: StoryId,
-    pub iteration: u32,
+pub struct Guarded {
+    /// A name for what runs: the folder for its versions of held files.
+    pub ran: String,
     /// Where the story began.
     pub base: Base,
-    /// The work tree right before the attempt, and the ref that it is kept at.
+    /// The work tree right before, and the ref that it is kept at.
     pub before: Base,
     pub snapshot: Option<String>,
-    /// The first number to try for `refs/ralph/attempts/<story>/`.
-    pub number: u32,
-    /// The file for the attempt's version of the instructions, if git does not track them.
-    pub spare: PathBuf,
 }
 
 /// One part of what is guarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardPart {
     Locks,
-    Setup,
+    Held(HeldKind),
     Stashes,
     Branch,
     UserFiles,
-    Instructions,
 }
 
 impl GuardPart {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 8] = [
         Self::Locks,
-        Self::Setup,
+        Self::Held(HeldKind::GitSetup),
+        Self::Held(HeldKind::Instructions),
+        Self::Held(HeldKind::Settings),
+        Self::Held(HeldKind::AgentSettings),
         Self::Stashes,
         Self::Branch,
         Self::UserFiles,
-        Self::Instructions,
     ];
 
     /// In the order of the checks. An agent that ended by itself left no locks: locks are then of
@@ -66,51 +67,79 @@ impl GuardPart {
         if was_cut_short { &Self::ALL } else { Self::ALL.get(1..).unwrap_or_default() }
     }
 
-    /// After a crash, other changes may be the human's.
+    /// After a crash, before any of these files is used. The settings are compared on their own.
+    pub fn held_after_crash() -> &'static [Self] {
+        &[Self::Held(HeldKind::Instructions), Self::Held(HeldKind::AgentSettings)]
+    }
+
+    /// After a crash, once the held files are back: other changes may be the human's.
     pub fn after_crash() -> &'static [Self] {
-        &[Self::Setup, Self::UserFiles]
+        &[Self::UserFiles]
     }
 }
 
 #[derive(Debug)]
 pub struct Guard {
-    attempt: GuardedAttempt,
-    /// None if the earlier setup is unknown.
-    setup: Option<GitSetup>,
+    guarded: Guarded,
+    /// Empty if the earlier files are unknown.
+    held: HeldFiles,
+    /// The hash of the held files as they are stored.
+    stored: Option<String>,
     stashes: Vec<Stash>,
-    instructions: Option<Instructions>,
 }
 
 impl Guard {
-    /// Call before the agent starts. Stores on disk what a driver needs after a crash.
-    pub fn arm(tree: &WorkTree, attempt: GuardedAttempt, file: Option<&Path>) -> Result<Self> {
+    /// Call before anything untrusted starts. Stores on disk what a driver needs after a crash.
+    pub fn arm(tree: &WorkTree, guarded: Guarded, places: &[HeldPlace]) -> Result<Self> {
         let stashes = tree.hold_stashes()?;
-        let setup = Some(tree.hold_setup()?);
+        let places = tree.git_setup().into_iter().chain(places.iter().cloned());
+        let held = HeldFiles::hold(tree.root(), places.collect())?;
+        let stored = tree.store_held(&held)?;
         tree.begin_attempt()?;
-        let instructions = file.and_then(Instructions::hold);
-        Ok(Self { attempt, setup, stashes, instructions })
+        Ok(Self { guarded, held, stored, stashes })
     }
 
-    /// For an attempt whose driver died.
-    pub fn recovered(tree: &WorkTree, attempt: GuardedAttempt) -> Self {
-        Self { attempt, setup: tree.held_setup(), stashes: Vec::new(), instructions: None }
+    /// For something whose driver died. `stored`: the hash of the held files then.
+    pub fn recovered(tree: &WorkTree, guarded: Guarded, stored: Option<&str>) -> Self {
+        let held = stored.and_then(|hash| tree.stored_held(hash)).unwrap_or_default();
+        Self { guarded, held, stored: stored.map(ToOwned::to_owned), stashes: Vec::new() }
     }
 
-    /// The violation of one part, if any. Stores the attempt's version of the instructions.
-    pub fn check(&self, tree: &WorkTree, held: GuardPart) -> Result<Option<Violation>> {
-        Ok(match held {
+    /// Puts git's setup back if whatever was guarded was interrupted. Call before anything else:
+    /// the setup says where the work tree is and what programs git runs. Whoever could change what is
+    /// held could change the setup too, so the journal is not needed.
+    pub fn restore_setup(tree: &WorkTree) -> Result<Option<Violation>> {
+        let Some(held) = tree.unconfirmed_held().filter(|_| tree.was_interrupted()) else {
+            return Ok(None);
+        };
+        let none = Base { commit: None, tree: String::new() };
+        let ran = INTERRUPTED.to_owned();
+        let guarded = Guarded { ran, base: none.clone(), before: none, snapshot: None };
+        let guard = Self { guarded, held, stored: None, stashes: Vec::new() };
+        let violation = guard.check(tree, GuardPart::Held(HeldKind::GitSetup))?;
+        if let Some(violation) = &violation {
+            guard.repair(tree, violation)?;
+        }
+        Ok(violation)
+    }
+
+    /// The hash of the held files, for the journal.
+    pub fn stored(&self) -> Option<&str> {
+        self.stored.as_deref()
+    }
+
+    /// The violation of one part, if any.
+    pub fn check(&self, tree: &WorkTree, part: GuardPart) -> Result<Option<Violation>> {
+        Ok(match part {
             GuardPart::Locks => {
                 some(tree.locks_of_attempt()?, |locks| Violation::Locks { paths: listed(&locks) })
             }
-            GuardPart::Setup => some(self.changed_setup(tree)?, |names| {
-                let kept = tree.changed_by(&self.attempt.attempt);
-                Violation::Setup { names, kept: kept.to_string_lossy().into_owned() }
-            }),
+            GuardPart::Held(whose) => self.changed_files(tree, whose)?,
             GuardPart::Stashes => some(tree.dropped_stashes(&self.stashes)?, |gone| {
                 let messages = gone.into_iter().map(|stash| stash.message).collect();
                 Violation::Stashes { messages }
             }),
-            GuardPart::Branch => match tree.branch_state(&self.attempt.base)? {
+            GuardPart::Branch => match tree.branch_state(&self.guarded.base)? {
                 BranchState::OnBranch => None,
                 BranchState::Ahead { on } => Some(Violation::OtherBranch { on }),
                 BranchState::Lost(how) => Some(Violation::BranchLost { how }),
@@ -119,10 +148,9 @@ impl Guard {
                 let Losses { lost, blocked } = self.losses(tree)?;
                 let is_lost = !lost.is_empty() || !blocked.is_empty();
                 let (lost, blocked) = (listed(&lost), listed(&blocked));
-                let kept = self.attempt.snapshot.clone();
+                let kept = self.guarded.snapshot.clone();
                 is_lost.then_some(Violation::UserFiles { lost, blocked, kept })
             }
-            GuardPart::Instructions => self.changed_instructions(tree)?,
         })
     }
 
@@ -130,17 +158,14 @@ impl Guard {
     pub fn repair(&self, tree: &WorkTree, violation: &Violation) -> Result<()> {
         match violation {
             Violation::Locks { .. } => tree.remove_locks_of_attempt(),
-            Violation::Setup { names, .. } => self
-                .setup
-                .as_ref()
-                .map_or(Ok(()), |before| tree.repair_setup(before, names, &self.attempt.attempt)),
+            Violation::Held { whose, .. } => {
+                let paths = self.held.differences(&self.held.again(tree.root())?, *whose);
+                tree.put_back(&self.held, &paths, &tree.changed_by(&self.guarded.ran))
+            }
             Violation::Stashes { .. } => tree.repair_stashes(&self.stashes).map(drop),
             Violation::OtherBranch { .. } => tree.reattach(),
             Violation::UserFiles { .. } => {
-                tree.repair_user_files(&self.attempt.before, &self.losses(tree)?.lost)
-            }
-            Violation::Instructions { .. } => {
-                self.instructions.as_ref().map_or(Ok(()), |held| held.repair(tree))
+                tree.repair_user_files(&self.guarded.before, &self.losses(tree)?.lost)
             }
             Violation::BranchLost { .. } => Ok(()),
         }
@@ -151,28 +176,21 @@ impl Guard {
         tree.end_attempt(false).map(drop)
     }
 
-    fn changed_setup(&self, tree: &WorkTree) -> Result<Vec<String>> {
-        self.setup.as_ref().map_or(Ok(Vec::new()), |before| Ok(before.differences(&tree.setup()?)))
-    }
-
     fn losses(&self, tree: &WorkTree) -> Result<Losses> {
-        tree.losses(&self.attempt.base, &self.attempt.before)
+        tree.losses(&self.guarded.base, &self.guarded.before)
     }
 
-    fn changed_instructions(&self, tree: &WorkTree) -> Result<Option<Violation>> {
-        let Some(held) = &self.instructions else { return Ok(None) };
-        let Some(now) = held.changed() else { return Ok(None) };
-        let claims = ticks_task_complete(&held.text(), &String::from_utf8_lossy(&now));
-        let GuardedAttempt { story, iteration, base, number, spare, .. } = &self.attempt;
-        let kept = if let Ok(FileLocation::Inside(_)) = tree.locate(held.path()) {
-            let kept = tree.keep_attempt(story, *number, *iteration, base)?;
-            kept.map(|(kept, _)| kept.reference)
-        } else {
-            tree.write_whole(spare, &now, 0o600).map_err(file_error("write", spare))?;
-            Some(below(tree.root(), spare))
-        };
-        let path = below(tree.root(), held.path());
-        Ok(Some(Violation::Instructions { path, kept, claims }))
+    fn changed_files(&self, tree: &WorkTree, whose: HeldKind) -> Result<Option<Violation>> {
+        let now = self.held.again(tree.root())?;
+        let changed = self.held.differences(&now, whose);
+        let ticks = |path: &PathBuf| ticks_task_complete(&self.held.text(path), &now.text(path));
+        let claims = whose == HeldKind::Instructions && changed.iter().any(ticks);
+        let kept = tree.changed_by(&self.guarded.ran);
+        Ok(some(changed, |changed| {
+            let paths: Vec<PathBuf> = changed.iter().map(|path| tree.shown(path)).collect();
+            let kept = below(tree.root(), &kept);
+            Violation::Held { whose, paths: listed(&paths), kept, claims }
+        }))
     }
 }
 

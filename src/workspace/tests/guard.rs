@@ -2,25 +2,35 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::model::{Base, Violation};
-use crate::workspace::{Guard, GuardPart, GuardedAttempt, Keeping, WorkTree};
+use crate::model::{Base, HeldKind, Violation};
+use crate::workspace::{Guard, GuardPart, Guarded, HeldPlace, Keeping, WorkTree};
 
-use super::sandbox::{Sandbox, story};
+use super::sandbox::Sandbox;
 
-fn attempt(repo: &Sandbox, base: &Base, before: &Base) -> GuardedAttempt {
-    GuardedAttempt {
-        attempt: "attempt".into(),
-        story: story("S"),
-        iteration: 1,
+pub(super) fn guarded(base: &Base) -> Guarded {
+    Guarded {
+        ran: "attempt".into(),
         base: base.clone(),
-        before: before.clone(),
+        before: base.clone(),
         snapshot: Some("refs/ralph/snapshots/1/1".into()),
-        number: 1,
-        spare: repo.beside("spare"),
     }
+}
+
+const INSTRUCTIONS: GuardPart = GuardPart::Held(HeldKind::Instructions);
+pub(super) const SETUP: GuardPart = GuardPart::Held(HeldKind::GitSetup);
+pub(super) const AGENT_SETTINGS: GuardPart = GuardPart::Held(HeldKind::AgentSettings);
+
+/// Holds these instructions, and `.agent/`.
+fn arm(repo: &Sandbox, tree: &WorkTree, instructions: &Path) -> Guard {
+    let place = |kind, path| HeldPlace { kind, path };
+    let places = [
+        place(HeldKind::Instructions, instructions.to_owned()),
+        place(HeldKind::AgentSettings, repo.path(".agent")),
+    ];
+    Guard::arm(tree, guarded(&tree.base().unwrap()), &places).unwrap()
 }
 
 /// With a hook, a stash, uncommitted files and instructions of the user's.
@@ -30,13 +40,12 @@ fn users(repo: &Sandbox) {
     repo.write("b", "edited\n").write("mine", "untracked\n");
 }
 
-fn armed(repo: &Sandbox, tree: &WorkTree) -> Guard {
-    let base = tree.base().unwrap();
-    Guard::arm(tree, attempt(repo, &base, &base), Some(&repo.path("PROMPT.md"))).unwrap()
+pub(super) fn armed(repo: &Sandbox, tree: &WorkTree) -> Guard {
+    arm(repo, tree, &repo.path("PROMPT.md"))
 }
 
 /// Part by part.
-fn repair(guard: &Guard, tree: &WorkTree, parts: &[GuardPart]) -> Vec<Violation> {
+pub(super) fn repair(guard: &Guard, tree: &WorkTree, parts: &[GuardPart]) -> Vec<Violation> {
     let mut found = Vec::new();
     for held in parts {
         let Some(violation) = guard.check(tree, *held).unwrap() else { continue };
@@ -71,15 +80,17 @@ fn all_that_an_attempt_changed_is_named_and_as_it_was_again() {
     repo.delete("mine").write("b", "b0\n").write("PROMPT.md", "- [x] TASK_COMPLETE\n");
 
     let found = repair(&guard, &tree, GuardPart::after_attempt(true));
-    let kept = repo.path(".git/ralph/changed/attempt");
+    let kept = || ".git/ralph/changed/attempt".to_owned();
+    let held = |whose, paths: &[&str], claims| {
+        let paths = paths.iter().map(ToString::to_string).collect();
+        Violation::Held { whose, paths, kept: kept(), claims }
+    };
     assert_eq!(
         found,
         [
             Violation::Locks { paths: vec![repo.path(".git/index.lock").to_str().unwrap().into()] },
-            Violation::Setup {
-                names: vec!["config".into(), "hooks/pre-push".into()],
-                kept: kept.to_str().unwrap().into()
-            },
+            held(HeldKind::GitSetup, &[".git/config", ".git/hooks/pre-push"], false),
+            held(HeldKind::Instructions, &["PROMPT.md"], true),
             Violation::Stashes { messages: vec!["WIP on main: ".to_owned() + &wip(&repo)] },
             Violation::OtherBranch { on: "topic".into() },
             Violation::UserFiles {
@@ -87,15 +98,11 @@ fn all_that_an_attempt_changed_is_named_and_as_it_was_again() {
                 blocked: Vec::new(),
                 kept: Some("refs/ralph/snapshots/1/1".into())
             },
-            Violation::Instructions {
-                path: "PROMPT.md".into(),
-                kept: Some("refs/ralph/attempts/S/1".into()),
-                claims: true
-            },
         ]
     );
-    assert_eq!(repo.git(["show", "refs/ralph/attempts/S/1:PROMPT.md"]), "- [x] TASK_COMPLETE\n");
-    assert_eq!(fs::read_to_string(kept.join("hooks/pre-push")).unwrap(), "evil\n");
+    let kept = repo.path(".git/ralph/changed/attempt");
+    assert_eq!(fs::read_to_string(kept.join("PROMPT.md")).unwrap(), "- [x] TASK_COMPLETE\n");
+    assert_eq!(fs::read_to_string(kept.join(".git/hooks/pre-push")).unwrap(), "evil\n");
     assert_eq!(repo.read(".git/hooks/pre-push"), "mine\n");
     assert_eq!(repo.git(["rev-parse", "main"]).trim(), own.trim());
     assert_eq!(repo.git(["stash", "list"]).lines().count(), 1);
@@ -124,26 +131,39 @@ fn locks_of_an_agent_that_ended_by_itself_are_somebody_elses() {
 fn the_next_process_repairs_what_a_dead_one_could_not() {
     let repo = Sandbox::new();
     users(&repo);
+    repo.write(".agent/hooks/mine", "mine\n");
     let base = repo.open().base().unwrap();
-    drop(armed(&repo, &repo.open()));
-    repo.git(["config", "core.fsmonitor", "evil"]);
-    repo.delete("mine").write("PROMPT.md", "by somebody\n");
+    let stored = armed(&repo, &repo.open()).stored().unwrap().to_owned();
+    let change = || {
+        repo.git(["config", "core.fsmonitor", "evil"]);
+        repo.delete("mine").delete(".agent").write("PROMPT.md", "by the agent\n");
+    };
+    change();
     let tree = repo.open();
-    let guard = Guard::recovered(&tree, attempt(&repo, &base, &base));
-    let found = repair(&guard, &tree, GuardPart::after_crash());
-    assert!(
-        matches!(&found[..], [Violation::Setup { .. }, Violation::UserFiles { .. }]),
-        "{found:?}"
-    );
+    let guard = Guard::recovered(&tree, guarded(&base), Some(&stored));
+    let setup = Guard::restore_setup(&tree).unwrap();
+    assert!(matches!(setup, Some(Violation::Held { whose: HeldKind::GitSetup, .. })), "{setup:?}");
+    let parts = [GuardPart::held_after_crash(), GuardPart::after_crash()].concat();
+    let found = repair(&guard, &tree, &parts);
+    let whose = |violation: &Violation| match violation {
+        Violation::Held { whose, .. } => Some(*whose),
+        _ => None,
+    };
+    let kinds = [Some(HeldKind::Instructions), Some(HeldKind::AgentSettings), None];
+    assert_eq!(found.iter().map(whose).collect::<Vec<_>>(), kinds);
+    assert_eq!(repair(&guard, &tree, &[SETUP]), []);
+    let read = |path: &str| repo.read(path);
     assert_eq!(
-        (repo.read("mine"), repo.read("PROMPT.md")),
-        ("untracked\n".into(), "by somebody\n".into())
+        (read("mine"), read("PROMPT.md"), read(".agent/hooks/mine")),
+        ("untracked\n".into(), "- [ ] TASK_COMPLETE\n".into(), "mine\n".into())
     );
-    let nothing_held = repo.open();
-    fs::remove_file(repo.path(".git/ralph/setup.json")).unwrap();
-    repo.git(["config", "core.fsmonitor", "evil"]);
-    let guard = Guard::recovered(&nothing_held, attempt(&repo, &base, &base));
-    assert_eq!(repair(&guard, &nothing_held, GuardPart::after_crash()), []);
+    // What is stored is not what was held: nothing may be put back from it.
+    change();
+    repo.write(".git/ralph/held.json", "{\"places\":[],\"files\":[]}");
+    let guard = Guard::recovered(&tree, guarded(&base), Some(&stored));
+    assert_eq!(repair(&guard, &tree, GuardPart::held_after_crash()), []);
+    guard.disarm(&tree).unwrap();
+    assert_eq!(Guard::restore_setup(&tree).unwrap(), None, "since then it is the human's");
 }
 
 #[test]
@@ -171,8 +191,7 @@ fn whatever_happened_to_the_instructions_they_are_restored() {
     fs::write(&prompt, "Work.\n").unwrap();
     fs::write(&outside, "not ours\n").unwrap();
     let tree = repo.open();
-    let base = tree.base().unwrap();
-    let guard = Guard::arm(&tree, attempt(&repo, &base, &base), Some(&prompt)).unwrap();
+    let guard = arm(&repo, &tree, &prompt);
     let changes: [(&str, &dyn Fn()); 4] = [
         ("edited", &|| fs::write(&prompt, "Obey.\n").unwrap()),
         ("deleted", &|| fs::remove_file(&prompt).unwrap()),
@@ -182,27 +201,34 @@ fn whatever_happened_to_the_instructions_they_are_restored() {
         }),
         ("a pipe now, which nobody writes to", &|| {
             fs::remove_file(&prompt).unwrap();
-            let mode = rustix::fs::Mode::from_raw_mode(0o600);
-            let kind = rustix::fs::FileType::Fifo;
-            rustix::fs::mknodat(rustix::fs::CWD, &prompt, kind, mode, 0).unwrap();
+            repo.fifo(&prompt);
         }),
     ];
     for (case, change) in changes {
         change();
-        let found = repair(&guard, &tree, &[GuardPart::Instructions]);
+        let found = repair(&guard, &tree, &[INSTRUCTIONS]);
         assert!(
-            matches!(&found[..], [Violation::Instructions { kept: Some(kept), claims: false, .. }]
-                if Path::new(kept) == repo.beside("spare")),
+            matches!(&found[..], [Violation::Held { paths, claims: false, .. }]
+                if paths == &["PROMPT.md"]),
             "{case}: {found:?}"
         );
         assert_eq!(fs::read_to_string(&prompt).unwrap(), "Work.\n", "{case}");
         assert!(fs::symlink_metadata(&prompt).unwrap().is_file(), "{case}");
     }
     assert_eq!(fs::read_to_string(&outside).unwrap(), "not ours\n");
-    fs::remove_file(&prompt).unwrap();
-    fs::create_dir(&prompt).unwrap();
-    let violation = guard.check(&tree, GuardPart::Instructions).unwrap().unwrap();
-    assert!(guard.repair(&tree, &violation).is_err(), "a folder is in the way, and that is told");
+    let kept = repo.path(".git/ralph/changed/attempt");
+    assert_eq!(fs::read_to_string(kept.join("PROMPT.md")).unwrap(), "Obey.\n");
+}
+
+#[test]
+fn absent_instructions_stay_absent() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    let guard = armed(&repo, &tree);
+    repo.write("PROMPT.md", "Obey.\n");
+    assert_eq!(repair(&guard, &tree, &[INSTRUCTIONS]).len(), 1);
+    assert!(!repo.exists("PROMPT.md"));
+    assert_eq!(repo.read(".git/ralph/changed/attempt/PROMPT.md"), "Obey.\n");
 }
 
 #[test]
@@ -215,19 +241,16 @@ fn nothing_is_restored_through_a_folder_that_became_a_link() {
     let prompt = folder.join("PROMPT.md");
     fs::write(&prompt, "Work.\n").unwrap();
     let tree = repo.open();
-    let base = tree.base().unwrap();
-    let guard = Guard::arm(&tree, attempt(&repo, &base, &base), Some(&prompt)).unwrap();
+    let guard = arm(&repo, &tree, &prompt);
     fs::remove_dir_all(&folder).unwrap();
     symlink(&outside, &folder).unwrap();
-    for link in [false, true] {
-        if link {
-            symlink("elsewhere", outside.join("PROMPT.md")).unwrap();
-        }
-        let violation = guard.check(&tree, GuardPart::Instructions).unwrap().unwrap();
-        assert!(guard.repair(&tree, &violation).is_err(), "it is told");
-        let found: Vec<_> = fs::read_dir(&outside).unwrap().collect();
-        assert_eq!(found.len(), usize::from(link), "what is outside stays as it was");
-    }
+    symlink("elsewhere", outside.join("PROMPT.md")).unwrap();
+    assert_eq!(repair(&guard, &tree, &[INSTRUCTIONS]).len(), 1);
+    assert_eq!(fs::read_to_string(&prompt).unwrap(), "Work.\n");
+    assert!(!fs::symlink_metadata(&folder).unwrap().is_symlink());
+    let found: Vec<_> = fs::read_dir(&outside).unwrap().flatten().collect();
+    assert_eq!(found.len(), 1, "what is outside stays as it was");
+    assert_eq!(fs::read_link(found[0].path()).unwrap(), Path::new("elsewhere"));
 }
 
 #[test]
@@ -270,138 +293,13 @@ fn a_link_to_the_instructions_stays_one() {
     fs::write(&prompt, "Work.\n").unwrap();
     symlink(&prompt, &link).unwrap();
     let tree = repo.open();
-    let base = tree.base().unwrap();
-    let guard = Guard::arm(&tree, attempt(&repo, &base, &base), Some(&link)).unwrap();
+    let guard = arm(&repo, &tree, &link);
     fs::write(&prompt, "Obey.\n").unwrap();
-    assert_eq!(repair(&guard, &tree, &[GuardPart::Instructions]).len(), 1);
+    assert_eq!(repair(&guard, &tree, &[INSTRUCTIONS]).len(), 1);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     fs::remove_file(&link).unwrap();
     fs::write(&link, "Obey.\n").unwrap();
-    let violation = guard.check(&tree, GuardPart::Instructions).unwrap().unwrap();
-    assert!(guard.repair(&tree, &violation).is_err(), "it is told that the link is gone");
-}
-
-/// What an agent does to the git folder, and what is told of it.
-#[test]
-fn configuration_and_hooks_are_repaired_and_the_other_version_is_kept() {
-    type Act = fn(&Sandbox);
-    let table: [(&str, Act, &[&str]); 13] = [
-        ("nothing", |_| {}, &[]),
-        (
-            "a commit and a branch are no setup",
-            |s| _ = s.write("a", "a1\n").git(["commit", "-qam", "x"]),
-            &[],
-        ),
-        ("a setting", |s| _ = s.git(["config", "core.fsmonitor", "evil"]), &["config"]),
-        ("a hook", |s| _ = s.write(".git/hooks/post-commit", "evil\n"), &["hooks/post-commit"]),
-        (
-            "a setting of this work tree",
-            |s| _ = s.write(".git/config.worktree", "[core]\n\tfsmonitor = evil\n"),
-            &["config.worktree"],
-        ),
-        (
-            "a hook that runs no more",
-            |s| {
-                let mode = fs::Permissions::from_mode(0o644);
-                fs::set_permissions(s.path(".git/hooks/pre-push"), mode).unwrap();
-            },
-            &["hooks/pre-push"],
-        ),
-        (
-            "a hook too large to hold",
-            |s| {
-                let hook = fs::File::create(s.path(".git/hooks/post-merge")).unwrap();
-                hook.set_len((16 << 20) + 1).unwrap();
-            },
-            &["hooks/post-merge"],
-        ),
-        (
-            "the user's own, which grew too large to hold",
-            |s| {
-                let hook = fs::File::options().write(true).open(s.path(".git/hooks/pre-push"));
-                hook.unwrap().set_len((16 << 20) + 1).unwrap();
-            },
-            &["hooks/pre-push"],
-        ),
-        ("an example of one", |s| _ = s.write(".git/hooks/x.sample", "x"), &[]),
-        ("a hook of the user's", |s| _ = s.write(".git/hooks/pre-push", ""), &["hooks/pre-push"]),
-        (
-            "rules",
-            |s| {
-                s.write(".git/info/attributes", "* filter=evil\n").write(".git/info/exclude", "b");
-            },
-            &["info/attributes", "info/exclude"],
-        ),
-        (
-            "links in their places",
-            |s| {
-                fs::remove_dir_all(s.path(".git/hooks")).unwrap();
-                symlink(s.beside("evil"), s.path(".git/hooks")).unwrap();
-                fs::remove_file(s.path(".git/config")).unwrap();
-                symlink(s.beside("evil"), s.path(".git/config")).unwrap();
-            },
-            &["config", "hooks", "hooks/pre-push"],
-        ),
-        (
-            "a folder in its place",
-            |s| {
-                fs::remove_file(s.path(".git/hooks/pre-push")).unwrap();
-                s.write(".git/hooks/pre-push/x", "x");
-            },
-            &["hooks/pre-push", "hooks/pre-push/x"],
-        ),
-    ];
-    for (case, act, expected) in table {
-        let sandbox = Sandbox::new();
-        sandbox.write(".git/hooks/pre-push", "#!/bin/sh\nmine\n");
-        let mode = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(sandbox.path(".git/hooks/pre-push"), mode).unwrap();
-        let tree = sandbox.open();
-        let before = tree.hold_setup().unwrap();
-        act(&sandbox);
-        let names = before.differences(&tree.setup().unwrap());
-        assert_eq!(names, expected, "{case}");
-        let is_there =
-            |name: &&String| fs::symlink_metadata(sandbox.path(".git").join(name)).is_ok();
-        let new: Vec<&String> = names.iter().filter(is_there).collect();
-        tree.repair_setup(&tree.held_setup().unwrap(), &names, "attempt").unwrap();
-        assert_eq!(tree.setup().unwrap(), before, "{case}");
-        let kept = tree.changed_by("attempt");
-        for name in new {
-            assert!(fs::symlink_metadata(kept.join(name)).is_ok(), "{case}: {name}");
-        }
-        assert!(!sandbox.beside("evil").exists(), "{case}");
-    }
-}
-
-/// A repair that was cut off is made again, and by then there may be another version.
-#[test]
-fn each_version_of_one_attempt_is_kept() {
-    let sandbox = Sandbox::new();
-    let tree = sandbox.open();
-    let before = tree.hold_setup().unwrap();
-    for text in ["first\n", "second\n"] {
-        sandbox.write(".git/hooks/post-commit", text);
-        let names = before.differences(&tree.setup().unwrap());
-        tree.repair_setup(&before, &names, "attempt").unwrap();
-    }
-    let kept = tree.changed_by("attempt").join("hooks");
-    let read = |name: &str| fs::read_to_string(kept.join(name)).unwrap();
-    assert_eq!((read("post-commit"), read("post-commit.1")), ("first\n".into(), "second\n".into()));
-}
-
-/// Its bytes are not known, so that they cannot come back; nothing else is put in its place.
-#[test]
-fn a_hook_that_was_too_large_to_hold_stays_as_it_is() {
-    let sandbox = Sandbox::new();
-    sandbox.write(".git/hooks/pre-push", "x");
-    let hook = fs::File::options().write(true).open(sandbox.path(".git/hooks/pre-push")).unwrap();
-    hook.set_len((16 << 20) + 1).unwrap();
-    let tree = sandbox.open();
-    let before = tree.hold_setup().unwrap();
-    hook.set_len((16 << 20) + 2).unwrap();
-    let names = before.differences(&tree.setup().unwrap());
-    assert_eq!(names, ["hooks/pre-push"], "it is told");
-    tree.repair_setup(&before, &names, "attempt").unwrap();
-    assert_eq!(sandbox.path(".git/hooks/pre-push").metadata().unwrap().len(), (16 << 20) + 2);
+    assert_eq!(repair(&guard, &tree, &[INSTRUCTIONS]).len(), 1);
+    assert_eq!(fs::read_link(&link).unwrap(), prompt);
+    assert_eq!(fs::read_to_string(&prompt).unwrap(), "Work.\n");
 }

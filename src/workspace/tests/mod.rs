@@ -4,6 +4,7 @@ mod branch;
 mod commit;
 mod diff;
 mod guard;
+mod held;
 mod integrate;
 mod locks;
 mod odd_files;

@@ -94,6 +94,13 @@ impl Sandbox {
         self
     }
 
+    /// A pipe that nobody writes to.
+    pub fn fifo(&self, path: impl AsRef<Path>) -> &Self {
+        let (mode, kind) = (rustix::fs::Mode::from_raw_mode(0o600), rustix::fs::FileType::Fifo);
+        rustix::fs::mknodat(rustix::fs::CWD, self.path(path), kind, mode, 0).unwrap();
+        self
+    }
+
     pub fn read(&self, path: impl AsRef<Path>) -> String {
         String::from_utf8(fs::read(self.path(path)).unwrap()).unwrap()
     }

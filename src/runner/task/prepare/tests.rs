@@ -34,8 +34,6 @@ fn prepare(shelved: Option<String>) -> Prepare {
         occupant: None,
         shelved,
         snapshot: 1,
-        number: 1,
-        spare: PathBuf::new(),
         config: Arc::new(config(policy())),
     }
 }

@@ -1,0 +1,52 @@
+//! What untrusted code changed that it must leave alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::attempt::BranchLoss;
+
+/// What ran between two looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Untrusted {
+    Attempt,
+}
+
+/// What a held file decides about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldKind {
+    /// Git's configuration, hooks and rules, and where a linked work tree points.
+    GitSetup,
+    /// PROMPT.md, its absence too.
+    Instructions,
+    /// ralph.toml.
+    Settings,
+    /// Files with which an agent configures itself, and that can run or redirect something.
+    AgentSettings,
+}
+
+/// Names are for people: bytes of file names that are not UTF-8 are replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Violation {
+    /// A git was killed while it worked and left these locks.
+    Locks { paths: Vec<String> },
+    /// Held files changed. `kept` is the folder with the other version of them. `claims`:
+    /// `TASK_COMPLETE` was ticked in the instructions.
+    Held {
+        whose: HeldKind,
+        paths: Vec<String>,
+        kept: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        claims: bool,
+    },
+    /// These stashes were dropped.
+    Stashes { messages: Vec<String> },
+    /// HEAD is on another branch, which contains the run's branch.
+    OtherBranch { on: String },
+    /// Commits of the run's branch are lost: branch and tree must be rolled back.
+    BranchLost { how: BranchLoss },
+    /// Uncommitted files of the user were deleted or reset. A `blocked` one cannot be restored,
+    /// because something else is in its place. All of them are `kept` in the snapshot.
+    UserFiles { lost: Vec<String>, blocked: Vec<String>, kept: Option<String> },
+}

@@ -1,0 +1,71 @@
+//! What untrusted code changed and ralph put back, in words.
+
+use crate::model::{Event, HeldKind, Untrusted, Violation, visible_line};
+
+use super::look::{Line, Tone, labeled, listed};
+
+const BLOCKED: &str = "cannot restore, because something else is in the way: ";
+
+/// None for other events. Earlier versions recorded each kind as an event of its own.
+pub fn violation_in(event: &Event) -> Option<(Untrusted, Violation)> {
+    let held = |whose, paths: &[String], kept: &str| Violation::Held {
+        whose,
+        paths: paths.to_vec(),
+        kept: kept.to_owned(),
+        claims: false,
+    };
+    let by_agent = match event {
+        Event::Repaired { after, violation, .. } => return Some((*after, violation.clone())),
+        Event::FilesPutBack { paths, snapshot, blocked, .. } => Violation::UserFiles {
+            lost: paths.clone(),
+            blocked: blocked.clone(),
+            kept: snapshot.clone(),
+        },
+        Event::StashesPutBack { messages, .. } => Violation::Stashes { messages: messages.clone() },
+        Event::SetupPutBack { names, kept, .. } => held(HeldKind::GitSetup, names, kept),
+        Event::InstructionsPutBack { path, kept, .. } => {
+            let paths = std::slice::from_ref(path);
+            held(HeldKind::Instructions, paths, kept.as_deref().unwrap_or_default())
+        }
+        _ => return None,
+    };
+    Some((Untrusted::Attempt, by_agent))
+}
+
+pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
+    let who = match after {
+        Untrusted::Attempt => "the agent",
+    };
+    let line = |what: &str, names: &[String], figure: Option<String>| {
+        let what = format!("restored {what}: ");
+        labeled(at, Tone::Warning, what, listed(names)).figures(figure).into()
+    };
+    match violation {
+        Violation::Held { whose, paths, kept, .. } => {
+            let what = match whose {
+                HeldKind::GitSetup => "git configuration or hooks",
+                HeldKind::Instructions => "your instructions",
+                HeldKind::Settings => "ralph's settings",
+                HeldKind::AgentSettings => "settings of agents",
+            };
+            let version = format!("{who}'s version: {}", visible_line(kept));
+            let version = (!kept.is_empty()).then_some(version);
+            vec![line(&format!("{what} that {who} changed"), paths, version)]
+        }
+        Violation::Stashes { messages } => {
+            vec![line(&format!("stashes that {who} dropped"), messages, None)]
+        }
+        Violation::UserFiles { lost, blocked, kept } => {
+            let copy = kept.as_ref().map(|kept| format!("a copy is at {kept}"));
+            let what = format!("uncommitted files that {who} deleted or reset");
+            let restored = line(&what, lost, kept.clone());
+            let in_the_way = labeled(at, Tone::Warning, BLOCKED, listed(blocked)).figures(copy);
+            let lines = [(lost, restored), (blocked, in_the_way.into())];
+            lines.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, line)| line).collect()
+        }
+        // Notices and later events tell of these.
+        Violation::Locks { .. } | Violation::OtherBranch { .. } | Violation::BranchLost { .. } => {
+            vec![]
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Files that are held as a whole: their content, their kind and their absence.
+//!
+//! They decide what git, ralph and the agents do next, so untrusted code must not change them. A
+//! look follows no link: a link is an entry itself, and what a link of the human's leads to is held
+//! at its own place.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::files;
+use crate::model::HeldKind;
+use crate::workspace::checkout::is_absence;
+use crate::workspace::error::file_error;
+use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
+
+/// Larger files are compared by size.
+const LARGEST: u64 = 16 << 20;
+/// Of all that is stored; its bytes are written as numbers.
+const MOST_STORED: u64 = 1 << 30;
+/// Of a folder; with more it is held as one thing.
+const MOST_ENTRIES: usize = 2000;
+/// Git's examples; it runs none of them.
+const EXAMPLE: &str = ".sample";
+/// What was held at the last look, for recovery after a crash.
+const HELD: &str = "held.json";
+
+/// Shared by all work trees of a repository.
+const SHARED_SETUP: [&str; 8] = [
+    "config",
+    "hooks",
+    "info/attributes",
+    "info/exclude",
+    "info/grafts",
+    "info/sparse-checkout",
+    "objects/info/alternates",
+    "objects/info/http-alternates",
+];
+/// Of one work tree.
+const OWN_SETUP: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
+
+/// A file, or a folder with all that is in it. It need not exist.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldPlace {
+    pub kind: HeldKind,
+    pub path: PathBuf,
+}
+
+/// What is at the held places.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeldFiles {
+    places: Vec<HeldPlace>,
+    files: BTreeMap<PathBuf, HeldFile>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldFile {
+    kind: HeldKind,
+    pub content: HeldContent,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HeldContent {
+    File {
+        bytes: Vec<u8>,
+        mode: u32,
+    },
+    Link(Vec<u8>),
+    /// Too large to hold.
+    Large {
+        size: u64,
+    },
+    /// A pipe, a device, or a folder with too many files.
+    Other,
+}
+
+/// As JSON: paths may not be UTF-8.
+#[derive(Serialize, Deserialize)]
+struct StoredHeld {
+    places: Vec<(HeldKind, Vec<u8>)>,
+    files: Vec<(Vec<u8>, HeldFile)>,
+}
+
+impl HeldFiles {
+    /// A look at places. Where a link leads to is a place too.
+    pub fn hold(root: &Path, places: Vec<HeldPlace>) -> Result<Self> {
+        let mut held = Self::default();
+        for place in places {
+            let place = HeldPlace { path: below_real_folder(root, &place.path), ..place };
+            held.note(root, &place)?;
+            if let Ok(real) = fs::canonicalize(&place.path)
+                && real != place.path
+            {
+                let real = HeldPlace { path: real, ..place };
+                held.note(root, &real)?;
+                held.places.push(real);
+            }
+            held.places.push(place);
+        }
+        Ok(held)
+    }
+
+    /// A second look at the same places.
+    pub fn again(&self, root: &Path) -> Result<Self> {
+        let mut now = Self { places: self.places.clone(), ..Self::default() };
+        for place in &self.places {
+            now.note(root, place)?;
+        }
+        Ok(now)
+    }
+
+    /// What differs at the places of one kind.
+    pub fn differences(&self, other: &Self, kind: HeldKind) -> Vec<PathBuf> {
+        let is_other = |path: &&PathBuf| {
+            let (old, new) = (self.files.get(*path), other.files.get(*path));
+            old != new && old.or(new).is_some_and(|file| file.kind == kind)
+        };
+        let mut paths: Vec<PathBuf> =
+            self.files.keys().chain(other.files.keys()).filter(is_other).cloned().collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    pub fn get(&self, path: &Path) -> Option<&HeldContent> {
+        self.files.get(path).map(|file| &file.content)
+    }
+
+    /// A file's text; empty without one.
+    pub fn text(&self, path: &Path) -> String {
+        match self.get(path) {
+            Some(HeldContent::File { bytes, .. }) => String::from_utf8_lossy(bytes).into_owned(),
+            _ => String::new(),
+        }
+    }
+
+    fn note(&mut self, root: &Path, place: &HeldPlace) -> Result<()> {
+        let path = first_link(root, &place.path).unwrap_or_else(|| place.path.clone());
+        let mut found = BTreeMap::new();
+        if look(&path, place.kind, &mut found).map_err(file_error("read", &path))? {
+            self.files.extend(found);
+        } else {
+            let file = HeldFile { kind: place.kind, content: HeldContent::Other };
+            self.files.insert(path, file);
+        }
+        Ok(())
+    }
+
+    fn to_json(&self) -> Vec<u8> {
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+        let places = self.places.iter().map(|place| (place.kind, bytes(&place.path))).collect();
+        let files = self.files.iter().map(|(path, file)| (bytes(path), file.clone())).collect();
+        serde_json::to_vec(&StoredHeld { places, files }).unwrap_or_default()
+    }
+
+    fn from_json(text: &[u8]) -> Option<Self> {
+        let path = |bytes| PathBuf::from(OsString::from_vec(bytes));
+        let stored: StoredHeld = serde_json::from_slice(text).ok()?;
+        let place = |(kind, bytes)| HeldPlace { kind, path: path(bytes) };
+        let files = stored.files.into_iter().map(|(bytes, file)| (path(bytes), file));
+        Some(Self {
+            places: stored.places.into_iter().map(place).collect(),
+            files: files.collect(),
+        })
+    }
+}
+
+impl WorkTree {
+    /// Where git's own setup is.
+    pub fn git_setup(&self) -> Vec<HeldPlace> {
+        let shared = SHARED_SETUP.iter().map(|name| self.common_dir.join(name));
+        let own = OWN_SETUP.iter().map(|name| self.git_dir.join(name));
+        let mut paths: Vec<PathBuf> = shared.chain(own).collect();
+        let pointer = self.root.join(".git");
+        if !fs::symlink_metadata(&pointer).is_ok_and(|found| found.is_dir()) {
+            paths.push(pointer);
+        }
+        let place = |path| HeldPlace { kind: HeldKind::GitSetup, path };
+        paths.into_iter().map(place).collect()
+    }
+
+    /// Stores what is held for recovery after a crash; returns its hash.
+    pub(super) fn store_held(&self, held: &HeldFiles) -> Result<Option<String>> {
+        let (path, text) = (self.held_file(), held.to_json());
+        let is_there = files::read(&path, MOST_STORED).is_ok_and(|old| old == text);
+        if !is_there {
+            self.write_whole(&path, &text, 0o600).map_err(file_error("write", &path))?;
+        }
+        Ok(crate::workspace::hash(&text))
+    }
+
+    /// What was held at the last look; None if it is unknown or not what was stored then.
+    pub(super) fn stored_held(&self, hash: &str) -> Option<HeldFiles> {
+        let text = self.read_held()?;
+        let is_the_same = crate::workspace::hash(&text).as_deref() == Some(hash);
+        if is_the_same { HeldFiles::from_json(&text) } else { None }
+    }
+
+    /// The same without the journal's word for it.
+    pub(super) fn unconfirmed_held(&self) -> Option<HeldFiles> {
+        HeldFiles::from_json(&self.read_held()?)
+    }
+
+    fn read_held(&self) -> Option<Vec<u8>> {
+        files::read(&self.held_file(), MOST_STORED).ok()
+    }
+
+    fn held_file(&self) -> PathBuf {
+        self.git_dir.join(OWN_GIT_FOLDER).join(HELD)
+    }
+}
+
+/// The path with a real folder, if it is not below the root: what comes later is compared with it.
+fn below_real_folder(root: &Path, path: &Path) -> PathBuf {
+    let is_plain = path.starts_with(root)
+        && path.components().all(|part| part != std::path::Component::ParentDir);
+    let folder = path.parent().filter(|_| !is_plain);
+    let real = folder.and_then(|folder| fs::canonicalize(folder).ok());
+    real.zip(path.file_name()).map_or_else(|| path.to_owned(), |(real, name)| real.join(name))
+}
+
+/// The first link on the way to a path.
+pub(super) fn first_link(root: &Path, path: &Path) -> Option<PathBuf> {
+    let is_link = |folder: &Path| fs::symlink_metadata(folder).is_ok_and(|it| it.is_symlink());
+    let mut folders: Vec<&Path> = path.ancestors().skip(1).collect();
+    folders.reverse();
+    let start = if path.starts_with(root) { root } else { Path::new("/") };
+    let below = folders.into_iter().filter(|folder| folder.starts_with(start) && *folder != start);
+    below.into_iter().find(|folder| is_link(folder)).map(Path::to_owned)
+}
+
+/// Adds a file, or all files of a folder. Returns whether there were few enough.
+fn look(path: &Path, kind: HeldKind, found: &mut BTreeMap<PathBuf, HeldFile>) -> io::Result<bool> {
+    let meta = match fs::symlink_metadata(path) {
+        Err(error) if is_absence(&error) => return Ok(true),
+        meta => meta?,
+    };
+    if !meta.is_dir() {
+        let is_example = kind == HeldKind::GitSetup && path.to_string_lossy().ends_with(EXAMPLE);
+        if !is_example {
+            found.insert(path.to_owned(), HeldFile { kind, content: content(path, &meta)? });
+        }
+        return Ok(found.len() <= MOST_ENTRIES);
+    }
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            found.insert(path.to_owned(), HeldFile { kind, content: HeldContent::Other });
+            return Ok(true);
+        }
+        entries => entries?,
+    };
+    for entry in entries {
+        if !look(&entry?.path(), kind, found)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn content(path: &Path, meta: &Metadata) -> io::Result<HeldContent> {
+    if meta.is_symlink() {
+        return Ok(HeldContent::Link(fs::read_link(path)?.into_os_string().into_vec()));
+    }
+    if !meta.is_file() {
+        return Ok(HeldContent::Other);
+    }
+    if meta.len() > LARGEST {
+        return Ok(HeldContent::Large { size: meta.len() });
+    }
+    match files::read(path, LARGEST).map_err(io::Error::from) {
+        Ok(bytes) => Ok(HeldContent::File { bytes, mode: meta.permissions().mode() & 0o777 }),
+        // It can be restored all the same if it was readable before.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(HeldContent::Other),
+        Err(error) => Err(error),
+    }
+}

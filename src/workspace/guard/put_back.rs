@@ -1,0 +1,140 @@
+//! Puts held files back, and keeps the versions that were there instead.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::workspace::checkout::{is_absence, remove_if_there};
+use crate::workspace::error::file_error;
+use crate::workspace::locks::private_parent;
+use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
+
+use super::held::{HeldContent, HeldFiles, first_link};
+
+/// The folder for versions that were replaced.
+const CHANGED: &str = "changed";
+
+impl WorkTree {
+    /// Where the other versions of what an attempt, or anything else that ran, changed are kept.
+    pub fn changed_by(&self, ran: &str) -> PathBuf {
+        self.git_dir.join(OWN_GIT_FOLDER).join(CHANGED).join(ran)
+    }
+
+    /// What is at these paths becomes what it was. The current versions are kept in the folder.
+    pub(super) fn put_back(
+        &self,
+        before: &HeldFiles,
+        paths: &[PathBuf],
+        folder: &Path,
+    ) -> Result<()> {
+        // Removals first: another file may need the place.
+        let (gone, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            paths.iter().partition(|path| before.get(path).is_none());
+        for path in gone.into_iter().chain(others) {
+            let done = self.put_back_one(path, before.get(path), folder);
+            done.map_err(file_error("restore", path))?;
+        }
+        Ok(())
+    }
+
+    fn put_back_one(
+        &self,
+        path: &Path,
+        before: Option<&HeldContent>,
+        folder: &Path,
+    ) -> io::Result<()> {
+        if first_link(&self.root, path).is_some() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "its folder is now a link"));
+        }
+        // The content of what was too large or not a file is unknown: it stays as it is.
+        if matches!(before, Some(HeldContent::Large { .. } | HeldContent::Other)) {
+            return Ok(());
+        }
+        keep(path, &folder.join(self.shown(path)))?;
+        match before {
+            Some(HeldContent::File { bytes, mode }) => {
+                if let Some(folder) = path.parent() {
+                    fs::create_dir_all(folder)?;
+                }
+                self.write_whole(path, bytes, *mode)
+            }
+            Some(HeldContent::Link(target)) => {
+                remove_if_there(path)?;
+                symlink(OsStr::from_bytes(target), path)
+            }
+            _ => remove_if_there(path),
+        }
+    }
+
+    /// A held file's name for people: below the root, in `.git`, or its file name.
+    pub(super) fn shown(&self, path: &Path) -> PathBuf {
+        if let Ok(inside) = path.strip_prefix(&self.root) {
+            return inside.to_owned();
+        }
+        let folders = [&self.git_dir, &self.common_dir];
+        let in_git = folders.into_iter().find_map(|folder| path.strip_prefix(folder).ok());
+        match in_git {
+            Some(inside) => Path::new(".git").join(inside),
+            None => path.file_name().map(PathBuf::from).unwrap_or_default(),
+        }
+    }
+
+    /// Atomic, even in a power cut.
+    pub(super) fn write_whole(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+        let new = self.git_dir.join(OWN_GIT_FOLDER).join("new");
+        match replace_file(&new, path, bytes, mode) {
+            // The repository is on another disk than its files.
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                remove_if_there(&new)?;
+                replace_file(&free(&path.with_added_extension("new")), path, bytes, mode)
+            }
+            replaced => replaced,
+        }
+    }
+}
+
+fn replace_file(new: &Path, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    private_parent(new)?;
+    remove_if_there(new)?;
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(new)?;
+    file.write_all(bytes)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file.sync_all()?;
+    fs::rename(new, path)
+}
+
+/// Links a file instead of moving it, so that it is never missing.
+fn keep(path: &Path, kept: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if is_absence(&error) => return Ok(()),
+        found => found?,
+    };
+    private_parent(kept)?;
+    let kept = free(kept);
+    if found.is_dir() {
+        // A folder moves only if it can be written.
+        let _ = fs::set_permissions(path, Permissions::from_mode(0o700));
+    }
+    let done = if found.is_file() { fs::hard_link(path, &kept) } else { fs::rename(path, &kept) };
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            if found.is_file() {
+                fs::copy(path, &kept).map(drop)
+            } else {
+                fs::rename(path, free(&path.with_added_extension(CHANGED)))
+            }
+        }
+        done => done,
+    }
+}
+
+/// A killed process may have used the first name.
+fn free(path: &Path) -> PathBuf {
+    let numbered = (1..).map(|number| path.with_added_extension(number.to_string()));
+    let mut names = std::iter::once(path.to_owned()).chain(numbered);
+    let is_free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
+    names.find(is_free).unwrap_or_default()
+}
