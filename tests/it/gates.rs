@@ -245,6 +245,7 @@ fn a_gate_that_lost_its_supervisor_decides_nothing_and_ends_the_run() {
     assert_eq!(world.passing(), [""; 0]);
     // Its supervisor may have died before it said what to end: the next run ends that.
     world.write("ralph.toml", "");
+    assert_eq!(world.ralph(&["trust", "--yes"]).code, 0, "the change is the human's");
     assert_eq!(run(&world).code, 0);
     assert_eq!(world.processes(), [""; 0]);
 }
