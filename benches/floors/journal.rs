@@ -52,8 +52,8 @@ pub fn bench() {
 
 /// In one folder, as of a main work tree.
 pub fn store(folder: &std::path::Path) -> Store {
-    let (shared, own) = (folder.to_owned(), folder.to_owned());
-    Store::new(StorePlace { shared, own, work_tree: String::new() })
+    let [shared, own, anchor] = [(); 3].map(|()| folder.to_owned());
+    Store::new(StorePlace { shared, own, work_tree: String::new(), anchor })
 }
 
 fn fill(folder: &std::path::Path, iterations: u32) {

@@ -126,6 +126,8 @@ pub enum SetupNotice {
 pub enum ConfigNotice {
     /// The damaged file is kept, and the journal is rebuilt.
     JournalDamaged { kept: PathBuf },
+    /// Only its snapshots are left.
+    JournalMissing,
     /// ralph.toml changed while the run was interrupted: the run keeps its settings, and the
     /// changed version, if there is one, is at `kept`.
     SettingsRestored { kept: Option<PathBuf> },

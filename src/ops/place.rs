@@ -76,6 +76,7 @@ pub fn store_of(tree: &WorkTree) -> Store {
         shared: tree.common_dir().join("ralph"),
         own: tree.git_dir().join("ralph"),
         work_tree: name.to_string_lossy().into_owned(),
+        anchor: tree.git_dir().to_owned(),
     })
 }
 

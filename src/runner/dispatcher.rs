@@ -127,7 +127,7 @@ impl<E: Effects> Dispatcher<E> {
             };
             // From here on the human may change the lane's tree.
             self.tasks.ready = None;
-            self.log.sync_point().check()?;
+            self.log.check()?;
             self.tell_wait(wait.as_ref());
             let most = wait.map(|wait| self.until(&wait));
             let happened = self.effects.next(&mut self.log, most).await?;

@@ -71,6 +71,12 @@ impl RunLog {
         Ok(())
     }
 
+    /// What was recorded can still be read and synced; does not wait.
+    pub fn check(&self) -> Result<()> {
+        self.journal.check_place()?;
+        Ok(self.sync_point().check()?)
+    }
+
     /// When everything recorded until now is on the disk.
     pub fn sync_point(&self) -> SyncPoint {
         self.journal.sync_point()

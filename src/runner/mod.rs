@@ -60,7 +60,6 @@ pub fn begin(
     log.replay(history);
     let resumed = log.state.is_open() && is_same(&log.state, env.backlog.current());
     let cut_off = resumed && log.state.cut_off;
-    let rebuilding = config.journal_was_damaged && is_new;
     log.run = match &log.state.run {
         Some(run) if resumed => run.run.clone(),
         _ => (env.new_id)(),
@@ -72,7 +71,7 @@ pub fn begin(
     if resumed {
         world.resume(&mut log, cut_off)?;
     } else {
-        world.start_anew(&mut log, rebuilding)?;
+        world.start_anew(&mut log, is_new)?;
     }
     log.record(world.backlog(), repaired)?;
     world.finish_taking_up(&mut log)?;

@@ -26,6 +26,8 @@ pub use sqlite::sync::SyncPoint;
 
 const JOURNAL: &str = "journal.db";
 const LOCK: &str = "lock";
+/// The holder, when the file that names it is gone.
+const NAMELESS: &str = "its lock file was deleted";
 
 /// Where a repository's store is.
 #[derive(Clone, Debug)]
@@ -36,6 +38,8 @@ pub struct StorePlace {
     pub own: PathBuf,
     /// The name of this work tree; empty for the main one.
     pub work_tree: String,
+    /// A folder that stays when `own` is deleted: the git folder of this work tree.
+    pub anchor: PathBuf,
 }
 
 /// Everything that is kept about a repository's runs, behind one connection that is opened when
@@ -93,7 +97,8 @@ impl Store {
         self.database()?.open_runs(&self.place.work_tree)
     }
 
-    /// One run per work tree. `about` describes the holder to others that want the lease.
+    /// One run per work tree. `about` describes the holder to others that want the lease. Two locks: an
+    /// agent may delete the file during a run, and then another one could lock a new file.
     pub fn lease(&self, about: &str) -> Result<Lease> {
         private_folder(&self.place.own).map_err(Problem::Folder)?;
         let path = self.place.own.join(LOCK);
@@ -106,17 +111,34 @@ impl Store {
                 Problem::Held { holder: visible_line(&holder) }
             }
         })?;
+        let anchor = self.lock_anchor()?;
         file.set_len(0).and_then(|()| file.write_all(about.as_bytes())).map_err(failed)?;
-        Ok(Lease { _file: file })
+        Ok(Lease { _file: file, _anchor: anchor })
+    }
+
+    /// None where folders cannot be locked, as on some network file systems.
+    fn lock_anchor(&self) -> Result<Option<File>> {
+        let Ok(folder) = File::open(&self.place.anchor) else { return Ok(None) };
+        match try_lock(&folder) {
+            Ok(()) => Ok(Some(folder)),
+            Err(TryLockError::Error(_)) => Ok(None),
+            Err(TryLockError::WouldBlock) => {
+                Err(Problem::Held { holder: NAMELESS.to_owned() }.into())
+            }
+        }
     }
 
     /// Who holds the lease; None if it is free. Looking for it creates nothing.
     pub fn lease_holder(&self) -> Option<String> {
+        let is_held = |path: &Path| {
+            let look = File::open(path).map(|file| file.try_lock_shared());
+            matches!(look, Ok(Err(TryLockError::WouldBlock)))
+        };
         let path = self.place.own.join(LOCK);
-        match File::open(&path).ok()?.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Some(fs::read_to_string(&path).unwrap_or_default()),
-            _ => None,
+        if is_held(&path) {
+            return Some(fs::read_to_string(&path).unwrap_or_default());
         }
+        is_held(&self.place.anchor).then(|| NAMELESS.to_owned())
     }
 
     /// Checks every page, and for the newest event, in a thread.
@@ -224,6 +246,7 @@ impl StoreError {
 #[derive(Debug)]
 pub struct Lease {
     _file: File,
+    _anchor: Option<File>,
 }
 
 /// A check of the journal that runs next to other work.
@@ -241,7 +264,8 @@ impl StoreCheck {
 impl StorePlace {
     /// One folder for everything, as in the main work tree.
     pub fn in_folder(folder: &Path) -> Self {
-        Self { shared: folder.to_owned(), own: folder.to_owned(), work_tree: String::new() }
+        let [shared, own, anchor] = [(); 3].map(|()| folder.to_owned());
+        Self { shared, own, work_tree: String::new(), anchor }
     }
 }
 
@@ -274,6 +298,22 @@ mod tests {
         let error = store.lease("pid 8").unwrap_err().to_string();
         assert!(error.contains("pid 7"), "{error}");
         assert_eq!(store.lease_holder().as_deref(), Some("pid 7"));
+        drop(first);
+        assert_eq!(store.lease_holder(), None);
+        store.lease("pid 8").unwrap();
+    }
+
+    #[test]
+    fn a_lease_stays_held_when_its_file_is_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("ralph");
+        let place = StorePlace { own: own.clone(), ..StorePlace::in_folder(folder.path()) };
+        let store = Store::new(place);
+        let first = store.lease("pid 7").unwrap();
+        fs::remove_dir_all(&own).unwrap();
+        assert_eq!(store.lease_holder().as_deref(), Some(NAMELESS));
+        let error = store.lease("pid 8").unwrap_err();
+        assert!(error.is_held() && error.to_string().contains(NAMELESS), "{error}");
         drop(first);
         assert_eq!(store.lease_holder(), None);
         store.lease("pid 8").unwrap();

@@ -192,6 +192,11 @@ fn config(notice: &ConfigNotice) -> (Tone, String) {
              refs and the commits",
             shown(kept)
         )),
+        ConfigNotice::JournalMissing => warning(
+            "this backlog was worked on, but its journal was deleted; rebuilding it from the backlog, \
+             the refs and the commits"
+                .to_owned(),
+        ),
         ConfigNotice::SettingsRestored { kept } => warning(settings_restored(kept.as_deref())),
         ConfigNotice::SettingsChanged => info("the run continues with the changed ralph.toml"),
         ConfigNotice::AgentCommand { command } => {

@@ -160,3 +160,26 @@ fn a_damaged_status_file_changes_nothing() {
     let written = world.read(".ralph/status.json");
     serde_json::from_str::<serde_json::Value>(&written).expect("written anew");
 }
+
+#[test]
+fn a_run_whose_journal_is_deleted_stops_at_once_and_the_next_believes_no_mark() {
+    let world = World::with(&Prd::stories(2));
+    assert_eq!(world.run(&["--once"]).code, 3);
+    let act = r#"sed -i 's/"passes": false/"passes": true/' PRD.json; rm -rf .git/ralph"#;
+    let script = format!("[default]\nsteps = [{{ run = '''{act}''' }}, \"hang\"]\n");
+    fs::write(world.script(), script).unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    let reason =
+        "the journal is lost (its files were deleted or replaced) while the run was active";
+    assert!(said.err.contains(reason), "{}", said.err);
+    assert_eq!(world.processes(), [""; 0]);
+    fs::remove_file(world.script()).unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for told in ["its journal was deleted; rebuilding it", "reverted the marks of US-002"] {
+        assert!(said.err.contains(told), "{told} is not in {}", said.err);
+    }
+    let subjects = ["US-002: Story 2", "US-001: Story 1", "backlog", "first"];
+    assert_eq!(world.subjects(), subjects, "it was done, not believed");
+}

@@ -101,6 +101,10 @@ impl Journal for Memory {
         Ok(())
     }
 
+    fn check_place(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn sync_point(&self) -> SyncPoint {
         SyncPoint::default()
     }
@@ -112,8 +116,8 @@ impl Journal for Memory {
 
 /// What a journal fails with.
 fn nowhere() -> StoreError {
-    let (shared, own) = ("/dev/null/ralph".into(), "/dev/null/ralph".into());
-    let store = Store::new(StorePlace { shared, own, work_tree: String::new() });
+    let [shared, own, anchor] = ["/dev/null/ralph"; 3].map(Into::into);
+    let store = Store::new(StorePlace { shared, own, work_tree: String::new(), anchor });
     match store.lease("") {
         Err(error) => error,
         Ok(_) => unreachable!("a folder in a file"),

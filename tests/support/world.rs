@@ -250,8 +250,8 @@ impl World {
     }
 
     pub fn store_in(folder: &Path) -> Store {
-        let (shared, own) = (folder.to_owned(), folder.to_owned());
-        Store::new(StorePlace { shared, own, work_tree: String::new() })
+        let [shared, own, anchor] = [(); 3].map(|()| folder.to_owned());
+        Store::new(StorePlace { shared, own, work_tree: String::new(), anchor })
     }
 
     /// Nothing that was said was taken for a claim.

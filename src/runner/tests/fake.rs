@@ -316,6 +316,10 @@ impl Journal for Kept {
         Ok(())
     }
 
+    fn check_place(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn sync_point(&self) -> SyncPoint {
         SyncPoint::default()
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::decide::findings::findings;
 use crate::model::{
-    AttemptStarted, Backlog, Base, Event, LaneId, Notice, Recorded, RunStarted, StoryId,
-    TreeNotice, visible_line,
+    AttemptStarted, Backlog, Base, ConfigNotice, Event, LaneId, Notice, Recorded, RunStarted,
+    StoryId, TreeNotice, visible_line,
 };
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
@@ -109,7 +109,8 @@ impl World {
 
     /// One transaction with the first marks: without them, the next process would revert every mark
     /// in the file as an agent's.
-    pub(in crate::runner) fn start_anew(&mut self, log: &mut RunLog, rebuild: bool) -> Result<()> {
+    pub(in crate::runner) fn start_anew(&mut self, log: &mut RunLog, is_new: bool) -> Result<()> {
+        let rebuild = is_new && self.had_a_journal(log)?;
         self.follow_branch(log, log.state.cut_off)?;
         self.take_up_edits(log)?;
         self.shelve_stale_work(log)?;
@@ -199,6 +200,18 @@ impl World {
             return Ok(());
         }
         sink.record(Event::CommitsTaken { story: occupant.story, head })
+    }
+
+    /// A journal was damaged, or deleted: there are snapshots of this backlog's runs.
+    fn had_a_journal(&self, log: &mut RunLog) -> Result<bool> {
+        if self.config.journal_was_damaged {
+            return Ok(true);
+        }
+        let is_missing = !self.env.home.tree().snapshots_of_backlog()?.is_empty();
+        if is_missing {
+            log.notice(Notice::Config(ConfigNotice::JournalMissing));
+        }
+        Ok(is_missing)
     }
 
     /// A mark counts if a commit of the branch confirms it. Shelved work comes back.

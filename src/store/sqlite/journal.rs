@@ -18,6 +18,9 @@ pub trait Journal {
     /// All of them or none. Every reader sees them when it returns, and a kill does not lose them.
     fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<()>;
 
+    /// It is still where other processes look for it.
+    fn check_place(&self) -> Result<()>;
+
     /// When everything appended until now is safe from a power cut, too.
     fn sync_point(&self) -> SyncPoint;
 
@@ -126,12 +129,17 @@ pub fn seal_all(connection: &Connection) -> rusqlite::Result<()> {
 
 impl Journal for SqliteJournal {
     fn append(&mut self, run: &str, at: i64, events: &[Event]) -> Result<()> {
+        self.check_place()?;
         // Before the first event that it is responsible for.
         let syncer = self.database.syncer()?;
         let newest = self.commit(run, at, events)?;
         syncer.request(newest.seq);
         self.newest = Some(newest);
         Ok(())
+    }
+
+    fn check_place(&self) -> Result<()> {
+        self.database.check_place()
     }
 
     fn sync_point(&self) -> SyncPoint {

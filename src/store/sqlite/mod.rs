@@ -10,6 +10,7 @@ mod tables;
 use std::cell::OnceCell;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
 use crate::files::atomic::ensure_private;
 
 use super::{Problem, Result};
-use damage::{reading, writing};
+use damage::{reading, with_suffix, writing};
 use sync::Syncer;
 
 /// What SQLite reports.
@@ -38,6 +39,8 @@ pub struct Database {
     syncer: OnceCell<Syncer>,
     connection: Connection,
     path: PathBuf,
+    /// Device and number of the file that was opened.
+    file: Option<(u64, u64)>,
 }
 
 impl Database {
@@ -71,7 +74,17 @@ impl Database {
         if found < tables::KNOWN {
             tables::migrate(&mut connection).map_err(failed)?;
         }
-        Ok(Self { syncer: OnceCell::new(), connection, path: path.to_owned() })
+        let file = identity(path);
+        Ok(Self { syncer: OnceCell::new(), connection, path: path.to_owned(), file })
+    }
+
+    /// A deleted file can still be written, but nobody else would ever read that.
+    fn check_place(&self) -> Result<()> {
+        let has_log = self.syncer.get().is_none() || with_suffix(&self.path, "-wal").exists();
+        match has_log && identity(&self.path) == self.file {
+            true => Ok(()),
+            false => Err(Problem::Lost("its files were deleted or replaced").into()),
+        }
     }
 
     /// From now on a thread syncs commits, and callers wait for it if they must.
@@ -105,6 +118,10 @@ impl Database {
         let write = || self.connection.prepare_cached(sql)?.execute(values);
         Ok(write().map(drop).map_err(writing)?)
     }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// Without syncs: a kill leaves what SQLite can roll back, and before the first event there is

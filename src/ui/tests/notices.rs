@@ -156,6 +156,7 @@ fn configuration_notices() {
     let (mode, meaning) = ("acceptEdits".to_owned(), "edit files here".to_owned());
     insta::assert_snapshot!(read([
         ConfigNotice::JournalDamaged { kept: "journal.db.corrupt-1".into() },
+        ConfigNotice::JournalMissing,
         ConfigNotice::SettingsRestored { kept: Some(".ralph/changed-1-ralph.toml".into()) },
         ConfigNotice::SettingsRestored { kept: None },
         ConfigNotice::SettingsChanged,
@@ -169,6 +170,7 @@ fn configuration_notices() {
         ConfigNotice::BudgetsBetweenIterations { agent: "my-agent".into() },
     ].map(Notice::Config)), @r"
     warning: the journal was damaged and is kept as `journal.db.corrupt-1`; rebuilding it from the backlog, the refs and the commits
+    warning: this backlog was worked on, but its journal was deleted; rebuilding it from the backlog, the refs and the commits
     warning: ralph.toml is not as it was in this run; the run keeps its settings, and the file is restored (the changed version is `.ralph/changed-1-ralph.toml`). To change settings during a run, edit the file and run `ralph trust`
     warning: ralph.toml is not as it was in this run; the run keeps its settings, and the file is restored. To change settings during a run, edit the file and run `ralph trust`
     the run continues with the changed ralph.toml
