@@ -146,12 +146,26 @@ pub enum Event {
     /// the branch tip and the work tree then. What differs at the next start is the user's.
     TreeLeft { story: StoryId, left: Base },
     /// The user changed files between two processes: they are in the story's base from here on.
-    /// `roll_back`: the same of the base that a planned roll-back goes to.
+    /// `roll_back`: the same of the base that a planned roll-back goes to. `rest`: of the work tree
+    /// that shelving returns to, if it is not the base's.
     UserEditsFound {
         story: StoryId,
         base: Base,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         roll_back: Option<Base>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rest: Option<String>,
+    },
+    /// The human made these `commits` while the story's agent worked: they are no part of the story.
+    /// `below`: commits of the story's that stay on the branch, because later ones that are not are
+    /// on top of them. `rest`: the work tree that shelving returns to then.
+    HumanCommitted {
+        story: StoryId,
+        commits: Vec<CommitName>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        below: Vec<CommitName>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rest: Option<String>,
     },
     /// After a crash: commits up to this branch tip count as the story's.
     CommitsTaken { story: StoryId, head: Option<String> },
@@ -226,6 +240,7 @@ impl Event {
             | Self::WorkBroughtBack { story, .. }
             | Self::StorySkipped { story, .. }
             | Self::CommitsTaken { story, .. }
+            | Self::HumanCommitted { story, .. }
             | Self::TreeLeft { story, .. }
             | Self::UserEditsFound { story, .. }
             | Self::BaseSet { story, .. } => Some(story),
@@ -247,6 +262,7 @@ impl Event {
                 | Self::BacklogPutBack { .. }
                 | Self::StoriesRemoved { .. }
                 | Self::FilesLeftOut { .. }
+                | Self::HumanCommitted { .. }
         )
     }
 
@@ -318,6 +334,14 @@ pub struct StoryClosed {
     pub attempt: String,
     pub story: StoryId,
     pub commit: String,
+}
+
+/// A commit, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitName {
+    /// Its full id.
+    pub commit: String,
+    pub subject: String,
 }
 
 /// Something in the work tree that changed and was not committed.

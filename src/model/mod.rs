@@ -26,8 +26,8 @@ pub use attempt::{
 pub use backlog::{Backlog, Story};
 pub use budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};
 pub use event::{
-    EVENT_VERSION, Event, LeftOut, NudgedBy, Recorded, RunStarted, SettingsText, StoryClosed,
-    StuckEvent, WhyLeftOut,
+    CommitName, EVENT_VERSION, Event, LeftOut, NudgedBy, Recorded, RunStarted, SettingsText,
+    StoryClosed, StuckEvent, WhyLeftOut,
 };
 pub use gate::{Concern, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, Recheck};
 pub use id::{BadStoryId, LaneId, StoryId};

@@ -85,7 +85,7 @@ fn as_next_run(state: RunState, backlog: &Backlog, tree: &WorkTree) -> Result<Ru
     }
     if let Some(EditsBetweenRuns { story, base, found, .. }) = edits {
         let base = Base { tree: found.tree, ..base };
-        let event = Event::UserEditsFound { story, base, roll_back: None };
+        let event = Event::UserEditsFound { story, base, roll_back: None, rest: None };
         state.apply(&Recorded { at: 0, event });
     }
     Ok(state)

@@ -163,7 +163,8 @@ impl<E: Effects> Dispatcher<E> {
             events.extend(follow_up(start, verdict, plain));
         }
         // After a lost branch the tree is rolled back; the work is kept.
-        let (story, to) = (start.story.clone(), start.before().clone());
+        let to = found.roll_back.as_ref().unwrap_or(start.before()).clone();
+        let story = start.story.clone();
         let roll_back = |loss: BranchLoss| Event::ReturnPlanned { story, to, why: loss.into() };
         events.extend(found.branch_loss.map(roll_back));
         events

@@ -115,6 +115,8 @@ pub struct AtStart {
 pub struct Inspection {
     /// The attempt lost the run's branch.
     pub branch_loss: Option<BranchLoss>,
+    /// Where branch and tree are rolled back to, if not to where the attempt began.
+    pub roll_back: Option<Base>,
     /// The agent ticked `TASK_COMPLETE` in the instructions.
     pub ticked: bool,
     /// How tree and branch differ from before the attempt; None: not checked.

@@ -129,9 +129,15 @@ fn apply_to_work(story: &mut StoryState, event: &Event) {
             story.head.clone_from(&base.commit);
             story.work.begin(*lane, base);
         }
-        Event::UserEditsFound { base, roll_back, .. } => {
+        Event::HumanCommitted { rest, .. } => {
+            if let Some(work) = story.work.in_lane_mut() {
+                work.rest.clone_from(rest);
+            }
+        }
+        Event::UserEditsFound { base, roll_back, rest, .. } => {
             let Some(work) = story.work.in_lane_mut() else { return };
             work.base.clone_from(base);
+            work.rest.clone_from(rest);
             if let (Some(planned), Some(to)) = (&mut work.roll_back, roll_back) {
                 planned.to.clone_from(to);
             }

@@ -123,6 +123,8 @@ pub enum Work {
 pub struct InLane {
     pub lane: LaneId,
     pub base: Base,
+    /// The work tree that shelving returns to, if commits of the story's stay on the branch.
+    pub rest: Option<String>,
     /// The ref that is being unshelved.
     pub unshelving: Option<String>,
     /// A ref whose work conflicts with the tree.
@@ -224,7 +226,8 @@ impl Work {
             to.clone_from(base);
         }
         let base = base.clone();
-        *self = Self::InLane(InLane { lane, base, unshelving, conflicting, roll_back });
+        let rest = None;
+        *self = Self::InLane(InLane { lane, base, rest, unshelving, conflicting, roll_back });
     }
 }
 

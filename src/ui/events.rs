@@ -2,9 +2,9 @@
 
 use crate::decide::figures::forecast;
 use crate::model::{
-    Answer, AttemptEnded, AttemptStarted, Budget, BudgetLevel, Cause, Event, EvidenceItem,
-    GateReport, LeftOut, NudgedBy, Recorded, StoryClosed, StoryId, StuckEvent, Usage, Verdict,
-    WhyLeftOut, shorten, visible_line,
+    Answer, AttemptEnded, AttemptStarted, Budget, BudgetLevel, Cause, CommitName, Event,
+    EvidenceItem, GateReport, LeftOut, NudgedBy, Recorded, StoryClosed, StoryId, StuckEvent, Usage,
+    Verdict, WhyLeftOut, shorten, visible_line,
 };
 use crate::ports::View;
 use crate::state::Health;
@@ -54,6 +54,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         | Event::MarksPutBack { .. }
         | Event::BacklogPutBack { .. }
         | Event::StoriesRemoved { .. }
+        | Event::HumanCommitted { .. }
         | Event::FilesLeftOut { .. } => notable(at, &recorded.event),
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::MessageKept { .. } => vec![warning(at, "the next attempt gets your message")],
@@ -85,6 +86,9 @@ fn notable(at: i64, event: &Event) -> Vec<Line> {
     vec![match event {
         Event::FilesLeftOut { files } => {
             return files.iter().map(|one| left_out(at, one)).collect();
+        }
+        Event::HumanCommitted { story, commits, below, .. } => {
+            return human_committed(at, story, commits, below);
         }
         Event::MarksPutBack { stories } => marks_reverted(at, stories),
         Event::BacklogPutBack { problem, kept } => backlog_repaired(at, problem, kept.as_deref()),
@@ -239,6 +243,21 @@ fn marks_reverted(at: i64, ids: &[StoryId]) -> Line {
     let (all, first) = (listed(ids), ids.first().map_or("STORY", StoryId::as_str));
     let text = "neither a commit nor `ralph mark` confirms them; if one is correct, set it with";
     warned(at, format!("reverted the marks of {all}: {text} `ralph mark {first} pass`"))
+}
+
+fn human_committed(
+    at: i64,
+    story: &StoryId,
+    commits: &[CommitName],
+    below: &[CommitName],
+) -> Vec<Line> {
+    let named = |one: &CommitName| {
+        format!("{} `{}`", short_commit(&one.commit), visible_line(&one.subject))
+    };
+    let yours = |one| format!("your commit {} stays, and is no part of {story}", named(one));
+    let stays = |one| format!("commit {} of {story} stays below it on the branch", named(one));
+    let texts = commits.iter().map(yours).chain(below.iter().map(stays));
+    texts.map(|text| warned(at, text)).collect()
 }
 
 fn left_out(at: i64, one: &LeftOut) -> Line {

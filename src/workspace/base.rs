@@ -122,17 +122,27 @@ impl WorkTree {
     /// story's last attempt left) are the human's and become part of the base. The agent's earlier
     /// commits and uncommitted changes stay the story's work.
     pub fn move_base(&self, base: &Base, from: Option<&str>) -> Result<Base> {
-        let commit = tip(&self.repo)?.commit;
-        let before =
-            self.tree_or_empty(from.map(Oid::from_str).transpose().doing("read the base")?)?;
-        let after = self.tree_or_empty(commit)?;
-        let known = self.tree(&base.tree)?;
+        let now = tip(&self.repo)?.commit.map(|id| id.to_string());
+        self.with_changes_between(base, from, now.as_deref())
+    }
+
+    /// A base with what changed from one commit to another, on top of that one.
+    pub fn with_changes_between(
+        &self,
+        base: &Base,
+        from: Option<&str>,
+        to: Option<&str>,
+    ) -> Result<Base> {
+        let tree_of = |id: Option<&str>| {
+            self.tree_or_empty(id.map(Oid::from_str).transpose().doing("read the base")?)
+        };
+        let (before, after, known) = (tree_of(from)?, tree_of(to)?, self.tree(&base.tree)?);
         // If both changed a line, the human's commit wins.
         let sides = ThreeWay { base: &before, ours: &known, theirs: &after, prefers_theirs: true };
         let tree = match sides.merge(&self.repo, &[])? {
             Err(_) => after.id(),
             Ok(changes) => with_changes(&self.repo, &known, &changes)?.id(),
         };
-        Ok(Base { commit: commit.map(|id| id.to_string()), tree: tree.to_string() })
+        Ok(Base { commit: to.map(str::to_owned), tree: tree.to_string() })
     }
 }

@@ -6,6 +6,7 @@
 //! elsewhere, and never decide about a story. All functions are synchronous and hold no lock
 //! between calls.
 
+mod authors;
 mod base;
 mod branch;
 mod catalog;
@@ -34,6 +35,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use authors::{GATES, HumanCommits, REFLOG_ACTION, reflog_action};
 pub use base::Difference;
 pub use branch::{BranchState, Head, Switched};
 pub use catalog::{Keeping, SnapshotKind, SnapshotRef};
@@ -44,7 +46,7 @@ pub use error::GitError;
 pub use guard::{Guard, GuardPart, Guarded, HeldPlace, Losses, Stash};
 pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob, UndoRequest, Undone};
 pub use open::{FileLocation, Surroundings, Uncommitted, init_scratch};
-pub use shelve::Unshelved;
+pub use shelve::{Reset, Unshelved};
 pub use snapshot::Restored;
 pub use staging::{CollectRequest, Contribution, Staging};
 

@@ -25,6 +25,14 @@ pub enum Unshelved {
     Conflicts(Vec<String>),
 }
 
+/// How files are reset.
+pub struct Reset<'a> {
+    /// To this tree.
+    pub to: &'a str,
+    /// These stay as they are.
+    pub except: &'a [PathBuf],
+}
+
 /// Everything needed to reset the tree to the base.
 struct ResetPlan<'a> {
     now: Tree<'a>,
@@ -50,10 +58,22 @@ impl WorkTree {
         base: &Base,
         except: &[PathBuf],
     ) -> Result<Option<String>> {
+        self.shelve_to(story, n, base, &Reset { to: &base.tree, except })
+    }
+
+    /// Resets the files to another tree than the base's: commits of the story's stay on the branch.
+    pub fn shelve_to(
+        &self,
+        story: &StoryId,
+        n: u32,
+        base: &Base,
+        reset: &Reset<'_>,
+    ) -> Result<Option<String>> {
+        let Reset { to, except } = *reset;
         let head = branch::tip(&self.repo)?;
         let home = self.branch_commit(&head)?;
         let now = self.scan()?.tree;
-        let way = self.plan_reset(base, &head, now)?;
+        let way = self.plan_reset(base, to, &head, now)?;
         let is_wanted = |change: &&TreeChange| !except.contains(&change.path);
         let changes: Vec<TreeChange> = way.changes.iter().filter(is_wanted).cloned().collect();
         let kept = self.kept_at(story, n)?;
@@ -79,8 +99,8 @@ impl WorkTree {
         Ok(Some(reference))
     }
 
-    fn plan_reset(&self, base: &Base, head: &Tip, now: Oid) -> Result<ResetPlan<'_>> {
-        let base_tree = self.tree(&base.tree)?;
+    fn plan_reset(&self, base: &Base, to: &str, head: &Tip, now: Oid) -> Result<ResetPlan<'_>> {
+        let base_tree = self.tree(to)?;
         let now = self.repo.find_tree(now).doing("read the snapshot")?;
         let (committed, tip) = (self.committed_at(base)?, self.tree_at(head.commit)?);
         Ok(ResetPlan {

@@ -213,3 +213,75 @@ fn criteria_that_change_during_the_gates_are_for_the_human() {
     assert_eq!(world.passing(), [""; 0], "{}", said.err);
     assert!(said.err.contains("criteria"), "{}", said.err);
 }
+
+/// The agent waits for `../go` between its steps.
+fn at_work(before: &str, after: &str, end: &str) -> (World, std::process::Child) {
+    let wait = "echo y > ../here; until [ -e ../go ]; do sleep 0.01; done";
+    let steps = format!("{{ run = \"{before} {wait}; {after}\" }}, {end}");
+    let world = World::scripted(&Prd::stories(1), &format!("[default]\nsteps = [{steps}]\n"));
+    let child = world.start(&[]);
+    world.await_file("../here");
+    (world, child)
+}
+
+const OWN: &str = "echo a > own.txt; git add own.txt; git commit -qm own;";
+
+#[test]
+fn a_commit_during_an_attempt_is_no_part_of_the_story() {
+    let (world, child) = at_work(OWN, "echo b > rest.txt", "\"complete\"");
+    commit_by_hand(&world);
+    world.write("../go", "");
+    let said = child.ended();
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.subjects(), ["US-001: Story 1", "mine", "own", "backlog", "first"]);
+    assert!(said.err.contains("`mine` stays, and is no part of US-001"), "{}", said.err);
+    assert_eq!(world.ralph(&["undo", "US-001"]).code, 0);
+    assert_eq!((world.read("mine.txt"), world.path("rest.txt").exists()), ("mine\n".into(), false));
+}
+
+#[test]
+fn a_commit_during_an_attempt_survives_the_shelving_of_the_story() {
+    // The agent commits after the human, before, and not at all.
+    for (before, after, left) in [
+        ("", OWN, &["mine", "backlog", "first"][..]),
+        (OWN, "", &["mine", "own", "backlog", "first"]),
+        ("", "echo a > own.txt", &["mine", "backlog", "first"]),
+    ] {
+        let (world, child) = at_work(before, after, "{ fail = \"error\" }");
+        let mine = commit_by_hand(&world);
+        assert_eq!(world.ralph(&["mark", "US-001", "skip"]).code, 0);
+        world.write("../go", "");
+        let said = child.ended();
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert_eq!(world.subjects(), left, "{}", said.err);
+        world.git(&["merge-base", "--is-ancestor", mine.trim(), "HEAD"]);
+        assert_eq!(world.read("mine.txt") + &world.status(), "mine\n M PRD.json\n");
+        let stays = said.err.contains("`own` of US-001 stays below it on the branch");
+        assert_eq!(stays, !before.is_empty(), "{}", said.err);
+        assert_eq!(world.git(&["show", "refs/ralph/attempts/US-001/1:own.txt"]), "a\n");
+    }
+}
+
+#[test]
+fn a_commit_that_the_agent_takes_off_the_branch_comes_back() {
+    let (world, child) = at_work("", "git reset -q --hard HEAD~1", "{ fail = \"error\" }");
+    let mine = commit_by_hand(&world);
+    assert_eq!(world.ralph(&["mark", "US-001", "skip"]).code, 0);
+    world.write("../go", "");
+    let said = child.ended();
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.git(&["rev-parse", "HEAD"]), mine, "{}", said.err);
+    assert_eq!(world.read("mine.txt") + &world.status(), "mine\n M PRD.json\n");
+}
+
+#[test]
+fn gates_run_again_if_the_human_commits_during_them() {
+    let (world, child) = in_gates();
+    commit_by_hand(&world);
+    world.write("../go", "");
+    let said = child.ended();
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.read("../gates"), "y\ny\n", "{}", said.err);
+    assert_eq!(world.subjects(), ["US-001: Story 1", "mine", "settings", "backlog", "first"]);
+    assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\nwork.txt\n");
+}

@@ -38,7 +38,7 @@ fn given() -> Given {
 fn in_tree(conflicting: Option<&str>) -> Work {
     let conflicting = conflicting.map(str::to_owned);
     let (lane, base) = (LaneId::HOME, base("first"));
-    Work::InLane(InLane { lane, base, unshelving: None, conflicting, roll_back: None })
+    Work::InLane(InLane { lane, base, rest: None, unshelving: None, conflicting, roll_back: None })
 }
 
 impl Given {

@@ -32,6 +32,8 @@ pub struct GatesTask {
     pub lane: Lane,
     /// The base of the story whose claim is checked.
     pub base: Option<Base>,
+    /// The branch tip that the attempt left.
+    pub began: Option<String>,
     /// Why they run must be safe first.
     pub planned: SyncPoint,
     /// Set, or removed when None.
@@ -60,8 +62,10 @@ impl GatesTask {
         let items = self.run_all().await?;
         // A full disk must not decide about a claim.
         let _ = self.log.finish().await;
+        let began = self.began.clone();
+        let look = move |tree: &WorkTree| tree.checked(began.as_deref());
         let checked = match &self.base {
-            Some(_) if items.is_some() => Some(self.lane.with(WorkTree::base).await??),
+            Some(_) if items.is_some() => Some(self.lane.with(look).await??),
             _ => None,
         };
         let changed = checked.is_none() || checked != self.base;

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::model::{
-    AttemptNotice, AttemptStarted, BranchLoss, Concern, Event, HeldKind, Notice, Outcome,
+    AttemptNotice, AttemptStarted, Base, BranchLoss, Concern, Event, HeldKind, Notice, Outcome,
     ServiceFault, TreeNotice, Untrusted, Violation, visible_line,
 };
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{EndedAttempt, Inspection};
 use crate::runner::error::Result;
 use crate::runner::task::EventSink;
+use crate::runner::task::occupant::Occupant;
 use crate::workspace::{ChangedFile, Difference, FileLocation, Guard, GuardPart, WorkTree};
 
 /// What is compared with after an attempt.
@@ -19,6 +20,8 @@ pub struct Inspect {
     pub guard: Guard,
     /// No gate decides over its claim, so the commit itself finds out whether anything changed.
     pub is_plain: bool,
+    /// The work tree that shelving returns to, if it is not the base's.
+    pub rest: Option<String>,
     /// Files whose changes a human has to see: gates' scripts.
     pub watched: Vec<PathBuf>,
     pub config: Arc<RunConfig>,
@@ -28,7 +31,7 @@ impl Inspect {
     /// Repairs first. If that fails, the next process does it: in the journal the attempt is still
     /// in flight.
     pub fn run(
-        self,
+        mut self,
         tree: &WorkTree,
         ended: &EndedAttempt,
         log: &mut dyn EventSink,
@@ -36,9 +39,15 @@ impl Inspect {
         let cut_short = ended.ended_by.is_some() || !ended.processes.leftovers.is_empty();
         let parts = GuardPart::after_attempt(cut_short);
         let Repaired { branch_loss, ticked } = repair(tree, &self.start, &self.guard, parts, log)?;
+        let was_lost = branch_loss.is_some();
+        let (branch_loss, roll_back) = self.follow_human(tree, branch_loss, log)?;
+        if was_lost && branch_loss.is_none() {
+            // It ended the first check.
+            repair(tree, &self.start, &self.guard, &[GuardPart::UserFiles], log)?;
+        }
         let signals = &ended.report.signals;
         let claims = signals.claims_story || (ticked && !signals.stages_left);
-        let mut found = Inspection { branch_loss, ticked, ..Inspection::default() };
+        let mut found = Inspection { branch_loss, roll_back, ticked, ..Inspection::default() };
         match self.look(tree, ended, claims) {
             Ok((difference, changed_files)) => {
                 (found.difference, found.changed_files) = (difference, changed_files);
@@ -47,6 +56,34 @@ impl Inspect {
         }
         found.head = tree.head_commit()?;
         Ok(found)
+    }
+
+    /// Commits that the human made meanwhile are no part of the attempt, and stay on the branch. Returns
+    /// how the branch was lost, and where it is rolled back to.
+    fn follow_human(
+        &mut self,
+        tree: &WorkTree,
+        loss: Option<BranchLoss>,
+        log: &mut dyn EventSink,
+    ) -> Result<(Option<BranchLoss>, Option<Base>)> {
+        let before = self.start.before().clone();
+        let found = tree.human_commits(before.commit.as_deref(), &self.start.attempt)?;
+        let Some(found) = found.filter(|_| loss != Some(BranchLoss::Elsewhere)) else {
+            return Ok((loss, None));
+        };
+        let with_them = tree.with_commits(&before, &found.humans, &found.top)?;
+        let began = before.commit;
+        let (story, lane) = (self.start.story.clone(), self.start.lane);
+        let (base, rest) = (self.start.base.clone(), self.rest.take());
+        let occupant = Occupant { story, lane, base, rest, head: None };
+        let (is_on_branch, agent_committed) = (found.is_on_branch, found.agent_committed);
+        self.start.base = occupant.follow_human(tree, found, began.as_deref(), log)?.base;
+        if !is_on_branch {
+            return Ok((Some(BranchLoss::Rewritten), Some(with_them)));
+        }
+        let commit = if agent_committed { began } else { with_them.commit };
+        self.start.before = Some(Base { commit, tree: with_them.tree });
+        Ok((None, None))
     }
 
     /// Looking at a large tree takes its time: not for what says nothing about the story, and not
@@ -225,7 +262,7 @@ mod tests {
         let places: Vec<HeldPlace> = instructions.map(place).into_iter().collect();
         let guard = Guard::arm(tree, guarded, &places).unwrap();
         let config = Arc::new(fake::config(policy()));
-        Inspect { start, guard, is_plain: false, watched: Vec::new(), config }
+        Inspect { start, guard, is_plain: false, rest: None, watched: Vec::new(), config }
     }
 
     fn ended(ended_by: Option<EndedBy>) -> EndedAttempt {

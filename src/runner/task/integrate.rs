@@ -44,6 +44,8 @@ pub struct MarkCommit {
     /// The commit may exist already: an earlier process died before it was confirmed.
     pub unconfirmed: bool,
     pub base: Option<Base>,
+    /// The work tree that shelving returns to, if commits of the story's stay on the branch.
+    pub rest: Option<String>,
     /// The branch tip that its last attempt, or the gates of its claim, left.
     pub head: Option<String>,
     /// Why this happens must be safe before the branch moves.
@@ -124,7 +126,7 @@ impl Close {
         let mark = &mut self.mark;
         let Some(base) = mark.base.clone() else { return Ok(false) };
         let (story, head) = (mark.story.id.clone(), mark.head.clone());
-        let occupant = Occupant { story, lane: LaneId::HOME, base, head };
+        let occupant = Occupant { story, lane: LaneId::HOME, base, rest: mark.rest.clone(), head };
         let base = Some(occupant.follow_branch(tree, log)?);
         let has_moved = mark.base != base;
         mark.base = base;

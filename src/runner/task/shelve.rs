@@ -9,7 +9,7 @@ use crate::runner::effects::KeptWork;
 use crate::runner::error::Result;
 use crate::runner::task::EventSink;
 use crate::runner::task::occupant::Occupant;
-use crate::workspace::{GitError, Unshelved, WorkTree};
+use crate::workspace::{GitError, Reset, Unshelved, WorkTree};
 
 /// A story's work in its lane.
 pub struct StoryWork {
@@ -27,8 +27,9 @@ impl StoryWork {
     /// Takes it out of the lane; returns the ref that has it.
     pub fn shelve(mut self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<Option<String>> {
         let Some(occupant) = self.occupant.take() else { return Ok(None) };
-        let base = occupant.follow_branch(tree, log)?;
-        self.leave(tree, &base, &self.config.human_files)
+        let Occupant { base, rest, .. } = occupant.follow(tree, log)?;
+        let to = rest.unwrap_or_else(|| base.tree.clone());
+        self.leave(tree, &base, &Reset { to: &to, except: &self.config.human_files })
     }
 
     /// Carries out a planned roll-back; after a crash again.
@@ -42,14 +43,16 @@ impl StoryWork {
         match why {
             Cause::FreshStart => self.shelve(tree, log),
             // An agent that lost the branch may have changed the human's files.
-            Cause::Elsewhere | Cause::Rewritten => self.leave(tree, to, &[]),
+            Cause::Elsewhere | Cause::Rewritten => {
+                self.leave(tree, to, &Reset { to: &to.tree, except: &[] })
+            }
         }
     }
 
-    fn leave(&self, tree: &WorkTree, base: &Base, except: &[PathBuf]) -> Result<Option<String>> {
+    fn leave(&self, tree: &WorkTree, base: &Base, reset: &Reset<'_>) -> Result<Option<String>> {
         let mut number = self.number;
         loop {
-            match tree.shelve(&self.story, number, base, except) {
+            match tree.shelve_to(&self.story, number, base, reset) {
                 Err(GitError::RefTaken(_)) => number += 1,
                 kept => return Ok(kept?),
             }

@@ -27,7 +27,7 @@ use crate::runner::task::prepare::Prepared;
 use crate::runner::task::{self, Message};
 use crate::runner::trust;
 use crate::store::prd::Mark;
-use crate::workspace::hash;
+use crate::workspace::{REFLOG_ACTION, hash, reflog_action};
 
 use super::World;
 
@@ -162,6 +162,7 @@ impl World {
         let inspect = Inspect {
             guard: ready.guard,
             is_plain: self.config.is_plain_claim(id, self.env.backlog.current(), &log.state),
+            rest: log.state.story(id).and_then(|known| known.work.in_lane()?.rest.clone()),
             watched: self.watched(id),
             config: Arc::clone(&self.config),
             start,
@@ -271,6 +272,7 @@ impl World {
             ("RALPH_STORY", start.story.to_string()),
             ("RALPH_ITERATION", start.iteration.to_string()),
             ("RALPH_ATTEMPT", attempt.to_string()),
+            (REFLOG_ACTION, reflog_action(&start.attempt)),
         ] {
             env.push((OsString::from(key), Some(OsString::from(value))));
         }

@@ -24,7 +24,9 @@ impl World {
     pub(super) fn take_up_edits(&mut self, log: &mut RunLog) -> Result<()> {
         let tree = self.env.home.tree();
         let found = edits_between_runs(&log.state, &tree, &self.config.human_files)?;
-        let Some(EditsBetweenRuns { story, base, found, roll_back }) = found else { return Ok(()) };
+        let Some(EditsBetweenRuns { story, base, found, roll_back, rest }) = found else {
+            return Ok(());
+        };
         if !found.mixed.is_empty() {
             return Err(RunnerError::MixedEdits { story, paths: found.mixed });
         }
@@ -33,7 +35,7 @@ impl World {
         }
         let base = Base { tree: found.tree, ..base };
         tree.hold(&base)?;
-        let found = Event::UserEditsFound { story, base, roll_back };
+        let found = Event::UserEditsFound { story, base, roll_back, rest };
         log.record(self.env.backlog.current(), vec![found])
     }
 }
@@ -46,6 +48,8 @@ pub struct EditsBetweenRuns {
     pub found: UserEdits,
     /// Where a planned roll-back goes to, with the changes.
     roll_back: Option<Base>,
+    /// What shelving returns to, with the changes, if it is not the base.
+    rest: Option<String>,
 }
 
 /// None if there is no such work, or if the last process was killed: then what changed since its last
@@ -69,5 +73,10 @@ pub fn edits_between_runs(
         found.mixed.append(&mut edits.mixed);
         roll_back = Some(Base { tree: edits.tree, ..planned.to.clone() });
     }
-    Ok(Some(EditsBetweenRuns { story: story.clone(), base, found, roll_back }))
+    let with = |rest: &String| -> Result<String> {
+        let rest = Base { tree: rest.clone(), ..base.clone() };
+        Ok(tree.edits_since(left, &rest, except)?.tree)
+    };
+    let rest = work.rest.as_ref().map(with).transpose()?;
+    Ok(Some(EditsBetweenRuns { story: story.clone(), base, found, roll_back, rest }))
 }

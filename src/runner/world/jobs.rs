@@ -178,6 +178,7 @@ impl World {
             iteration: claimed.or(known.map(|known| known.iteration)).unwrap_or_default(),
             unconfirmed: self.unconfirmed.contains(id),
             base: known.and_then(|known| known.base().cloned()),
+            rest: known.and_then(|known| known.work.in_lane()?.rest.clone()),
             head: known.and_then(|known| known.head.clone()),
             planned: log.sync_point(),
             config: Arc::clone(&self.config),

@@ -42,7 +42,7 @@ use crate::store::log::Log;
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{Answers, PendingRequest, Requests};
 use crate::text::redact::SecretRules;
-use crate::workspace::StoredBlob;
+use crate::workspace::{GATES, REFLOG_ACTION, StoredBlob, reflog_action};
 use attempt::RunningAttempt;
 use backlog::BacklogFile;
 use observe::CostStores;
@@ -249,9 +249,11 @@ impl Effects for World {
         let lane = story.as_ref().and_then(|story| log.state.lanes.of(story));
         let known = story.as_ref().and_then(|story| log.state.story(story));
         let base = known.and_then(|known| known.base().cloned());
+        let began = known.and_then(|known| known.head.clone());
         let path = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
         let mut env: Vec<_> = GIT_PLACES.iter().map(|name| (name.into(), None)).collect();
         env.push((RUN_ID.into(), Some(log.run.clone().into())));
+        env.push((REFLOG_ACTION.into(), Some(reflog_action(GATES).into())));
         env.push(("RALPH_ITERATION".into(), Some(iteration.to_string().into())));
         env.extend(story.map(|story| ("RALPH_STORY".into(), Some(story.to_string().into()))));
         let (orders, stop) = watch::channel(None);
@@ -262,6 +264,7 @@ impl Effects for World {
             supervisor: self.env.supervisor.clone(),
             lane: self.lane(lane.unwrap_or(LaneId::HOME))?.clone(),
             base,
+            began,
             planned: log.sync_point(),
             env,
             stop,

@@ -186,10 +186,12 @@ impl World {
     }
 
     /// Commits made while no run was active are the human's: moves the base onto them. After a crash
-    /// they could be the agent's.
+    /// they count as the agent's if git noted that it made them.
     fn follow_branch(&mut self, log: &mut RunLog, cut_off: bool) -> Result<()> {
         let Some(occupant) = occupant_of_home(&log.state) else { return Ok(()) };
         let tree = self.env.home.tree();
+        let in_flight = log.state.attempts.at(&occupant.story).map(|flight| &flight.start);
+        let in_flight = in_flight.map(|at| (at.before().commit.clone(), at.attempt.clone()));
         let is_known = !cut_off || log.state.left.is_some();
         let mut sink = DirectLog { log, backlog: self.env.backlog.current() };
         if is_known {
@@ -199,7 +201,13 @@ impl World {
         if head == occupant.head {
             return Ok(());
         }
-        sink.record(Event::CommitsTaken { story: occupant.story, head })
+        let story = occupant.story.clone();
+        let (from, attempt) = in_flight.unwrap_or_else(|| (occupant.head.clone(), String::new()));
+        let found = tree.human_commits(from.as_deref(), &attempt)?;
+        if let Some(found) = found.filter(|found| found.is_on_branch) {
+            occupant.follow_human(&tree, found, from.as_deref(), &mut sink)?;
+        }
+        sink.record(Event::CommitsTaken { story, head })
     }
 
     /// A journal was damaged, or deleted: there are snapshots of this backlog's runs.

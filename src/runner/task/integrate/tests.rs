@@ -59,6 +59,7 @@ impl Scene {
             iteration: 1,
             unconfirmed: false,
             base: Some(self.base.clone()),
+            rest: None,
             head: self.tree.head_commit().unwrap(),
             planned: SyncPoint::default(),
             config: Arc::new(config),
@@ -154,7 +155,7 @@ fn a_mark_whose_commit_does_not_reach_the_branch_is_not_in_the_file() {
 fn a_skip_is_no_part_of_the_work_that_is_in_the_lane() {
     let scene = scene();
     let (base, head) = (scene.base.clone(), scene.base.commit.clone());
-    let occupant = Some(Occupant { story: id("B"), lane: LaneId::HOME, base, head });
+    let occupant = Some(Occupant { story: id("B"), lane: LaneId::HOME, base, rest: None, head });
     let skip = Skip { mark: scene.mark_commit(Mark::Skipped(true)), occupant };
     let (mut mailbox, mut messages) = tokio::sync::mpsc::channel(8);
     let recorded = thread::spawn(move || {

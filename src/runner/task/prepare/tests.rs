@@ -20,7 +20,8 @@ fn repository() -> (tempfile::TempDir, WorkTree) {
 fn work(base: &Base) -> StoryWork {
     let config = Arc::new(config(policy()));
     let head = base.commit.clone();
-    let occupant = Occupant { story: id("A"), lane: LaneId::HOME, base: base.clone(), head };
+    let occupant =
+        Occupant { story: id("A"), lane: LaneId::HOME, base: base.clone(), rest: None, head };
     StoryWork { story: id("A"), iteration: 1, occupant: Some(occupant), number: 1, config }
 }
 
