@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::files::atomic::{keep_private, private_folder};
 use crate::model::visible_line;
@@ -28,6 +29,9 @@ const JOURNAL: &str = "journal.db";
 const LOCK: &str = "lock";
 /// The holder, when the file that names it is gone.
 const NAMELESS: &str = "its lock file was deleted";
+/// How long a look for the holder may take, and how often to try again.
+const GLANCE: Duration = Duration::from_millis(1);
+const GLANCES: u32 = 1000;
 
 /// Where a repository's store is.
 #[derive(Clone, Debug)]
@@ -269,17 +273,19 @@ impl StorePlace {
     }
 }
 
-/// A command that only looks for the holder takes the lock for a moment, shared.
+/// A command that only looks for the holder takes the lock for a moment, shared. Whatever has it so
+/// for longer is no such command.
 fn try_lock(file: &File) -> Result<(), TryLockError> {
-    loop {
+    for _ in 0..GLANCES {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) if file.try_lock_shared().is_ok() => {
                 file.unlock().map_err(TryLockError::Error)?;
-                thread::yield_now();
+                thread::sleep(GLANCE);
             }
             locked => return locked,
         }
     }
+    Err(TryLockError::WouldBlock)
 }
 
 #[cfg(test)]
@@ -317,6 +323,17 @@ mod tests {
         drop(first);
         assert_eq!(store.lease_holder(), None);
         store.lease("pid 8").unwrap();
+    }
+
+    #[test]
+    fn a_lock_that_something_shares_for_ever_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(StorePlace::in_folder(folder.path()));
+        let shared = File::open(folder.path()).unwrap();
+        shared.try_lock_shared().unwrap();
+        assert!(store.lease("pid 7").unwrap_err().is_held());
+        drop(shared);
+        store.lease("pid 7").unwrap();
     }
 
     #[test]

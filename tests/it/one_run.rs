@@ -57,3 +57,25 @@ fn a_holder_that_was_killed_holds_nothing() {
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
 }
+
+/// The first one is stopped, so that it cannot notice what happened to its journal.
+#[test]
+fn a_second_run_cannot_start_beside_one_whose_journal_was_deleted() {
+    let world = World::scripted(&Prd::stories(1), HANGS);
+    let first = world.start(&[]);
+    until("the agent", || world.path("../runs").exists().then_some(()));
+    signal(&first, Signal::STOP);
+    std::fs::remove_dir_all(world.path(".git/ralph")).unwrap();
+    let second = world.run(&[]);
+    assert_eq!(second.code, 1, "{}", second.err);
+    let refused = "another `ralph run` is active in this work tree (its lock file was deleted)";
+    assert!(second.err.contains(refused), "{}", second.err);
+    signal(&first, Signal::CONT);
+    let first = first.ended();
+    assert_eq!(first.code, 1, "{}", first.err);
+    assert!(first.err.contains("the journal is lost"), "{}", first.err);
+    assert_eq!(world.read("../runs"), "");
+    let script = "[default]\nsteps = [{ write = \"a\", text = \"a\" }, \"complete\"]\n";
+    std::fs::write(world.script(), script).unwrap();
+    assert_eq!(world.run(&[]).code, 0);
+}
