@@ -85,7 +85,11 @@ fn into_nothing(recorded: &Path) -> Duration {
 fn into_a_log(recorded: &Path, folder: &Path) -> Duration {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let log = |name: &str| Log::create(&folder.join(name), LOG_LIMIT);
+        let log = |name: &str| {
+            let mut file = fs::File::options();
+            file.read(true).write(true).create(true).truncate(true);
+            Log::new(file.open(folder.join(name)), LOG_LIMIT)
+        };
         let mut transcript = Transcript::begin(log("output"), Some(log("errors")));
         let start = Instant::now();
         let mut child = AsyncCommand::new(agent::program());

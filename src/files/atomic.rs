@@ -20,14 +20,7 @@ const SUFFIX: &str = ".tmp";
 const NEW_FILE_MODE: u32 = 0o644;
 const PRIVATE: u32 = 0o600;
 
-/// An empty file for its owner only: logs may contain secrets.
-pub fn private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(true);
-    options.mode(PRIVATE).open(path).map_err(naming(path))
-}
-
-/// The same, to write anywhere in it. The error does not name the file.
+/// A file for its owner only, to write anywhere in it. The error does not name the file.
 pub fn keep_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(PRIVATE).open(path)
 }

@@ -13,10 +13,10 @@ use super::read::{NON_BLOCKING, ReadError, ReadResult, read_from, require_file};
 
 /// Names are relative and have no `..`. A link in any part of them is an error.
 #[derive(Debug)]
-pub struct Dir(OwnedFd);
+pub struct Dir(pub(super) OwnedFd);
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
-const FOLDER: OFlags = READ.union(OFlags::DIRECTORY);
+pub(super) const FOLDER: OFlags = READ.union(OFlags::DIRECTORY);
 
 impl Dir {
     /// The path to the folder itself may have links.
@@ -46,7 +46,12 @@ impl Dir {
     }
 
     /// In one call where the system can, else part by part.
-    fn open_below(&self, name: &Path, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+    pub(super) fn open_below(
+        &self,
+        name: &Path,
+        flags: OFlags,
+        mode: Mode,
+    ) -> rustix::io::Result<OwnedFd> {
         if !name.components().all(|part| matches!(part, Component::Normal(_))) {
             return Err(Errno::XDEV);
         }
@@ -86,7 +91,7 @@ fn open_at_once(_: &OwnedFd, _: &Path, _: OFlags, _: Mode) -> rustix::io::Result
 }
 
 /// A link where a folder should be is the one or the other, by the way it was found.
-fn no_folder(error: Errno) -> io::Error {
+pub(super) fn no_folder(error: Errno) -> io::Error {
     match error {
         Errno::LOOP | Errno::NOTDIR => io::Error::new(
             io::ErrorKind::NotADirectory,

@@ -7,6 +7,8 @@
 pub mod atomic;
 mod dir;
 mod read;
+mod write_below;
 
 pub use dir::Dir;
 pub use read::{ReadError, ReadResult, find, open, read, read_from, read_text};
+pub use write_below::FileKind;

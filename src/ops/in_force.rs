@@ -70,7 +70,8 @@ pub fn text_in(root: &Path) -> Result<SettingsText, SettingsError> {
 /// The old version of a changed ralph.toml goes back; returns where the changed one is.
 pub fn restore(text: &SettingsText, root: &Path, at: i64) -> Result<Option<PathBuf>> {
     let path = root.join(FILE_NAME);
-    let kept = RalphDir::open(root)?.keep(&path, &format!("changed-{at}-{FILE_NAME}"))?;
+    let kept =
+        RalphDir::open(root)?.keep(Path::new(FILE_NAME), &format!("changed-{at}-{FILE_NAME}"))?;
     let Some(text) = &text.text else { return Ok(kept) };
     atomic::replace(&path, text.as_bytes())?;
     let before = kept.as_ref().and_then(|kept| fs::symlink_metadata(root.join(kept)).ok());

@@ -30,6 +30,8 @@ use crate::model::Exit;
 
 pub use driver::{SpawnError, Supervisor};
 
+pub const NO_INPUT: &str = "/dev/null";
+
 /// A process to start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
@@ -38,7 +40,7 @@ pub struct Spec {
     pub dir: PathBuf,
     /// Set, or removed when None. Everything else is inherited.
     pub env: Vec<(OsString, Option<OsString>)>,
-    /// A file for its standard input; None: it stays open for messages.
+    /// A file for its standard input, or `NO_INPUT`; None: it stays open for messages.
     pub input: Option<PathBuf>,
 }
 

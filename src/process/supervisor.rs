@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -12,11 +13,12 @@ use std::time::Duration;
 use rustix::process::{Signal, WaitOptions, getpid, setsid, wait};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::files;
 use crate::model::Exit;
 
 use super::sweep::{POLL, TreeEnding};
 use super::tree::{Found, ProcessFacts, ProcessTable};
-use super::{InputOrder, Order, Spec, SupervisorReport, json_line};
+use super::{InputOrder, NO_INPUT, Order, Spec, SupervisorReport, json_line};
 
 enum SupervisorEvent {
     Ordered(Order),
@@ -62,7 +64,8 @@ fn assigned(orders: &mut impl BufRead) -> Option<Spec> {
 
 fn spawn(spec: &Spec) -> io::Result<(i32, Option<ChildStdin>)> {
     let input = match &spec.input {
-        Some(file) => Stdio::from(File::open(file)?),
+        Some(file) if file == Path::new(NO_INPUT) => Stdio::null(),
+        Some(file) => Stdio::from(files::open(file).map_err(io::Error::from)?.0),
         None => Stdio::piped(),
     };
     let mut command = Command::new(&spec.program);
@@ -83,7 +86,7 @@ fn start_threads(
     input: Option<ChildStdin>,
     happened: &Sender<SupervisorEvent>,
 ) -> io::Result<()> {
-    let null = File::options().read(true).write(true).open("/dev/null")?;
+    let null = File::options().read(true).write(true).open(NO_INPUT)?;
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
     listen(orders, happened.clone(), feed(input)?)?;

@@ -138,8 +138,6 @@ impl SharedReport {
 
     /// Until the report is finished.
     fn write(&self, ralph_dir: &RalphDir, clock: &Clock) {
-        ralph_dir.remove_leftovers(STATUS);
-        ralph_dir.remove_leftovers(REPORT);
         let mut next = Duration::ZERO;
         loop {
             let idle = |draft: &mut DraftReport| !draft.changed && !draft.finished;

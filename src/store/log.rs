@@ -9,9 +9,6 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
-
-use crate::files::atomic::private_file;
 
 /// The markers must fit.
 const SMALLEST: u64 = 1024;
@@ -36,9 +33,10 @@ struct Ring {
 }
 
 impl Log {
-    pub fn create(path: &Path, limit: u64) -> Self {
+    /// In an empty file.
+    pub fn new(file: io::Result<File>, limit: u64) -> Self {
         let ring = Ring { limit: limit.max(SMALLEST), at: 0, total: 0, has_wrapped: false };
-        Self { file: private_file(path), ring }
+        Self { file, ring }
     }
 
     pub fn append(&mut self, bytes: &[u8]) {
@@ -186,7 +184,15 @@ mod tests {
         }
 
         fn log(&self) -> Log {
-            Log::create(&self.path(), LIMIT)
+            Log::new(
+                File::options()
+                    .read(true)
+                    .write(true)
+                    .create(true)
+                    .truncate(true)
+                    .open(self.path()),
+                LIMIT,
+            )
         }
 
         fn on_disk(&self) -> Vec<u8> {
@@ -247,11 +253,11 @@ mod tests {
     #[test]
     fn the_first_write_error_is_returned_at_the_end() {
         // Always there, and always full.
-        let mut log = Log::create(Path::new("/dev/full"), LIMIT);
+        let mut log = Log::new(File::options().write(true).open("/dev/full"), LIMIT);
         log.append(b"lost");
         log.append(b"lost too");
         assert_eq!(log.finish().unwrap_err().kind(), io::ErrorKind::StorageFull);
-        let log = Log::create(Path::new("/nowhere/at/all"), LIMIT);
+        let log = Log::new(File::open("/nowhere/at/all"), LIMIT);
         assert_eq!(log.finish().unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 

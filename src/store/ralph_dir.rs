@@ -3,27 +3,32 @@
 //! Logs and prompts, for people. It can be deleted at any time without losing the run: nothing is
 //! decided by what is in it. Only the agents' notes, the scratchpad, are read, for the next prompt.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::iter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::files::atomic::{self, naming, private_file, private_folder};
-use crate::files::{Dir, ReadError};
+use crate::files::atomic::naming;
+use crate::files::{Dir, FileKind, ReadError};
 use crate::model::StoryId;
 
 const FOLDER: &str = ".ralph";
 const SCRATCHPAD: &str = "scratchpad.md";
 /// Scratchpads of other stories.
 const ARCHIVE: &str = "scratchpads";
+const RUNS: &str = "runs";
+/// Whatever was in the place of a folder.
+const REPLACED: &str = "replaced";
+/// The next folder, while something else is in its place.
+const NEW_FOLDER: &str = ".ralph.new";
 /// Read of a scratchpad's end: more than is shown, so that no secret is cut in half before it is
 /// recognized.
 const READ: u64 = 64 * 1024;
 
 #[derive(Clone, Debug)]
 pub struct RalphDir {
-    folder: PathBuf,
+    root: PathBuf,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -46,88 +51,135 @@ pub enum ScratchpadError {
 
 type DirResult<T> = Result<T, RalphDirError>;
 
-/// The files of one iteration.
-#[derive(Clone, Debug)]
+/// The files of one iteration, new and open. A log that cannot be made is reported later.
+#[derive(Debug)]
 pub struct IterationFiles {
-    pub prompt: PathBuf,
-    pub output: PathBuf,
-    pub errors: PathBuf,
+    pub prompt: PromptFile,
+    pub output: io::Result<File>,
+    pub errors: io::Result<File>,
+}
+
+#[derive(Debug)]
+pub struct PromptFile {
+    pub path: PathBuf,
+    file: File,
 }
 
 impl RalphDir {
+    /// A link may be the human's: it is refused.
     pub fn open(root: &Path) -> DirResult<Self> {
-        let dir = Self { folder: root.join(FOLDER) };
-        dir.make()?;
-        Ok(dir)
+        let dir = Self { root: root.to_owned() };
+        match Dir::open(root)?.make_dir(Path::new(FOLDER)) {
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                Err(RalphDirError::NotAFolder)
+            }
+            made => {
+                made.map_err(naming(&dir.path()))?;
+                dir.make()?;
+                Ok(dir)
+            }
+        }
     }
 
     /// Earlier files stay: an attempt that did not count has the same number.
     pub fn iteration(&self, run: &str, number: u32, story: &StoryId) -> DirResult<IterationFiles> {
-        let folder = self.run_folder(run)?;
-        let file = |name: &str, kind: &str| folder.join(format!("{name}.{kind}"));
-        let is_free = |name: &str| !file(name, "prompt.md").exists();
+        let (folder, path) = self.run_folder(run)?;
+        let file = |name: &str, kind: &str| PathBuf::from(format!("{name}.{kind}"));
+        let is_free = |name: &str| {
+            let kinds = ["prompt.md", "log", "stderr"];
+            kinds.iter().all(|kind| folder.kind(&file(name, kind)) == FileKind::Nothing)
+        };
         let name = free_name(format!("{number:04}-{story}"), is_free);
+        let create = |kind| {
+            let name = file(&name, kind);
+            folder.create(&name).map_err(naming(&path.join(&name)))
+        };
         Ok(IterationFiles {
-            prompt: file(&name, "prompt.md"),
-            output: file(&name, "log"),
-            errors: file(&name, "stderr"),
+            prompt: PromptFile {
+                path: path.join(file(&name, "prompt.md")),
+                file: create("prompt.md")?,
+            },
+            output: create("log"),
+            errors: create("stderr"),
         })
     }
 
     /// The log of an iteration's gates; without a story, of the baseline.
-    pub fn gates(&self, run: &str, number: u32, story: Option<&StoryId>) -> DirResult<PathBuf> {
+    pub fn gates(
+        &self,
+        run: &str,
+        number: u32,
+        story: Option<&StoryId>,
+    ) -> DirResult<io::Result<File>> {
         let whose = story.map_or("baseline", StoryId::as_str);
-        Ok(self.run_folder(run)?.join(format!("{number:04}-{whose}.gates.log")))
+        let name = PathBuf::from(format!("{number:04}-{whose}.gates.log"));
+        let (folder, path) = self.run_folder(run)?;
+        Ok(folder.create(&name).map_err(naming(&path.join(&name))))
     }
 
     /// Writes a file at the top of the folder, whole for every reader.
     pub fn put(&self, name: &str, bytes: &[u8]) -> DirResult<()> {
-        self.make()?;
-        Ok(atomic::publish(&self.folder.join(name), bytes)?)
+        Ok(self.make()?.publish(Path::new(name), bytes)?)
     }
 
-    /// Moves a file of the work tree here, whatever it is. Returns where it is in the work tree;
-    /// None if there was nothing.
-    pub fn keep(&self, path: &Path, name: &str) -> DirResult<Option<PathBuf>> {
-        self.make()?;
-        match fs::rename(path, self.folder.join(name)) {
+    /// Moves a file at the root of the work tree here, whatever it is. Returns where it is in the
+    /// work tree; None if there was nothing.
+    pub fn keep(&self, file: &Path, name: &str) -> DirResult<Option<PathBuf>> {
+        match Dir::open(&self.root)?.rename(file, &self.make()?, Path::new(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             moved => {
-                moved.map_err(naming(path))?;
+                moved.map_err(naming(file))?;
                 Ok(Some(Path::new(FOLDER).join(name)))
             }
         }
     }
 
-    /// Leftovers of a killed `put` may stay if they cannot be removed.
-    pub fn remove_leftovers(&self, name: &str) {
-        let _ = atomic::remove_leftovers(&self.folder.join(name));
+    fn path(&self) -> PathBuf {
+        self.root.join(FOLDER)
     }
 
-    /// An agent may have deleted the folder since it was made.
-    fn run_folder(&self, run: &str) -> DirResult<PathBuf> {
-        self.make()?;
-        let folder = self.folder.join("runs").join(run);
-        private_folder(&folder)?;
+    /// The folder of a run, and its path.
+    fn run_folder(&self, run: &str) -> DirResult<(Dir, PathBuf)> {
+        let name = Path::new(RUNS).join(run);
+        Ok((self.make_in(&self.make()?, &name)?, self.path().join(name)))
+    }
+
+    /// An agent may have deleted the folder since it was made, or replaced it.
+    fn make(&self) -> DirResult<Dir> {
+        let root = Dir::open(&self.root)?;
+        let folder = match root.make_dir(Path::new(FOLDER)) {
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => replaced(&root),
+            made => made,
+        };
+        let folder = folder.map_err(naming(&self.path()))?;
+        let ignore = Path::new(".gitignore");
+        if folder.kind(ignore) != FileKind::File {
+            let written = folder.create(ignore).and_then(|mut file| file.write_all(b"*\n"));
+            written.map_err(naming(&self.path().join(ignore)))?;
+        }
         Ok(folder)
     }
 
-    fn make(&self) -> DirResult<()> {
-        if fs::symlink_metadata(&self.folder).is_ok_and(|meta| !meta.is_dir()) {
-            return Err(RalphDirError::NotAFolder);
+    fn make_in(&self, folder: &Dir, name: &Path) -> DirResult<Dir> {
+        let mut parts: Vec<&Path> =
+            name.ancestors().filter(|part| *part != Path::new("")).collect();
+        parts.reverse();
+        for part in parts {
+            if matches!(folder.kind(part), FileKind::File | FileKind::Other) {
+                folder.rename(part, folder, &free_place(folder))?;
+            }
         }
-        private_folder(&self.folder)?;
-        let ignore = self.folder.join(".gitignore");
-        if !ignore.exists() {
-            private_file(&ignore)?.write_all(b"*\n").map_err(naming(&ignore))?;
-        }
-        Ok(())
+        Ok(folder.make_dir(name).map_err(naming(&self.path().join(name)))?)
     }
 
     /// The story is closed: its notes are for the record.
     pub fn archive_scratchpad(&self, story: &StoryId) -> Result<(), ScratchpadError> {
         let file = |name: &str| format!("{name}.md");
-        let is_free = |name: &str| fs::symlink_metadata(self.archive().join(file(name))).is_err();
+        let archive = self.existing().and_then(|folder| folder.dir(Path::new(ARCHIVE))).ok();
+        let is_free = |name: &str| {
+            let entry = archive.as_ref().map(|archive| archive.kind(Path::new(&file(name))));
+            entry.is_none_or(|entry| entry == FileKind::Nothing)
+        };
         self.move_scratchpad(&file(&free_name(story.to_string(), is_free)))
     }
 
@@ -137,41 +189,44 @@ impl RalphDir {
     }
 
     pub fn unshelve_scratchpad(&self, story: &StoryId) -> Result<(), ScratchpadError> {
-        let (from, to) = (self.archive().join(shelved(story)), self.folder.join(SCRATCHPAD));
-        let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-        let is_file = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-        let is_there = is_folder(&self.folder) && is_folder(&self.archive()) && is_file(&from);
+        let (from, to) = (Path::new(ARCHIVE).join(shelved(story)), Path::new(SCRATCHPAD));
+        let Ok(folder) = self.existing() else { return Ok(()) };
         // A scratchpad that is there now was written since, so it is the newer one.
-        if !is_there || fs::symlink_metadata(&to).is_ok() {
-            return Ok(());
+        if folder.kind(&from) == FileKind::File && folder.kind(to) == FileKind::Nothing {
+            folder.rename(&from, &folder, to)?;
         }
-        Ok(fs::rename(from, to)?)
+        Ok(())
     }
 
     fn move_scratchpad(&self, name: &str) -> Result<(), ScratchpadError> {
-        let Some(root) = self.folder.parent() else { return Ok(()) };
-        if find(root, Path::new(SCRATCHPAD))?.is_none() {
-            return Ok(());
-        }
-        let archive = self.archive();
-        if fs::symlink_metadata(&archive).is_ok_and(|found| !found.is_dir()) {
-            return Err(RalphDirError::NotAFolder.into());
-        }
-        private_folder(&archive)?;
-        let target = archive.join(name);
-        fs::rename(self.folder.join(SCRATCHPAD), &target)?;
-        Ok(fs::set_permissions(&target, Permissions::from_mode(0o600))?)
+        let Some(file) = find(&self.root, Path::new(SCRATCHPAD))? else { return Ok(()) };
+        let folder = self.existing()?;
+        let archive = self.make_in(&folder, Path::new(ARCHIVE))?;
+        folder.rename(Path::new(SCRATCHPAD), &archive, Path::new(name))?;
+        Ok(file.set_permissions(Permissions::from_mode(0o600))?)
     }
 
-    fn archive(&self) -> PathBuf {
-        self.folder.join(ARCHIVE)
+    fn existing(&self) -> io::Result<Dir> {
+        Dir::open(&self.root)?.dir(Path::new(FOLDER))
     }
 }
 
-impl IterationFiles {
-    pub fn write_prompt(&self, text: &str) -> io::Result<()> {
-        let written = private_file(&self.prompt)?.write_all(text.as_bytes());
-        written.map_err(naming(&self.prompt))
+/// Makes the folder where something else is, which is kept in it.
+fn replaced(root: &Dir) -> io::Result<Dir> {
+    let new = root.make_dir(Path::new(NEW_FOLDER))?;
+    root.rename(Path::new(FOLDER), &new, &free_place(&new))?;
+    root.rename(Path::new(NEW_FOLDER), root, Path::new(FOLDER))?;
+    Ok(new)
+}
+
+fn free_place(folder: &Dir) -> PathBuf {
+    let is_free = |name: &str| folder.kind(Path::new(name)) == FileKind::Nothing;
+    free_name(REPLACED.to_owned(), is_free).into()
+}
+
+impl PromptFile {
+    pub fn write(&self, text: &str) -> io::Result<()> {
+        (&self.file).write_all(text.as_bytes()).map_err(naming(&self.path))
     }
 }
 

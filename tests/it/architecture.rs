@@ -38,7 +38,7 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ("settings", &["agent", "files"]),
     ("agent", &["files"]),
     ("mock", &[]),
-    ("process", &[]),
+    ("process", &["files"]),
     ("workspace", &["files"]),
     ("store", &["files"]),
     ("runner", &["agent", "files", "ports", "process", "settings", "store", "workspace"]),

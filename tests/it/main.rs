@@ -29,6 +29,7 @@ mod interrupt;
 mod keep;
 mod kept;
 mod limits;
+mod links;
 mod mark;
 mod markers;
 mod memory;

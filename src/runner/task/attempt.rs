@@ -1,6 +1,8 @@
 //! One attempt: the last preparations, the agent process, the inspection of what it left.
 
 use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,7 +26,7 @@ use crate::runner::task::transcript::Transcript;
 use crate::runner::task::{Mailbox, Message};
 use crate::store::SyncPoint;
 use crate::store::log::Log;
-use crate::store::ralph_dir::IterationFiles;
+use crate::store::ralph_dir::{IterationFiles, PromptFile};
 use crate::text::redact::{Redactor, SecretRules};
 use crate::workspace::WorkTree;
 
@@ -47,6 +49,7 @@ pub struct AttemptTask {
     pub attempt: String,
     pub lane: Lane,
     pub begin: Begin,
+    pub files: IterationFiles,
     pub inspect: Inspect,
     pub supervisor: Supervisor,
     pub spec: Spec,
@@ -71,16 +74,15 @@ pub struct Begin {
     pub before: Base,
     /// The ref that it is kept at.
     pub snapshot: String,
-    pub files: IterationFiles,
     pub prompt: String,
     /// The attempt's start must be safe before the agent does anything.
     pub started: SyncPoint,
 }
 
 impl Begin {
-    fn run(self, tree: &WorkTree) -> Result<()> {
+    fn run(self, tree: &WorkTree, file: &PromptFile) -> Result<()> {
         tree.keep_snapshot(&self.snapshot, &self.story, self.iteration, &self.before)?;
-        self.files.write_prompt(&self.prompt)?;
+        file.write(&self.prompt)?;
         Ok(self.started.wait()?)
     }
 }
@@ -130,11 +132,12 @@ enum Input {
 
 impl AttemptTask {
     pub async fn run(self) -> Result<Happened> {
-        let transcript = self.transcript();
         let progress =
             AgentProgress::new(self.begin.before.clone(), self.config.backlog_in_tree.clone());
         let (story, begin) = (self.begin.story.clone(), self.begin);
-        self.lane.with(move |tree| begin.run(tree)).await??;
+        let IterationFiles { prompt, output, errors } = self.files;
+        let transcript = transcript(output, errors, self.config.settings.log_limit);
+        self.lane.with(move |tree| begin.run(tree, &prompt)).await??;
         let began = self.clock.now().steady;
         let redactor = || Redactor::new(Arc::clone(&self.secrets));
         let agent = RunningAgent {
@@ -165,13 +168,12 @@ impl AttemptTask {
         });
         inspected.await?
     }
+}
 
-    fn transcript(&self) -> Transcript {
-        let (files, limit) = (&self.begin.files, self.config.settings.log_limit);
-        let for_errors = limit / ERRORS_SHARE;
-        let output = Log::create(&files.output, limit - for_errors);
-        Transcript::begin(output, Some(Log::create(&files.errors, for_errors)))
-    }
+fn transcript(output: io::Result<File>, errors: io::Result<File>, limit: u64) -> Transcript {
+    let for_errors = limit / ERRORS_SHARE;
+    let output = Log::new(output, limit - for_errors);
+    Transcript::begin(output, Some(Log::new(errors, for_errors)))
 }
 
 impl RunningAgent {

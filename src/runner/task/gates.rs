@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
-use crate::process::{Order, Spec, Supervisor};
+use crate::process::{NO_INPUT, Order, Spec, Supervisor};
 use crate::runner::effects::{GatesOf, Happened};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::lane::Lane;
@@ -170,7 +170,7 @@ impl GatesTask {
             args,
             dir: gate.dir.as_ref().map_or_else(|| root.to_owned(), |dir| root.join(dir)),
             env: self.env.iter().cloned().chain(own).collect(),
-            input: Some(PathBuf::from("/dev/null")),
+            input: Some(PathBuf::from(NO_INPUT)),
         }
     }
 

@@ -27,6 +27,7 @@ use crate::runner::task::prepare::Prepared;
 use crate::runner::task::{self, Message};
 use crate::runner::trust;
 use crate::store::prd::Mark;
+use crate::store::ralph_dir::IterationFiles;
 use crate::workspace::{REFLOG_ACTION, hash, reflog_action};
 
 use super::World;
@@ -54,6 +55,7 @@ pub struct RunningAttempt {
 struct StartOf {
     lane: Lane,
     begin: Begin,
+    files: IterationFiles,
     spec: Spec,
     reader: StreamReader,
     inspect: Inspect,
@@ -142,7 +144,7 @@ impl World {
             gates: &gates,
             allowance,
             prompt: &prompt,
-            prompt_file: &files.prompt,
+            prompt_file: &files.prompt.path,
         };
         let launch = self.env.agent.command(&request)?;
         let start = self.started(log, &ready, &at_start.story, (lane, allowance));
@@ -154,7 +156,6 @@ impl World {
             iteration: start.iteration,
             before: ready.before.clone(),
             snapshot: ready.snapshot.clone(),
-            files,
             prompt,
             started: log.sync_point(),
         };
@@ -167,7 +168,7 @@ impl World {
             config: Arc::clone(&self.config),
             start,
         };
-        self.spawn(StartOf { lane, begin, spec, reader, inspect, at_start });
+        self.spawn(StartOf { lane, begin, files, spec, reader, inspect, at_start });
         Ok(())
     }
 
@@ -215,7 +216,7 @@ impl World {
     }
 
     fn spawn(&mut self, start: StartOf) {
-        let StartOf { lane, begin, spec, reader, inspect, at_start } = start;
+        let StartOf { lane, begin, files, spec, reader, inspect, at_start } = start;
         let (instruct, instructions) = mpsc::unbounded_channel();
         if spec.input.is_none() {
             let _ = instruct.send(Instruction::Say(begin.prompt.clone()));
@@ -242,6 +243,7 @@ impl World {
             lane,
             reader,
             begin,
+            files,
             inspect,
             supervisor: self.env.supervisor.clone(),
             spec,

@@ -250,7 +250,7 @@ impl Effects for World {
         let known = story.as_ref().and_then(|story| log.state.story(story));
         let base = known.and_then(|known| known.base().cloned());
         let began = known.and_then(|known| known.head.clone());
-        let path = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
+        let file = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
         let mut env: Vec<_> = GIT_PLACES.iter().map(|name| (name.into(), None)).collect();
         env.push((RUN_ID.into(), Some(log.run.clone().into())));
         env.push((REFLOG_ACTION.into(), Some(reflog_action(GATES).into())));
@@ -269,7 +269,7 @@ impl Effects for World {
             env,
             stop,
             secrets: Arc::clone(&self.env.secrets),
-            log: Transcript::begin(Log::create(&path, self.config.settings.log_limit), None),
+            log: Transcript::begin(Log::new(file, self.config.settings.log_limit), None),
             mailbox: self.mailbox.clone(),
             clock: self.env.clock.clone(),
         };

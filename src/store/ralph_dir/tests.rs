@@ -1,4 +1,5 @@
 use super::*;
+use std::fs;
 use std::os::unix::fs::symlink;
 
 #[test]
@@ -16,10 +17,10 @@ fn the_folder_is_private_and_ignored_and_made_again() {
     fs::remove_dir_all(root.path().join(FOLDER)).unwrap();
     let story = StoryId::try_from("US-001").unwrap();
     let files = dir.iteration("r", 1, &story).unwrap();
-    files.write_prompt("secret").unwrap();
+    files.prompt.write("secret").unwrap();
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&files.prompt), 0o600);
-    assert_eq!(mode(files.prompt.parent().unwrap()), 0o700);
+    assert_eq!(mode(&files.prompt.path), 0o600);
+    assert_eq!(mode(files.prompt.path.parent().unwrap()), 0o700);
     let folder = root.path().join(FOLDER);
     fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
     RalphDir::open(root.path()).unwrap();
@@ -126,4 +127,73 @@ fn a_shelved_scratchpad_comes_back_with_its_story() {
     fs::write(&pad, "newer").unwrap();
     dir.unshelve_scratchpad(&id()).unwrap();
     assert_eq!(fs::read_to_string(&pad).unwrap(), "newer");
+}
+
+/// Every folder and file that ralph writes is a link to something of the human's.
+#[test]
+fn nothing_is_written_through_planted_links() {
+    let places = [
+        ".ralph",
+        ".ralph/.gitignore",
+        ".ralph/runs",
+        ".ralph/runs/r",
+        ".ralph/runs/r/0001-US-001.prompt.md",
+        ".ralph/runs/r/0001-US-001.log",
+        ".ralph/runs/r/0001-US-001.stderr",
+        ".ralph/runs/r/0001-US-001.gates.log",
+        ".ralph/status.json",
+        ".ralph/.status.json.tmp",
+        ".ralph/scratchpads",
+    ];
+    for place in places {
+        for name in ["", "file", "missing"] {
+            let (root, dir, _) = ralph_dir();
+            let theirs = tempfile::tempdir().unwrap();
+            fs::write(theirs.path().join("file"), "theirs").unwrap();
+            let place = root.path().join(place);
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            let _ = fs::remove_file(&place);
+            let _ = fs::remove_dir_all(&place);
+            symlink(theirs.path().join(name), &place).unwrap();
+            let case = format!("{} -> {name}", place.display());
+
+            let files = dir.iteration("r", 1, &id()).unwrap();
+            files.prompt.write("ours").unwrap();
+            files.output.unwrap().write_all(b"ours").unwrap();
+            files.errors.unwrap().write_all(b"ours").unwrap();
+            dir.gates("r", 1, Some(&id())).unwrap().unwrap().write_all(b"ours").unwrap();
+            dir.put("status.json", b"ours").unwrap();
+            fs::write(root.path().join(".ralph/scratchpad.md"), "ours").unwrap();
+            dir.archive_scratchpad(&id()).unwrap();
+
+            assert_eq!(fs::read_to_string(theirs.path().join("file")).unwrap(), "theirs", "{case}");
+            assert_eq!(fs::read_dir(theirs.path()).unwrap().count(), 1, "{case}");
+            let text =
+                |name: &str| fs::read_to_string(root.path().join(".ralph").join(name)).unwrap();
+            for name in ["runs/r/0001-US-001.gates.log", "status.json", "scratchpads/US-001.md"] {
+                assert_eq!(text(name), "ours", "{case}");
+            }
+            assert_eq!(text(".gitignore"), "*\n", "{case}");
+            assert_eq!(fs::read_to_string(files.prompt.path).unwrap(), "ours", "{case}");
+        }
+    }
+}
+
+#[test]
+fn what_is_in_the_place_of_a_folder_is_kept() {
+    let (root, dir, _) = ralph_dir();
+    for (name, kept) in [("runs", "replaced"), ("runs/r", "replaced-2")] {
+        let place = root.path().join(".ralph").join(name);
+        let _ = fs::remove_dir_all(&place);
+        fs::write(&place, "work").unwrap();
+        dir.iteration("r", 1, &id()).unwrap();
+        assert_eq!(fs::read_to_string(root.path().join(".ralph").join(kept)).unwrap(), "work");
+    }
+    let folder = root.path().join(".ralph");
+    fs::rename(&folder, root.path().join("away")).unwrap();
+    fs::write(&folder, "work").unwrap();
+    dir.put("status.json", b"{}").unwrap();
+    assert_eq!(fs::read_to_string(folder.join("replaced")).unwrap(), "work");
+    let names = fs::read_dir(root.path()).unwrap().count();
+    assert_eq!(names, 2, "nothing of it stays in the work tree");
 }

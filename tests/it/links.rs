@@ -1,0 +1,55 @@
+//! Links that an agent leaves where ralph writes: nothing outside of the work tree changes.
+
+use std::fs;
+
+use crate::support::{Prd, World};
+
+/// Two stories with a gate each; the first attempt does `act`. `$OUT` is a folder of the user's.
+fn with_outside(act: &str) -> World {
+    let script = format!(
+        r#"
+        [[story.US-001.attempts]]
+        steps = [{{ run = '''OUT=$(cd .. && pwd)/outside; {act}; echo a > a.txt''' }}, "complete"]
+        [default]
+        steps = [{{ write = "b.txt", text = "b\n" }}, "complete"]
+        "#
+    );
+    let world = World::scripted(&Prd::stories(2), &script);
+    fs::create_dir(world.path("../outside")).unwrap();
+    world.write("../outside/file", "theirs\n");
+    world.write("ralph.toml", "verify = [\"echo a gate ran\"]\n");
+    world.git(&["add", "ralph.toml"]);
+    world.git(&["commit", "-qm", "gate"]);
+    world
+}
+
+fn outside_is_untouched(world: &World, case: &str) {
+    assert_eq!(world.read("../outside/file"), "theirs\n", "{case}");
+    assert_eq!(fs::read_dir(world.path("../outside")).unwrap().count(), 1, "{case}");
+}
+
+#[test]
+fn logs_and_prompts_are_not_written_through_links() {
+    for act in [
+        "ln -sf $OUT/file .ralph/runs/*/0001-US-001.gates.log 2>/dev/null; \
+         for run in .ralph/runs/*; do for kind in gates.log log stderr prompt.md; do \
+         ln -sf $OUT/file $run/0001-US-001.$kind; ln -sf $OUT/new $run/0002-US-002.$kind; done; done",
+        "for run in .ralph/runs/*; do ln -f $OUT/file $run/0002-US-002.log; \
+         ln -f $OUT/file $run/0001-US-001.gates.log; done",
+        "run=$(echo .ralph/runs/*); rm -rf $run; ln -s $OUT $run",
+        "rm -rf .ralph/runs; ln -s $OUT .ralph/runs",
+        "rm -rf .ralph; ln -s $OUT .ralph",
+        "rm -rf .ralph; ln -s $OUT/file .ralph",
+        "rm -rf .ralph; mkfifo .ralph",
+        "for name in status.json report.json .gitignore; do ln -sf $OUT/file .ralph/$name; done",
+    ] {
+        let world = with_outside(act);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{act}\n{}", said.err);
+        outside_is_untouched(&world, act);
+        assert_eq!(world.passing(), ["US-001", "US-002"], "{act}");
+        let log = fs::read_to_string(world.iteration_file("0002-US-002.gates.log")).unwrap();
+        assert!(log.contains("a gate ran"), "{act}: {log}");
+        assert_eq!(world.git(&["status", "--porcelain"]), "", "{act}");
+    }
+}
