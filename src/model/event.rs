@@ -14,6 +14,7 @@ use super::gate::{EvidenceItem, GateReport};
 use super::id::{LaneId, StoryId};
 use super::money::Usd;
 use super::question::{Answer, Escalation};
+use super::replaced::CommitsReplaced;
 use super::stop::StopReason;
 use super::violation::{Untrusted, Violation};
 
@@ -118,6 +119,8 @@ pub enum Event {
     StoriesRemoved { story: StoryId, removed: Vec<StoryId> },
     /// Changed files that are not in the commits, each once per process.
     FilesLeftOut { files: Vec<LeftOut> },
+    /// A story was closed with one commit in the place of its agent's own.
+    CommitsReplaced(CommitsReplaced),
     /// A message was sent to the running agent, or will be given to the next one.
     Nudged { story: StoryId, text: String, by: NudgedBy, delivered: bool },
     /// A message of the human's while no agent ran: the next attempt gets it.
@@ -262,6 +265,7 @@ impl Event {
                 | Self::BacklogPutBack { .. }
                 | Self::StoriesRemoved { .. }
                 | Self::FilesLeftOut { .. }
+                | Self::CommitsReplaced(_)
                 | Self::HumanCommitted { .. }
         )
     }

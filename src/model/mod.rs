@@ -15,6 +15,7 @@ mod notice;
 mod outcome;
 mod policy;
 mod question;
+mod replaced;
 mod signals;
 mod stop;
 mod text;
@@ -41,6 +42,7 @@ pub use policy::{
     PermissionModes, Policy, Timeouts, millis,
 };
 pub use question::{Answer, Escalation, EscalationKind, Request};
+pub use replaced::{CommitsReplaced, Unclean, WhyUnclean};
 pub use signals::{
     AgentSignals, Changes, CompletionMarkers, ContextUsage, FileChange, Handoff, HandoffTrigger,
     RunMarkers,

@@ -12,7 +12,7 @@ use crate::state::Health;
 use super::ending;
 use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_short};
 use super::look::{LONGEST, Line, LiveAgent, TextLine, Tone, labeled, listed};
-use super::repairs;
+use super::{repairs, replaced};
 
 const OUTDATED: &str = "the gates saw an earlier state; running them again";
 
@@ -55,6 +55,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         | Event::BacklogPutBack { .. }
         | Event::StoriesRemoved { .. }
         | Event::HumanCommitted { .. }
+        | Event::CommitsReplaced(_)
         | Event::FilesLeftOut { .. } => notable(at, &recorded.event),
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::MessageKept { .. } => vec![warning(at, "the next attempt gets your message")],
@@ -87,6 +88,7 @@ fn notable(at: i64, event: &Event) -> Vec<Line> {
         Event::FilesLeftOut { files } => {
             return files.iter().map(|one| left_out(at, one)).collect();
         }
+        Event::CommitsReplaced(replaced) => replaced::line(at, replaced),
         Event::HumanCommitted { story, commits, below, .. } => {
             return human_committed(at, story, commits, below);
         }

@@ -17,6 +17,7 @@ mod menu;
 mod notices;
 mod printer;
 mod repairs;
+mod replaced;
 mod screen;
 #[cfg(test)]
 mod tests;

@@ -127,7 +127,7 @@ impl WorkTree {
     }
 
     /// Newest first.
-    fn commits_between(&self, new: Oid, hidden: &[Option<Oid>]) -> Result<Vec<Oid>> {
+    pub(super) fn commits_between(&self, new: Oid, hidden: &[Option<Oid>]) -> Result<Vec<Oid>> {
         let commits = || {
             let mut walk = self.repo.revwalk()?;
             walk.set_sorting(git2::Sort::TOPOLOGICAL)?;

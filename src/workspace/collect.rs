@@ -24,8 +24,14 @@ impl WorkTree {
         let mut all = self.changes_since(&index, request)?;
         let is_excluded = |path: &PathBuf| request.except.contains(path);
         all.excluded = all.paths.extract_if(.., |path, _| is_excluded(path)).collect();
+        all.replaces = self.unclean_commits(&all, request)?;
+        if all.replaces.is_some() {
+            all.on = all.began;
+        }
+        self.leave_repositories_out(&mut all, request.base)?;
         self.separate_edits(&mut all, request)?;
         self.leave_out(&mut all, request)?;
+        self.unstage_replaced(&mut all, request.base)?;
         // A commit of the agent's may be empty.
         if request.must_change && all.paths.is_empty() {
             return Err(GitError::NothingChanged);
@@ -176,7 +182,12 @@ impl WorkTree {
     fn merge_into(&self, all: &mut Contribution, files: &[Shared]) -> Result<()> {
         let commit = self.merged(files, |file| file.committed)?;
         let on_disk = self.fresh_index()?;
-        let staged = |file: &Shared| Some(TreeEntry::from(&on_disk.get_path(&file.path, 0)?));
+        let is_replaced = all.replaces.is_some();
+        let staged = |file: &Shared| match is_replaced {
+            // Staged by the agent, for its own commits.
+            true => file.committed,
+            false => Some(TreeEntry::from(&on_disk.get_path(&file.path, 0)?)),
+        };
         // The user's staged changes stay staged, with the agent's changes added.
         let index = self.merged(files, staged)?;
         let conflicts: BTreeSet<String> =

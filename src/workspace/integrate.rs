@@ -164,12 +164,19 @@ impl WorkTree {
         is_stored_as_it_is(bytes).then(|| self.repo.blob(bytes).ok().map(StoredBlob))?
     }
 
+    /// The parent of the commit that it will be.
+    pub fn parent_of(&self, work: &Contribution) -> Result<Option<String>> {
+        let on_head = work.replaces.is_none() || work.root != self.root;
+        if on_head { self.head_commit() } else { Ok(work.on.map(|on| on.to_string())) }
+    }
+
     /// The work was done here, on what HEAD has.
     fn in_place(&self, mut all: Contribution) -> Result<Advance> {
         let head = tip(&self.repo)?;
         let from = self.branch_commit(&head)?;
         self.require_forward(&head, from)?;
-        if head.commit != all.on {
+        let expected = all.replaces.as_ref().map_or(all.on, |own| Some(own.tip));
+        if head.commit != expected {
             return Err(GitError::HeadMoved(self.branch_name().to_owned()));
         }
         let entry = |(path, entry): (&PathBuf, &Option<_>)| {
@@ -178,7 +185,7 @@ impl WorkTree {
         let edits = all.paths.iter().map(entry).collect();
         all.paths.append(&mut all.staged);
         let staged = all.paths.into_iter().collect();
-        let (parent, files) = (head.commit, Vec::new());
+        let (parent, files) = (all.on, Vec::new());
         Ok(Advance { from, parent, edits, staged, files, action: "commit" })
     }
 

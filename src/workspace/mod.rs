@@ -21,6 +21,7 @@ mod index;
 mod integrate;
 mod locks;
 mod open;
+mod own_commits;
 mod packed_refs;
 mod scan;
 mod shelve;

@@ -152,7 +152,7 @@ impl WorkTree {
     pub fn keep_attempt(
         &self,
         story: &StoryId,
-        mut n: u32,
+        n: u32,
         iteration: u32,
         base: &Base,
     ) -> Result<Option<(SnapshotRef, DiffStat)>> {
@@ -166,17 +166,27 @@ impl WorkTree {
         let parents = self.parents_of_work(story, base, &head)?;
         let (kind, iteration) = (SnapshotKind::Attempt, Some(iteration));
         let note = SnapshotNote { kind, text: &text, story: Some(story), iteration };
-        let kept = loop {
+        let kept = self.keep_at_free_number((story, n), &after, &parents, &note)?;
+        Ok(Some((kept, stat(&self.repo, Some(&self.tree(&base.tree)?), &after)?)))
+    }
+
+    pub(super) fn keep_at_free_number(
+        &self,
+        (story, mut n): (&StoryId, u32),
+        tree: &Tree<'_>,
+        parents: &[Commit<'_>],
+        note: &SnapshotNote<'_>,
+    ) -> Result<SnapshotRef> {
+        loop {
             let name = reference_name(story, n);
             if self.is_free(&name)? {
-                match self.keep_commit(&after, &parents, &note, |_| name.clone()) {
+                match self.keep_commit(tree, parents, note, |_| name.clone()) {
                     Err(GitError::RefTaken(_)) => {}
-                    kept => break kept?,
+                    kept => return kept,
                 }
             }
             n = n.saturating_add(1);
-        };
-        Ok(Some((kept, stat(&self.repo, Some(&self.tree(&base.tree)?), &after)?)))
+        }
     }
 
     /// The last parent is a commit of the base's tree, so that neither it nor what the agent

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, Oid, Tree};
 
 use crate::decide::staging::{Content, Objection, Rules, added_lines};
-use crate::model::{Base, LeftOut, WhyLeftOut};
+use crate::model::{Base, LeftOut, Unclean, WhyLeftOut};
 use crate::text::redact;
 
 use super::error::{GitContext, GitError, if_found};
-use super::tree::{TreeChange, TreeEntry, path_of};
+use super::tree::{TreeChange, TreeEntry, entry_at, path_of};
 use super::{Result, WorkTree};
 
 #[derive(Clone, Copy)]
@@ -30,6 +30,8 @@ pub struct Contribution {
     pub(super) began: Option<Oid>,
     /// The commit that its changes are on top of: the agent may have committed by itself.
     pub(super) on: Option<Oid>,
+    /// Commits of the agent's that it takes the place of.
+    pub(super) replaces: Option<OwnCommits>,
     pub(super) paths: BTreeMap<PathBuf, Option<IndexEntry>>,
     /// Index entries that differ from the commit.
     pub(super) staged: BTreeMap<PathBuf, Option<IndexEntry>>,
@@ -40,6 +42,16 @@ pub struct Contribution {
     pub(super) objections: Vec<Objection>,
     /// The snapshot that the paths came from.
     pub(super) work_tree: Option<Oid>,
+}
+
+/// The agent's own commits, if they cannot stay.
+pub(super) struct OwnCommits {
+    /// The newest, where the branch is.
+    pub tip: Oid,
+    pub count: usize,
+    pub unclean: Vec<Unclean>,
+    /// Those with no other on top, oldest first, when those with secrets are taken away.
+    pub keepable: Vec<Oid>,
 }
 
 pub struct CollectRequest<'a> {
@@ -63,7 +75,12 @@ impl WorkTree {
         if let Some(staging) = of.staging {
             let mut never = BTreeMap::<PathBuf, usize>::new();
             let committed = self.committed_at(of.base)?;
+            let own = self.tree_at(all.replaces.as_ref().map(|own| own.tip))?;
             for path in new_files(all) {
+                // What the agent committed itself, it wants: that is for the human.
+                if entry_at(own.as_ref(), &path)?.is_some() {
+                    continue;
+                }
                 if let Some(of) = never_committed(staging, committed.as_ref(), &path)? {
                     *never.entry(of).or_default() += 1;
                     all.paths.remove(&path);
@@ -101,7 +118,7 @@ impl WorkTree {
         Ok(staging.rules.objections(&contents))
     }
 
-    fn weighed(
+    pub(super) fn weighed(
         &self,
         staging: Staging<'_>,
         committed: Option<&Tree<'_>>,

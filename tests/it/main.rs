@@ -38,6 +38,7 @@ mod nights;
 mod not_for_agents;
 mod nudge;
 mod one_run;
+mod own_commits;
 mod permissions;
 mod preflight;
 mod processes;

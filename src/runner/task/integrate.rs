@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    AgentNotice, Base, EvidenceItem, LaneId, LeftOut, Notice, Story, first_few, visible_line,
+    AgentNotice, Base, CommitsReplaced, EvidenceItem, LaneId, LeftOut, Notice, Story, first_few,
+    visible_line,
 };
 use crate::runner::config::RunConfig;
 use crate::runner::effects::Integration;
@@ -59,6 +60,7 @@ pub struct MarkWritten {
     /// The tree is known without a scan.
     pub next_base: Option<Base>,
     pub left_out: Vec<LeftOut>,
+    pub replaced: Option<CommitsReplaced>,
 }
 
 /// An accepted claim.
@@ -136,15 +138,6 @@ impl Close {
     fn commit(self, tree: &WorkTree) -> Result<(String, MarkWritten)> {
         let Self { mark, evidence, checked, by, secrets, .. } = self;
         let base = mark.base.as_ref();
-        let mut trailers = mark.trailers();
-        trailers.extend(base_trailer(tree, base)?);
-        trailers.extend(evidence.iter().map(evidence_trailer));
-        if let (Some(base), false) = (base, evidence.is_empty()) {
-            let note = note_on_edits(tree, base, &mark.config.human_files)?;
-            trailers.extend(note.map(|note| ("Ralph-Note", note)));
-        }
-        let title = format!("{}: {}", mark.story.id, visible_line(&mark.story.title));
-        let message = message(&title, &trailers);
         let prompt = mark.instructions(tree)?;
         let prompt = prompt.as_ref().map(|(path, bytes)| Replacement::new(path, bytes));
         let backlog = mark.backlog();
@@ -162,9 +155,22 @@ impl Close {
             })?,
             None => tree.collect_nothing()?,
         };
+        let mut trailers = mark.trailers();
+        let parent = tree.parent_of(&work)?;
+        trailers.extend(base.and_then(|base| base_trailer(base, parent)));
+        trailers.extend(evidence.iter().map(evidence_trailer));
+        if let (Some(base), false) = (base, evidence.is_empty()) {
+            let note = note_on_edits(tree, base, &mark.config.human_files)?;
+            trailers.extend(note.map(|note| ("Ralph-Note", note)));
+        }
+        let title = format!("{}: {}", mark.story.id, visible_line(&mark.story.title));
+        let message = message(&title, &trailers);
+        let (story, iteration) = (&mark.story.id, mark.iteration);
+        let own = base.map(|base| tree.keep_replaced(&work, story, iteration, base)).transpose()?;
         let ready = tree.prepare_commit(work, &replaced, &message)?;
         drop(replaced);
         let (done, mut written) = mark.advance(tree, ready)?;
+        written.replaced = own.flatten();
         written.next_base = done.next_base.filter(|_| is_known_after);
         Ok((done.commit, written))
     }
@@ -213,7 +219,7 @@ impl MarkCommit {
         match done {
             Ok(done) => {
                 let left_out = done.left_out.clone();
-                Ok((done, MarkWritten { written, next_base: None, left_out }))
+                Ok((done, MarkWritten { written, next_base: None, left_out, replaced: None }))
             }
             Err(error) => {
                 written.revert()?;
@@ -225,7 +231,7 @@ impl MarkCommit {
     /// The commit is there: only the file lacks the mark.
     fn confirm(self) -> Result<MarkWritten> {
         let written = self.text.write()?;
-        Ok(MarkWritten { written, next_base: None, left_out: Vec::new() })
+        Ok(MarkWritten { written, next_base: None, left_out: Vec::new(), replaced: None })
     }
 
     /// An earlier process may have died between the commit and its confirmation.
@@ -270,13 +276,9 @@ impl MarkCommit {
 }
 
 /// Needed if the agent made commits of its own: then the parent is not the story's base.
-fn base_trailer(tree: &WorkTree, base: Option<&Base>) -> Result<Option<Trailer>> {
-    let Some(base) = base else { return Ok(None) };
-    if base.commit == tree.head_commit()? {
-        return Ok(None);
-    }
-    let began = base.commit.clone().unwrap_or_else(|| "none".to_owned());
-    Ok(Some((BASE_TRAILER, began)))
+fn base_trailer(base: &Base, parent: Option<String>) -> Option<Trailer> {
+    let began = || base.commit.clone().unwrap_or_else(|| "none".to_owned());
+    (base.commit != parent).then(|| (BASE_TRAILER, began()))
 }
 
 /// Records uncommitted edits that the gates saw besides the story's work.

@@ -191,6 +191,9 @@ impl World {
             Some(base) => self.known_bases.insert(LaneId::HOME, base),
             None => self.known_bases.remove(&LaneId::HOME),
         };
+        if let Some(replaced) = done.replaced {
+            self.record(log, Event::CommitsReplaced(replaced))?;
+        }
         // Each once.
         let is_new = |one: &LeftOut| self.told_left_out.insert(one.path.clone());
         let files: Vec<LeftOut> = done.left_out.into_iter().filter(is_new).collect();

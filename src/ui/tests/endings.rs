@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::model::{
-    Budget, BudgetLevel, Cause, HeldKind, LeftOut, NudgedBy, StuckEvent, Untrusted, Usd, Violation,
-    WhyLeftOut,
+    Budget, BudgetLevel, Cause, CommitsReplaced, HeldKind, LeftOut, NudgedBy, StuckEvent, Unclean,
+    Untrusted, Usd, Violation, WhyLeftOut, WhyUnclean,
 };
 
 /// One of each.
@@ -288,6 +288,33 @@ fn what_was_repaired_lost_or_left_out_is_shown_with_quiet_too() {
     [10:01:10] target was not committed (12 files): it matches `never_commit` (see ralph.toml)
     [10:01:10] .env was not committed: it was untracked before the story, and the agent changed it
     [10:01:10] big.bin was not committed: it needs a git filter; commit it yourself with git
+    ");
+}
+
+#[test]
+fn commits_that_one_took_the_place_of_are_told_with_the_reasons() {
+    let unclean = |why, path: &str, files| Unclean { why, path: path.into(), files };
+    let replaced = |commits, unclean, kept: Option<&str>| {
+        let (story, kept) = (id("US-001"), kept.map(Into::into));
+        Event::CommitsReplaced(CommitsReplaced { story, commits, unclean, kept })
+    };
+    let all = vec![
+        unclean(WhyUnclean::Users, "a\x1b.txt", 3),
+        unclean(WhyUnclean::Secret, "key", 1),
+        unclean(WhyUnclean::TooLarge, "big", 1),
+        unclean(WhyUnclean::Repository, "inner", 1),
+        unclean(WhyUnclean::Name, ".env", 1),
+    ];
+    let events = [
+        replaced(1, vec![unclean(WhyUnclean::Users, "a.txt", 1)], Some("refs/ralph/attempts/A/1")),
+        replaced(4, all, Some("refs/ralph/attempts/A/2")),
+        replaced(2, vec![unclean(WhyUnclean::Secret, "", 1)], None),
+    ];
+    assert_eq!(quietly(&events), shown(None, &events));
+    insta::assert_snapshot!(shown(None, &events), @r"
+    [10:00:00] US-001: replaced 1 commit of the agent by one without your a.txt · kept at refs/ralph/attempts/A/1
+    [10:00:10] US-001: replaced 4 commits of the agent by one without your a\x1b.txt and 2 more, a secret in key, big (too large), the repository inner, .env (`never_commit`) · those without secrets are at refs/ralph/attempts/A/2
+    [10:00:20] US-001: replaced 2 commits of the agent by one without a secret in a message
     ");
 }
 

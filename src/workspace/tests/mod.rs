@@ -9,6 +9,7 @@ mod integrate;
 mod locks;
 mod odd_files;
 mod open;
+mod own_commits;
 mod sandbox;
 mod scan;
 mod shelve;

@@ -100,7 +100,7 @@ fn a_change_in_the_users_untracked_file_alone_is_nothing_to_show() {
 }
 
 #[test]
-fn what_the_agent_reset_or_took_over_by_itself_makes_no_commit_of_it() {
+fn what_the_agent_reset_or_committed_by_itself_is_in_no_commit() {
     let repo = with_lines();
     repo.write("lines", LINES.replace("one", "one, the user")).write("b", "b by the user\n");
     let tree = repo.open();
@@ -110,7 +110,8 @@ fn what_the_agent_reset_or_took_over_by_itself_makes_no_commit_of_it() {
     close(&tree, &base);
     assert_eq!(repo.last_changes(), "");
     assert_eq!(repo.committed("lines").unwrap(), LINES);
-    assert_eq!(repo.committed("b").unwrap(), "b by the user\n");
+    assert_eq!(repo.committed("b").unwrap(), "b0\n");
+    assert_eq!((repo.status(), repo.read("b")), (" M b\n".into(), "b by the user\n".into()));
 }
 
 #[test]
