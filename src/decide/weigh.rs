@@ -7,6 +7,7 @@ use crate::model::{
     Backlog, Concern, Escalation, EscalationKind, EvidenceItem, Gate, GateReport, Recheck, StoryId,
     shorten,
 };
+use crate::state::GateResults;
 
 /// The gates of a run, as of its start.
 #[derive(Clone, Debug, Default)]
@@ -62,8 +63,10 @@ impl Gates {
 pub struct Findings<'a> {
     pub story: &'a StoryId,
     pub items: &'a [EvidenceItem],
-    /// Tree or branch differ from the story's base.
+    /// The work tree differs from the story's base.
     pub changed: bool,
+    /// What the gates said before the story.
+    pub before: &'a GateResults,
     /// Earlier claims of the story without any change.
     pub unfounded: u32,
     /// Changes that a human must see before the claim counts.
@@ -93,21 +96,57 @@ pub fn weigh(findings: &Findings<'_>) -> Weighed {
         return Weighed::Doubtful { question: tampered(findings) };
     }
     let has_gates = gates.count() > 0;
-    if has_gates || (findings.changed && !findings.first_of_two) {
+    if findings.changed {
+        let is_enough = has_gates || !findings.first_of_two;
+        return if is_enough { Weighed::Accepted } else { Weighed::LookAgain };
+    }
+    if turned_green(findings.items, findings.before).is_some() {
         return Weighed::Accepted;
     }
-    if findings.changed {
-        return Weighed::LookAgain;
-    }
     if findings.unfounded == 0 {
-        let error = "the claim has no changes, and there is no gate to check it; do the work, or \
-                     show with a test or a file that it was already done, or escalate";
-        let fingerprint = fingerprint("unfounded", error);
-        return Weighed::Rejected { error: error.to_owned(), fingerprint, unfounded: true };
+        unfounded(has_gates)
+    } else {
+        unfounded_again(findings.story, has_gates)
     }
-    let summary = format!("the agent claims {} again, but nothing changed", findings.story);
-    let context = "No file changed since the story began, and there is no gate to check the claim.";
-    Weighed::Doubtful { question: claim_question(findings.story, summary, context.to_owned()) }
+}
+
+/// A gate of the story's that failed before its work and passes now. A gate that passed before
+/// proves nothing.
+pub fn turned_green<'a>(items: &'a [EvidenceItem], before: &GateResults) -> Option<&'a str> {
+    let reports = items.iter().map(|EvidenceItem::Gate(report)| report);
+    let mut own = reports.filter(|report| report.guards.is_none() && report.passed());
+    own.find(|report| before.was_red(&report.gate, None)).map(|report| report.gate.as_str())
+}
+
+fn unfounded(has_gates: bool) -> Weighed {
+    let what = match has_gates {
+        true => {
+            "nothing changed and nothing turned green: no file differs from before the story, \
+                 and no gate that failed then passes now"
+        }
+        false => "the claim has no changes, and there is no gate to check it",
+    };
+    let error = format!(
+        "{what}; do the work, or show with a test or a file that it was already done, or escalate"
+    );
+    let fingerprint = fingerprint("unfounded", &error);
+    Weighed::Rejected { error, fingerprint, unfounded: true }
+}
+
+fn unfounded_again(story: &StoryId, has_gates: bool) -> Weighed {
+    let (what, context) = match has_gates {
+        true => (
+            "nothing changed and nothing turned green",
+            "No file differs from before the story. Its gates pass, but none of them is known to \
+             have failed before.",
+        ),
+        false => (
+            "nothing changed",
+            "No file changed since the story began, and there is no gate to check the claim.",
+        ),
+    };
+    let summary = format!("the agent claims {story} again, but {what}");
+    Weighed::Doubtful { question: claim_question(story, summary, context.to_owned()) }
 }
 
 /// What happens if a story cannot be committed because of its content.

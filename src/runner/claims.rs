@@ -84,6 +84,7 @@ impl<E: Effects> Dispatcher<E> {
             story: id,
             items,
             changed,
+            before: &self.log.state.gate_results,
             unfounded: known.map_or(0, |known| known.unfounded),
             concerns: &concerns,
             first_of_two: self.config.is_first_of_two(id, self.backlog(), &self.log.state),

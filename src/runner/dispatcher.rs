@@ -296,12 +296,13 @@ impl<E: Effects> Dispatcher<E> {
     fn integrated(&mut self, story: StoryId, how: Integration) -> Result<()> {
         let claim = self.log.state.story(&story).and_then(|known| known.stage.claim());
         let attempt = claim.map(|claim| claim.attempt.clone()).unwrap_or_default();
+        let evidence = claim.map(|claim| claim.evidence.clone()).unwrap_or_default();
         match how {
             Integration::Done { commit } => {
                 self.record(vec![Event::StoryClosed(StoryClosed { attempt, story, commit })])
             }
             Integration::NothingChanged => {
-                let follows = self.weigh(&story, &attempt, &[], false);
+                let follows = self.weigh(&story, &attempt, &evidence, false);
                 self.record(vec![follows])
             }
             Integration::Unfit { error, beyond_agent } => self.unfit(&story, &error, beyond_agent),

@@ -134,7 +134,7 @@ pub struct Inspection {
 pub enum Integration {
     /// Work and mark are on the branch.
     Done { commit: String },
-    /// There is nothing to commit, and no other evidence.
+    /// There is nothing to commit, and no gate turned green.
     NothingChanged,
     /// The content must not be committed. `beyond_agent`: no agent can fix it.
     Unfit { error: String, beyond_agent: bool },

@@ -7,8 +7,8 @@ use crate::model::{
     SettingsText, StopReason, StoryId, Wait,
 };
 use crate::state::{
-    Attempts, Breaker, BreakerPhase, FailureStreak, Lanes, Marks, Memory, Question, RecentResults,
-    RunCosts, Service, StoryState, WorkTime, stories,
+    Attempts, Breaker, BreakerPhase, FailureStreak, GateResults, Lanes, Marks, Memory, Question,
+    RecentResults, RunCosts, Service, StoryState, WorkTime, stories,
 };
 
 /// The current run's figures, and what is known of each story.
@@ -40,6 +40,7 @@ pub struct RunState {
     pub settings: Option<SettingsText>,
     /// The baseline of the gates was taken.
     pub has_baseline: bool,
+    pub gate_results: GateResults,
     /// Stories that disappeared from the backlog during the run.
     pub gone: BTreeSet<StoryId>,
     pub aborted: bool,
@@ -74,6 +75,12 @@ impl RunState {
         self.breaker.apply(event);
         self.recent.apply(event);
         self.service.apply(event);
+        self.gate_results.apply(event);
+        if let Event::StoryClosed(closed) = event {
+            let claim = self.stories.get(&closed.story).and_then(|known| known.stage.claim());
+            let evidence = claim.map_or(&[][..], |claim| &claim.evidence);
+            self.gate_results.closed(&closed.story, evidence);
+        }
         stories::apply(&mut self.stories, event, iteration);
         if let Some(id) = event.story() {
             match self.stories.get(id).is_some_and(StoryState::is_unfinished) {

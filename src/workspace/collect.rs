@@ -32,8 +32,7 @@ impl WorkTree {
         self.separate_edits(&mut all, request)?;
         self.leave_out(&mut all, request)?;
         self.unstage_replaced(&mut all, request.base)?;
-        // A commit of the agent's may be empty.
-        if request.must_change && all.paths.is_empty() {
+        if request.must_change && !self.has_changes(&all, request)? {
             return Err(GitError::NothingChanged);
         }
         if !request.as_it_is {
@@ -110,6 +109,15 @@ impl WorkTree {
         changes.retain(|change| change.old != change.new);
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(changes)
+    }
+
+    /// A commit of the agent's may be empty, and a later one or the tree may cancel it.
+    fn has_changes(&self, all: &Contribution, request: &CollectRequest<'_>) -> Result<bool> {
+        if all.paths.is_empty() {
+            return Ok(false);
+        }
+        let changes = self.changes_in(all, request.base)?;
+        Ok(changes.iter().any(|change| !request.except.contains(&change.path)))
     }
 
     /// Reports all objections at once: the human can only accept objections that were shown.

@@ -27,3 +27,30 @@ fn a_gate_that_is_not_there_yet_is_red_until_the_work_brings_it() {
     assert!(said.err.contains(missing), "{}", said.err);
     assert_eq!(world.passing(), ["US-001"]);
 }
+
+/// Each attempt ends with the tree that it began with, except for the backlog.
+#[test]
+fn a_gate_that_was_green_before_the_work_proves_nothing() {
+    for did in [
+        "true",
+        "git commit -q --allow-empty -m work",
+        "echo x > x; git add x; git commit -qm work; git rm -q x; git commit -qm back",
+        "echo x > x; git add x; git commit -qm work; rm x",
+        "sed -i 's/Story 1/Story one/' PRD.json; git commit -qam work",
+        "echo SECRET=1 > .env",
+    ] {
+        let script = format!("[default]\nsteps = [{{ run = '''{did}''' }}, \"complete\"]\n");
+        let world = World::scripted(&Prd::stories(1), &script);
+        world.write("ralph.toml", "verify = [\"test -e README.md\"]\nmax_attempts = 4\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "settings"]);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 4, "{did}: {}", said.err);
+        assert_eq!(world.passing(), [""; 0], "{did}");
+        let back = "US-001 is not done: nothing changed and nothing turned green";
+        assert!(said.err.contains(back), "{did}: {}", said.err);
+        let asks = "US-001 asks: the agent claims US-001 again, but nothing changed";
+        assert!(said.err.contains(asks), "{did}: {}", said.err);
+        assert_eq!(world.iteration_files("prompt.md").len(), 2, "{did}: {}", said.err);
+    }
+}

@@ -118,11 +118,11 @@ fn the_human_can_accept_a_claim_at_once_or_in_a_later_run() {
 }
 
 #[test]
-fn a_gate_that_passes_is_evidence_without_a_change() {
+fn a_gate_that_turned_green_is_evidence_without_a_change() {
     let world = world(
         &Prd::stories(1),
-        "[default]\nsteps = [\"complete\"]\n",
-        "verify = [\"test -e README.md\"]\n",
+        "[default]\nsteps = [{ run = \"touch ../served\" }, \"complete\"]\n",
+        "verify = [\"test -e ../served\"]\n",
     );
     let said = run(&world);
     assert_eq!(said.code, 0, "{}", said.err);

@@ -251,7 +251,7 @@ fn nobody_else_can_read_what_ralph_keeps() {
     let script = r#"
         [story.US-001]
         steps = [
-          { run = "touch ../ready; while [ -e ../ready ]; do sleep 0.01; done" },
+          { run = "touch ../ready; while [ -e ../ready ]; do sleep 0.01; done; echo work > work" },
           "complete",
         ]
     "#;

@@ -141,9 +141,9 @@ impl Scene {
     }
 }
 
-/// With a gate, so that a claim needs no change to hold.
+/// With a gate that fails before any work only, so that a claim needs no change to hold.
 fn gated() -> String {
-    format!("verify = [\"true\"]\n{FREE}")
+    format!("verify = [\"! mkdir ../before\"]\n{FREE}")
 }
 
 fn bash(command: &str) -> Reply {
@@ -206,9 +206,11 @@ fn a_word_reaches_it_in_the_middle_of_its_work() {
 }
 
 fn every_story_gets_a_fresh_process_and_the_last_may_promise() {
-    let scene = scene(&Prd::stories(2), &gated(), |_| {
+    let scene = scene(&Prd::stories(2), FREE, |world| {
         Api::replying([
+            write(&world.path("one.txt"), "one\n"),
             Reply::says("The word of the first is xylophone.\n\nTask US-001 complete"),
+            write(&world.path("two.txt"), "two\n"),
             Reply::says("Everything is done.\n\n<promise>DONE</promise>"),
         ])
     });
@@ -218,13 +220,13 @@ fn every_story_gets_a_fresh_process_and_the_last_may_promise() {
     let subjects = ["US-002: Story 2", "US-001: Story 1", "settings", "backlog", "first"];
     assert_eq!(scene.world.subjects(), subjects);
     let asked = scene.api.asked();
-    assert_eq!(asked.len(), 2);
+    assert_eq!(asked.len(), 4);
     // What the one before said is told as something that was said, in a new conversation.
-    let body: Value = serde_json::from_str(&asked[1]).unwrap();
+    let body: Value = serde_json::from_str(&asked[2]).unwrap();
     let messages = body["messages"].as_array().unwrap();
     assert!(messages.iter().all(|message| message["role"] != "assistant"), "{messages:?}");
-    assert!(asked[1].contains("xylophone"), "{}", asked[1]);
-    assert_ne!(session(&asked[0]), session(&asked[1]));
+    assert!(asked[2].contains("xylophone"), "{}", asked[2]);
+    assert_ne!(session(&asked[0]), session(&asked[2]));
 }
 
 /// Which conversation a request belongs to.

@@ -1,4 +1,4 @@
-use crate::model::{Concern, EvidenceItem, GateEnd, GateReport};
+use crate::model::{Concern, Event, EvidenceItem, GateEnd, GateReport};
 
 use super::*;
 
@@ -13,7 +13,9 @@ fn gate(end: GateEnd, tail: &str) -> EvidenceItem {
 
 fn weighed(items: &[EvidenceItem], changed: bool, unfounded: u32, concerns: &[Concern]) -> Weighed {
     let story = id("US-002");
-    weigh(&Findings { story: &story, items, changed, unfounded, concerns, first_of_two: false })
+    let before = &GateResults::default();
+    let first_of_two = false;
+    weigh(&Findings { story: &story, items, changed, before, unfounded, concerns, first_of_two })
 }
 
 fn concern() -> Concern {
@@ -21,17 +23,57 @@ fn concern() -> Concern {
 }
 
 #[test]
-fn gates_that_pass_or_a_change_carry_a_claim() {
-    let passed = [gate(GateEnd::Passed, "")];
-    assert_eq!(weighed(&passed, false, 0, &[]), Weighed::Accepted);
-    assert_eq!(weighed(&[], true, 0, &[]), Weighed::Accepted);
+fn a_change_carries_a_claim_if_no_gate_fails() {
+    for items in [&[gate(GateEnd::Passed, "")][..], &[]] {
+        assert_eq!(weighed(items, true, 0, &[]), Weighed::Accepted);
+    }
+}
+
+#[test]
+fn without_a_change_a_gate_must_have_turned_green() {
+    let story = id("US-002");
+    let report = |gate: &str, passes: bool| {
+        let end = if passes { GateEnd::Passed } else { GateEnd::Failed { code: 1 } };
+        let (gate, tail) = (gate.to_owned(), String::new());
+        GateReport { gate, guards: None, end, elapsed_ms: 5, tail }
+    };
+    let guards = |report| GateReport { guards: Some(id("US-001")), ..report };
+    for (before, now, turned) in [
+        (vec![], report("a", true), None),
+        (vec![report("a", true)], report("a", true), None),
+        (vec![report("a", false)], report("a", true), Some("a")),
+        (vec![report("a", false)], report("a", false), None),
+        (vec![report("b", false)], report("a", true), None),
+        (vec![guards(report("a", false))], report("a", true), None),
+        (vec![guards(report("a", false))], guards(report("a", true)), None),
+    ] {
+        let mut results = GateResults::default();
+        results.apply(&Event::BaselineTaken { reports: before.clone() });
+        let items = [EvidenceItem::Gate(now.clone())];
+        assert_eq!(turned_green(&items, &results), turned, "{before:?}, {now:?}");
+        let (changed, concerns, first_of_two) = (false, &[][..], false);
+        let decided = |unfounded| {
+            let (story, items, before) = (&story, &items[..], &results);
+            weigh(&Findings { story, items, changed, before, unfounded, concerns, first_of_two })
+        };
+        match decided(0) {
+            Weighed::Accepted => assert!(turned.is_some(), "{before:?}, {now:?}"),
+            Weighed::Rejected { error, unfounded: true, .. } => {
+                assert!(error.contains("nothing changed and nothing turned green"), "{error}");
+                assert!(matches!(decided(1), Weighed::Doubtful { .. }));
+            }
+            Weighed::Rejected { .. } => assert!(!now.passed()),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]
 fn the_first_of_two_claims_is_looked_at_again_unless_there_is_more_to_say() {
     let story = id("US-002");
     let weighed = |items: &[EvidenceItem], changed, concerns: &[Concern], first_of_two| {
-        weigh(&Findings { story: &story, items, changed, unfounded: 0, concerns, first_of_two })
+        let (story, before, unfounded) = (&story, &GateResults::default(), 0);
+        weigh(&Findings { story, items, changed, before, unfounded, concerns, first_of_two })
     };
     assert_eq!(weighed(&[], true, &[], true), Weighed::LookAgain);
     assert_eq!(weighed(&[], true, &[], false), Weighed::Accepted);

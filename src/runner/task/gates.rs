@@ -32,6 +32,8 @@ pub struct GatesTask {
     pub lane: Lane,
     /// The base of the story whose claim is checked.
     pub base: Option<Base>,
+    /// Its changes in the work tree are no work.
+    pub backlog: Option<PathBuf>,
     /// The branch tip that the attempt left.
     pub began: Option<String>,
     /// Why they run must be safe first.
@@ -63,13 +65,17 @@ impl GatesTask {
         // A full disk must not decide about a claim.
         let _ = self.log.finish().await;
         let began = self.began.clone();
-        let look = move |tree: &WorkTree| tree.checked(began.as_deref());
-        let checked = match &self.base {
-            Some(_) if items.is_some() => Some(self.lane.with(look).await??),
-            _ => None,
+        let Some(base) = self.base.filter(|_| items.is_some()) else {
+            return Ok(Happened::GatesEnded { of: self.of, items, changed: true, checked: None });
         };
-        let changed = checked.is_none() || checked != self.base;
-        Ok(Happened::GatesEnded { of: self.of, items, changed, checked })
+        let backlog = self.backlog.clone();
+        let look = move |tree: &WorkTree| -> Result<(bool, Base)> {
+            let checked = tree.checked(began.as_deref())?;
+            let paths = tree.difference(&base, &checked)?.paths;
+            Ok((paths.iter().any(|path| Some(path) != backlog.as_ref()), checked))
+        };
+        let (changed, checked) = self.lane.with(look).await??;
+        Ok(Happened::GatesEnded { of: self.of, items, changed, checked: Some(checked) })
     }
 
     /// Until one fails; the baseline runs them all. None: ordered to stop.

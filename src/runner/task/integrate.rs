@@ -70,6 +70,8 @@ pub struct Close {
     /// What the evidence is about, if it is why the claim was accepted.
     pub checked: Option<Base>,
     pub by: Acceptance,
+    /// The gate that is evidence even if nothing changed.
+    pub turned_green: Option<String>,
     /// If the human accepted it after it had left its lane.
     pub landing: Option<Landing>,
     pub secrets: Arc<SecretRules>,
@@ -136,7 +138,7 @@ impl Close {
     }
 
     fn commit(self, tree: &WorkTree) -> Result<(String, MarkWritten)> {
-        let Self { mark, evidence, checked, by, secrets, .. } = self;
+        let Self { mark, evidence, checked, by, turned_green, secrets, .. } = self;
         let base = mark.base.as_ref();
         let prompt = mark.instructions(tree)?;
         let prompt = prompt.as_ref().map(|(path, bytes)| Replacement::new(path, bytes));
@@ -147,8 +149,7 @@ impl Close {
             Some(base) => tree.collect(&CollectRequest {
                 base,
                 checked: checked.as_ref(),
-                // Without a gate or the human's approval, the change is the only evidence.
-                must_change: evidence.is_empty() && by == Acceptance::Evidence,
+                must_change: turned_green.is_none() && by == Acceptance::Evidence,
                 except: &replaced.iter().map(|one| one.path.to_owned()).collect::<Vec<_>>(),
                 staging: Some(Staging { rules: &mark.config.settings.staging, secrets: &secrets }),
                 as_it_is: by == Acceptance::Human { as_it_is: true },

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::decide::situation::LaneJob;
+use crate::decide::weigh::turned_green;
 use crate::model::{Event, EvidenceItem, LaneId, LeftOut, StoryId, StuckEvent};
 use crate::runner::effects::{About, Effects, Happened, JobResult};
 use crate::runner::error::{Result, RunnerError};
@@ -138,9 +139,11 @@ impl World {
             _ => Acceptance::Evidence,
         };
         let is_why = !evidence.is_empty() && by == Acceptance::Evidence;
+        let turned_green = turned_green(&evidence, &log.state.gate_results).map(str::to_owned);
         let close = Close {
             mark,
             evidence,
+            turned_green,
             checked: claim.and_then(|claim| claim.checked.clone()).filter(|_| is_why),
             by,
             landing: Some(self.landing(log, id)).filter(|landing| landing.shelved.is_some()),

@@ -264,6 +264,7 @@ impl Effects for World {
             supervisor: self.env.supervisor.clone(),
             lane: self.lane(lane.unwrap_or(LaneId::HOME))?.clone(),
             base,
+            backlog: self.config.backlog_in_tree.clone(),
             began,
             planned: log.sync_point(),
             env,

@@ -72,6 +72,7 @@ impl Scene {
             evidence: Vec::new(),
             checked: None,
             by,
+            turned_green: None,
             landing: None,
             secrets: Arc::new(SecretRules::new([])),
             ralph_dir: RalphDir::open(self.folder.path()).unwrap(),
