@@ -117,6 +117,8 @@ pub enum Event {
     BacklogPutBack { problem: String, kept: Option<String> },
     /// These stories were removed from the backlog during an attempt at another.
     StoriesRemoved { story: StoryId, removed: Vec<StoryId> },
+    /// Requests to the run that came from no command of the human's: they do not count.
+    RequestsIgnored { asked: Vec<String> },
     /// Changed files that are not in the commits, each once per process.
     FilesLeftOut { files: Vec<LeftOut> },
     /// A story was closed with one commit in the place of its agent's own.
@@ -264,6 +266,7 @@ impl Event {
                 | Self::MarksPutBack { .. }
                 | Self::BacklogPutBack { .. }
                 | Self::StoriesRemoved { .. }
+                | Self::RequestsIgnored { .. }
                 | Self::FilesLeftOut { .. }
                 | Self::CommitsReplaced(_)
                 | Self::HumanCommitted { .. }

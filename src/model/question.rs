@@ -57,6 +57,13 @@ pub enum Answer {
     Abort,
 }
 
+/// The process that makes a request: its number, and when it began as the system counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requester {
+    pub pid: i32,
+    pub started: u64,
+}
+
 /// A request from another process to the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "snake_case")]

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use crate::model::{Backlog, Event, LaneId, Request, StoryId, visible_line};
 use crate::ports::Clock;
+use crate::process::supervised::requester;
 use crate::runner::RunnerError;
 use crate::state::RunState;
 use crate::store::prd::{Loaded, Mark, PrdFile, set_mark};
-use crate::store::{Journal, Lease, Store};
+use crate::store::{Journal, Lease, Requests, Store};
 use crate::ui;
 use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Undone, WorkTree};
 
@@ -97,10 +98,10 @@ enum HandedOver {
 /// A run that ends does not take requests any more, so this does not trust that it will.
 fn hand_over(store: &Store, request: &Request, clock: &Clock) -> Result<HandedOver> {
     let requests = store.requests()?;
-    let number = requests.make(clock.now().wall, request)?;
+    let number = requests.make(clock.now().wall, request, requester())?;
     let end = clock.now().steady + PATIENCE;
     while clock.now().steady < end {
-        if requests.pending()?.iter().all(|pending| pending.number != number) {
+        if !is_pending(&requests, number)? {
             return Ok(HandedOver::Done);
         }
         match take_lease(store, clock) {
@@ -109,6 +110,10 @@ fn hand_over(store: &Store, request: &Request, clock: &Clock) -> Result<HandedOv
         }
     }
     Ok(HandedOver::Waits)
+}
+
+fn is_pending(requests: &Requests, number: i64) -> Result<bool> {
+    Ok(requests.pending()?.iter().any(|pending| pending.number == number))
 }
 
 fn is_held(error: &CommandError) -> bool {
@@ -218,6 +223,15 @@ pub fn nudge(text: &str, clock: &Clock) -> Result<()> {
     if store.lease_holder().is_none() {
         return Err(CommandError::NoRun);
     }
-    store.requests()?.make(clock.now().wall, &Request::Nudge { text })?;
+    let requests = store.requests()?;
+    let number = requests.make(clock.now().wall, &Request::Nudge { text }, requester())?;
+    // The run looks who asks.
+    let end = clock.now().steady + PATIENCE;
+    while clock.now().steady < end
+        && is_pending(&requests, number)?
+        && store.lease_holder().is_some()
+    {
+        thread::sleep(GLANCE);
+    }
     print("message sent; if no agent can take it now, the next attempt gets it\n")
 }

@@ -136,6 +136,11 @@ impl Supervisor {
         Self { program, keep, repository, idle: Arc::default() }
     }
 
+    /// Whose programs it starts.
+    pub fn repository(&self) -> &str {
+        &self.repository
+    }
+
     /// Prepares one for the next process. If that fails, it is started on demand.
     pub fn prepare(&self) {
         if let Ok(mut idle) = self.idle.lock() {

@@ -9,7 +9,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::process::{getpid, getsid};
+use rustix::process::{Pid, getpid, getsid};
+
+use crate::model::Requester;
 
 use super::tree::{ProcessFacts, ProcessTable, words};
 
@@ -26,12 +28,31 @@ pub fn repository_flag(git_dir: &Path) -> io::Result<String> {
 /// This process is below a supervisor of this repository. Those of other repositories do not
 /// count, because an agent may try `ralph` in a repository of its own.
 pub fn is_supervised(git_dir: &Path) -> io::Result<bool> {
-    let (flag, table) = (repository_flag(git_dir)?, ProcessTable::take());
+    let flag = repository_flag(git_dir)?;
+    Ok(is_below(&ProcessTable::take(), getpid(), &flag))
+}
+
+/// This process, for others that want to know who asks.
+pub fn requester() -> Requester {
+    let pid = getpid().as_raw_pid();
+    let started = ProcessTable::take().find(pid).map_or(0, |own| own.started);
+    Requester { pid, started }
+}
+
+/// It lives, was started with this word, if one is given, and is not below a supervisor of the
+/// repository, which its `flag` names.
+pub fn is_human_command(by: Requester, word: Option<&str>, flag: &str) -> bool {
+    let (table, Some(pid)) = (ProcessTable::take(), Pid::from_raw(by.pid)) else { return false };
+    let process = table.find(by.pid).filter(|process| process.started == by.started);
+    let has = |word: &str| process.is_some_and(|it| words(it).iter().any(|one| one == word));
+    process.is_some() && word.is_none_or(has) && !is_below(&table, pid, flag)
+}
+
+fn is_below(table: &ProcessTable, pid: Pid, flag: &str) -> bool {
     // Where orphans are not adopted, the session still shows whose they are.
-    let session = getsid(None).ok().map(|leader| leader.as_raw_pid());
-    let leader = table.all.iter().find(|process| Some(process.pid) == session);
-    let mut above = table.above(getpid().as_raw_pid()).into_iter().chain(leader);
-    Ok(above.any(|process| is_supervisor(process, &flag)))
+    let leader = getsid(Some(pid)).ok().and_then(|leader| table.find(leader.as_raw_pid()));
+    let mut above = table.above(pid.as_raw_pid()).into_iter().chain(leader);
+    above.any(|process| is_supervisor(process, flag))
 }
 
 fn is_supervisor(process: &ProcessFacts, flag: &str) -> bool {

@@ -54,11 +54,14 @@ impl ProcessTable {
         Self { all: platform::processes() }
     }
 
+    pub fn find(&self, pid: i32) -> Option<&ProcessFacts> {
+        self.all.iter().find(|process| process.pid == pid)
+    }
+
     /// A process's ancestors, nearest first.
     pub fn above(&self, pid: i32) -> Vec<&ProcessFacts> {
-        let process = |pid: i32| self.all.iter().find(|process| process.pid == pid);
-        let parent = |child: &&ProcessFacts| process(child.parent);
-        let chain = std::iter::successors(process(pid).and_then(|own| parent(&own)), parent);
+        let parent = |child: &&ProcessFacts| self.find(child.parent);
+        let chain = std::iter::successors(self.find(pid).and_then(|own| parent(&own)), parent);
         // A scan is not atomic, so parents may form a cycle.
         chain.take(self.all.len()).collect()
     }

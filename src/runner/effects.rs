@@ -215,6 +215,6 @@ pub trait Effects {
     fn order(&mut self, order: Order);
     fn listen_for_skip(&mut self, on: bool);
     /// Requests from other processes; None is one that this version does not know.
-    fn requests(&mut self) -> Result<Vec<(i64, Option<Request>)>>;
+    fn requests(&mut self, log: &mut RunLog) -> Result<Vec<(i64, Option<Request>)>>;
     fn settle_request(&mut self, number: i64) -> Result<()>;
 }

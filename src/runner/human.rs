@@ -179,7 +179,7 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     pub(super) fn take_requests(&mut self) -> Result<()> {
-        for (number, request) in self.effects.requests()? {
+        for (number, request) in self.effects.requests(&mut self.log)? {
             if self.take_request(request)? {
                 self.effects.settle_request(number)?;
             }

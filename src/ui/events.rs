@@ -21,6 +21,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     let progress = || ending::progress(at, "Progress", view);
     let check = |EvidenceItem::Gate(report): &EvidenceItem| gate(at, report, false);
     let before = |report| gate(at, report, true);
+    let notable = || notable(at, &recorded.event);
     match &recorded.event {
         Event::RunStarted(start) => vec![title(&start.project, view), progress()],
         Event::RunContinued => continued(at, view),
@@ -46,17 +47,12 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         }
         Event::AttemptKept { story, reference, .. } => vec![work_kept(at, story, reference)],
         Event::ReturnPlanned { story, why, .. } => vec![rolled_back(at, story, *why)],
-        Event::Repaired { .. }
-        | Event::FilesPutBack { .. }
-        | Event::SetupPutBack { .. }
-        | Event::StashesPutBack { .. }
-        | Event::InstructionsPutBack { .. }
-        | Event::MarksPutBack { .. }
-        | Event::BacklogPutBack { .. }
-        | Event::StoriesRemoved { .. }
-        | Event::HumanCommitted { .. }
-        | Event::CommitsReplaced(_)
-        | Event::FilesLeftOut { .. } => notable(at, &recorded.event),
+        Event::Repaired { .. } | Event::FilesPutBack { .. } => notable(),
+        Event::SetupPutBack { .. } | Event::StashesPutBack { .. } => notable(),
+        Event::InstructionsPutBack { .. } | Event::MarksPutBack { .. } => notable(),
+        Event::BacklogPutBack { .. } | Event::StoriesRemoved { .. } => notable(),
+        Event::RequestsIgnored { .. } | Event::HumanCommitted { .. } => notable(),
+        Event::CommitsReplaced(_) | Event::FilesLeftOut { .. } => notable(),
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::MessageKept { .. } => vec![warning(at, "the next attempt gets your message")],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
@@ -97,6 +93,9 @@ fn notable(at: i64, event: &Event) -> Vec<Line> {
         Event::StoriesRemoved { removed, .. } => {
             let gone = listed(removed);
             warned(at, format!("{gone} disappeared from the backlog"))
+        }
+        Event::RequestsIgnored { asked } => {
+            warned(at, format!("ignored what no command of yours asked for: {}", listed(asked)))
         }
         _ => return vec![],
     }]

@@ -26,6 +26,7 @@ mod faults;
 mod gates;
 mod hostile;
 mod interrupt;
+mod journal_tables;
 mod keep;
 mod kept;
 mod limits;

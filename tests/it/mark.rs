@@ -1,6 +1,6 @@
 //! `ralph mark`: the human's own marks.
 
-use ralph::model::{Request, StoryId};
+use ralph::model::{Request, Requester, StoryId};
 
 use crate::backlog_edits::MARKS_REVERTED;
 use crate::support::world::{Ends, Runs};
@@ -67,7 +67,7 @@ fn leave_request(world: &World, backlog: &str) {
     let story = StoryId::try_from("US-002").unwrap();
     let backlog = backlog.to_owned();
     let request = Request::Mark { backlog, story, passes: false, skipped: true };
-    world.store().requests().unwrap().make(0, &request).unwrap();
+    world.store().requests().unwrap().make(0, &request, Requester::default()).unwrap();
 }
 
 #[test]

@@ -10,9 +10,7 @@ use ralph::agent::{
     Launch, LaunchRequest,
 };
 use ralph::decide::weigh::Gates;
-use ralph::model::{
-    AttemptEnded, Event, Outcome, Policy, Recorded, Request, RunMarkers, SettingsText,
-};
+use ralph::model::{AttemptEnded, Event, Outcome, Policy, Recorded, RunMarkers, SettingsText};
 use ralph::ports::{Ask, Asked, Clock, Human, Reporter, View};
 use ralph::process::Supervisor;
 use ralph::runner::log::{JournalHistory, RunLog};
@@ -194,8 +192,9 @@ fn an_open_input_is_no_promise_to_take_messages() {
     let root = world.path("");
     let loops = thread::spawn(move || run(&root, Protocol(SHAKES_HANDS)));
     world.await_file("../here");
-    let nudge = Request::Nudge { text: "mind the gap".to_owned() };
-    world.store().requests().unwrap().make(0, &nudge).unwrap();
+    let _lease = world.store().lease("the run in this process").unwrap();
+    let nudged = world.ralph(&["nudge", "mind the gap"]);
+    assert_eq!(nudged.code, 0, "{}", nudged.err);
     let delivered = until("the word to be taken up", || {
         world.journal().iter().find_map(|recorded| match recorded.event {
             Event::Nudged { delivered, .. } => Some(delivered),

@@ -486,7 +486,7 @@ impl Effects for World {
         self.listens = on;
     }
 
-    fn requests(&mut self) -> Result<Vec<(i64, Option<Request>)>, RunnerError> {
+    fn requests(&mut self, _log: &mut RunLog) -> Result<Vec<(i64, Option<Request>)>, RunnerError> {
         Ok(self.requests.iter().map(|(number, one)| (*number, Some(one.clone()))).collect())
     }
 

@@ -293,7 +293,7 @@ impl Effects for Fake {
 
     fn listen_for_skip(&mut self, _on: bool) {}
 
-    fn requests(&mut self) -> Result<Vec<(i64, Option<Request>)>> {
+    fn requests(&mut self, _log: &mut RunLog) -> Result<Vec<(i64, Option<Request>)>> {
         Ok(self.requests.clone())
     }
 

@@ -9,6 +9,7 @@ pub mod observe;
 pub mod prompt;
 mod questions;
 pub mod recovery;
+mod requests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -96,6 +97,8 @@ pub struct World {
     disk_was_low: Option<FreeDisk>,
     /// What was spent today, at the last check.
     today: SpentToday,
+    /// Pending requests that a command of the human's made.
+    human_requests: Vec<PendingRequest>,
     /// Files reported as left out of a commit.
     told_left_out: BTreeSet<String>,
     /// A lane's tree after a close: the base of a story that starts at once, without a scan.
@@ -124,6 +127,7 @@ impl World {
             unconfirmed: BTreeSet::new(),
             disk_was_low: None,
             today: SpentToday::default(),
+            human_requests: Vec::new(),
             told_left_out: BTreeSet::new(),
             known_bases: BTreeMap::new(),
             stored_ahead: None,
@@ -356,9 +360,8 @@ impl Effects for World {
         }
     }
 
-    fn requests(&mut self) -> Result<Vec<(i64, Option<Request>)>> {
-        let pending = self.env.requests.pending()?.into_iter();
-        Ok(pending.map(|PendingRequest { number, request }| (number, request)).collect())
+    fn requests(&mut self, log: &mut RunLog) -> Result<Vec<(i64, Option<Request>)>> {
+        self.pending_requests(log)
     }
 
     fn settle_request(&mut self, number: i64) -> Result<()> {

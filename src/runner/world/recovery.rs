@@ -40,6 +40,7 @@ impl World {
         self.marks_are_suspect = cut_off;
         let settling = log.state.stories.iter().filter(|(_, known)| known.is_being_settled());
         self.unconfirmed = settling.map(|(id, _)| id.clone()).collect();
+        self.know_earlier_requests(cut_off)?;
         self.env.home.tree().serve(&log.run, &self.config.backlog_key);
         if let Some(notice) = self.env.backlog.refresh_all() {
             log.notice(notice);

@@ -252,6 +252,7 @@ impl Database {
 mod tests {
     use super::*;
     use crate::store::sqlite::damage::Newest;
+    use crate::store::sqlite::tables::NO_HUMAN_SEALS;
     use crate::store::{Store, StorePlace};
 
     fn store_in(folder: &tempfile::TempDir) -> Store {
@@ -365,6 +366,7 @@ mod tests {
             "DELETE FROM events WHERE seq = 2",
             "DELETE FROM events WHERE seq = 4",
             "PRAGMA user_version = 7",
+            "PRAGMA user_version = 8",
         ] {
             let folder = three();
             sql(&folder, tampering);
@@ -386,6 +388,7 @@ mod tests {
     /// As a ralph left it whose checksums were of one event each, after one that had none.
     fn unsealed(folder: &tempfile::TempDir) {
         store_in(folder).journal("PRD.json").unwrap();
+        sql(folder, NO_HUMAN_SEALS);
         sql(
             folder,
             "ALTER TABLE events DROP COLUMN seal; ALTER TABLE events ADD COLUMN sum INTEGER;

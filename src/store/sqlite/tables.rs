@@ -10,11 +10,12 @@ use crate::model::{
     Answer, AttemptEnded, AttemptStarted, Event, IterationResult, ModelUse, StoryId, Usd,
 };
 
+use super::human::seal_answers;
 use super::journal::seal_all;
 
 /// Each leads from one version to the next, beginning with an empty file. A released migration never
 /// changes: a change is one more.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     "CREATE TABLE events (
          seq       INTEGER PRIMARY KEY,
          backlog   TEXT    NOT NULL,
@@ -42,11 +43,27 @@ const MIGRATIONS: [&str; 8] = [
     QUESTION_TABLES,
     COST_TABLES,
     SEALS,
+    HUMAN_SEALS,
 ];
 
 /// Each event's checksum covers the one before it, from here on of every event. The column of the
 /// earlier checksums goes when they are checked.
 const SEALS: &str = "ALTER TABLE events ADD COLUMN seal INTEGER;";
+
+/// Checksums of the human's rows, and the process that made a request.
+const HUMAN_SEALS: &str = "ALTER TABLE remembered ADD COLUMN seal INTEGER;
+     ALTER TABLE trust ADD COLUMN seal INTEGER;
+     ALTER TABLE wishes ADD COLUMN seal INTEGER;
+     ALTER TABLE wishes ADD COLUMN pid INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE wishes ADD COLUMN started INTEGER NOT NULL DEFAULT 0;";
+
+/// As it was before: for tests that make the database of an older ralph.
+#[cfg(test)]
+pub const NO_HUMAN_SEALS: &str = "ALTER TABLE remembered DROP COLUMN seal;
+     ALTER TABLE trust DROP COLUMN seal;
+     ALTER TABLE wishes DROP COLUMN seal;
+     ALTER TABLE wishes DROP COLUMN pid;
+     ALTER TABLE wishes DROP COLUMN started;";
 
 /// For people who use SQL. A question is open while it has no `answered_at`.
 const QUESTION_TABLES: &str = "CREATE TABLE snapshots (
@@ -137,6 +154,9 @@ fn migrate_by(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Res
         if *step == SEALS {
             seal_all(&transaction)?;
             transaction.execute_batch("ALTER TABLE events DROP COLUMN sum;")?;
+        }
+        if *step == HUMAN_SEALS {
+            seal_answers(&transaction)?;
         }
         transaction.pragma_update(None, "user_version", number)?;
     }

@@ -265,6 +265,7 @@ fn what_was_repaired_lost_or_left_out_is_shown_with_quiet_too() {
         Event::BacklogPutBack { problem: "it is\x1b a folder\n1:1".into(), kept: None },
         Event::BacklogPutBack { problem: "p".into(), kept: Some("/r/.git/ralph".into()) },
         Event::StoriesRemoved { story: story(), removed: vec![id("US-002"), id("US-003")] },
+        Event::RequestsIgnored { asked: vec!["mark US-002 pass".into(), "nudge a\x1b".into()] },
         Event::FilesLeftOut {
             files: vec![
                 LeftOut::new("a\x1bb/".as_ref(), 1, WhyLeftOut::Repository),
@@ -284,10 +285,11 @@ fn what_was_repaired_lost_or_left_out_is_shown_with_quiet_too() {
     [10:00:40] restored the backlog: it is\x1b a folder
     [10:00:50] restored the backlog: p · what was there: /r/.git/ralph
     [10:01:00] US-002, US-003 disappeared from the backlog
-    [10:01:10] a\x1bb/ was not committed: it is a nested repository
-    [10:01:10] target was not committed (12 files): it matches `never_commit` (see ralph.toml)
-    [10:01:10] .env was not committed: it was untracked before the story, and the agent changed it
-    [10:01:10] big.bin was not committed: it needs a git filter; commit it yourself with git
+    [10:01:10] ignored what no command of yours asked for: mark US-002 pass, nudge a\x1b
+    [10:01:20] a\x1bb/ was not committed: it is a nested repository
+    [10:01:20] target was not committed (12 files): it matches `never_commit` (see ralph.toml)
+    [10:01:20] .env was not committed: it was untracked before the story, and the agent changed it
+    [10:01:20] big.bin was not committed: it needs a git filter; commit it yourself with git
     ");
 }
 
