@@ -6,9 +6,11 @@
 
 pub mod atomic;
 mod dir;
+mod keep;
 mod read;
 mod write_below;
 
 pub use dir::Dir;
+pub use keep::{free_name, keep};
 pub use read::{ReadError, ReadResult, find, open, read, read_from, read_text};
 pub use write_below::FileKind;

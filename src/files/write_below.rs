@@ -86,6 +86,12 @@ impl Dir {
         }
     }
 
+    /// If it is empty.
+    pub fn remove_dir(&self, name: &Path) -> io::Result<()> {
+        let folder = self.folder_of(name)?;
+        Ok(unlinkat(&folder, name.file_name().unwrap_or_default(), AtFlags::REMOVEDIR)?)
+    }
+
     /// What cannot be looked at is not there either.
     pub fn kind(&self, name: &Path) -> FileKind {
         let Ok(folder) = self.folder_of(name) else { return FileKind::Nothing };

@@ -1,5 +1,6 @@
 //! Writes files of a tree to disk.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -7,18 +8,23 @@ use std::path::Path;
 use git2::build::CheckoutBuilder;
 use git2::{Index, Repository, Tree};
 
+use crate::files::{Dir, FileKind, keep};
+
 use super::error::{GitContext, LibResult, file_error};
 use super::tree::{TreeChange, TreeEntry};
 use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 /// A folder in the work tree's own git folder: files are written there, then renamed.
 const HALF_DONE: &str = "half-done";
+/// The folder for what was in the place of a tracked folder.
+const REPLACED: &str = "replaced";
 
 impl WorkTree {
     /// Writes the new side of the changes, which is in `tree`, to disk.
     pub(super) fn write_files(&self, tree: &Tree<'_>, changes: &[TreeChange]) -> Result<()> {
         let mut gone = changes.iter().filter(|change| must_go(change));
         gone.try_for_each(|change| self.delete_file(&change.path))?;
+        self.make_way(changes)?;
         let written = changes.iter().filter(|c| c.new.is_some_and(|e| !e.is_nested_repository()));
         let paths = written.map(|change| change.path.as_path());
         // Attributes decide how the other files are written.
@@ -50,9 +56,9 @@ impl WorkTree {
 
     /// An ignored file is in no snapshot: overwriting it would lose it.
     pub(super) fn is_in_the_way(&self, change: &TreeChange) -> bool {
-        let file = self.root.join(&change.path);
-        let there = || file.symlink_metadata().is_ok_and(|found| !found.is_dir());
-        change.old.is_none() && there()
+        let is_file = |kind| matches!(kind, FileKind::File | FileKind::Other);
+        let is_there = || self.dir().is_ok_and(|root| is_file(root.kind(&change.path)));
+        change.old.is_none() && is_there()
     }
 
     pub(super) fn files_in_the_way(&self, changes: &[TreeChange]) -> Vec<String> {
@@ -65,6 +71,7 @@ impl WorkTree {
     pub(super) fn replace_files(&self, tree: &Tree<'_>, changes: &[TreeChange]) -> Result<()> {
         let (written, gone): (Vec<_>, Vec<_>) = changes.iter().partition(|c| c.new.is_some());
         gone.into_iter().try_for_each(|change| self.delete_file(&change.path))?;
+        self.make_way(changes)?;
         let paths = written.into_iter().map(|change| &change.path);
         let (rules, others): (Vec<_>, Vec<_>) = paths.partition(|path| is_rules(path));
         rules.into_iter().chain(others).try_for_each(|path| self.replace_file(tree, path))
@@ -80,7 +87,8 @@ impl WorkTree {
         };
         prepare().map_err(file_error("write", &file))?;
         self.check_out(tree, &[path], &folder)?;
-        match fs::rename(folder.join(path), &file) {
+        let rename = || Dir::open(&folder)?.rename(path, &self.dir()?, path);
+        match rename() {
             // The git folder is on another file system than the work tree.
             Err(error) if error.kind() == ErrorKind::CrossesDevices => {
                 self.check_out(tree, &[path], &self.root)?;
@@ -119,9 +127,14 @@ impl WorkTree {
     }
 
     fn delete_file(&self, path: &Path) -> Result<()> {
-        let file = self.root.join(path);
-        match remove_unless_folder(&file) {
-            Err(error) if !is_absence(&error) => Err(error).map_err(file_error("delete", &file)),
+        let remove = || match self.dir()? {
+            root if root.kind(path) == FileKind::Folder => Ok(()),
+            root => root.remove(path),
+        };
+        match remove() {
+            Err(error) if !is_absence(&error) => {
+                Err(error).map_err(file_error("delete", &self.root.join(path)))
+            }
             _ => {
                 self.prune_folders(path);
                 Ok(())
@@ -129,11 +142,36 @@ impl WorkTree {
         }
     }
 
+    /// Whatever is in the place of a file's folder moves away, mostly a link: nothing is written
+    /// through it. What the work tree had of it is in a snapshot, so this was ignored.
+    pub(super) fn make_way(&self, changes: &[TreeChange]) -> Result<()> {
+        let written = changes.iter().filter(|change| change.new.is_some());
+        let folders: BTreeSet<&Path> =
+            written.flat_map(|change| change.path.ancestors().skip(1)).collect();
+        // A folder comes before those in it.
+        for folder in folders.into_iter().filter(|folder| !folder.as_os_str().is_empty()) {
+            let move_away = || {
+                let is_in_the_way = |kind| matches!(kind, FileKind::File | FileKind::Other);
+                if is_in_the_way(self.dir()?.kind(folder)) {
+                    keep(&self.root.join(folder), &self.changed_by(REPLACED).join(folder))?;
+                    self.dir()?.remove(folder)?;
+                }
+                Ok(())
+            };
+            move_away().map_err(file_error("move", &self.root.join(folder)))?;
+        }
+        Ok(())
+    }
+
+    fn dir(&self) -> io::Result<Dir> {
+        Dir::open(&self.root)
+    }
+
     /// Git has no empty folders, so a restored tree must not have any either.
     fn prune_folders(&self, path: &Path) {
         let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
         for folder in folders {
-            if fs::remove_dir(self.root.join(folder)).is_err() {
+            if self.dir().and_then(|root| root.remove_dir(folder)).is_err() {
                 break;
             }
         }
@@ -157,10 +195,6 @@ fn is_rules(path: &Path) -> bool {
 fn must_go(change: &TreeChange) -> bool {
     let Some(old) = change.old.filter(|old| !old.is_nested_repository()) else { return false };
     !change.new.is_some_and(|new: TreeEntry| new.is_like(old))
-}
-
-fn remove_unless_folder(file: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(file)?.is_dir() { Ok(()) } else { fs::remove_file(file) }
 }
 
 pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {

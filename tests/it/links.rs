@@ -53,3 +53,28 @@ fn logs_and_prompts_are_not_written_through_links() {
         assert_eq!(world.git(&["status", "--porcelain"]), "", "{act}");
     }
 }
+
+/// The story is skipped, so that its work leaves the tree; then the human undoes and restores.
+#[test]
+fn a_tracked_folder_that_became_a_link_is_put_back() {
+    for ignore in ["", "; echo src > .gitignore"] {
+        let world = with_outside(&format!("rm -rf src; ln -s $OUT src{ignore}"));
+        world.write("src/file", "ours\n");
+        world.write("ralph.toml", "verify = [\"test ! -L src\"]\nmax_attempts = 1\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "src"]);
+        let said = world.run(&["--on-escalation", "skip"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        outside_is_untouched(&world, ignore);
+        assert_eq!(world.read("src/file"), "ours\n", "{ignore}");
+        assert_eq!(world.git(&["status", "--porcelain"]), "", "{ignore}");
+
+        fs::remove_dir_all(world.path("src")).unwrap();
+        std::os::unix::fs::symlink("../outside", world.path("src")).unwrap();
+        for command in [["undo", "US-002"], ["checkpoint", "mine"], ["restore", "1"]] {
+            world.ralph(&command);
+            outside_is_untouched(&world, command[0]);
+        }
+        assert_eq!(world.read("src/file"), "ours\n", "{ignore}");
+    }
+}

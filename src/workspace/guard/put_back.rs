@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::workspace::checkout::{is_absence, remove_if_there};
+use crate::files::{free_name, keep};
+use crate::workspace::checkout::remove_if_there;
 use crate::workspace::error::file_error;
 use crate::workspace::locks::private_parent;
 use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
@@ -89,7 +90,7 @@ impl WorkTree {
             // The repository is on another disk than its files.
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                 remove_if_there(&new)?;
-                replace_file(&free(&path.with_added_extension("new")), path, bytes, mode)
+                replace_file(&free_name(&path.with_added_extension("new")), path, bytes, mode)
             }
             replaced => replaced,
         }
@@ -104,37 +105,4 @@ fn replace_file(new: &Path, path: &Path, bytes: &[u8], mode: u32) -> io::Result<
     file.set_permissions(Permissions::from_mode(mode))?;
     file.sync_all()?;
     fs::rename(new, path)
-}
-
-/// Links a file instead of moving it, so that it is never missing.
-fn keep(path: &Path, kept: &Path) -> io::Result<()> {
-    let found = match fs::symlink_metadata(path) {
-        Err(error) if is_absence(&error) => return Ok(()),
-        found => found?,
-    };
-    private_parent(kept)?;
-    let kept = free(kept);
-    if found.is_dir() {
-        // A folder moves only if it can be written.
-        let _ = fs::set_permissions(path, Permissions::from_mode(0o700));
-    }
-    let done = if found.is_file() { fs::hard_link(path, &kept) } else { fs::rename(path, &kept) };
-    match done {
-        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            if found.is_file() {
-                fs::copy(path, &kept).map(drop)
-            } else {
-                fs::rename(path, free(&path.with_added_extension(CHANGED)))
-            }
-        }
-        done => done,
-    }
-}
-
-/// A killed process may have used the first name.
-fn free(path: &Path) -> PathBuf {
-    let numbered = (1..).map(|number| path.with_added_extension(number.to_string()));
-    let mut names = std::iter::once(path.to_owned()).chain(numbered);
-    let is_free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
-    names.find(is_free).unwrap_or_default()
 }

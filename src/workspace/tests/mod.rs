@@ -6,6 +6,7 @@ mod diff;
 mod guard;
 mod held;
 mod integrate;
+mod linked_folders;
 mod locks;
 mod odd_files;
 mod open;
