@@ -8,6 +8,7 @@ pub mod figures;
 pub mod findings;
 pub mod judge;
 pub mod limits;
+pub mod lock_files;
 pub mod next;
 pub mod prompt;
 #[cfg(test)]

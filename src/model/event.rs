@@ -52,6 +52,10 @@ pub enum Event {
     Throttled { level: BudgetLevel, until: i64 },
     /// The marks that count from here on, as set by the human.
     MarksSeen { passing: Vec<StoryId>, skipped: Vec<StoryId> },
+    /// Gates are about to run. If the driver dies, the next one compares with this.
+    GatesStarted(Box<GatesStarted>),
+    /// Their processes are gone, and what they changed is put back.
+    GatesOver,
     /// Results of all gates before any work, to tell old failures from new ones.
     BaselineTaken { reports: Vec<GateReport> },
     /// The evidence for a claim.
@@ -303,6 +307,22 @@ pub struct RunStarted {
     /// Stories whose question, guidance or unfinished work continues from the previous run.
     #[serde(default)]
     pub carried: Vec<StoryId>,
+}
+
+/// What was there before gates ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GatesStarted {
+    pub after: Untrusted,
+    /// Whose claim they check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub story: Option<StoryId>,
+    /// The name of the folder for what they changed.
+    pub folder: String,
+    /// The branch tip and the work tree.
+    pub before: Base,
+    /// The hash of the held files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
 }
 
 /// The text of a ralph.toml. Its size is limited where it is read.

@@ -10,10 +10,12 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::id::StoryId;
-use super::text::{A_TIME, duration, visible, visible_line};
+use super::text::{A_TIME, duration, first_few, visible, visible_line};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(30);
 const MOST_RETRIES: u32 = 10;
+/// Files that are named.
+const NAMED: usize = 10;
 /// Bytes of a gate's output, from its end, for the journal and the next prompt.
 pub const GATE_TAIL: usize = 2048;
 
@@ -27,6 +29,9 @@ pub struct Gate {
     pub env: BTreeMap<String, String>,
     /// How often it may fail and be run again.
     pub retries: u32,
+    /// It may change files: what it changes is the story's work.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fix: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -44,6 +49,7 @@ impl Gate {
             dir: None,
             env: BTreeMap::new(),
             retries: 0,
+            fix: false,
         }
     }
 }
@@ -97,7 +103,8 @@ impl<'de> Visitor<'de> for GateVisitor {
         if table.retries > MOST_RETRIES {
             return Err(Error::custom(format!("`retries` must be at most {MOST_RETRIES}")));
         }
-        Ok(Gate { run: table.run, timeout, dir, env: table.env, retries: table.retries })
+        let GateTable { run, env, retries, fix, .. } = table;
+        Ok(Gate { run, timeout, dir, env, retries, fix })
     }
 }
 
@@ -111,6 +118,8 @@ struct GateTable {
     env: BTreeMap<String, String>,
     #[serde(default)]
     retries: u32,
+    #[serde(default)]
+    fix: bool,
 }
 
 /// A gate runs inside the work tree.
@@ -179,10 +188,20 @@ pub struct GateReport {
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum GateEnd {
     Passed,
-    Failed { code: i32 },
-    Killed { signal: i32 },
+    Failed {
+        code: i32,
+    },
+    Killed {
+        signal: i32,
+    },
     TimedOut,
-    NotStarted { error: String },
+    NotStarted {
+        error: String,
+    },
+    /// It reset or deleted the story's work.
+    Undid {
+        paths: Vec<String>,
+    },
 }
 
 impl GateReport {
@@ -202,6 +221,10 @@ impl GateReport {
             GateEnd::TimedOut => format!("`{gate}` timed out"),
             GateEnd::NotStarted { error } => {
                 format!("`{gate}` could not be started: {}", visible_line(error))
+            }
+            GateEnd::Undid { paths } => {
+                let paths = first_few(paths, NAMED);
+                format!("`{gate}` undid the story's work in {paths}; it was restored")
             }
         }
     }

@@ -27,8 +27,8 @@ pub use attempt::{
 pub use backlog::{Backlog, Story};
 pub use budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};
 pub use event::{
-    CommitName, EVENT_VERSION, Event, LeftOut, NudgedBy, Recorded, RunStarted, SettingsText,
-    StoryClosed, StuckEvent, WhyLeftOut,
+    CommitName, EVENT_VERSION, Event, GatesStarted, LeftOut, NudgedBy, Recorded, RunStarted,
+    SettingsText, StoryClosed, StuckEvent, WhyLeftOut,
 };
 pub use gate::{Concern, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, Recheck};
 pub use id::{BadStoryId, LaneId, StoryId};

@@ -9,6 +9,10 @@ use super::attempt::BranchLoss;
 #[serde(rename_all = "snake_case")]
 pub enum Untrusted {
     Attempt,
+    /// The gates of a claim.
+    Gates,
+    /// The gates before any work.
+    Baseline,
 }
 
 /// What a held file decides about.
@@ -49,4 +53,7 @@ pub enum Violation {
     /// Uncommitted files of the user were deleted or reset. A `blocked` one cannot be restored,
     /// because something else is in its place. All of them are `kept` in the snapshot.
     UserFiles { lost: Vec<String>, blocked: Vec<String>, kept: Option<String> },
+    /// Gates wrote these files. The `kept` snapshot has what they wrote. A `blocked` one stays as it
+    /// is, because it cannot be written safely.
+    Written { paths: Vec<String>, blocked: Vec<String>, kept: Option<String> },
 }

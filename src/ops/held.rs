@@ -2,15 +2,18 @@
 
 use std::path::Path;
 
-use crate::model::{AttemptStarted, Event, Untrusted, Violation};
+use crate::model::{Event, GatesStarted, Notice, Untrusted, Violation};
+use crate::ports::Reporter;
 use crate::runner::log::JournalHistory;
+use crate::runner::{EventSink, GateGuard, Ran, RunnerError};
+use crate::state::RunState;
 use crate::ui;
-use crate::workspace::{Guard, GuardPart, Guarded, WorkTree};
+use crate::workspace::{Guard, GuardPart, Guarded, Head, WorkTree};
 
 use super::error::Result;
-use super::place::open_tree;
+use super::place::{BacklogPlace, open_tree};
 use super::preflight::Preflight;
-use super::terminal::ask;
+use super::terminal::{ask, listed};
 
 /// Git's setup says where the work tree is: opens it again if that was put back.
 pub fn restore_setup(tree: WorkTree, prd: &Path) -> Result<(WorkTree, Option<Event>)> {
@@ -19,35 +22,122 @@ pub fn restore_setup(tree: WorkTree, prd: &Path) -> Result<(WorkTree, Option<Eve
     Ok((open_tree(prd)?, Some(repaired)))
 }
 
+/// Something that ran when its driver died.
+struct Interrupted {
+    ran: Ran,
+    guarded: Guarded,
+    held: Option<String>,
+}
+
+fn interrupted(state: &RunState) -> Vec<Interrupted> {
+    let flights = state.attempts.iter().filter(|one| one.start.lane.is_home());
+    let attempts = flights.map(|flight| &flight.start).map(|start| Interrupted {
+        ran: Ran::attempt(start),
+        guarded: Guarded {
+            ran: start.attempt.clone(),
+            base: start.base.clone(),
+            before: start.before().clone(),
+            snapshot: start.snapshot.clone(),
+        },
+        held: start.held.clone(),
+    });
+    let gates = state.gates.iter().map(|start| Interrupted {
+        ran: Ran { what: start.after, story: start.story.clone() },
+        guarded: Guarded {
+            ran: start.folder.clone(),
+            base: start.before.clone(),
+            before: start.before.clone(),
+            snapshot: None,
+        },
+        held: start.held.clone(),
+    });
+    attempts.chain(gates).collect()
+}
+
+/// The journal is not open yet.
+struct Later<'a> {
+    events: &'a mut Vec<Event>,
+    reporter: &'a mut dyn Reporter,
+}
+
+impl EventSink for Later<'_> {
+    fn record(&mut self, event: Event) -> Result<(), RunnerError> {
+        self.events.push(event);
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.reporter.on_notice(&notice);
+    }
+}
+
 impl Preflight {
-    /// For each attempt whose driver died.
+    /// For everything whose driver died.
     pub fn restore_held(&mut self, history: &mut JournalHistory) -> Result<()> {
-        let flights = history.state.attempts.iter().filter(|one| one.start.lane.is_home());
-        let starts: Vec<AttemptStarted> = flights.map(|flight| flight.start.clone()).collect();
-        for start in starts {
-            let guarded = Guarded {
-                ran: start.attempt.clone(),
-                base: start.base.clone(),
-                before: start.before().clone(),
-                snapshot: start.snapshot.clone(),
-            };
-            let guard = Guard::recovered(&self.tree, guarded, start.held.as_deref());
+        for Interrupted { ran, guarded, held } in interrupted(&history.state) {
+            let guard = Guard::recovered(&self.tree, guarded, held.as_deref());
             for part in GuardPart::held_after_crash() {
                 let Some(violation) = guard.check(&self.tree, *part)? else { continue };
                 if self.are_the_humans(&violation)? {
                     continue;
                 }
                 guard.repair(&self.tree, &violation)?;
-                let (after, story) = (Untrusted::Attempt, Some(start.story.clone()));
-                history.repaired.push(Event::Repaired { after, story, violation });
+                history.repaired.push(ran.repaired(violation));
             }
         }
         Ok(())
     }
 
+    /// What gates wrote before their driver died is no part of the story.
+    pub fn restore_writes(
+        &mut self,
+        place: &BacklogPlace,
+        history: &mut JournalHistory,
+    ) -> Result<()> {
+        let Some(start) = history.state.gates.take() else { return Ok(()) };
+        if self.tree.has_tree(&start.before) && self.is_on_branch(&history.state)? {
+            let guard = self.gate_guard(&start, place, &history.state);
+            let gates = guard.recovered(&self.tree, &start);
+            let written = guard.forbidden_writes(&self.tree, &gates)?.paths();
+            if !written.is_empty() && !self.confirm_edits(&listed(&written))? {
+                let (events, reporter) = (&mut history.repaired, self.reporter.as_mut());
+                guard.settle_writes(&self.tree, &gates, &mut Later { events, reporter })?;
+            }
+        }
+        history.repaired.push(Event::GatesOver);
+        Ok(())
+    }
+
+    fn is_on_branch(&self, state: &RunState) -> Result<bool> {
+        let known = state.run.as_ref().and_then(|run| run.branch.as_ref());
+        Ok(matches!(&self.tree.branch()?, Head::Branch { name, .. } if Some(name) == known))
+    }
+
+    fn gate_guard(
+        &self,
+        start: &GatesStarted,
+        place: &BacklogPlace,
+        state: &RunState,
+    ) -> GateGuard {
+        let story = start.story.as_ref().and_then(|story| state.story(story));
+        GateGuard {
+            ran: Ran { what: start.after, story: start.story.clone() },
+            folder: start.folder.clone(),
+            base: story.and_then(|story| story.base().cloned()),
+            told: state.written.clone(),
+            held: Vec::new(),
+            keep: self.in_force.plan.keep.clone(),
+            backlog: place.in_tree.clone(),
+        }
+    }
+
     /// Without an answer they are not.
     fn are_the_humans(&self, violation: &Violation) -> Result<bool> {
         let Violation::Held { paths, .. } = violation else { return Ok(false) };
+        self.confirm_edits(paths)
+    }
+
+    fn confirm_edits(&self, paths: &[String]) -> Result<bool> {
         let (facts, patience) = (paths.join("\n"), self.in_force.plan.answer_timeout);
         let asked =
             ask(&self.human, move |human| human.confirm(&ui::CHANGED_MEANWHILE, &facts, patience))?;

@@ -73,6 +73,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let journal_check = preflight.clean_up()?;
     preflight.settle_settings(&known.state, flags)?;
     preflight.restore_held(&mut known)?;
+    preflight.restore_writes(&found, &mut known)?;
     let allow_dirty = preflight.check_edits(&found, &known.state)?;
     preflight.report_setup()?;
     preflight.settle_permissions()?;

@@ -95,6 +95,8 @@ settings! {
             verify: Vec<Gate> = from.gates(setting("verify").by_default("no gates"));
             /// Whether the gates of closed stories run again with each claim: `all` or `none`
             recheck: Recheck = from.value(&RECHECK, setting("recheck").default("all"))?;
+            /// Patterns of files that gates may change: what they write there is the story's work
+            keep: Vec<String> = from.list(&TEXT, setting("keep").by_default("nothing"));
             /// Patterns of files that an agent may change only with your approval
             protect: Vec<String> = from.list(&TEXT, setting("protect").by_default("nothing"));
             markers: CompletionMarkers = markers(from)?;

@@ -54,7 +54,7 @@ fn samples(setting: &Setting) -> [&'static str; 3] {
 }
 
 fn is_list(setting: &Setting) -> bool {
-    let lists = ["protect", "signals", "stages", "never_commit", "keep_processes"];
+    let lists = ["keep", "protect", "signals", "stages", "never_commit", "keep_processes"];
     let of_agent = ["allowed_tools", "disallowed_tools", "mcp_config", "args"];
     let name = setting.key.rsplit('.').next().unwrap();
     lists.contains(&setting.key) || of_agent.contains(&name)

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
-    Answer, AttemptEnded, AttemptReason, Base, Event, LaneId, OnLimit, Recorded, RunStarted,
-    SettingsText, StopReason, StoryId, Wait,
+    Answer, AttemptEnded, AttemptReason, Base, Event, GatesStarted, LaneId, OnLimit, Recorded,
+    RunStarted, SettingsText, StopReason, StoryId, Violation, Wait,
 };
 use crate::state::{
     Attempts, Breaker, BreakerPhase, FailureStreak, GateResults, Lanes, Marks, Memory, Question,
@@ -41,6 +41,10 @@ pub struct RunState {
     /// The baseline of the gates was taken.
     pub has_baseline: bool,
     pub gate_results: GateResults,
+    /// Gates that run, or ran when their driver died.
+    pub gates: Option<GatesStarted>,
+    /// Files that gates wrote and that were put back, as told.
+    pub written: BTreeSet<String>,
     /// Stories that disappeared from the backlog during the run.
     pub gone: BTreeSet<StoryId>,
     pub aborted: bool,
@@ -100,8 +104,8 @@ impl RunState {
         if !matches!(event, Event::StoryReopened { .. } | Event::MarksSeen { .. }) {
             self.cut_off = match event {
                 Event::RunEnded { .. } => false,
-                // A third Ctrl-C ends the driver before its attempts are inspected.
-                Event::RunInterrupted { .. } => !self.attempts.is_idle(),
+                // A third Ctrl-C ends the driver before its attempts and gates are inspected.
+                Event::RunInterrupted { .. } => !self.attempts.is_idle() || self.gates.is_some(),
                 _ => true,
             };
         }
@@ -115,6 +119,12 @@ impl RunState {
             Event::RunContinued => {
                 self.ask_again();
                 self.left = None;
+                self.gates = None;
+            }
+            Event::GatesStarted(start) => self.gates = Some(*start.clone()),
+            Event::GatesOver => self.gates = None,
+            Event::Repaired { violation: Violation::Written { paths, .. }, .. } => {
+                self.written.extend(paths.iter().cloned());
             }
             Event::TreeLeft { left, .. } => self.left = Some(left.clone()),
             Event::UserEditsFound { .. } => self.left = None,

@@ -33,6 +33,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::ClosePlanned { .. } | Event::BaseSet { .. } | Event::MarksSeen { .. } => vec![],
         Event::CommitsTaken { .. } | Event::SettingsTaken(_) => vec![],
         Event::TreeLeft { .. } | Event::UserEditsFound { .. } => vec![],
+        Event::GatesStarted(_) | Event::GatesOver => vec![],
         Event::BaselineTaken { reports } => reports.iter().map(before).collect(),
         Event::ClaimChecked { items, .. } => items.iter().map(check).collect(),
         Event::ClaimOutdated { story } => vec![warning(at, format!("{story}: {OUTDATED}"))],

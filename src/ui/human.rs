@@ -226,8 +226,8 @@ pub const SETTINGS: Confirmation = Confirmation {
 /// Keeps changes to files that an interrupted attempt must not change.
 pub const CHANGED_MEANWHILE: Confirmation = Confirmation {
     heading: "Changed files",
-    question: "These files changed since the interrupted attempt began. Did you change them?",
-    means: "Otherwise the attempt did, and they are put back.",
+    question: "These files changed since the interrupted attempt or gate began. Did you change them?",
+    means: "Otherwise it changed them, and they are put back.",
     no: ('p', "put them back; the changed versions are kept"),
     yes: ('k', "keep them; I changed them"),
 };
@@ -380,13 +380,13 @@ mod tests {
           [y] yes, use the changed version
 
         ┌─ Changed files ──────────────────────────────────────────────────────────────┐
-        │ Question: These files changed since the interrupted attempt began. Did you   │
-        │ change them?                                                                 │
+        │ Question: These files changed since the interrupted attempt or gate began.   │
+        │ Did you change them?                                                         │
         │                                                                              │
         │ PROMPT.md                                                                    │
         │ .mcp.json                                                                    │
         │                                                                              │
-        │ Otherwise the attempt did, and they are put back.                            │
+        │ Otherwise it changed them, and they are put back.                            │
         └──────────────────────────────────────────────────────────────────────────────┘
         Without an answer within 10 minutes, [p] is chosen.
         ❯ [p] put them back; the changed versions are kept

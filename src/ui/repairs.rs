@@ -1,9 +1,10 @@
 //! What untrusted code changed and ralph put back, in words.
 
-use crate::model::{Event, HeldKind, Untrusted, Violation, visible_line};
+use crate::model::{BranchLoss, Event, HeldKind, Untrusted, Violation, visible_line};
 
-use super::look::{Line, Tone, labeled, listed};
+use super::look::{Line, TextLine, Tone, labeled, listed};
 
+const FILTERED: &str = "cannot restore, because of its filter in .gitattributes: ";
 const BLOCKED: &str = "cannot restore, because something else is in the way: ";
 
 /// None for other events. Earlier versions recorded each kind as an event of its own.
@@ -33,22 +34,24 @@ pub fn violation_in(event: &Event) -> Option<(Untrusted, Violation)> {
 }
 
 pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
-    let who = match after {
-        Untrusted::Attempt => "the agent",
+    let (who, whose) = match after {
+        Untrusted::Attempt => ("the agent", "the agent's"),
+        Untrusted::Gates => ("the gates", "the gates'"),
+        Untrusted::Baseline => ("the baseline", "the baseline's"),
     };
     let line = |what: &str, names: &[String], figure: Option<String>| {
         let what = format!("restored {what}: ");
         labeled(at, Tone::Warning, what, listed(names)).figures(figure).into()
     };
     match violation {
-        Violation::Held { whose, paths, kept, .. } => {
-            let what = match whose {
+        Violation::Held { whose: kind, paths, kept, .. } => {
+            let what = match kind {
                 HeldKind::GitSetup => "git configuration or hooks",
                 HeldKind::Instructions => "your instructions",
                 HeldKind::Settings => "ralph's settings",
                 HeldKind::AgentSettings => "settings of agents",
             };
-            let version = format!("{who}'s version: {}", visible_line(kept));
+            let version = format!("{whose} version: {}", visible_line(kept));
             let version = (!kept.is_empty()).then_some(version);
             vec![line(&format!("{what} that {who} changed"), paths, version)]
         }
@@ -60,12 +63,35 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
             let what = format!("uncommitted files that {who} deleted or reset");
             let restored = line(&what, lost, kept.clone());
             let in_the_way = labeled(at, Tone::Warning, BLOCKED, listed(blocked)).figures(copy);
-            let lines = [(lost, restored), (blocked, in_the_way.into())];
-            lines.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, line)| line).collect()
+            told([(lost, restored), (blocked, in_the_way.into())])
+        }
+        Violation::Written { paths, blocked, kept } => {
+            let copy = kept.as_ref().map(|kept| format!("{whose} version: {kept}"));
+            let restored = line(&format!("files that {who} wrote"), paths, copy.clone());
+            let in_the_way = labeled(at, Tone::Warning, FILTERED, listed(blocked)).figures(copy);
+            told([(paths, restored), (blocked, in_the_way.into())])
         }
         // Notices and later events tell of these.
-        Violation::Locks { .. } | Violation::OtherBranch { .. } | Violation::BranchLost { .. } => {
-            vec![]
+        _ if after == Untrusted::Attempt => vec![],
+        Violation::Locks { paths } => {
+            let what = format!("removed locks that {who} left: ");
+            vec![labeled(at, Tone::Warning, what, listed(paths)).into()]
+        }
+        Violation::OtherBranch { on } => {
+            let what = format!("returned to the run's branch; {who} left it for ");
+            vec![labeled(at, Tone::Warning, what, visible_line(on)).into()]
+        }
+        Violation::BranchLost { how } => {
+            let what = match how {
+                BranchLoss::Elsewhere => format!("{who} left the run's branch"),
+                BranchLoss::Rewritten => format!("{who} changed the run's branch"),
+            };
+            let said = format!("{what}; branch and files are restored");
+            vec![TextLine::at(at).with(Tone::Warning, said).into()]
         }
     }
+}
+
+fn told<const N: usize>(lines: [(&Vec<String>, Line); N]) -> Vec<Line> {
+    lines.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, line)| line).collect()
 }

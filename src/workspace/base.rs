@@ -53,11 +53,15 @@ impl WorkTree {
 
     /// Protects the base from an agent's `git gc --prune=now`, until the next base is held.
     pub fn hold(&self, base: &Base) -> Result<()> {
+        self.hold_at(HELD_BASE, base, "ralph: the work tree before the story")
+    }
+
+    pub(super) fn hold_at(&self, name: &str, base: &Base, message: &str) -> Result<()> {
         if self.is_committed(base)? {
             return Ok(());
         }
-        let commit = self.commit_of_base(base, "ralph: the work tree before the story")?;
-        self.set_ref(HELD_BASE, commit, "ralph", "store the story's base")
+        let commit = self.commit_of_base(base, message)?;
+        self.set_ref(name, commit, "ralph", "store the work tree as it is")
     }
 
     /// Without uncommitted changes, the branch protects it.

@@ -130,7 +130,7 @@ impl WorkTree {
     ) -> Result<Vec<ChangedFile>> {
         let tree = self.tree(&base.tree)?;
         let mut paths = named.to_vec();
-        paths.extend(self.matching(&tree, patterns)?);
+        paths.extend(self.changed_and_matching(&tree, patterns)?);
         paths.sort();
         paths.dedup();
         let mut altered = Vec::new();
@@ -159,15 +159,15 @@ impl WorkTree {
         self.content(&before, path)
     }
 
-    fn matching(&self, base: &Tree<'_>, patterns: &[String]) -> Result<Vec<PathBuf>> {
+    fn changed_and_matching(&self, base: &Tree<'_>, patterns: &[String]) -> Result<Vec<PathBuf>> {
         if patterns.is_empty() {
             return Ok(Vec::new());
         }
-        let wanted = Pathspec::new(patterns).doing("read the patterns of `protect`")?;
+        let wanted = Patterns::new("read the patterns of `protect`", patterns)?;
         let now = self.tree_now()?;
         let changes = between(&self.repo, Some(base), Some(&now))?;
-        let is_wanted = |path: &PathBuf| wanted.matches_path(path, PathspecFlags::DEFAULT);
-        Ok(changes.into_iter().map(|change| change.path).filter(is_wanted).collect())
+        let paths = changes.into_iter().map(|change| change.path);
+        Ok(paths.filter(|path| wanted.matches(path)).collect())
     }
 
     fn content(&self, tree: &Tree<'_>, path: &Path) -> Result<Option<Vec<u8>>> {
@@ -177,6 +177,25 @@ impl WorkTree {
         }
         let blob = self.repo.find_blob(entry.id).doing("read a file of the base")?;
         Ok(Some(blob.content().to_vec()))
+    }
+}
+
+/// Patterns of a setting. For libgit2, none at all match everything.
+pub(super) struct Patterns(Option<Pathspec>);
+
+impl Patterns {
+    pub fn new(doing: &'static str, patterns: &[String]) -> Result<Self> {
+        // For libgit2, `**/` needs a folder; for people, `**/x` is `x` too.
+        let at_root = patterns.iter().filter_map(|pattern| pattern.strip_prefix("**/"));
+        let all: Vec<&str> = patterns.iter().map(String::as_str).chain(at_root).collect();
+        if all.is_empty() {
+            return Ok(Self(None));
+        }
+        Ok(Self(Some(Pathspec::new(all).doing(doing)?)))
+    }
+
+    pub fn matches(&self, path: &Path) -> bool {
+        self.0.as_ref().is_some_and(|all| all.matches_path(path, PathspecFlags::DEFAULT))
     }
 }
 

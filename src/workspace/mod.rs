@@ -44,7 +44,7 @@ pub use commit::{BASE_TRAILER, ClosedStory, UNDONE_TRAILER};
 pub use diff::{ChangedFile, DiffStat, hash, text_diff};
 pub use edits::UserEdits;
 pub use error::GitError;
-pub use guard::{Guard, GuardPart, Guarded, HeldPlace, Losses, Stash};
+pub use guard::{Guard, GuardPart, Guarded, HeldPlace, Losses, MayStay, Stash, Writes};
 pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob, UndoRequest, Undone};
 pub use open::{FileLocation, Surroundings, Uncommitted, init_scratch};
 pub use shelve::{Reset, Unshelved};

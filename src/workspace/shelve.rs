@@ -92,11 +92,31 @@ impl WorkTree {
                 self.keep_commit(&way.now, &parents, &note, name)?.reference
             }
         };
-        self.update_index(&self.index_of_base(&way)?)?;
-        self.restore_files(&way.base_tree, changes)?;
+        self.reset(&way, changes)?;
         self.move_branch(home, commit_id(base)?, &format!("reset: ralph shelved {story}"))?;
-        self.repo.cleanup_state().doing("clear the merge or rebase in progress")?;
+        self.end_operation()?;
         Ok(Some(reference))
+    }
+
+    /// Resets branch, index and files to an earlier state, without a copy of what is there now.
+    pub(super) fn reset_to(&self, before: &Base, log: &str) -> Result<()> {
+        let head = branch::tip(&self.repo)?;
+        let home = self.branch_commit(&head)?;
+        let way = self.plan_reset(before, &before.tree, &head, self.scan()?.tree)?;
+        let changes = way.changes.clone();
+        self.require_writable(&changes)?;
+        self.reset(&way, changes)?;
+        self.move_branch(home, commit_id(before)?, log)?;
+        self.end_operation()
+    }
+
+    fn reset(&self, way: &ResetPlan<'_>, changes: Vec<TreeChange>) -> Result<()> {
+        self.update_index(&self.index_of_base(way)?)?;
+        self.restore_files(&way.base_tree, changes)
+    }
+
+    fn end_operation(&self) -> Result<()> {
+        self.repo.cleanup_state().doing("clear the merge or rebase in progress")
     }
 
     fn plan_reset(&self, base: &Base, to: &str, head: &Tip, now: Oid) -> Result<ResetPlan<'_>> {

@@ -85,7 +85,7 @@ impl Users {
 }
 
 /// The driver dies while its agent hangs.
-fn kill_when_here(world: &World) {
+pub fn kill_when_here(world: &World) {
     let mut child = world.start(&[]);
     world.await_file("../here");
     child.kill().unwrap();

@@ -23,6 +23,7 @@ mod earlier_runs;
 mod escalation;
 mod evidence;
 mod faults;
+mod gate_writes;
 mod gates;
 mod hostile;
 mod interrupt;

@@ -12,13 +12,14 @@ fn a_string_is_a_shell_command() {
 #[test]
 fn a_table_has_all_settings() {
     let text = r#"{ "run": ["cargo", "test"], "timeout": "90s", "dir": "sub/dir",
-                    "env": { "CI": "1" }, "retries": 2 }"#;
+                    "env": { "CI": "1" }, "retries": 2, "fix": true }"#;
     let gate = Gate {
         run: GateCommand::Program(vec!["cargo".into(), "test".into()]),
         timeout: Duration::from_secs(90),
         dir: Some("sub/dir".into()),
         env: BTreeMap::from([("CI".into(), "1".into())]),
         retries: 2,
+        fix: true,
     };
     assert_eq!(json(text).as_ref(), Ok(&gate));
     assert_eq!(gate.to_string(), "cargo test");

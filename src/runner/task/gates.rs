@@ -10,7 +10,8 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::model::{
-    Base, EvidenceItem, Exit, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, StoryId, millis,
+    Base, Event, EvidenceItem, Exit, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, StoryId,
+    millis,
 };
 use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
@@ -18,11 +19,11 @@ use crate::process::{NO_INPUT, Order, Spec, Supervisor};
 use crate::runner::effects::{GatesOf, Happened};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::lane::Lane;
+use crate::runner::task::gate_guard::{ArmedGates, GateGuard};
 use crate::runner::task::transcript::Transcript;
-use crate::runner::task::{Mailbox, Message};
-use crate::store::SyncPoint;
+use crate::runner::task::{EventSink, Mailbox, Message};
 use crate::text::redact::{Redactor, SecretRules};
-use crate::workspace::WorkTree;
+use crate::workspace::{GuardPart, WorkTree};
 
 pub struct GatesTask {
     pub of: GatesOf,
@@ -36,8 +37,7 @@ pub struct GatesTask {
     pub backlog: Option<PathBuf>,
     /// The branch tip that the attempt left.
     pub began: Option<String>,
-    /// Why they run must be safe first.
-    pub planned: SyncPoint,
+    pub guard: GateGuard,
     /// Set, or removed when None.
     pub env: Vec<(OsString, Option<OsString>)>,
     pub stop: watch::Receiver<Option<Order>>,
@@ -47,6 +47,8 @@ pub struct GatesTask {
     pub log: Transcript,
     pub mailbox: Mailbox,
     pub clock: Clock,
+    /// A gate was ended before its end.
+    pub was_cut_short: bool,
 }
 
 /// How one process of a gate ended.
@@ -58,10 +60,17 @@ struct Tried {
 }
 
 impl GatesTask {
+    /// Whatever becomes of the gates, what they left behind is put back.
     pub async fn run(mut self) -> Result<Happened> {
-        let planned = self.planned.clone();
-        self.lane.with(move |_| planned.wait()).await??;
-        let items = self.run_all().await?;
+        let mut armed = self.guarded(|guard, tree, log| guard.arm(tree, log)).await?;
+        let ran = self.run_all(&mut armed).await;
+        let parts = GuardPart::after_gates(self.was_cut_short || ran.is_err());
+        self.guarded(move |guard, tree, log| guard.settle(tree, &armed, parts, log)).await?;
+        if ran.is_err() {
+            // The loop ends without hearing that they are over.
+            self.guarded(|_, _, log| log.record(Event::GatesOver)).await?;
+        }
+        let items = ran?;
         // A full disk must not decide about a claim.
         let _ = self.log.finish().await;
         let began = self.began.clone();
@@ -78,13 +87,31 @@ impl GatesTask {
         Ok(Happened::GatesEnded { of: self.of, items, changed, checked: Some(checked) })
     }
 
+    async fn guarded<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&GateGuard, &WorkTree, &mut dyn EventSink) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (guard, mut log) = (self.guard.clone(), self.mailbox.clone());
+        self.lane.with(move |tree| work(&guard, tree, &mut log)).await?
+    }
+
     /// Until one fails; the baseline runs them all. None: ordered to stop.
-    async fn run_all(&mut self) -> Result<Option<Vec<EvidenceItem>>> {
+    async fn run_all(&mut self, armed: &mut ArmedGates) -> Result<Option<Vec<EvidenceItem>>> {
         let mut items = Vec::new();
         for (gate, guards) in std::mem::take(&mut self.due) {
             self.tell(&gate).await;
+            if gate.fix {
+                let gates = armed.clone();
+                self.guarded(move |guard, tree, log| guard.settle_writes(tree, &gates, log))
+                    .await?;
+            }
             let Some(mut report) = self.run_gate(&gate).await? else { return Ok(None) };
             report.guards = guards;
+            let undone = self.look(&gate, armed).await?;
+            if !undone.is_empty() {
+                let paths = undone.iter().map(|path| path.to_string_lossy().into_owned());
+                report.end = GateEnd::Undid { paths: paths.collect() };
+            }
             let failed = !report.passed();
             items.push(EvidenceItem::Gate(report));
             if failed && self.of != GatesOf::Baseline {
@@ -92,6 +119,20 @@ impl GatesTask {
             }
         }
         Ok(Some(items))
+    }
+
+    /// Returns what of the story's work a gate undid.
+    async fn look(&self, gate: &Gate, armed: &mut ArmedGates) -> Result<Vec<PathBuf>> {
+        let gates = armed.clone();
+        if !gate.fix {
+            return self.guarded(move |guard, tree, _| guard.undone(tree, &gates)).await;
+        }
+        let accept = move |guard: &GateGuard, tree: &WorkTree, log: &mut dyn EventSink| {
+            guard.accept(tree, &gates, log)
+        };
+        let undone;
+        (*armed, undone) = self.guarded(accept).await?;
+        Ok(undone)
     }
 
     async fn tell(&self, gate: &Gate) {
@@ -149,6 +190,7 @@ impl GatesTask {
         self.hear(&mut output, None, &mut tail).await;
         self.hear(&mut errors, None, &mut tail).await;
         let end = pump.finish();
+        self.was_cut_short |= timed_out || stopped || !end.leftovers.is_empty();
         match &end.survivors {
             Some(survivors) if survivors.is_empty() => Ok(Tried { end, timed_out, stopped, tail }),
             Some(survivors) => Err(RunnerError::GateSurvivors(survivors.clone())),

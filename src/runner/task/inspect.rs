@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::{
     AttemptNotice, AttemptStarted, Base, BranchLoss, Concern, Event, HeldKind, Notice, Outcome,
-    ServiceFault, TreeNotice, Untrusted, Violation, visible_line,
+    ServiceFault, StoryId, TreeNotice, Untrusted, Violation, visible_line,
 };
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{EndedAttempt, Inspection};
@@ -36,14 +36,15 @@ impl Inspect {
         ended: &EndedAttempt,
         log: &mut dyn EventSink,
     ) -> Result<Inspection> {
+        let ran = Ran::attempt(&self.start);
         let cut_short = ended.ended_by.is_some() || !ended.processes.leftovers.is_empty();
         let parts = GuardPart::after_attempt(cut_short);
-        let Repaired { branch_loss, ticked } = repair(tree, &self.start, &self.guard, parts, log)?;
+        let Repaired { branch_loss, ticked } = repair(tree, &ran, &self.guard, parts, log)?;
         let was_lost = branch_loss.is_some();
         let (branch_loss, roll_back) = self.follow_human(tree, branch_loss, log)?;
         if was_lost && branch_loss.is_none() {
             // It ended the first check.
-            repair(tree, &self.start, &self.guard, &[GuardPart::UserFiles], log)?;
+            repair(tree, &ran, &self.guard, &[GuardPart::UserFiles], log)?;
         }
         let signals = &ended.report.signals;
         let claims = signals.claims_story || (ticked && !signals.stages_left);
@@ -120,10 +121,27 @@ impl Inspect {
     }
 }
 
+/// What ran between two looks, and for which story.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    pub what: Untrusted,
+    pub story: Option<StoryId>,
+}
+
+impl Ran {
+    pub fn attempt(start: &AttemptStarted) -> Self {
+        Self { what: Untrusted::Attempt, story: Some(start.story.clone()) }
+    }
+
+    pub fn repaired(&self, violation: Violation) -> Event {
+        Event::Repaired { after: self.what, story: self.story.clone(), violation }
+    }
+}
+
 /// The guard's findings for the rest of the inspection.
 #[derive(Default)]
 pub struct Repaired {
-    branch_loss: Option<BranchLoss>,
+    pub branch_loss: Option<BranchLoss>,
     /// The agent ticked the story off in the human's instructions.
     ticked: bool,
 }
@@ -132,7 +150,7 @@ pub struct Repaired {
 /// be rolled back before the rest can be checked.
 pub fn repair(
     tree: &WorkTree,
-    start: &AttemptStarted,
+    ran: &Ran,
     guard: &Guard,
     parts: &[GuardPart],
     log: &mut dyn EventSink,
@@ -152,7 +170,7 @@ pub fn repair(
             break;
         }
         repaired.ticked |= matches!(violation, Violation::Held { claims: true, .. });
-        record(start, &violation, log)?;
+        record(ran, &violation, log)?;
         // A failed repair of these is reported; the work is safe.
         let is_minor = matches!(
             violation,
@@ -170,21 +188,20 @@ pub fn repair(
 }
 
 /// Call before the repair: an interrupted repair is repeated.
-fn record(start: &AttemptStarted, violation: &Violation, log: &mut dyn EventSink) -> Result<()> {
-    let mut tell = |notice| log.notice(Notice::Attempt(start.story.clone(), notice));
-    match violation.clone() {
-        Violation::Locks { paths } => {
-            let paths = paths.into_iter().map(PathBuf::from);
-            paths.for_each(|path| tell(AttemptNotice::LockRemoved { path }));
+fn record(ran: &Ran, violation: &Violation, log: &mut dyn EventSink) -> Result<()> {
+    match (violation.clone(), &ran.story, ran.what) {
+        (Violation::Locks { paths }, Some(story), _) => {
+            let tell = |path: String| {
+                let removed = AttemptNotice::LockRemoved { path: PathBuf::from(path) };
+                log.notice(Notice::Attempt(story.clone(), removed));
+            };
+            paths.into_iter().for_each(tell);
         }
-        Violation::OtherBranch { on } => tell(AttemptNotice::CommitsTakenFrom { branch: on }),
-        Violation::BranchLost { .. } => {}
-        violation @ (Violation::Held { .. }
-        | Violation::Stashes { .. }
-        | Violation::UserFiles { .. }) => {
-            let (after, story) = (Untrusted::Attempt, Some(start.story.clone()));
-            log.record(Event::Repaired { after, story, violation })?;
+        (Violation::OtherBranch { on }, Some(story), Untrusted::Attempt) => {
+            let taken = AttemptNotice::CommitsTakenFrom { branch: on };
+            log.notice(Notice::Attempt(story.clone(), taken));
         }
+        (violation, ..) => log.record(ran.repaired(violation))?,
     }
     Ok(())
 }

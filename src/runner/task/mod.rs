@@ -1,6 +1,7 @@
 //! Tasks run concurrently with the loop. Each owns its data and ends with exactly one message.
 
 pub mod attempt;
+pub mod gate_guard;
 pub mod gates;
 pub mod human;
 pub mod inspect;

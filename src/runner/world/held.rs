@@ -1,13 +1,42 @@
-//! Puts PRD.json back after an attempt or a gate that left it unusable.
+//! What gates may not change, and PRD.json after an attempt or a gate that left it unusable.
 
 use crate::files::atomic::private_folder;
-use crate::model::{Event, Notice};
+use crate::model::{Base, Event, Notice, Untrusted};
+use crate::runner::effects::GatesOf;
 use crate::runner::error::Result;
 use crate::runner::log::RunLog;
+use crate::runner::task::gate_guard::GateGuard;
+use crate::runner::task::inspect::Ran;
 
 use super::World;
 
+/// The folder for the versions that gates wrote.
+pub(super) fn folder_of(gates: &GatesOf) -> &str {
+    match gates {
+        GatesOf::Baseline => "baseline",
+        GatesOf::Claim { attempt, .. } => attempt,
+    }
+}
+
 impl World {
+    pub(super) fn gate_guard(&self, log: &RunLog, of: &GatesOf, base: Option<Base>) -> GateGuard {
+        let ran = match of {
+            GatesOf::Baseline => Ran { what: Untrusted::Baseline, story: None },
+            GatesOf::Claim { story, .. } => {
+                Ran { what: Untrusted::Gates, story: Some(story.clone()) }
+            }
+        };
+        GateGuard {
+            ran,
+            folder: folder_of(of).to_owned(),
+            base,
+            told: log.state.written.clone(),
+            held: self.config.held.clone(),
+            keep: self.config.settings.keep.clone(),
+            backlog: self.config.backlog_in_tree.clone(),
+        }
+    }
+
     /// Every process that could write the backlog is gone: nobody has to wait until the file is
     /// mended. `attempt` names the folder for what is there now.
     pub(super) fn release_backlog(&mut self, log: &mut RunLog, attempt: &str) -> Result<()> {

@@ -46,6 +46,7 @@ use crate::text::redact::SecretRules;
 use crate::workspace::{GATES, REFLOG_ACTION, StoredBlob, reflog_action};
 use attempt::RunningAttempt;
 use backlog::BacklogFile;
+use held::folder_of;
 use observe::CostStores;
 use questions::Questions;
 
@@ -222,11 +223,8 @@ impl Effects for World {
     }
 
     fn gates_are_over(&mut self, log: &mut RunLog, of: &GatesOf) -> Result<()> {
-        let by = match of {
-            GatesOf::Baseline => "baseline",
-            GatesOf::Claim { attempt, .. } => attempt,
-        };
-        self.release_backlog(log, by)
+        self.record(log, Event::GatesOver)?;
+        self.release_backlog(log, folder_of(of))
     }
 
     fn redact(&self, text: &str) -> String {
@@ -260,6 +258,7 @@ impl Effects for World {
         env.push((REFLOG_ACTION.into(), Some(reflog_action(GATES).into())));
         env.push(("RALPH_ITERATION".into(), Some(iteration.to_string().into())));
         env.extend(story.map(|story| ("RALPH_STORY".into(), Some(story.to_string().into()))));
+        let guard = self.gate_guard(log, &of, base.clone());
         let (orders, stop) = watch::channel(None);
         self.gates.push((of.clone(), orders, Instant::now()));
         let task = GatesTask {
@@ -270,13 +269,14 @@ impl Effects for World {
             base,
             backlog: self.config.backlog_in_tree.clone(),
             began,
-            planned: log.sync_point(),
+            guard,
             env,
             stop,
             secrets: Arc::clone(&self.env.secrets),
             log: Transcript::begin(Log::new(file, self.config.settings.log_limit), None),
             mailbox: self.mailbox.clone(),
             clock: self.env.clock.clone(),
+            was_cut_short: false,
         };
         task::spawn(&self.mailbox, task.run());
         Ok(())

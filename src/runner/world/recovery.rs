@@ -10,7 +10,7 @@ use crate::model::{
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::runner::task::EventSink;
-use crate::runner::task::inspect::repair;
+use crate::runner::task::inspect::{Ran, repair};
 use crate::runner::task::occupant::Occupant;
 use crate::state::{Marks, RunState, Stage};
 use crate::workspace::{Guard, GuardPart, Guarded, Keeping, SnapshotKind, SnapshotRef, WorkTree};
@@ -105,7 +105,7 @@ impl World {
         let tree = self.lane(start.lane)?.tree();
         let guard = Guard::recovered(&tree, guarded, start.held.as_deref());
         let mut log = DirectLog { log, backlog: self.env.backlog.current() };
-        repair(&tree, start, &guard, GuardPart::after_crash(), &mut log).map(drop)
+        repair(&tree, &Ran::attempt(start), &guard, GuardPart::after_crash(), &mut log).map(drop)
     }
 
     /// One transaction with the first marks: without them, the next process would revert every mark

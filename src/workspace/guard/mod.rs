@@ -9,6 +9,7 @@ mod files;
 mod held;
 mod put_back;
 mod stashes;
+mod writes;
 
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,7 @@ use self::held::HeldFiles;
 pub use files::Losses;
 pub use held::HeldPlace;
 pub use stashes::Stash;
+pub use writes::{MayStay, Writes};
 
 /// The folder for versions of git's setup from before the next process knows what ran.
 const INTERRUPTED: &str = "interrupted";
@@ -65,6 +67,12 @@ impl GuardPart {
     /// other processes.
     pub fn after_attempt(was_cut_short: bool) -> &'static [Self] {
         if was_cut_short { &Self::ALL } else { Self::ALL.get(1..).unwrap_or_default() }
+    }
+
+    /// What gates wrote to the work tree is no part of this: some of it may stay.
+    pub fn after_gates(was_cut_short: bool) -> &'static [Self] {
+        let parts = Self::after_attempt(was_cut_short);
+        parts.split_last().map(|(_, parts)| parts).unwrap_or_default()
     }
 
     /// After a crash, before any of these files is used. The settings are compared on their own.
@@ -167,7 +175,7 @@ impl Guard {
             Violation::UserFiles { .. } => {
                 tree.repair_user_files(&self.guarded.before, &self.losses(tree)?.lost)
             }
-            Violation::BranchLost { .. } => Ok(()),
+            Violation::BranchLost { .. } | Violation::Written { .. } => Ok(()),
         }
     }
 

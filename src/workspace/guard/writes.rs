@@ -1,0 +1,131 @@
+//! What gates write: it is put back, unless it may stay.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::Base;
+use crate::workspace::authors::GATES;
+use crate::workspace::diff::Patterns;
+use crate::workspace::tree::{TreeChange, between, entry_at};
+use crate::workspace::{Result, WorkTree};
+
+/// Keeps the tree before the gates from a gate's `git gc`; each work tree has its own.
+const HELD_BEFORE_GATES: &str = "refs/worktree/ralph/before-gates";
+
+/// What was written to the work tree since a recorded state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writes(Vec<TreeChange>);
+
+/// Decides which of them may stay.
+pub struct MayStay {
+    patterns: Patterns,
+    is_lock_file: fn(&Path) -> bool,
+}
+
+impl MayStay {
+    /// Files that match the patterns, and lock files that appear.
+    pub fn new(patterns: &[String], is_lock_file: fn(&Path) -> bool) -> Result<Self> {
+        let patterns = Patterns::new("read the patterns of `keep`", patterns)?;
+        Ok(Self { patterns, is_lock_file })
+    }
+
+    fn allows(&self, change: &TreeChange) -> bool {
+        let appeared = change.old.is_none();
+        (appeared && (self.is_lock_file)(&change.path)) || self.patterns.matches(&change.path)
+    }
+}
+
+impl Writes {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.0.iter().map(|change| change.path.clone()).collect()
+    }
+
+    pub fn without(mut self, is_out: impl Fn(&Path) -> bool) -> Self {
+        self.0.retain(|change| !is_out(&change.path));
+        self
+    }
+
+    pub fn without_allowed(mut self, may_stay: &MayStay) -> Self {
+        self.0.retain(|change| !may_stay.allows(change));
+        self
+    }
+}
+
+impl WorkTree {
+    pub fn hold_before_gates(&self, before: &Base) -> Result<()> {
+        self.hold_at(HELD_BEFORE_GATES, before, "ralph: the work tree before the gates")
+    }
+
+    /// Without what commits of the human's since then brought.
+    pub fn writes_since(&self, before: &Base) -> Result<Writes> {
+        let now = self.base()?;
+        let (old, new) = (self.tree(&before.tree)?, self.tree(&now.tree)?);
+        let mut changes = between(&self.repo, Some(&old), Some(&new))?;
+        if now.commit != before.commit && !changes.is_empty() {
+            let (from, to) = (self.committed_at(before)?, self.committed_at(&now)?);
+            let brought = between(&self.repo, from.as_ref(), to.as_ref())?;
+            let is_brought = |change: &TreeChange| {
+                brought.iter().any(|one| one.path == change.path && one.new == change.new)
+            };
+            changes.retain(|change| !is_brought(change));
+        }
+        Ok(Writes(changes))
+    }
+
+    /// Files of the story that have their version from before the story again, or are gone.
+    pub fn undone(&self, base: &Base, writes: &Writes) -> Result<Vec<PathBuf>> {
+        let base = self.tree(&base.tree)?;
+        let mut undone = Vec::new();
+        for change in &writes.0 {
+            let before_story = entry_at(Some(&base), &change.path)?;
+            let is_storys = change.old.is_some() && change.old != before_story;
+            if is_storys && (change.new.is_none() || change.new == before_story) {
+                undone.push(change.path.clone());
+            }
+        }
+        Ok(undone)
+    }
+
+    /// The files are again as they were. Returns those that cannot be written safely.
+    pub fn put_writes_back(&self, before: &Base, writes: &Writes) -> Result<Vec<PathBuf>> {
+        let changes = writes.0.iter().map(|TreeChange { path, old, new }| TreeChange {
+            path: path.clone(),
+            old: *new,
+            new: *old,
+        });
+        let is_plain =
+            |change: &TreeChange| change.new.is_none() || self.require_plain(&change.path).is_ok();
+        let (changes, blocked): (Vec<_>, Vec<_>) = changes.partition(is_plain);
+        self.restore_files(&self.tree(&before.tree)?, changes)?;
+        Ok(blocked.into_iter().map(|change| change.path).collect())
+    }
+
+    /// Branch, index and files are as before the gates, which moved the branch.
+    pub fn return_to(&self, before: &Base) -> Result<()> {
+        self.reset_to(before, "reset: ralph undid what gates did to the branch")
+    }
+
+    /// The branch has moved by commits that only gates made.
+    pub fn gates_committed(&self, before: &Base) -> Result<bool> {
+        let has_moved = self.head_commit()? != before.commit;
+        Ok(has_moved && self.human_commits(before.commit.as_deref(), GATES)?.is_none())
+    }
+
+    /// Uncommitted files of the user's when the story began.
+    pub fn users_files(&self, base: &Base) -> Result<Vec<PathBuf>> {
+        let changes = self.uncommitted_at(base)?;
+        Ok(changes.into_iter().map(|change| change.path).collect())
+    }
+
+    /// Stores the work tree as it is, or as it was.
+    pub fn keep_written(&self, at: Option<&Base>) -> Result<String> {
+        let kept = match at {
+            Some(base) => self.checkpoint_of(base, "ralph: the work tree before gates changed it"),
+            None => self.checkpoint("ralph: what gates wrote"),
+        };
+        Ok(kept?.reference)
+    }
+}

@@ -1,0 +1,161 @@
+//! What gates leave behind is neither the user's nor the story's.
+
+use ralph::model::{Event, Untrusted, Violation};
+
+use crate::hostile::kill_when_here;
+use crate::support::world::Said;
+use crate::support::{Prd, World};
+
+const WORK: &str =
+    "[default]\nsteps = [{ run = \"echo work > $RALPH_STORY.txt\" }, \"complete\"]\n";
+
+/// With the user's own files, uncommitted and untracked.
+fn world(stories: usize, script: &str, settings: &str) -> World {
+    let world = World::scripted(&Prd::stories(stories), script);
+    world.write("ralph.toml", settings);
+    world.write("old.txt", "old\n");
+    world.write("tracked.txt", "committed\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    world.write("tracked.txt", "edited by the user\n");
+    world.write("mine.txt", "not in git\n");
+    world
+}
+
+fn run(world: &World) -> Said {
+    let said = world.run(&["--allow-dirty"]);
+    assert_eq!(world.read("tracked.txt"), "edited by the user\n", "{}", said.err);
+    assert_eq!(world.read("mine.txt"), "not in git\n", "{}", said.err);
+    assert_eq!(world.git(&["branch", "--show-current"]), "work\n", "{}", said.err);
+    said
+}
+
+/// The files that were put back, each time that it was told.
+fn written(world: &World) -> Vec<(Untrusted, Vec<String>, String)> {
+    let told = world.journal().into_iter().filter_map(|one| match one.event {
+        Event::Repaired { after, violation: Violation::Written { paths, kept, .. }, .. } => {
+            Some((after, paths, kept.unwrap_or_default()))
+        }
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn what_gates_write_is_put_back_and_told_once() {
+    let gate = "echo made > made.txt; echo over > tracked.txt; rm -f mine.txt; echo x >> old.txt";
+    let settings = format!("verify = [\"{gate}\"]\n");
+    let world = world(2, WORK, &settings);
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!world.path("made.txt").exists());
+    assert_eq!(world.read("old.txt"), "old\n");
+    for commit in ["HEAD", "HEAD~1"] {
+        let files = world.git(&["show", "--name-only", "--format=", commit]);
+        assert!(!files.contains("made") && !files.contains("old"), "{files}");
+    }
+    let told = written(&world);
+    let [(Untrusted::Baseline, paths, kept)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(paths[..], ["made.txt", "mine.txt", "old.txt", "tracked.txt"]);
+    assert_eq!(world.git(&["show", &format!("{kept}:made.txt")]), "made\n");
+    let line = "restored files that the baseline wrote: made.txt, mine.txt, old.txt, tracked.txt";
+    assert_eq!(said.err.matches(line).count(), 1, "{}", said.err);
+}
+
+#[test]
+fn kept_patterns_ignored_files_and_new_lock_files_stay() {
+    let gate = "echo g > generated.txt; mkdir -p deep/__snapshots__; echo s > deep/__snapshots__/a; \
+                echo i > x.log; test -e Cargo.lock || echo l > Cargo.lock; echo n > not.txt";
+    let settings =
+        format!("verify = [\"{gate}\"]\nkeep = [\"generated.txt\", \"**/__snapshots__/**\"]\n");
+    let world = world(1, WORK, &settings);
+    world.write(".gitignore", "*.log\n");
+    world.git(&["add", ".gitignore"]);
+    world.git(&["commit", "-qm", "ignore"]);
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let files = world.git(&["show", "--name-only", "--format=", "HEAD"]);
+    let work = ["Cargo.lock", "PRD.json", "US-001.txt", "deep/__snapshots__/a", "generated.txt"];
+    assert_eq!(files.lines().collect::<Vec<_>>(), work);
+    assert_eq!(world.read("x.log"), "i\n");
+    assert!(!world.path("not.txt").exists());
+}
+
+#[test]
+fn what_a_fixing_gate_changes_is_committed_with_the_story() {
+    let fix = "printf 'formatted\\\\n' > US-001.txt; echo over > mine.txt; echo new > new.txt";
+    let settings = format!(
+        "verify = [\"echo no > no.txt\", {{ run = \"{fix}\", fix = true }}, \
+         \"grep -q formatted US-001.txt && ! test -e no.txt\"]\n"
+    );
+    let script =
+        "[default]\nsteps = [{ write = \"US-001.txt\", text = \"raw\\n\" }, \"complete\"]\n";
+    let world = world(1, script, &settings);
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.git(&["show", "HEAD:US-001.txt"]), "formatted\n");
+    let files = world.git(&["show", "--name-only", "--format=", "HEAD"]);
+    assert_eq!(files, "PRD.json\nUS-001.txt\nnew.txt\n");
+}
+
+#[test]
+fn a_gate_that_undoes_the_work_fails_and_the_work_is_there_again() {
+    for undo in [
+        "git checkout -q -f . && git clean -fdq",
+        "git stash -qu",
+        "git add -A && git reset -q --hard",
+        "rm -f US-001.txt",
+        "git add -A && git commit -qm all && git reset -q --hard HEAD~1",
+        "git checkout -qf --orphan none && git rm -rqf .",
+    ] {
+        let once = format!("test -e ../undone || (touch ../undone; {undo})");
+        let settings = format!("verify = [\"test -e US-001.txt || exit 0; {once}\"]\n");
+        let world = world(1, WORK, &settings);
+        let said = run(&world);
+        assert_eq!(said.code, 0, "{undo}: {}", said.err);
+        let told = "undid the story's work in ";
+        assert!(said.err.contains(told), "{undo}: {}", said.err);
+        assert_eq!(world.prompt(2).matches(told).count(), 1, "{undo}");
+        let files = world.git(&["show", "--name-only", "--format=", "HEAD"]);
+        assert_eq!(files, "PRD.json\nUS-001.txt\n", "{undo}");
+        assert_eq!(world.subjects()[1], "settings", "{undo}");
+    }
+}
+
+#[test]
+fn what_gates_change_besides_the_files_is_put_back() {
+    let act = "test -e US-001.txt || exit 0; echo evil > .git/hooks/pre-commit; echo verify = [] > ralph.toml; \
+               mkdir -p .claude; echo {} > .claude/settings.json; git commit -qm sneaky --allow-empty";
+    let settings = format!("verify = [\"{act}\"]\n");
+    let world = world(1, WORK, &settings);
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!world.path(".git/hooks/pre-commit").exists());
+    assert!(!world.path(".claude/settings.json").exists());
+    assert_eq!(world.read("ralph.toml"), settings);
+    assert_eq!(world.subjects(), ["US-001: Story 1", "settings", "backlog", "first"]);
+    for told in [
+        "restored git configuration or hooks that the gates changed: .git/hooks/pre-commit",
+        "restored ralph's settings that the gates changed: ralph.toml",
+        "the gates changed the run's branch; branch and files are restored",
+    ] {
+        assert!(said.err.contains(told), "{told}: {}", said.err);
+    }
+}
+
+#[test]
+fn what_a_gate_wrote_before_its_driver_was_killed_goes_too() {
+    let act = "test -e US-001.txt || exit 0; test -e ../here && exit 0; echo made > made.txt; \
+               rm mine.txt US-001.txt; echo evil > .git/hooks/pre-commit; echo y > ../here; sleep 600";
+    let world = world(1, WORK, &format!("verify = [\"{act}\"]\nallow_dirty = true\n"));
+    kill_when_here(&world);
+    assert!(world.path("made.txt").exists() && !world.path("mine.txt").exists());
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!world.path("made.txt").exists());
+    assert!(!world.path(".git/hooks/pre-commit").exists());
+    assert_eq!(written(&world).len(), 1, "{}", said.err);
+    let files = world.git(&["show", "--name-only", "--format=", "HEAD"]);
+    assert_eq!(files, "PRD.json\nUS-001.txt\n");
+    assert_eq!(world.iteration_files("prompt.md").len(), 1, "the claim stands");
+}
