@@ -31,9 +31,8 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         // A commit, a wait or a notice shows them, the human made them, or they are internal.
         Event::AttemptLost { .. } | Event::Throttled { .. } | Event::WorkLetGo { .. } => vec![],
         Event::ClosePlanned { .. } | Event::BaseSet { .. } | Event::MarksSeen { .. } => vec![],
-        Event::CommitsTaken { .. } | Event::SettingsTaken(_) => vec![],
-        Event::TreeLeft { .. } | Event::UserEditsFound { .. } => vec![],
-        Event::GatesStarted(_) | Event::GatesOver => vec![],
+        Event::CommitsTaken { .. } | Event::SettingsTaken(_) | Event::GatesOver => vec![],
+        Event::TreeLeft { .. } | Event::UserEditsFound { .. } | Event::GatesStarted(_) => vec![],
         Event::BaselineTaken { reports } => reports.iter().map(before).collect(),
         Event::ClaimChecked { items, .. } => items.iter().map(check).collect(),
         Event::ClaimOutdated { story } => vec![warning(at, format!("{story}: {OUTDATED}"))],

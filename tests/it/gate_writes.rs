@@ -106,7 +106,7 @@ fn a_gate_that_undoes_the_work_fails_and_the_work_is_there_again() {
         "git add -A && git reset -q --hard",
         "rm -f US-001.txt",
         "git add -A && git commit -qm all && git reset -q --hard HEAD~1",
-        "git checkout -qf --orphan none && git rm -rqf .",
+        "git add -A && git checkout -qf --orphan none && git rm -rqf .",
     ] {
         let once = format!("test -e ../undone || (touch ../undone; {undo})");
         let settings = format!("verify = [\"test -e US-001.txt || exit 0; {once}\"]\n");

@@ -1,5 +1,7 @@
 //! The human commits and edits while a story's work is in the tree.
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::service::script;
 use crate::support::pty::Terminal;
 use crate::support::world::{Ends, until};
@@ -144,8 +146,8 @@ fn what_an_agent_committed_before_a_crash_stays_the_agents() {
     assert_eq!(world.git(&["show", "refs/ralph/attempts/US-001/1:a.txt"]), "a\n");
 }
 
-/// The gates of a claim run, until `../go` is there.
-fn in_gates() -> (World, std::process::Child) {
+/// The gates of a claim run until `../go` is there.
+fn with_gates() -> World {
     let world = World::scripted(
         &Prd::stories(1),
         "[default]\nsteps = [{ write = \"work.txt\", text = \"work\\n\" }, \"complete\"]\n",
@@ -155,6 +157,11 @@ fn in_gates() -> (World, std::process::Child) {
     world.write("ralph.toml", &format!("verify = [\"{gate}\"]\n"));
     world.git(&["add", "."]);
     world.git(&["commit", "-qm", "settings"]);
+    world
+}
+
+fn in_gates() -> (World, std::process::Child) {
+    let world = with_gates();
     let child = world.start(&[]);
     world.await_file("../gates");
     (world, child)
@@ -188,12 +195,29 @@ fn a_commit_has_what_the_gates_saw_and_not_what_was_edited_since() {
     assert_eq!(world.read("work.txt"), "edited\n");
 }
 
+/// A signature that waits, as for a passphrase.
+const SIGNER: &str = r#"#!/bin/sh
+cat > /dev/null
+if [ -e HERE/../gates ]; then echo y > HERE/../signing; until [ -e HERE/../sign ]; do sleep 0.01; done; fi
+echo '[GNUPG:] SIG_CREATED D 1 8 00 0 0' >&2
+printf -- '-----BEGIN PGP SIGNATURE-----\n\nx\n-----END PGP SIGNATURE-----\n'
+"#;
+
 #[test]
 fn gates_run_again_if_the_human_commits_after_them() {
-    let (world, child, good) = checked();
-    world.git(&["stash", "push", "-q", "PRD.json"]);
+    let world = with_gates();
+    let signer = SIGNER.replace("HERE", world.path(".").to_str().unwrap());
+    world.write("../signer", &signer);
+    let signer = world.path("../signer");
+    std::fs::set_permissions(&signer, std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.git(&["config", "gpg.program", signer.to_str().unwrap()]);
+    world.git(&["config", "commit.gpgsign", "true"]);
+    world.write("../go", "");
+    let child = world.start(&[]);
+    world.await_file("../signing");
+    world.git(&["config", "commit.gpgsign", "false"]);
     commit_by_hand(&world);
-    world.write("PRD.json", &good);
+    world.write("../sign", "");
     let said = child.ended();
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.read("../gates"), "y\ny\n", "{}", said.err);

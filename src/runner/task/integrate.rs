@@ -89,12 +89,18 @@ impl Close {
             return Ok(Integration::Outdated);
         }
         let (story, ralph_dir) = (self.mark.story.id.clone(), self.ralph_dir.clone());
+        let occupant = self.mark.occupant();
         let closed = match self.mark.commit_from_before(tree)? {
             Some(commit) => self.mark.confirm().map(|written| (commit, written)),
             None if self.is_outdated(tree, mailbox)? => return Ok(Integration::Outdated),
             None => self.commit(tree),
         };
         let (commit, written) = match closed {
+            // The human committed at this moment.
+            Err(RunnerError::Git(GitError::HeadMoved(_))) => {
+                occupant.map(|occupant| occupant.follow_branch(tree, mailbox)).transpose()?;
+                return Ok(Integration::Outdated);
+            }
             Err(RunnerError::Git(GitError::NothingChanged)) => {
                 return Ok(Integration::NothingChanged);
             }
@@ -127,10 +133,8 @@ impl Close {
 
     /// True if the evidence is about another commit than the branch's, which the human made since.
     fn is_outdated(&mut self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<bool> {
+        let Some(occupant) = self.mark.occupant() else { return Ok(false) };
         let mark = &mut self.mark;
-        let Some(base) = mark.base.clone() else { return Ok(false) };
-        let (story, head) = (mark.story.id.clone(), mark.head.clone());
-        let occupant = Occupant { story, lane: LaneId::HOME, base, rest: mark.rest.clone(), head };
         let base = Some(occupant.follow_branch(tree, log)?);
         let has_moved = mark.base != base;
         mark.base = base;
@@ -198,6 +202,11 @@ impl Skip {
 }
 
 impl MarkCommit {
+    fn occupant(&self) -> Option<Occupant> {
+        let (base, rest, head) = (self.base.clone()?, self.rest.clone(), self.head.clone());
+        Some(Occupant { story: self.story.id.clone(), lane: LaneId::HOME, base, rest, head })
+    }
+
     fn skip(self, tree: &WorkTree) -> Result<(Option<String>, MarkWritten)> {
         let before = self.commit_from_before(tree)?;
         if before.is_some() || self.config.backlog_in_tree.is_none() {

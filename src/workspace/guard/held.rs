@@ -23,7 +23,7 @@ use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
 /// Larger files are compared by size.
 const LARGEST: u64 = 16 << 20;
 /// Of all that is stored; its bytes are written as numbers.
-const MOST_STORED: u64 = 1 << 30;
+pub(super) const MOST_STORED: u64 = 1 << 30;
 /// Of a folder; with more it is held as one thing.
 const MOST_ENTRIES: usize = 2000;
 /// Git's examples; it runs none of them.
@@ -88,6 +88,15 @@ struct StoredHeld {
 }
 
 impl HeldFiles {
+    pub(super) fn of(
+        kind: HeldKind,
+        places: Vec<HeldPlace>,
+        files: impl Iterator<Item = (PathBuf, HeldContent)>,
+    ) -> Self {
+        let files = files.map(|(path, content)| (path, HeldFile { kind, content })).collect();
+        Self { places, files }
+    }
+
     /// A look at places. Where a link leads to is a place too.
     pub fn hold(root: &Path, places: Vec<HeldPlace>) -> Result<Self> {
         let mut held = Self::default();
@@ -204,7 +213,10 @@ impl WorkTree {
 
     /// The same without the journal's word for it.
     pub(super) fn unconfirmed_held(&self) -> Option<HeldFiles> {
-        HeldFiles::from_json(&self.read_held()?)
+        match self.read_held() {
+            Some(text) => HeldFiles::from_json(&text),
+            None => self.held_by_earlier_version(),
+        }
     }
 
     fn read_held(&self) -> Option<Vec<u8>> {
