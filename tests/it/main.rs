@@ -15,6 +15,7 @@ mod check;
 mod commands;
 mod commits;
 mod compat;
+mod corpus;
 mod cost;
 mod damage;
 mod disk;
