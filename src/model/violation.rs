@@ -46,6 +46,9 @@ pub enum Violation {
     },
     /// These stashes were dropped.
     Stashes { messages: Vec<String> },
+    /// The index lacks these files, or has other versions of the user's. Without paths: it was gone
+    /// or could not be used.
+    Index { paths: Vec<String> },
     /// HEAD is on another branch, which contains the run's branch.
     OtherBranch { on: String },
     /// Commits of the run's branch are lost: branch and tree must be rolled back.

@@ -11,15 +11,25 @@ use crate::ui;
 use crate::workspace::{Guard, GuardPart, Guarded, Head, WorkTree};
 
 use super::error::Result;
-use super::place::{BacklogPlace, open_tree};
+use super::place::{BacklogPlace, find_tree};
 use super::preflight::Preflight;
 use super::terminal::{ask, listed};
 
-/// Git's setup says where the work tree is: opens it again if that was put back.
-pub fn restore_setup(tree: WorkTree, prd: &Path) -> Result<(WorkTree, Option<Event>)> {
-    let Some(violation) = Guard::restore_setup(&tree)? else { return Ok((tree, None)) };
-    let repaired = Event::Repaired { after: Untrusted::Attempt, story: None, violation };
-    Ok((open_tree(prd)?, Some(repaired)))
+/// Git's setup says where the work tree is: finds it again if that was put back. Then it must be
+/// ready to work in.
+pub fn restore_setup(mut tree: WorkTree, prd: &Path) -> Result<(WorkTree, Vec<Event>)> {
+    let setup = Guard::restore_setup(&tree)?;
+    if setup.is_some() {
+        tree = find_tree(prd)?;
+    }
+    let index = Guard::restore_index(&tree)?;
+    tree.require_ready()?;
+    let repaired = setup.into_iter().chain(index).map(|violation| Event::Repaired {
+        after: Untrusted::Attempt,
+        story: None,
+        violation,
+    });
+    Ok((tree, repaired.collect()))
 }
 
 /// Something that ran when its driver died.

@@ -37,13 +37,20 @@ pub struct BacklogPlace {
 
 /// The work tree of the current folder, else that of the PRD.
 pub fn open_tree(prd: &Path) -> Result<WorkTree> {
+    let tree = find_tree(prd)?;
+    tree.require_ready()?;
+    Ok(tree)
+}
+
+/// The same in any state.
+pub fn find_tree(prd: &Path) -> Result<WorkTree> {
     let here = std::env::current_dir()?;
-    match WorkTree::open(&here) {
+    match WorkTree::look(&here) {
         Err(GitError::NotARepository { .. }) => {
             let folder = std::path::absolute(prd)?;
-            Ok(WorkTree::open(folder.parent().unwrap_or(&here))?)
+            Ok(WorkTree::look(folder.parent().unwrap_or(&here))?)
         }
-        opened => Ok(opened?),
+        found => Ok(found?),
     }
 }
 

@@ -23,8 +23,8 @@ use super::error::{CommandError, Result};
 use super::held::restore_setup;
 use super::in_force::InForce;
 use super::place::{
-    BacklogPlace, RunInstructions, find_story, history, instructions, open_tree, place_of,
-    refuse_supervised, secrets, store_of, take_lease,
+    BacklogPlace, RunInstructions, find_story, find_tree, history, instructions, open_tree,
+    place_of, refuse_supervised, secrets, store_of, take_lease,
 };
 use super::preflight::{Preflight, report_warnings};
 use super::session::Session;
@@ -57,7 +57,7 @@ fn rename_damaged_journal(prd: &Path, look: &UiOptions) -> Result<()> {
 
 fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
     let loaded = PrdFile::new(prd).load()?;
-    let tree = open_tree(prd)?;
+    let tree = find_tree(prd)?;
     refuse_supervised("`ralph run`", &tree)?;
     let store = store_of(&tree);
     let lease = take_lease(&store, &look.clock)?;

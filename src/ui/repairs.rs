@@ -58,6 +58,7 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
         Violation::Stashes { messages } => {
             vec![line(&format!("stashes that {who} dropped"), messages, None)]
         }
+        Violation::Index { paths } => vec![index(at, who, paths)],
         Violation::UserFiles { lost, blocked, kept } => {
             let copy = kept.as_ref().map(|kept| format!("a copy is at {kept}"));
             let what = format!("uncommitted files that {who} deleted or reset");
@@ -90,6 +91,15 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
             vec![TextLine::at(at).with(Tone::Warning, said).into()]
         }
     }
+}
+
+fn index(at: i64, who: &str, paths: &[String]) -> Line {
+    if paths.is_empty() {
+        let text = format!("restored git's index, which {who} removed or broke");
+        return TextLine::at(at).with(Tone::Warning, text).into();
+    }
+    let what = format!("restored git's index where {who} changed it: ");
+    labeled(at, Tone::Warning, what, listed(paths)).into()
 }
 
 fn told<const N: usize>(lines: [(&Vec<String>, Line); N]) -> Vec<Line> {

@@ -22,6 +22,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use git2::ErrorCode;
 
+use crate::files;
+
 use super::checkout::remove_if_there;
 use super::error::{GitError, file_error};
 use super::tree::{bytes_of, path_of};
@@ -201,7 +203,13 @@ impl WorkTree {
     /// From now on a lock may be the agent's.
     pub fn begin_attempt(&self) -> Result<()> {
         let note = self.attempt_note();
-        write_note(&note, &[]).map_err(file_error("write", &note))
+        let head = self.head_commit()?.unwrap_or_default();
+        write_note(&note, head.as_bytes()).map_err(file_error("write", &note))
+    }
+
+    /// The branch's commit when the attempt began.
+    pub(super) fn attempt_note_text(&self) -> Option<String> {
+        files::read_text(&self.attempt_note(), 100).ok()
     }
 
     /// Call after all processes of the attempt have ended; returns the removed locks.

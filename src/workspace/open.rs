@@ -32,9 +32,14 @@ impl WorkTree {
     /// without commits is fine.
     pub fn open(start: &Path) -> Result<Self> {
         let tree = Self::look(start)?;
-        tree.settled_index()?;
-        tree.require_identity()?;
+        tree.require_ready()?;
         Ok(tree)
+    }
+
+    /// That ralph can work in it.
+    pub fn require_ready(&self) -> Result<()> {
+        self.settled_index()?;
+        self.require_identity()
     }
 
     /// Like `open`, for commands that commit nothing: accepts any state of the repository.

@@ -27,6 +27,7 @@ mod faults;
 mod gate_writes;
 mod gates;
 mod hostile;
+mod index;
 mod interrupt;
 mod journal_tables;
 mod keep;

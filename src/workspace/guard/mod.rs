@@ -8,6 +8,7 @@
 mod earlier;
 mod files;
 mod held;
+mod index;
 mod put_back;
 mod stashes;
 mod writes;
@@ -21,6 +22,7 @@ use super::branch::BranchState;
 use super::{Result, WorkTree};
 
 use self::held::HeldFiles;
+use self::index::IndexDamage;
 
 pub use files::Losses;
 pub use held::HeldPlace;
@@ -48,18 +50,20 @@ pub enum GuardPart {
     Locks,
     Held(HeldKind),
     Stashes,
+    Index,
     Branch,
     UserFiles,
 }
 
 impl GuardPart {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Locks,
         Self::Held(HeldKind::GitSetup),
         Self::Held(HeldKind::Instructions),
         Self::Held(HeldKind::Settings),
         Self::Held(HeldKind::AgentSettings),
         Self::Stashes,
+        Self::Index,
         Self::Branch,
         Self::UserFiles,
     ];
@@ -83,7 +87,7 @@ impl GuardPart {
 
     /// After a crash, once the held files are back: other changes may be the human's.
     pub fn after_crash() -> &'static [Self] {
-        &[Self::UserFiles]
+        &[Self::Index, Self::UserFiles]
     }
 }
 
@@ -104,6 +108,7 @@ impl Guard {
         let places = tree.git_setup().into_iter().chain(places.iter().cloned());
         let held = HeldFiles::hold(tree.root(), places.collect())?;
         let stored = tree.store_held(&held)?;
+        tree.hold_index()?;
         tree.begin_attempt()?;
         Ok(Self { guarded, held, stored, stashes })
     }
@@ -132,6 +137,16 @@ impl Guard {
         Ok(violation)
     }
 
+    /// Puts the index back if whatever was guarded was interrupted and left none that can be used.
+    /// Call before anything reads it.
+    pub fn restore_index(tree: &WorkTree) -> Result<Option<Violation>> {
+        if !tree.was_interrupted() || !tree.index_is_unusable() {
+            return Ok(None);
+        }
+        tree.repair_index(IndexDamage::Whole, &tree.changed_by(INTERRUPTED))?;
+        Ok(Some(Violation::Index { paths: Vec::new() }))
+    }
+
     /// The hash of the held files, for the journal.
     pub fn stored(&self) -> Option<&str> {
         self.stored.as_deref()
@@ -147,6 +162,13 @@ impl Guard {
             GuardPart::Stashes => some(tree.dropped_stashes(&self.stashes)?, |gone| {
                 let messages = gone.into_iter().map(|stash| stash.message).collect();
                 Violation::Stashes { messages }
+            }),
+            GuardPart::Index => tree.index_damage(&self.guarded.base)?.map(|damage| {
+                let paths: Vec<PathBuf> = match damage {
+                    IndexDamage::Whole => Vec::new(),
+                    IndexDamage::Entries(entries) => entries.into_iter().map(|one| one.0).collect(),
+                };
+                Violation::Index { paths: listed(&paths) }
             }),
             GuardPart::Branch => match tree.branch_state(&self.guarded.base)? {
                 BranchState::OnBranch => None,
@@ -172,6 +194,10 @@ impl Guard {
                 tree.put_back(&self.held, &paths, &tree.changed_by(&self.guarded.ran))
             }
             Violation::Stashes { .. } => tree.repair_stashes(&self.stashes).map(drop),
+            Violation::Index { .. } => match tree.index_damage(&self.guarded.base)? {
+                Some(damage) => tree.repair_index(damage, &tree.changed_by(&self.guarded.ran)),
+                None => Ok(()),
+            },
             Violation::OtherBranch { .. } => tree.reattach(),
             Violation::UserFiles { .. } => {
                 tree.repair_user_files(&self.guarded.before, &self.losses(tree)?.lost)

@@ -5,6 +5,7 @@ mod commit;
 mod diff;
 mod guard;
 mod held;
+mod index;
 mod integrate;
 mod linked_folders;
 mod locks;

@@ -1,0 +1,190 @@
+//! Git's index: what the user staged, and which files git knows.
+//!
+//! An agent may stage its own work. But it may not remove the index or empty it, nor change the
+//! entries of files that the user had not committed.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use git2::{Index, IndexEntry, Oid, Tree};
+
+use crate::files;
+use crate::model::Base;
+use crate::workspace::branch::tip;
+use crate::workspace::checkout::remove_if_there;
+use crate::workspace::error::{GitContext, file_error};
+use crate::workspace::index::{Staged, unstatted};
+use crate::workspace::tree::{TreeEntry, between, entry_at, path_of};
+use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
+
+/// A copy, in the work tree's own git folder.
+const HELD: &str = "index";
+/// Larger ones are not held.
+const LARGEST: u64 = 256 << 20;
+/// An index ends with its checksum.
+const CHECKSUM: u64 = 20;
+/// Git's bits for the side of a conflict.
+const STAGE: u16 = 0x3000;
+const MODE: u32 = 0o644;
+
+/// What is wrong with the index.
+pub(super) enum IndexDamage {
+    /// It is gone, cannot be read or is something else.
+    Whole,
+    /// The entries as they were.
+    Entries(Vec<Staged>),
+}
+
+impl WorkTree {
+    /// Call before anything untrusted starts.
+    pub(super) fn hold_index(&self) -> Result<()> {
+        let (index, held) = (self.index_file(), self.held_index());
+        let is_file = fs::symlink_metadata(&index).is_ok_and(|found| found.is_file());
+        if !is_file {
+            return remove_if_there(&held).map_err(file_error("delete", &held));
+        }
+        if is_the_same(&index, &held) {
+            return Ok(());
+        }
+        match files::read(&index, LARGEST) {
+            Ok(bytes) => self.write_whole(&held, &bytes, 0o600).map_err(file_error("write", &held)),
+            Err(_) => remove_if_there(&held).map_err(file_error("delete", &held)),
+        }
+    }
+
+    pub(super) fn index_damage(&self, base: &Base) -> Result<Option<IndexDamage>> {
+        let (index, held) = (self.index_file(), self.held_index());
+        if is_the_same(&index, &held) {
+            return Ok(None);
+        }
+        if self.index_is_unusable() {
+            return Ok(Some(IndexDamage::Whole));
+        }
+        if held.symlink_metadata().is_err() {
+            return Ok(None);
+        }
+        let entries = self.changed_entries(&open(&held)?, &open(&index)?, base)?;
+        Ok((!entries.is_empty()).then_some(IndexDamage::Entries(entries)))
+    }
+
+    /// Nothing is opened that is not a file: that could wait for ever.
+    pub(super) fn index_is_unusable(&self) -> bool {
+        let index = self.index_file();
+        match fs::symlink_metadata(&index) {
+            Ok(found) => !found.is_file() || Index::open(&index).is_err(),
+            Err(_) => self.held_index().symlink_metadata().is_ok(),
+        }
+    }
+
+    fn changed_entries(&self, held: &Index, now: &Index, base: &Base) -> Result<Vec<Staged>> {
+        let before = self.tree_at(self.attempt_began_at()?)?;
+        let head = self.tree_at(tip(&self.repo)?.commit)?;
+        // What the agent committed is for the close.
+        let is_as_before = |path: &Path| -> Result<bool> {
+            Ok(entry_at(before.as_ref(), path)? == entry_at(head.as_ref(), path)?)
+        };
+        let mut changed = BTreeMap::new();
+        for entry in held.iter().filter(|entry| entry.flags & STAGE == 0) {
+            let path = path_of(&entry.path);
+            let is_lost = (0..=3).all(|stage| now.get_path(&path, stage).is_none());
+            if is_lost && self.is_there_for_git(&path)? && is_as_before(&path)? {
+                changed.insert(path, Some(entry));
+            }
+        }
+        for path in self.uncommitted_at(base)?.into_iter().map(|change| change.path) {
+            let (wanted, found) = (held.get_path(&path, 0), now.get_path(&path, 0));
+            if plain(wanted.as_ref()) != plain(found.as_ref()) && is_as_before(&path)? {
+                changed.insert(path, wanted);
+            }
+        }
+        Ok(changed.into_iter().collect())
+    }
+
+    /// An ignored file may leave the index for good: that is how git forgets one.
+    fn is_there_for_git(&self, path: &Path) -> Result<bool> {
+        let found = fs::symlink_metadata(self.root.join(path));
+        Ok(found.is_ok_and(|found| !found.is_dir()) && !self.is_ignored(path)?)
+    }
+
+    /// `folder`: for the version that was there.
+    pub(super) fn repair_index(&self, damage: IndexDamage, folder: &Path) -> Result<()> {
+        let IndexDamage::Entries(entries) = damage else { return self.replace_index(folder) };
+        self.update_index(&entries)
+    }
+
+    fn replace_index(&self, folder: &Path) -> Result<()> {
+        let (index, held) = (self.index_file(), self.held_index());
+        let kept = folder.join(self.shown(&index));
+        files::keep(&index, &kept).map_err(file_error("keep", &index))?;
+        self.index_is_modified.set(true);
+        match files::read(&held, LARGEST) {
+            Ok(bytes) => {
+                self.write_whole(&index, &bytes, MODE).map_err(file_error("restore", &index))?;
+            }
+            // Git makes a new one.
+            Err(_) => return remove_if_there(&index).map_err(file_error("delete", &index)),
+        }
+        let before = self.tree_at(self.attempt_began_at()?)?;
+        let head = self.tree_at(tip(&self.repo)?.commit)?;
+        let staged = self.committed_since(&open(&held)?, before.as_ref(), head.as_ref())?;
+        self.update_index(&staged)
+    }
+
+    /// Entries of what was committed since, where the user had staged nothing.
+    fn committed_since(
+        &self,
+        held: &Index,
+        before: Option<&Tree<'_>>,
+        head: Option<&Tree<'_>>,
+    ) -> Result<Vec<Staged>> {
+        let changes = between(&self.repo, before, head)?.into_iter();
+        let is_free = |path: &Path, old| plain(held.get_path(path, 0).as_ref()) == old;
+        let free = changes.filter(|change| is_free(&change.path, change.old));
+        let staged = free.map(|change| {
+            let entry = change.new.map(|new| unstatted(&change.path, new));
+            (change.path, entry)
+        });
+        Ok(staged.collect())
+    }
+
+    fn attempt_began_at(&self) -> Result<Option<Oid>> {
+        let Some(text) = self.attempt_note_text() else { return Ok(None) };
+        let text = text.trim();
+        let id = (!text.is_empty()).then(|| Oid::from_str(text)).transpose();
+        id.doing("read where the attempt began")
+    }
+
+    fn index_file(&self) -> PathBuf {
+        self.git_dir.join("index")
+    }
+
+    fn held_index(&self) -> PathBuf {
+        self.git_dir.join(OWN_GIT_FOLDER).join(HELD)
+    }
+}
+
+fn open(path: &Path) -> Result<Index> {
+    Index::open(path).doing("read the index")
+}
+
+fn plain(entry: Option<&IndexEntry>) -> Option<TreeEntry> {
+    entry.map(TreeEntry::from)
+}
+
+fn is_the_same(one: &Path, other: &Path) -> bool {
+    let (one, other) = (end_of(one), end_of(other));
+    one.is_some() && one == other
+}
+
+/// Length and checksum; None for anything but an index, or if it was written without a checksum.
+fn end_of(path: &Path) -> Option<(u64, Vec<u8>)> {
+    let found = fs::symlink_metadata(path).ok().filter(|found| found.is_file())?;
+    let length = found.len();
+    let (mut file, _): (File, _) = files::open(path).ok()?;
+    file.seek(SeekFrom::Start(length.checked_sub(CHECKSUM)?)).ok()?;
+    let mut end = Vec::new();
+    file.take(CHECKSUM).read_to_end(&mut end).ok()?;
+    end.iter().any(|byte| *byte != 0).then_some((length, end))
+}
