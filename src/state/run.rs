@@ -43,8 +43,8 @@ pub struct RunState {
     pub gate_results: GateResults,
     /// Gates that run, or ran when their driver died.
     pub gates: Option<GatesStarted>,
-    /// Files that gates wrote and that were put back, as told.
-    pub written: BTreeSet<String>,
+    /// Files that gates wrote and that were put back, as told, with the ref that has what they wrote.
+    pub written: BTreeMap<String, String>,
     /// Stories that disappeared from the backlog during the run.
     pub gone: BTreeSet<StoryId>,
     pub aborted: bool,
@@ -123,8 +123,9 @@ impl RunState {
             }
             Event::GatesStarted(start) => self.gates = Some(*start.clone()),
             Event::GatesOver => self.gates = None,
-            Event::Repaired { violation: Violation::Written { paths, .. }, .. } => {
-                self.written.extend(paths.iter().cloned());
+            Event::Repaired { violation: Violation::Written { paths, kept, .. }, .. } => {
+                let kept = kept.clone().unwrap_or_default();
+                self.written.extend(paths.iter().map(|path| (path.clone(), kept.clone())));
             }
             Event::TreeLeft { left, .. } => self.left = Some(left.clone()),
             Event::UserEditsFound { .. } => self.left = None,

@@ -62,6 +62,21 @@ fn what_gates_write_is_put_back_and_told_once() {
     assert_eq!(said.err.matches(line).count(), 1, "{}", said.err);
 }
 
+/// It may be the human's edit, made at the same moment.
+#[test]
+fn each_version_that_is_put_back_is_kept() {
+    let gate =
+        "test -e US-001.txt || exit 0; cat ../n 2>/dev/null > old.txt; echo $RALPH_STORY >> ../n";
+    let world = world(3, WORK, &format!("verify = [\"{gate}\"]\n"));
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.read("old.txt"), "old\n");
+    let refs = world.git(&["for-each-ref", "--format=%(refname)", "refs/ralph/checkpoints"]);
+    let versions = refs.lines().map(|name| world.git(&["show", &format!("{name}:old.txt")]));
+    assert_eq!(versions.collect::<Vec<_>>(), ["", "US-001\n", "US-001\nUS-002\n"]);
+    assert_eq!(said.err.matches("restored files that the gates wrote: old.txt").count(), 1);
+}
+
 #[test]
 fn kept_patterns_ignored_files_and_new_lock_files_stay() {
     let gate = "echo g > generated.txt; mkdir -p deep/__snapshots__; echo s > deep/__snapshots__/a; \

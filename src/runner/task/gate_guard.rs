@@ -1,6 +1,6 @@
 //! The guard round gates: what they change is put back, what they may change is the story's.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ pub struct GateGuard {
     pub folder: String,
     /// The story's, if they check a claim.
     pub base: Option<Base>,
-    /// Files that they wrote, as told before.
-    pub told: BTreeSet<String>,
+    /// Files that they wrote, as told before, with the ref that has what they wrote.
+    pub told: BTreeMap<String, String>,
     pub held: Vec<HeldPlace>,
     /// Patterns of files that they may change.
     pub keep: Vec<String>,
@@ -131,16 +131,19 @@ impl GateGuard {
         if writes.is_empty() {
             return Ok(());
         }
-        let paths: Vec<String> =
-            writes.paths().iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        let is_new = paths.iter().any(|path| !self.told.contains(path));
-        let kept = is_new.then(|| tree.keep_written(None)).transpose()?;
-        let blocked = tree.put_writes_back(&gates.before, writes)?;
+        let shown = |path: PathBuf| path.to_string_lossy().into_owned();
+        let paths: Vec<String> = writes.paths().into_iter().map(shown).collect();
+        // The human may have written it, at the same moment: each version is kept.
+        let kept = match tree.are_kept(writes, |path| self.told.get(&*path.to_string_lossy()))? {
+            true => None,
+            false => Some(tree.keep_written(None)?),
+        };
         let blocked: Vec<String> =
-            blocked.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        if is_new {
-            let is_new = |path: &String| !self.told.contains(path) && !blocked.contains(path);
-            let paths = paths.into_iter().filter(is_new).collect();
+            tree.put_writes_back(&gates.before, writes)?.into_iter().map(shown).collect();
+        let is_new = |path: &String| !self.told.contains_key(path);
+        if paths.iter().any(is_new) {
+            let paths =
+                paths.into_iter().filter(|path| is_new(path) && !blocked.contains(path)).collect();
             log.record(self.ran.repaired(Violation::Written { paths, blocked, kept }))?;
         }
         Ok(())

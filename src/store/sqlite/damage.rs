@@ -189,7 +189,7 @@ mod tests {
         let apart = if is_all { 1 } else { 8 };
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let first = now.subsec_micros() as usize % apart;
-        (first..whole.len()).step_by(apart).flat_map(|at| {
+        (first..whole.len()).step_by(apart).flat_map(move |at| {
             let mut flipped = whole.to_vec();
             flipped[at] ^= 1 << (at / apart % 8);
             [(at, flipped), (at, whole[..at].to_vec())]

@@ -120,6 +120,22 @@ impl WorkTree {
         Ok(changes.into_iter().map(|change| change.path).collect())
     }
 
+    /// Whether what was written is what these refs have.
+    pub fn are_kept<'a>(
+        &self,
+        writes: &Writes,
+        kept_at: impl Fn(&Path) -> Option<&'a String>,
+    ) -> Result<bool> {
+        for change in &writes.0 {
+            let reference = kept_at(&change.path).map(|name| self.repo.find_reference(name));
+            let kept = reference.and_then(|found| found.and_then(|one| one.peel_to_tree()).ok());
+            if kept.is_none() || entry_at(kept.as_ref(), &change.path)? != change.new {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Stores the work tree as it is, or as it was.
     pub fn keep_written(&self, at: Option<&Base>) -> Result<String> {
         let kept = match at {
