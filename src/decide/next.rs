@@ -4,6 +4,7 @@
 //! is filled. Pure: running tasks are part of `Observed`.
 
 use crate::decide::budget::{self, BudgetCheck};
+use crate::decide::concerns;
 use crate::decide::limits;
 use crate::decide::select::{Selection, is_ready, select};
 use crate::decide::situation::{Action, LaneJob, Observed, Situation};
@@ -62,8 +63,9 @@ impl Situation<'_> {
             return None;
         }
         let is_open = |id: &StoryId| self.backlog.story(id).is_none_or(|one| !one.is_settled());
-        let is_due =
-            |id: &StoryId, stage: &Stage| matches!(stage, Stage::Accepted { .. }) && is_open(id);
+        let is_due = |id: &StoryId, known: &StoryState| {
+            matches!(known.stage, Stage::Accepted { .. }) && is_open(id)
+        };
         let (story, known) = self.oldest(is_due)?;
         match self.state.lanes.occupant(LaneId::HOME) {
             Some(other) if known.base().is_none() => Some(Action::Shelve { story: other.clone() }),
@@ -80,7 +82,10 @@ impl Situation<'_> {
     }
 
     /// Of the claims that are in the human's tree or can come there.
-    fn oldest(&self, is_due: impl Fn(&StoryId, &Stage) -> bool) -> Option<(&StoryId, &StoryState)> {
+    fn oldest(
+        &self,
+        is_due: impl Fn(&StoryId, &StoryState) -> bool,
+    ) -> Option<(&StoryId, &StoryState)> {
         let home = self.state.lanes.occupant(LaneId::HOME);
         let has_room = !home.is_some_and(|id| self.is_claimed(id));
         let is_there = |known: &StoryState| match known.work.in_lane() {
@@ -88,7 +93,7 @@ impl Situation<'_> {
             None => has_room,
         };
         let claims = self.unfinished.iter().copied();
-        let claims = claims.filter(|(id, known)| is_due(id, &known.stage) && is_there(known));
+        let claims = claims.filter(|(id, known)| is_due(id, known) && is_there(known));
         claims.min_by_key(|(_, known)| known.stage.claim().map(|claim| claim.iteration))
     }
 
@@ -151,8 +156,9 @@ impl Situation<'_> {
         if !self.is_free(LaneId::HOME) {
             return None;
         }
-        let is_due = |id: &StoryId, stage: &Stage| {
-            matches!(stage, Stage::Claimed(_)) && self.backlog.is_open(id)
+        let is_due = |id: &StoryId, known: &StoryState| {
+            let is_decided = known.held.is_empty() && !known.awaits_backlog();
+            matches!(known.stage, Stage::Claimed(_)) && is_decided && self.backlog.is_open(id)
         };
         let (story, known) = self.oldest(is_due)?;
         let (claim, story) = (known.stage.claim()?, story.clone());
@@ -177,7 +183,15 @@ impl Situation<'_> {
     }
 
     fn raise(&self, story: &Story, known: &StoryState) -> Option<Action> {
-        if known.stage != Stage::Open || self.state.attempts.at(&story.id).is_some() {
+        if self.state.attempts.at(&story.id).is_some() {
+            return None;
+        }
+        let is_undecided = matches!(known.stage, Stage::Open | Stage::Claimed(_));
+        let held = is_undecided.then(|| concerns::question(&story.id, &known.held)).flatten();
+        if let Some(question) = held.filter(|_| !self.observed.tasks.checking.contains(&story.id)) {
+            return Some(Action::Raise { story: story.id.clone(), question });
+        }
+        if known.stage != Stage::Open {
             return None;
         }
         let used_up = || budget::story_question(&story.id, known.spent, &self.policy.budgets);
@@ -354,8 +368,10 @@ impl Situation<'_> {
 
     /// It waits for its next attempt, and none is in flight.
     fn is_open(&self, id: &StoryId) -> bool {
-        let stage = self.state.story(id).map(|known| &known.stage);
+        let known = self.state.story(id);
+        let stage = known.map(|known| &known.stage);
         stage.is_none_or(|stage| *stage == Stage::Open || stage.is_settled())
+            && !known.is_some_and(StoryState::awaits_backlog)
             && self.state.attempts.at(id).is_none()
     }
 }

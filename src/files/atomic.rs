@@ -131,6 +131,24 @@ pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<()> {
     temporary.persist(path).map(drop).map_err(|failed| failed.error)
 }
 
+/// Writes and syncs a private file under this name, or with a number if that is taken; returns the name.
+pub fn publish_beside(name: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+    let numbered = (2..).map(|number| name.with_added_extension(number.to_string()));
+    for name in std::iter::once(name.to_owned()).chain(numbered) {
+        let created = File::options().write(true).create_new(true).mode(PRIVATE).open(&name);
+        match created {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => {
+                let mut file = created?;
+                file.write_all(bytes)?;
+                file.sync_all()?;
+                return Ok(name);
+            }
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
 /// Removes temporary files that a killed `replace` or `publish` of this file left.
 ///
 /// Only for the holder of the lock: the temporary file of a running `replace` is removed too.

@@ -64,7 +64,7 @@ impl AttemptReason {
     pub fn after_answer(self, answer: &Answer) -> Self {
         match answer {
             Answer::Option { .. } | Answer::Guidance { .. } => Self::HumanGuidance,
-            Answer::Retry => Self::HumanRetry,
+            Answer::Retry | Answer::Restore => Self::HumanRetry,
             Answer::Accept | Answer::Skip | Answer::Abort => self,
         }
     }

@@ -4,14 +4,14 @@
 //! reports and recovery are folds over them. They are stored as JSON for years: add fields with a
 //! default, never change the meaning of an existing one.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use super::attempt::{AttemptEnded, AttemptStarted, Base, Cause};
 use super::budget::BudgetLevel;
+use super::change::HeldChange;
 use super::gate::{EvidenceItem, GateReport};
 use super::id::{LaneId, StoryId};
+use super::left_out::LeftOut;
 use super::money::Usd;
 use super::question::{Answer, Escalation};
 use super::replaced::CommitsReplaced;
@@ -119,6 +119,17 @@ pub enum Event {
     /// The backlog file was unusable after an attempt or its gates; the last good version is there
     /// again. `kept` is where the other one is, if there was anything.
     BacklogPutBack { problem: String, kept: Option<String> },
+    /// These changes are about to be taken out of the work tree. The human decides about them before
+    /// the story goes on; a later change of the same path replaces an earlier one.
+    ChangesHeld { story: StoryId, changes: Vec<HeldChange> },
+    /// Changes that the human accepted: those of these paths are in the work tree. The `refused` ones do
+    /// not fit what is there now: the human is asked again.
+    ChangesApplied {
+        story: StoryId,
+        applied: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        refused: Vec<String>,
+    },
     /// These stories were removed from the backlog during an attempt at another.
     StoriesRemoved { story: StoryId, removed: Vec<StoryId> },
     /// Requests to the run that came from no command of the human's: they do not count.
@@ -240,6 +251,8 @@ impl Event {
             | Self::SetupPutBack { story, .. }
             | Self::StashesPutBack { story, .. }
             | Self::StoriesRemoved { story, .. }
+            | Self::ChangesHeld { story, .. }
+            | Self::ChangesApplied { story, .. }
             | Self::Nudged { story, .. }
             | Self::Stuck { story, .. }
             | Self::StageReached { story, .. }
@@ -271,6 +284,7 @@ impl Event {
                 | Self::BacklogPutBack { .. }
                 | Self::StoriesRemoved { .. }
                 | Self::RequestsIgnored { .. }
+                | Self::ChangesHeld { .. }
                 | Self::FilesLeftOut { .. }
                 | Self::CommitsReplaced(_)
                 | Self::HumanCommitted { .. }
@@ -369,32 +383,4 @@ pub struct CommitName {
     /// Its full id.
     pub commit: String,
     pub subject: String,
-}
-
-/// Something in the work tree that changed and was not committed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
-    pub path: String,
-    /// The number of files, if it is a folder.
-    pub files: usize,
-    pub why: WhyLeftOut,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WhyLeftOut {
-    /// It is a nested repository.
-    Repository,
-    /// Its name matches `never_commit`.
-    Name,
-    /// It is the user's and was untracked when the story began.
-    Users,
-    /// It needs an external git filter.
-    Filter,
-}
-
-impl LeftOut {
-    pub fn new(path: &Path, files: usize, why: WhyLeftOut) -> Self {
-        Self { path: path.to_string_lossy().into_owned(), files, why }
-    }
 }

@@ -7,9 +7,11 @@
 mod attempt;
 mod backlog;
 mod budget;
+mod change;
 mod event;
 mod gate;
 mod id;
+mod left_out;
 mod money;
 mod notice;
 mod outcome;
@@ -26,12 +28,14 @@ pub use attempt::{
 };
 pub use backlog::{Backlog, Story};
 pub use budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};
+pub use change::{ChangeKind, HeldChange};
 pub use event::{
-    CommitName, EVENT_VERSION, Event, GatesStarted, LeftOut, NudgedBy, Recorded, RunStarted,
-    SettingsText, StoryClosed, StuckEvent, WhyLeftOut,
+    CommitName, EVENT_VERSION, Event, GatesStarted, NudgedBy, Recorded, RunStarted, SettingsText,
+    StoryClosed, StuckEvent,
 };
 pub use gate::{Concern, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, Recheck};
 pub use id::{BadStoryId, LaneId, StoryId};
+pub use left_out::{LeftOut, WhyLeftOut};
 pub use money::{AttemptCost, CostCertainty, ModelUse, Tokens, Usage, Usd};
 pub use notice::{
     AgentNotice, AttemptNotice, ConfigNotice, EndCause, Notice, Resumed, SetupNotice, TreeNotice,

@@ -27,15 +27,17 @@ pub enum EscalationKind {
     Claim,
     /// Raised by ralph: commit it despite the objections?
     Commit,
+    /// Raised by ralph: shall a change that waits outside the work tree be accepted?
+    Change,
     /// Raised by ralph: the story makes no progress.
     #[serde(rename = "rut")]
     NoProgress,
 }
 
 impl EscalationKind {
-    /// "Accept" is an answer, and closes the story.
+    /// "Accept" is an answer: of a claim, of its content, or of a change.
     pub fn can_be_accepted(self) -> bool {
-        matches!(self, Self::Claim | Self::Commit)
+        matches!(self, Self::Claim | Self::Commit | Self::Change)
     }
 }
 
@@ -47,8 +49,10 @@ pub enum Answer {
     Option { number: usize, text: String },
     /// Text for the next attempt.
     Guidance { text: String },
-    /// The claim in question is true.
+    /// The claim in question is true, or the change is wanted.
     Accept,
+    /// The change in question is not wanted; the story goes on without it.
+    Restore,
     /// Try again without guidance.
     Retry,
     /// Skip the story.

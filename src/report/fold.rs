@@ -197,7 +197,7 @@ impl RunReport {
     fn answer(&mut self, story: &StoryId, answer: &Answer) {
         let index = self.iterations.latest_of(story);
         if self.iterations.result(index) == Some(IterationResult::Claimed)
-            && !matches!(answer, Answer::Accept | Answer::Abort)
+            && !matches!(answer, Answer::Accept | Answer::Restore | Answer::Abort)
         {
             self.reject(story, None);
         }

@@ -26,7 +26,7 @@ impl<E: Effects> Dispatcher<E> {
         changed: bool,
         checked: Option<Base>,
     ) -> Result<()> {
-        self.effects.gates_are_over(&mut self.log, &of)?;
+        self.effects.gates_are_over(&mut self.log)?;
         match of {
             GatesOf::Baseline => {
                 self.tasks.baseline = false;
@@ -43,6 +43,10 @@ impl<E: Effects> Dispatcher<E> {
                 let Some(items) = items.filter(|_| self.is_claimed_by(&story, &attempt)) else {
                     return Ok(());
                 };
+                if self.log.state.story(&story).is_some_and(|known| !known.held.is_empty()) {
+                    // The human decides first what it is measured by.
+                    return Ok(());
+                }
                 let follows = self.weigh(&story, &attempt, &items, changed);
                 let rejected = matches!(follows, Event::ClaimRejected { .. });
                 let told = Event::ClaimChecked { attempt, story: story.clone(), items, checked };
@@ -75,7 +79,7 @@ impl<E: Effects> Dispatcher<E> {
         let known = self.log.state.story(id);
         let claim = known.and_then(|known| known.stage.claim());
         let mut concerns = claim.map(|claim| claim.concerns.clone()).unwrap_or_default();
-        if claim.is_some_and(|claim| claim.accepted.is_none()) {
+        if claim.is_some_and(|claim| claim.accepted.is_none() && !claim.is_seen) {
             // The story may have been edited during the gates.
             let since = self.concerns_of(id).into_iter();
             concerns.extend(since.filter(|one| !concerns.contains(one)).collect::<Vec<_>>());

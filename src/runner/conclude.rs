@@ -1,7 +1,7 @@
 //! Conclusions from ended attempts.
 
 use crate::decide::budget::BudgetCheck;
-use crate::decide::concerns::{self, removed_stories};
+use crate::decide::concerns;
 use crate::decide::judge::{Evidence, HandoffFacts, judge, triggers};
 use crate::decide::stagnation::FootprintFacts;
 use crate::model::{
@@ -28,12 +28,11 @@ impl<E: Effects> Dispatcher<E> {
         let (attempt, story) = (ended.attempt.clone(), start.story.clone());
         self.withdraw(&About::Attempt { attempt, story }, false);
         self.effects.attempt_is_over(&mut self.log, &ended)?;
-        let gone = removed_stories(&ended.at_start.stories, self.backlog());
         let mut signals = ended.report.signals.clone();
         signals.claims_story |= ended.inspection.ticked && !signals.stages_left;
         let verdict = self.judge(&ended, &signals);
         let concerns = match (&verdict, &ended.inspection.problem) {
-            (Verdict::Done, None) => self.concerns(&ended, &gone),
+            (Verdict::Done, None) => self.concerns(&ended),
             _ => Vec::new(),
         };
         self.tell(&start.story, &ended, &signals);
@@ -75,18 +74,17 @@ impl<E: Effects> Dispatcher<E> {
         signals.promises_all.then(left).filter(|left| *left > 1)
     }
 
-    fn concerns(&self, ended: &EndedAttempt, gone: &[StoryId]) -> Vec<Concern> {
-        let own = self.concerns_of(&ended.at_start.story.id).into_iter();
+    fn concerns(&self, ended: &EndedAttempt) -> Vec<Concern> {
+        let own = self.concerns_of(&ended.at_start.id).into_iter();
         let files = ended.inspection.changed_files.iter().cloned();
-        own.chain(concerns::of_removed(gone).into_iter().chain(files).map(self.clean())).collect()
+        own.chain(files.map(self.clean())).collect()
     }
 
-    /// Changes of the story itself since its work began.
+    /// Changes of the story itself since the run's start.
     pub(super) fn concerns_of(&self, id: &StoryId) -> Vec<Concern> {
-        let criteria = self.log.state.story(id).and_then(|known| known.criteria.as_ref());
         let (gates, markers) = (&self.config.gates, &self.config.markers);
         let story = self.backlog().story(id);
-        let own = story.map(|story| concerns::of_story(story, criteria, gates, markers));
+        let own = story.map(|story| concerns::of_story(story, gates, markers));
         own.unwrap_or_default().into_iter().map(self.clean()).collect()
     }
 
@@ -101,7 +99,7 @@ impl<E: Effects> Dispatcher<E> {
             // Branch and tree are rolled back.
             return Footprint { changed: Some(false), ..Footprint::default() };
         }
-        let before = &ended.at_start.story;
+        let before = &ended.at_start;
         let now = self.backlog().story(&before.id);
         let is_same = |now: &Story| {
             (&now.title, &now.description, &now.criteria)
@@ -135,7 +133,9 @@ impl<E: Effects> Dispatcher<E> {
         let stages = self.stages(&start.story, &ended.report.outcome, &signals, found.branch_loss);
         let triggers = self.triggers(&start.story, ended, &verdict, &stages);
         // Nothing to check: no gate applies, and there are no concerns.
+        let held = self.log.state.story(&start.story).map(|known| known.held.is_empty());
         let plain = concerns.is_empty()
+            && held.unwrap_or(true)
             && self.config.is_plain_claim(&start.story, self.backlog(), &self.log.state);
         let mut events = vec![Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: ended.attempt.clone(),

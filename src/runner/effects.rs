@@ -3,7 +3,6 @@
 //! Whatever takes time is a task that ends with exactly one [`Happened`]; every other effect is over
 //! when it returns. The real effects are in `world`; tests have fake ones.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::AgentReport;
@@ -99,15 +98,8 @@ pub struct EndedAttempt {
     /// Why the log is incomplete.
     pub log_problem: Option<String>,
     pub inspection: Inspection,
-    pub at_start: AtStart,
-}
-
-/// The backlog when an attempt began.
-#[derive(Clone, Debug)]
-pub struct AtStart {
-    pub stories: Arc<[StoryId]>,
-    /// The attempt's own.
-    pub story: Story,
+    /// The attempt's own story when it began.
+    pub at_start: Story,
 }
 
 /// The lane after an attempt, and after repairs.
@@ -182,7 +174,7 @@ pub trait Effects {
     /// Before its end is judged: reads what the attempt did to the backlog.
     fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt) -> Result<()>;
     /// The same, for what the gates did. Before their results are weighed.
-    fn gates_are_over(&mut self, log: &mut RunLog, of: &GatesOf) -> Result<()>;
+    fn gates_are_over(&mut self, log: &mut RunLog) -> Result<()>;
     /// The attempt's end is recorded.
     fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<()>;
     /// Secrets in a text are replaced.

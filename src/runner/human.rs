@@ -129,7 +129,7 @@ impl<E: Effects> Dispatcher<E> {
                 self.effects.stuck_step(attempt, None);
                 Ok(())
             }
-            Answer::Option { number: HAND_OVER, .. } | Answer::Retry => {
+            Answer::Option { number: HAND_OVER, .. } | Answer::Retry | Answer::Restore => {
                 self.terminate(&start, busy)
             }
             Answer::Skip | Answer::Abort => {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
     Answer, AttemptEnded, AttemptReason, AttemptStarted, Backlog, Escalation, EscalationKind,
-    Event, NudgedBy, Story, StoryId, Verdict,
+    Event, HeldChange, NudgedBy, Story, StoryId, Verdict,
 };
 use crate::state::story::{Acceptance, Claim, Question, RollBack, Stage, StoryState, Work};
 
@@ -42,10 +42,11 @@ fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
                 Stage::Accepted { by: by @ Acceptance::Human { .. }, .. } => Some(by),
                 _ => None,
             };
-            let Claim { attempt, iteration, concerns, .. } =
+            let Claim { attempt, iteration, concerns, is_seen, .. } =
                 story.stage.take_claim().unwrap_or_default();
             let concerns = if accepted.is_some() { Vec::new() } else { concerns };
-            let claim = Claim { attempt, iteration, concerns, accepted, ..Claim::default() };
+            let claim =
+                Claim { attempt, iteration, concerns, accepted, is_seen, ..Claim::default() };
             story.stage = Stage::Claimed(claim);
         }
         Event::ClaimRejected { error, fingerprint, unfounded, .. } => {
@@ -91,6 +92,15 @@ fn apply_to_question(story: &mut StoryState, event: &Event) -> bool {
         Event::QuestionRaised { question, .. } => story.ask(question),
         Event::QuestionAnswered { answer, .. } => story.answer(answer),
         Event::StoryParked { .. } => story.set_parked(true),
+        Event::ChangesHeld { changes, .. } => {
+            changes.iter().for_each(|one| story.hold(one.clone()))
+        }
+        Event::ChangesApplied { applied, refused, .. } => {
+            story.accepted.retain(|change| !applied.contains(&change.path));
+            let is_refused = |change: &mut HeldChange| refused.contains(&change.path);
+            let again: Vec<_> = story.accepted.extract_if(.., is_refused).collect();
+            again.into_iter().for_each(|change| story.hold(change));
+        }
         Event::Nudged { text, by, delivered, .. } => match by {
             _ if *delivered => {}
             NudgedBy::Human => story.guidance.push(text.clone()),
@@ -158,7 +168,6 @@ impl StoryState {
         }
         self.totals.attempts += 1;
         self.tries += 1;
-        self.criteria = self.criteria.take().or_else(|| start.criteria.clone());
         self.reminder = None;
         match &mut self.stage {
             Stage::Asking { claim, .. } => *claim = None,
@@ -213,6 +222,11 @@ impl StoryState {
         }
     }
 
+    fn hold(&mut self, change: HeldChange) {
+        self.held.retain(|known| known.path != change.path);
+        self.held.push(change);
+    }
+
     pub(super) fn set_parked(&mut self, parked: bool) {
         if let Stage::Asking { question, .. } = &mut self.stage {
             question.parked = parked;
@@ -234,6 +248,14 @@ impl StoryState {
         let kind = self.question().map(|question| question.escalation.kind);
         let claim = self.stage.take_claim();
         match answer {
+            Answer::Accept if kind == Some(EscalationKind::Change) => {
+                self.accepted.append(&mut self.held);
+                self.check_again(claim, true);
+            }
+            Answer::Restore | Answer::Retry if kind == Some(EscalationKind::Change) => {
+                self.restored(claim.is_none());
+                self.check_again(claim, false);
+            }
             Answer::Accept => {
                 let as_it_is = kind == Some(EscalationKind::Commit);
                 if let Some(claim) = claim {
@@ -245,11 +267,32 @@ impl StoryState {
                 self.guidance.push(format!("Proceed with option {number}: {text}"));
             }
             Answer::Guidance { text } => self.guidance.push(text.clone()),
-            Answer::Retry | Answer::Abort => {}
+            Answer::Restore | Answer::Retry | Answer::Abort => {}
+        }
+        if kind == Some(EscalationKind::Change) && *answer != Answer::Skip {
+            self.restored(true);
         }
         self.forgive();
     }
+
+    /// The claim stands, for the tree as it is now.
+    fn check_again(&mut self, claim: Option<Claim>, is_seen: bool) {
+        if let Some(Claim { attempt, iteration, .. }) = claim {
+            let claim = Claim { attempt, iteration, is_seen, ..Claim::default() };
+            self.stage = Stage::Claimed(claim);
+        }
+    }
+
+    /// The changes that the human was asked about are not wanted. `told`: the next attempt is told.
+    fn restored(&mut self, told: bool) {
+        for change in std::mem::take(&mut self.held).into_iter().filter(|_| told) {
+            self.guidance.push(format!("{RESTORED}: {}", change.what));
+        }
+    }
 }
+
+/// For the next agent, before what changed.
+const RESTORED: &str = "Work without this change, which the human did not want";
 
 /// The marks of a backlog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The state of one story.
 
 use crate::model::{
-    AttemptReason, Base, Cause, Concern, ContextUsage, Escalation, EvidenceItem, Handoff,
-    HandoffTrigger, LaneId, Usage, Usd,
+    AttemptReason, Base, Cause, ChangeKind, Concern, ContextUsage, Escalation, EvidenceItem,
+    Handoff, HandoffTrigger, HeldChange, LaneId, Usage, Usd,
 };
 use crate::state::stagnation::Stagnation;
 
@@ -43,8 +43,10 @@ pub struct StoryState {
     pub unfounded: u32,
     /// How often its work could not be committed because of its content.
     pub unfit: u32,
-    /// Its criteria when its work began.
-    pub criteria: Option<Vec<String>>,
+    /// Changes that the human has to decide about. They are not in any work tree.
+    pub held: Vec<HeldChange>,
+    /// Those that the human accepted and that are not in the work tree yet.
+    pub accepted: Vec<HeldChange>,
     /// Number of refs of its work.
     pub kept_count: u32,
     /// Failed attempts in a row, since the last success or action of the human.
@@ -98,6 +100,8 @@ pub struct Claim {
     pub concerns: Vec<Concern>,
     /// The human accepted it, if its gates pass again.
     pub accepted: Option<Acceptance>,
+    /// The human accepted changes of what it is measured by.
+    pub is_seen: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,6 +244,11 @@ impl StoryState {
         self.work.in_lane().map(|work| &work.base)
     }
 
+    /// The human accepted a change of the backlog that is not in the file yet.
+    pub fn awaits_backlog(&self) -> bool {
+        self.accepted.iter().any(|change| change.of == ChangeKind::Backlog)
+    }
+
     pub fn is_unfinished(&self) -> bool {
         !self.stage.is_settled() || self.work.roll_back().is_some()
     }
@@ -252,7 +261,9 @@ impl StoryState {
     /// It has something that the next run needs.
     pub fn is_worth_carrying(&self) -> bool {
         let waits = matches!(self.stage, Stage::Asking { .. } | Stage::Skipping);
-        !self.stage.is_settled() && (waits || self.work != Work::None || !self.guidance.is_empty())
+        let decides = !self.held.is_empty() || !self.accepted.is_empty();
+        !self.stage.is_settled()
+            && (waits || decides || self.work != Work::None || !self.guidance.is_empty())
     }
 
     /// Failed attempts in a row.
@@ -325,7 +336,6 @@ impl StoryState {
 
     /// The human acted: counters start again.
     pub(super) fn forgive(&mut self) {
-        self.criteria = None;
         self.unfounded = 0;
         self.unfit = 0;
         self.stagnation = Stagnation::default();

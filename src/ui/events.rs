@@ -3,8 +3,8 @@
 use crate::decide::figures::forecast;
 use crate::model::{
     Answer, AttemptEnded, AttemptStarted, Budget, BudgetLevel, Cause, CommitName, Event,
-    EvidenceItem, GateReport, LeftOut, NudgedBy, Recorded, StoryClosed, StoryId, StuckEvent, Usage,
-    Verdict, WhyLeftOut, shorten, visible_line,
+    EvidenceItem, GateReport, HeldChange, LeftOut, NudgedBy, Recorded, StoryClosed, StoryId,
+    StuckEvent, Usage, Verdict, WhyLeftOut, shorten, visible_line,
 };
 use crate::ports::View;
 use crate::state::Health;
@@ -53,12 +53,11 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::BacklogPutBack { .. } | Event::StoriesRemoved { .. } => notable(),
         Event::RequestsIgnored { .. } | Event::HumanCommitted { .. } => notable(),
         Event::CommitsReplaced(_) | Event::FilesLeftOut { .. } => notable(),
+        Event::ChangesHeld { .. } | Event::ChangesApplied { .. } => notable(),
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::MessageKept { .. } => vec![warning(at, "the next attempt gets your message")],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
-        Event::StageReached { story, stage } => {
-            vec![good(at, format!("{story} reached stage {}", brief(stage))).into()]
-        }
+        Event::StageReached { story, stage } => vec![reached(at, story, stage)],
         Event::SecondLookWanted { story } => {
             plain(at, format!("the agent claims {story}; the next attempt checks it again"))
         }
@@ -90,6 +89,12 @@ fn notable(at: i64, event: &Event) -> Vec<Line> {
         }
         Event::MarksPutBack { stories } => marks_reverted(at, stories),
         Event::BacklogPutBack { problem, kept } => backlog_repaired(at, problem, kept.as_deref()),
+        Event::ChangesApplied { refused, .. } => {
+            return refused.iter().map(|path| refused_again(at, path)).collect();
+        }
+        Event::ChangesHeld { changes, .. } => {
+            return changes.iter().map(|change| held_back(at, change)).collect();
+        }
         Event::StoriesRemoved { removed, .. } => {
             let gone = listed(removed);
             warned(at, format!("{gone} disappeared from the backlog"))
@@ -208,6 +213,7 @@ fn answered(at: i64, story: &StoryId, answer: &Answer) -> Vec<Line> {
         Answer::Guidance { .. } => format!("{story} continues with your guidance"),
         Answer::Accept => format!("you accepted {story}"),
         Answer::Retry => format!("retrying {story}"),
+        Answer::Restore => format!("{story} goes on with the original"),
         Answer::Skip => format!("skipping {story}"),
         Answer::Abort => return vec![],
     };
@@ -279,6 +285,18 @@ fn backlog_repaired(at: i64, problem: &str, kept: Option<&str>) -> Line {
     TextLine::at(at).with(Tone::Warning, text).figures(kept).into()
 }
 
+fn held_back(at: i64, change: &HeldChange) -> Line {
+    let text = format!("{}: taken out until you decide", visible_line(&change.what));
+    let kept = change.changed.as_ref();
+    let version = kept.map(|kept| format!("the changed version: {}", visible_line(kept)));
+    TextLine::at(at).with(Tone::Warning, text).figures(version).into()
+}
+
+fn refused_again(at: i64, path: &str) -> Line {
+    let text = "changed again meanwhile, so the accepted change does not fit any more";
+    warned(at, format!("{} {text}", visible_line(path)))
+}
+
 fn unshelved(at: i64, story: &StoryId, reference: &str, conflicts: &[String]) -> Line {
     if conflicts.is_empty() {
         return TextLine::at(at).with(Tone::Dim, format!("restored the work on {story}")).into();
@@ -321,6 +339,10 @@ fn stuck(at: i64, story: &StoryId, step: StuckEvent) -> Line {
         }
     };
     warning(at, text)
+}
+
+fn reached(at: i64, story: &StoryId, stage: &str) -> Line {
+    good(at, format!("{story} reached stage {}", brief(stage))).into()
 }
 
 fn skipped(at: i64, story: &StoryId, commit: Option<&str>) -> Line {

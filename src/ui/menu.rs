@@ -112,6 +112,7 @@ pub fn sections(question: &Escalation) -> Vec<String> {
         EscalationKind::Unstated => "Question",
         EscalationKind::Claim => "Claim",
         EscalationKind::Commit => "Commit",
+        EscalationKind::Change => "Change",
     };
     let options = question.options.iter().zip(1..);
     let options = options.map(|(option, number)| format!("[{number}] {}", option.trim()));
@@ -158,15 +159,20 @@ pub fn items(question: &Escalation) -> Vec<MenuItem<MenuChoice>> {
         choice: MenuChoice::Answer(Answer::Option { number: number as usize, text: text.clone() }),
     });
     let answer = |key, label, answer| MenuItem::new(key, label, MenuChoice::Answer(answer));
-    let can_accept = question.kind.can_be_accepted();
-    let accept = can_accept.then(|| answer('y', "accept it as done", Answer::Accept));
+    let is_change = question.kind == EscalationKind::Change;
+    let restore = is_change.then(|| answer('r', "restore the original", Answer::Restore));
+    let accept = question.kind.can_be_accepted().then(|| {
+        let label = if is_change { "accept the change" } else { "accept it as done" };
+        answer('y', label, Answer::Accept)
+    });
+    let retry = (!is_change).then(|| answer('r', "retry", Answer::Retry));
     let always = [
         MenuItem::new('c', "write guidance", MenuChoice::Write),
         answer('s', "skip this story", Answer::Skip),
-        answer('r', "retry", Answer::Retry),
-        answer('a', "abort the run", Answer::Abort),
     ];
-    options.chain(accept).chain(always).collect()
+    let abort = answer('a', "abort the run", Answer::Abort);
+    let own = options.chain(restore).chain(accept).chain(always);
+    own.chain(retry).chain([abort]).collect()
 }
 
 pub struct MenuList<'i, C> {

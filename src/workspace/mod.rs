@@ -31,6 +31,7 @@ mod staging;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod versions;
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,7 @@ pub use open::{FileLocation, Surroundings, Uncommitted, init_scratch};
 pub use shelve::{Reset, Unshelved};
 pub use snapshot::Restored;
 pub use staging::{CollectRequest, Contribution, Staging};
+pub use versions::with_change;
 
 type Result<T, E = GitError> = std::result::Result<T, E>;
 

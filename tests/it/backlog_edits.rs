@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use ralph::model::{Event, Recorded};
 use serde_json::json;
 
+use crate::support::pty::Terminal;
 use crate::support::world::{Ends, until};
 use crate::support::{Prd, World};
 
@@ -66,25 +67,25 @@ fn a_story_added_during_a_run_is_worked_on() {
 }
 
 #[test]
-fn a_story_that_an_attempt_without_a_claim_removes_is_not_done() {
-    let world = World::with(&Prd::stories(2));
-    world.write("../less.json", &Prd::stories(1).text());
+fn a_story_that_the_human_removes_during_a_run_is_not_done() {
     let script = r#"
         [[story.US-001.attempts]]
-        steps = [{ run = "cp ../less.json PRD.json; echo x > x.txt" }]
+        steps = [{ escalate = { type = "stuck", summary = "Which?", question = "Which one?" } }]
         [[story.US-001.attempts]]
         steps = [{ run = "echo work >> $RALPH_STORY.txt" }, "complete"]
     "#;
-    std::fs::write(world.script(), script).unwrap();
-    let said = world.run(&[]);
-    assert_eq!(said.code, 4, "{}", said.err);
+    let prd = Prd::stories(1).story(r#""depends_on": ["US-001"]"#);
+    let world = World::scripted(&prd, script);
+    let mut terminal = Terminal::start(world.run_command(&[]));
+    terminal.await_text("[a]");
+    world.write("PRD.json", &Prd::stories(1).text());
+    terminal.await_text("US-002 disappeared from the backlog");
+    terminal.press("r");
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, 4, "{screen}");
     assert_eq!(world.passing(), ["US-001"]);
-    assert!(
-        said.err.contains("US-002 was removed from the backlog during the run"),
-        "{}",
-        said.err
-    );
-    assert!(said.err.contains("Put the story back"), "{}", said.err);
+    assert!(screen.contains("US-002 was removed from the backlog during the run"), "{screen}");
+    assert!(screen.contains("Put the story back"), "{screen}");
     // What the human leaves out between two runs is left out.
     assert_eq!(world.run(&[]).code, 0);
 }

@@ -101,7 +101,7 @@ fn an_empty_commit_is_nothing_to_show() {
 }
 
 #[test]
-fn the_human_can_accept_a_claim_at_once_or_in_a_later_run() {
+fn the_human_can_accept_a_change_in_a_later_run() {
     let gate = r#""verify": ["test -e done"]"#;
     let script = "[default]\nsteps = [{ run = \"touch done; sed -i 's/it is done/x/' PRD.json\" }, \"complete\"]\n";
     let world = world(&Prd::stories(0).story(gate), script, "");
@@ -109,7 +109,7 @@ fn the_human_can_accept_a_claim_at_once_or_in_a_later_run() {
     assert_eq!(parked.code, 4, "{}", parked.err);
     assert!(!world.path("done").exists(), "its work is set aside");
     let mut terminal = Terminal::start(world.run_command(&[]));
-    terminal.await_text("[y] accept it as done");
+    terminal.await_text("[y] accept the change");
     terminal.press("y");
     let (code, screen) = terminal.finish();
     assert_eq!(code, 0, "{screen}");
@@ -286,10 +286,10 @@ fn an_agent_cannot_change_what_it_is_measured_by() {
 
 #[test]
 fn no_attempt_prepares_what_the_next_one_is_measured_by() {
-    for (tamper, told) in [
-        ("echo exit 0 > check.sh", "`check.sh` changed"),
-        ("sed -i 's/it is done/nothing/' PRD.json", "its criteria changed"),
-        ("echo exit 0 > check.sh; git commit -qam own", "`check.sh` changed"),
+    for (tamper, told, attempts) in [
+        ("echo exit 0 > check.sh", "`check.sh` changed", 2),
+        ("sed -i 's/it is done/nothing/' PRD.json", "its criteria changed", 1),
+        ("echo exit 0 > check.sh; git commit -qam own", "`check.sh` changed", 2),
     ] {
         let script = format!(
             "[[story.US-001.attempts]]\nsteps = [{{ run = '''touch ok; {tamper}''' }}]\n\
@@ -303,7 +303,7 @@ fn no_attempt_prepares_what_the_next_one_is_measured_by() {
         let said = run(&world);
         assert_eq!(said.code, 4, "{tamper}: {}", said.err);
         assert!(said.err.contains(told), "{tamper}: {}", said.err);
-        assert_eq!(world.iteration_files("prompt.md").len(), 2, "{tamper}: {}", said.err);
+        assert_eq!(world.iteration_files("prompt.md").len(), attempts, "{tamper}: {}", said.err);
         assert_eq!(world.passing(), [""; 0], "{tamper}");
     }
 }

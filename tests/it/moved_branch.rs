@@ -72,7 +72,7 @@ fn a_commit_while_the_human_is_asked_is_no_part_of_the_accepted_story() {
     let script = format!("[default]\nsteps = [{steps}]\n");
     let world = World::scripted(&Prd::stories(0).story(gate), &script);
     let mut terminal = Terminal::start(world.run_command(&[]));
-    terminal.await_text("[y] accept it as done");
+    terminal.await_text("[y] accept the change");
     commit_by_hand(&world);
     terminal.press("y");
     let (code, screen) = terminal.finish();
@@ -82,7 +82,7 @@ fn a_commit_while_the_human_is_asked_is_no_part_of_the_accepted_story() {
     assert_eq!((world.read("mine.txt"), world.path("done").exists()), ("mine\n".into(), false));
 }
 
-/// The human's word is about the claim, not about the merge.
+/// The human's word is about the change, not about the work.
 #[test]
 fn an_accepted_story_passes_its_gates_on_top_of_what_was_closed_since() {
     let claims = "{ run = \"touch a; sed -i '0,/ -e a/s|| -e ./a|' PRD.json\" }, \"complete\"";
@@ -93,7 +93,7 @@ fn an_accepted_story_passes_its_gates_on_top_of_what_was_closed_since() {
         let prd = Prd::stories(0).story(&gate).story(&gate);
         let world = World::scripted(&prd, &script);
         let mut terminal = Terminal::start(world.run_command(&["--max-iterations", "2"]));
-        terminal.await_text("[y] accept it as done");
+        terminal.await_text("[y] accept the change");
         terminal.await_text("✓ Task US-002 complete");
         terminal.press("y");
         let (ended, screen) = terminal.finish();

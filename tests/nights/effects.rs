@@ -15,9 +15,7 @@ use ralph::ports::Asked;
 use ralph::process::Order;
 use ralph::process::pump::SupervisedEnd;
 use ralph::runner::RunnerError;
-use ralph::runner::effects::{
-    About, AtStart, Effects, EndedAttempt, GatesOf, Happened, Inspection,
-};
+use ralph::runner::effects::{About, Effects, EndedAttempt, GatesOf, Happened, Inspection};
 use ralph::runner::log::RunLog;
 use ralph::state::{Marks, Stage, StoryState};
 use ralph::workspace::Difference;
@@ -331,10 +329,7 @@ impl Effects for World {
             slot,
             ended_by: None,
             allowance,
-            at_start: AtStart {
-                stories: self.stories(),
-                story: self.current.story(story).unwrap().clone(),
-            },
+            at_start: self.current.story(story).unwrap().clone(),
             tracker: StuckTracker::default(),
             look_at: None,
         };
@@ -343,7 +338,7 @@ impl Effects for World {
         Ok(())
     }
 
-    fn gates_are_over(&mut self, _log: &mut RunLog, _of: &GatesOf) -> Result<(), RunnerError> {
+    fn gates_are_over(&mut self, _log: &mut RunLog) -> Result<(), RunnerError> {
         Ok(())
     }
 

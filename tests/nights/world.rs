@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use ralph::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
-use ralph::model::{Backlog, EndedBy, Event, LaneId, Outcome, Recorded, Request, StoryId, Usd};
+use ralph::model::{
+    Backlog, EndedBy, Event, LaneId, Outcome, Recorded, Request, Story, StoryId, Usd,
+};
 use ralph::ports::Asked;
-use ralph::runner::effects::{About, AtStart, GatesOf};
+use ralph::runner::effects::{About, GatesOf};
 use ralph::runner::log::RunLog;
 use ralph::runner::{RunConfig, RunnerError};
 use ralph::state::Marks;
@@ -48,7 +50,7 @@ pub struct Running {
     pub slot: Slot,
     pub ended_by: Option<EndedBy>,
     pub allowance: Option<Usd>,
-    pub at_start: AtStart,
+    pub at_start: Story,
     pub tracker: StuckTracker,
     /// When something is due about it, if it makes no progress.
     pub look_at: Option<i64>,
@@ -260,10 +262,6 @@ impl World {
 
     pub fn record(&self, log: &mut RunLog, event: Event) -> Result<(), RunnerError> {
         log.record(&self.current, vec![event])
-    }
-
-    pub fn stories(&self) -> Arc<[StoryId]> {
-        self.current.stories.iter().map(|story| story.id.clone()).collect()
     }
 
     pub fn lane_of(&self, story: &StoryId) -> Option<LaneId> {

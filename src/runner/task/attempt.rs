@@ -12,12 +12,12 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::agent::{AgentEvent, EventListener, StreamReader};
-use crate::model::{Base, EndedBy, StoryId, Timeouts};
+use crate::model::{Base, EndedBy, Story, StoryId, Timeouts};
 use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped};
 use crate::process::{Order, Spec, Supervisor};
 use crate::runner::config::RunConfig;
-use crate::runner::effects::{AtStart, EndedAttempt, Happened, Inspection};
+use crate::runner::effects::{EndedAttempt, Happened, Inspection};
 use crate::runner::error::Result;
 use crate::runner::lane::Lane;
 use crate::runner::task::inspect::Inspect;
@@ -61,7 +61,7 @@ pub struct AttemptTask {
     pub heard: Arc<AtomicU64>,
     pub reader: StreamReader,
     pub secrets: Arc<SecretRules>,
-    pub at_start: AtStart,
+    pub at_start: Story,
     pub config: Arc<RunConfig>,
     pub mailbox: Mailbox,
     pub clock: Clock,
@@ -177,7 +177,7 @@ fn transcript(output: io::Result<File>, errors: io::Result<File>, limit: u64) ->
 }
 
 impl RunningAgent {
-    async fn run(mut self, at_start: AtStart) -> EndedAttempt {
+    async fn run(mut self, at_start: Story) -> EndedAttempt {
         self.listen().await;
         self.takes_messages.store(false, Ordering::Relaxed);
         let processes = self.pump.finish();

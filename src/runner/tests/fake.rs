@@ -23,7 +23,7 @@ use crate::process::Order;
 use crate::process::pump::SupervisedEnd;
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{
-    About, AtStart, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, JobResult,
+    About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, JobResult,
 };
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
@@ -209,7 +209,7 @@ impl Effects for Fake {
         Ok(())
     }
 
-    fn gates_are_over(&mut self, _log: &mut RunLog, _of: &GatesOf) -> Result<()> {
+    fn gates_are_over(&mut self, _log: &mut RunLog) -> Result<()> {
         Ok(())
     }
 
@@ -395,10 +395,7 @@ pub fn ended(attempt: &str, outcome: Outcome, signals: AgentSignals) -> Happened
         elapsed: Duration::from_mins(1),
         log_problem: None,
         inspection: Inspection { difference: Some(difference), ..Inspection::default() },
-        at_start: AtStart {
-            stories: [].into(),
-            story: story(attempt.trim_end_matches(char::is_numeric)),
-        },
+        at_start: story(attempt.trim_end_matches(char::is_numeric)),
     }))
 }
 

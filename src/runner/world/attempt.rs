@@ -17,7 +17,6 @@ use crate::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
 use crate::model::{AttemptStarted, EndedBy, Event, LaneId, Role, Story, StoryId, Usd};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Spec};
-use crate::runner::effects::AtStart;
 use crate::runner::error::Result;
 use crate::runner::lane::Lane;
 use crate::runner::log::RunLog;
@@ -31,6 +30,7 @@ use crate::store::ralph_dir::IterationFiles;
 use crate::workspace::{REFLOG_ACTION, hash, reflog_action};
 
 use super::World;
+use super::held_backlog::BacklogWriter;
 
 /// Scans of the tree per `stuck_after`.
 const SCANS: u32 = 3;
@@ -59,7 +59,7 @@ struct StartOf {
     spec: Spec,
     reader: StreamReader,
     inspect: Inspect,
-    at_start: AtStart,
+    at_start: Story,
 }
 
 impl RunningAttempt {
@@ -136,8 +136,7 @@ impl World {
         let work_tree = self.lane(lane)?.root();
         let table = self.config.settings.agent_table();
         trust::require(&self.env.answers, self.env.agent.trust_clauses(&table, work_tree)?)?;
-        let at_start = AtStart { stories: self.env.backlog.ids(), story };
-        let prompt = joined(&self.layers(log, &at_start.story, &ready.changes, work_tree));
+        let prompt = joined(&self.layers(log, &story, &ready.changes, work_tree));
         let files = self.env.ralph_dir.iteration(&log.run, ready.iteration, id)?;
         let request = LaunchRequest {
             work_tree,
@@ -147,7 +146,7 @@ impl World {
             prompt_file: &files.prompt.path,
         };
         let launch = self.env.agent.command(&request)?;
-        let start = self.started(log, &ready, &at_start.story, (lane, allowance));
+        let start = self.started(log, &ready, &story, (lane, allowance));
         self.record(log, Event::AttemptStarted(Box::new(start.clone())))?;
         let spec = self.spec(log, &start, launch, work_tree);
         let reader = self.reader(log, id, &request);
@@ -168,7 +167,8 @@ impl World {
             config: Arc::clone(&self.config),
             start,
         };
-        self.spawn(StartOf { lane, begin, files, spec, reader, inspect, at_start });
+        self.backlog_writer = Some(BacklogWriter::attempt(&inspect.start));
+        self.spawn(StartOf { lane, begin, files, spec, reader, inspect, at_start: story });
         Ok(())
     }
 

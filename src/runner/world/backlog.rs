@@ -4,14 +4,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::decide::concerns::removed_stories;
-use crate::model::{Backlog, Event, LaneId, Notice, StoryId};
+use crate::decide::concerns::{of_backlog, removed_stories};
+use crate::model::{Backlog, Concern, Event, LaneId, Notice, StoryId};
 use crate::runner::error::Result;
 use crate::runner::log::RunLog;
 use crate::state::{Marks, StoryState};
 use crate::store::prd::{
     EditError, LoadError, Loaded, Mark, MarkedText, PrdFile, PrdLook, TextAhead, TextOnDisk,
-    TrackedPrd, WriteError, WrittenText,
+    TrackedPrd, WriteError, WrittenText, text_with_marks,
 };
 use crate::text::backlog::Diagnostic;
 
@@ -28,6 +28,14 @@ pub struct BacklogFile {
     /// Why the file cannot be used now.
     problem: Option<String>,
     ids: Arc<[StoryId]>,
+    /// As of the last look before anything untrusted ran.
+    taken: TakenBacklog,
+}
+
+/// A version that is the human's; its marks do not matter.
+struct TakenBacklog {
+    text: Arc<str>,
+    backlog: Backlog,
 }
 
 impl BacklogFile {
@@ -35,7 +43,9 @@ impl BacklogFile {
         let (tracked, Loaded { backlog, warnings, .. }) = TrackedPrd::open(file.clone())?;
         file.check_writable()?;
         let ids = ids_of(&backlog);
-        Ok(Self { file: tracked, backlog, warnings, has_other_marks: false, problem: None, ids })
+        let taken = TakenBacklog { text: tracked.text().into(), backlog: backlog.clone() };
+        let (has_other_marks, problem) = (false, None);
+        Ok(Self { file: tracked, backlog, warnings, has_other_marks, problem, ids, taken })
     }
 
     pub fn current(&self) -> &Backlog {
@@ -55,11 +65,12 @@ impl BacklogFile {
         Arc::clone(&self.ids)
     }
 
-    /// At the start: takes the marks in the file as they are.
+    /// At the start: takes the file as it is.
     pub fn refresh_all(&mut self) -> Option<Notice> {
         let marks = Marks::of(&self.backlog);
         let notice = self.refresh(&marks);
         self.take_up_marks();
+        self.take_text();
         notice
     }
 
@@ -157,6 +168,59 @@ impl BacklogFile {
         Ok(kept)
     }
 
+    /// The file's content is the human's.
+    pub fn take_text(&mut self) {
+        if *self.taken.text != *self.file.text() {
+            let (text, backlog) = (self.file.text().into(), self.backlog.clone());
+            self.taken = TakenBacklog { text, backlog };
+        }
+    }
+
+    pub fn taken_text(&self) -> Arc<str> {
+        Arc::clone(&self.taken.text)
+    }
+
+    /// What changed since then that decides what counts as done.
+    pub fn concerns(&self, own: Option<&StoryId>) -> Vec<Concern> {
+        of_backlog(&self.taken.backlog, &self.backlog, own)
+    }
+
+    /// The first story in it that is not settled.
+    pub fn next_open(&self, known: &Marks) -> Option<StoryId> {
+        let mut ids = self.taken.backlog.stories.iter().map(|story| &story.id);
+        ids.find(|id| pair(known, id) == (false, false)).cloned()
+    }
+
+    pub fn text(&self) -> &str {
+        self.file.text()
+    }
+
+    /// Any valid text of the file, with the known marks.
+    pub fn marked_text(&self, text: &str, known: &Marks) -> Result<String> {
+        let loaded = self.parse(text)?;
+        Ok(text_with_marks(text, &loaded.backlog.stories, |id| pair(known, id))?)
+    }
+
+    /// Writes another text, with the known marks. False if the file was edited at the same moment:
+    /// then that has to be read first.
+    pub fn replace(&mut self, text: &str, known: &Marks) -> Result<bool> {
+        let text = self.marked_text(text, known)?;
+        let Loaded { backlog, warnings, .. } = self.parse(&text)?;
+        let written = match self.file.other_text(&text).write() {
+            Err(WriteError::Changed { .. }) => return Ok(false),
+            written => written?,
+        };
+        self.file.take_replaced(written, &backlog);
+        self.ids = ids_of(&backlog);
+        (self.backlog, self.warnings) = (backlog, warnings);
+        self.compare_marks(known);
+        Ok(true)
+    }
+
+    fn parse(&self, text: &str) -> Result<Loaded, LoadError> {
+        PrdFile::new(self.file.path()).parse(text.to_owned())
+    }
+
     /// Its name, without its folder.
     pub fn name(&self) -> &OsStr {
         self.file.path().file_name().unwrap_or_default()
@@ -181,21 +245,23 @@ impl World {
         if self.is_writing_marks || log.state.is_rolling_back() {
             return Ok(());
         }
-        let notice = self.look_at_backlog(log)?;
-        notice.into_iter().for_each(|notice| log.notice(notice));
-        Ok(())
-    }
-
-    pub(super) fn look_at_backlog(&mut self, log: &mut RunLog) -> Result<Option<Notice>> {
+        if self.backlog_writer.is_some() && log.state.attempts.is_idle() && self.gates.is_empty() {
+            self.release_backlog(log)?;
+        }
         let before = self.env.backlog.ids();
         let notice = self.env.backlog.refresh(&log.state.marks);
+        notice.into_iter().for_each(|notice| log.notice(notice));
+        if self.backlog_writer.is_some() {
+            // Whose it is will be decided when that is over.
+            return Ok(());
+        }
+        self.env.backlog.take_text();
+        self.apply_backlog_changes(log)?;
         let removed = removed_stories(&before, self.env.backlog.current());
-        let Some(first) = removed.first() else { return Ok(notice) };
-        let at_work = log.state.attempts.iter().next().map(|flight| &flight.start.story);
-        let at_work = at_work.or_else(|| log.state.lanes.occupant(LaneId::HOME));
+        let Some(first) = removed.first() else { return Ok(()) };
+        let at_work = log.state.lanes.occupant(LaneId::HOME);
         let story = at_work.unwrap_or(first).clone();
-        self.record(log, Event::StoriesRemoved { story, removed })?;
-        Ok(notice)
+        self.record(log, Event::StoriesRemoved { story, removed })
     }
 
     /// Records the human's marks; reverts and reports an agent's. While agents run anywhere, a mark

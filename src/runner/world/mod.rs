@@ -4,6 +4,7 @@ mod attempt;
 pub mod backlog;
 pub mod between_runs;
 mod held;
+mod held_backlog;
 mod jobs;
 pub mod observe;
 pub mod prompt;
@@ -46,7 +47,7 @@ use crate::text::redact::SecretRules;
 use crate::workspace::{GATES, REFLOG_ACTION, StoredBlob, reflog_action};
 use attempt::RunningAttempt;
 use backlog::BacklogFile;
-use held::folder_of;
+use held_backlog::BacklogWriter;
 use observe::CostStores;
 use questions::Questions;
 
@@ -90,6 +91,8 @@ pub struct World {
     skip_wait: Option<SkipWait>,
     /// Differing marks in the file were set by an agent.
     marks_are_suspect: bool,
+    /// What could have changed the backlog since the last look.
+    backlog_writer: Option<BacklogWriter>,
     /// A job writes the backlog file.
     is_writing_marks: bool,
     /// Stories that were being settled when this process began: their commits may exist already.
@@ -124,6 +127,7 @@ impl World {
             questions,
             skip_wait: None,
             marks_are_suspect: false,
+            backlog_writer: None,
             is_writing_marks: false,
             unconfirmed: BTreeSet::new(),
             disk_was_low: None,
@@ -219,12 +223,12 @@ impl Effects for World {
         // With the branch, a backlog in the tree is rolled back.
         let is_rolled_back =
             ended.inspection.branch_loss.is_some() && self.config.backlog_in_tree.is_some();
-        if is_rolled_back { Ok(()) } else { self.release_backlog(log, &ended.attempt) }
+        if is_rolled_back { Ok(()) } else { self.release_backlog(log) }
     }
 
-    fn gates_are_over(&mut self, log: &mut RunLog, of: &GatesOf) -> Result<()> {
+    fn gates_are_over(&mut self, log: &mut RunLog) -> Result<()> {
         self.record(log, Event::GatesOver)?;
-        self.release_backlog(log, folder_of(of))
+        self.release_backlog(log)
     }
 
     fn redact(&self, text: &str) -> String {
@@ -248,6 +252,7 @@ impl Effects for World {
                 (due, Some(story.clone()), known.map_or(0, |known| known.iteration))
             }
         };
+        self.backlog_writer = Some(BacklogWriter::gates(&of));
         let lane = story.as_ref().and_then(|story| log.state.lanes.of(story));
         let known = story.as_ref().and_then(|story| log.state.story(story));
         let base = known.and_then(|known| known.base().cloned());

@@ -1,7 +1,7 @@
 use crate::decide::samples::{History, base, escalation, failed, guidance, id};
 use crate::model::{
-    AttemptReason, AttemptStarted, Cause, Escalation, EscalationKind, Handoff, HandoffTrigger,
-    LaneId, ServiceFault, Usage, Usd, Verdict,
+    AttemptReason, Cause, ChangeKind, Escalation, EscalationKind, Handoff, HandoffTrigger,
+    HeldChange, LaneId, ServiceFault, Usage, Usd, Verdict,
 };
 use crate::state::stagnation::Stagnation;
 use crate::state::story::{Acceptance, Stage, StoryState, StoryTotals, Work};
@@ -263,18 +263,55 @@ fn what_the_human_decided_during_an_attempt_outlives_its_claim() {
     assert_eq!(asked.started("A").answered("A", Answer::Accept).of("A").stage, Stage::Open);
 }
 
+fn change(path: &str) -> HeldChange {
+    let (before, changed) = (Some("b".to_owned()), Some("c".to_owned()));
+    let (path, what, diff) = (path.to_owned(), format!("{path} changed"), String::new());
+    HeldChange { of: ChangeKind::Backlog, path, what, diff, before, changed }
+}
+
+fn held(paths: &[&str]) -> Event {
+    let changes = paths.iter().map(|path| change(path)).collect();
+    Event::ChangesHeld { story: id("A"), changes }
+}
+
+/// What is held, what is accepted but not there yet, whether the claim stands, and what the next agent
+/// is told.
+fn decided(history: &History) -> (Vec<HeldChange>, Vec<HeldChange>, bool, usize) {
+    let known = history.of("A");
+    let claimed = matches!(known.stage, Stage::Claimed(_));
+    (known.held.clone(), known.accepted.clone(), claimed, known.guidance.len())
+}
+
 #[test]
-fn criteria_are_those_of_the_first_attempt_until_the_human_acts() {
-    let start = |history: History, criterion: &str| {
-        let start = history.clone().started("A").state.attempts.at(&id("A")).unwrap().start.clone();
-        let start = AttemptStarted { criteria: Some(owned(&[criterion])), ..start };
-        let started = history.then(Event::AttemptStarted(Box::new(start)));
-        started.ended(Verdict::Progress, Usage::default())
-    };
-    let twice = start(start(History::new(), "hard"), "easy");
-    assert_eq!(twice.of("A").criteria, Some(owned(&["hard"])));
-    let answered = start(twice.raised("A").answered("A", Answer::Retry), "easy");
-    assert_eq!(answered.of("A").criteria, Some(owned(&["easy"])));
+fn an_answer_decides_about_all_changes_that_were_asked_about() {
+    for (verdict, claims) in [(Verdict::Done, true), (Verdict::Progress, false)] {
+        let held = History::new().tried("A", verdict).then(held(&["x", "y"])).then(held(&["x"]));
+        let asked = held.then(in_question(EscalationKind::Change));
+        assert_eq!(decided(&asked).0, [change("y"), change("x")]);
+        let (none, told) = (vec![], if claims { 0 } else { 2 });
+        for answer in [Answer::Restore, Answer::Retry] {
+            let restored = asked.clone().answered("A", answer);
+            assert_eq!(decided(&restored), (none.clone(), none.clone(), claims, told));
+        }
+        let guided = asked.clone().answered("A", Answer::Guidance { text: "so".into() });
+        assert_eq!(decided(&guided), (none.clone(), none.clone(), false, 3));
+        let later = asked.clone().answered("A", Answer::Abort);
+        assert_eq!(decided(&later).0, [change("y"), change("x")]);
+        let accepted = asked.answered("A", Answer::Accept);
+        let both = vec![change("y"), change("x")];
+        assert_eq!(decided(&accepted), (none.clone(), both, claims, 0));
+        let (applied, refused) = (vec!["y".to_owned()], vec!["x".to_owned()]);
+        let again = Event::ChangesApplied { story: id("A"), applied, refused };
+        assert_eq!(decided(&accepted.then(again)), (vec![change("x")], none, claims, 0));
+    }
+}
+
+#[test]
+fn a_question_about_something_else_decides_about_no_change() {
+    let asked = History::new().tried("A", Verdict::Progress).then(held(&["x"])).raised("A");
+    for answer in [Answer::Retry, Answer::Guidance { text: "so".into() }] {
+        assert_eq!(asked.clone().answered("A", answer).of("A").held, [change("x")]);
+    }
 }
 
 #[test]

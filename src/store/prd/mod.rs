@@ -17,11 +17,13 @@ use crate::text::backlog::{Diagnostic, MAX_BYTES, Position, position, render, su
 
 mod edit;
 mod put_back;
+mod replace;
 #[cfg(test)]
 mod tests;
 mod tracked;
 
 pub use edit::{EditError, Mark, set_mark};
+pub use replace::text_with_marks;
 pub use tracked::{MarkedText, PrdLook, TextAhead, TextOnDisk, TrackedPrd, WrittenText};
 
 /// A backlog file by its path. Symlinks are resolved at each use.
@@ -52,7 +54,7 @@ impl PrdFile {
         self.parse(self.text()?.0)
     }
 
-    fn parse(&self, text: String) -> Result<Loaded, LoadError> {
+    pub fn parse(&self, text: String) -> Result<Loaded, LoadError> {
         let parsed = backlog::parse(&text);
         match parsed.backlog {
             Some(backlog) => Ok(Loaded { text, backlog, warnings: parsed.diagnostics }),

@@ -37,7 +37,7 @@ pub struct TrackedPrd {
     /// Made when first needed.
     spans: Option<StorySpans>,
     /// The marks in the text, story by story.
-    marks: Vec<MarkPair>,
+    pub(super) marks: Vec<MarkPair>,
     /// Of the file at the last look; None: it must be read again.
     stamp: Option<Stamp>,
     /// The last look found no usable text.
@@ -50,7 +50,7 @@ pub struct MarkedText {
     file: PrdFile,
     /// What the file has now.
     old: KnownText,
-    text: Arc<str>,
+    pub(super) text: Arc<str>,
     edits: Vec<TextEdit>,
     marks: Vec<(usize, Mark)>,
     /// It is the text of the last `prepare`.
@@ -268,7 +268,7 @@ impl TrackedPrd {
         }
     }
 
-    fn with(&self, edits: Vec<TextEdit>, marks: Vec<(usize, Mark)>) -> MarkedText {
+    pub(super) fn with(&self, edits: Vec<TextEdit>, marks: Vec<(usize, Mark)>) -> MarkedText {
         let stamp = self.stamp.filter(|_| !self.is_broken);
         MarkedText {
             file: self.file.clone(),
@@ -287,6 +287,10 @@ impl TrackedPrd {
         self.prepared = None;
     }
 
+    pub(super) fn forget_spans(&mut self) {
+        self.spans = None;
+    }
+
     fn spans(&mut self) -> EditResult<StorySpans> {
         match &mut self.spans {
             Some(spans) => Ok(spans.clone()),
@@ -295,6 +299,6 @@ impl TrackedPrd {
     }
 }
 
-fn marks_of(backlog: &Backlog) -> Vec<MarkPair> {
+pub(super) fn marks_of(backlog: &Backlog) -> Vec<MarkPair> {
     backlog.stories.iter().map(|story| (story.passes, story.skipped)).collect()
 }

@@ -238,7 +238,7 @@ impl Rows<'_> {
             }
             // Any other answer about a claimed story does not accept the claim.
             Event::QuestionAnswered { story, answer }
-                if !matches!(answer, Answer::Accept | Answer::Abort) =>
+                if !matches!(answer, Answer::Accept | Answer::Restore | Answer::Abort) =>
             {
                 self.reject(story, true)
             }

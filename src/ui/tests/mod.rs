@@ -1,5 +1,6 @@
 //! Whole sessions as people read them, and what must never reach a terminal.
 
+mod changes;
 mod endings;
 mod menus;
 mod notices;
@@ -13,9 +14,9 @@ use jiff::tz::TimeZone;
 
 use crate::model::{
     AgentSignals, Answer, AttemptCost, AttemptEnded, AttemptNotice, AttemptReason, AttemptStarted,
-    Backlog, Base, Because, Blocked, CompletionMarkers, Escalation, EscalationKind, Event,
-    Footprint, LaneId, Notice, Outcome, Recorded, Role, RunStarted, SetupNotice, StepKind,
-    StopReason, Story, StoryClosed, StoryId, Usage, Verdict, Wait, WaitFor,
+    Backlog, Base, Because, Blocked, ChangeKind, CompletionMarkers, Escalation, EscalationKind,
+    Event, Footprint, HeldChange, LaneId, Notice, Outcome, Recorded, Role, RunStarted, SetupNotice,
+    StepKind, StopReason, Story, StoryClosed, StoryId, Usage, Verdict, Wait, WaitFor,
 };
 use crate::ports::{Activity, Asked, Clock, Doing, Moment, Reporter, View};
 use crate::state::RunState;
@@ -597,6 +598,17 @@ fn wait(error: &str) -> Wait {
     Wait { what: WaitFor::Service, error: error.into(), until: 0 }
 }
 
+fn held_change(what: &str) -> HeldChange {
+    HeldChange {
+        of: ChangeKind::Backlog,
+        path: "PRD.json".into(),
+        what: what.into(),
+        diff: what.into(),
+        before: None,
+        changed: Some(".git/ralph/changed/1/a".into()),
+    }
+}
+
 /// Every text of every event is hostile.
 fn hostile_events() -> Vec<Event> {
     let question = Escalation {
@@ -632,6 +644,7 @@ fn hostile_events() -> Vec<Event> {
         },
         Event::StorySkipped { story: id("US-003"), commit: Some(NASTY.into()) },
         Event::BreakerOpened { why: NASTY.into(), until: 0 },
+        Event::ChangesHeld { story: id("US-001"), changes: vec![held_change(NASTY)] },
         end(StopReason::BreakerOpen { why: NASTY.into(), error: NASTY.into() }),
         end(StopReason::FailsAtOnce { times: 3, error: NASTY.into() }),
         end(StopReason::ConsecutiveErrors { limit: 5, error: NASTY.into() }),

@@ -1,0 +1,26 @@
+//! Changes that could be meant, and wait outside the work tree for the human's decision.
+
+use serde::{Deserialize, Serialize};
+
+/// A change of something that decides what counts as done. The earlier version is in the tree.
+/// Names are for people: bytes of file names that are not UTF-8 are replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldChange {
+    pub of: ChangeKind,
+    /// In the work tree; of a backlog elsewhere, its own path.
+    pub path: String,
+    /// One line: what changed.
+    pub what: String,
+    /// For people, redacted.
+    pub diff: String,
+    /// Copies of both versions, below the work tree's root or absolute. None: there was no file.
+    pub before: Option<String>,
+    pub changed: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// PRD.json: criteria, gates, markers, ids, order.
+    Backlog,
+}

@@ -1,0 +1,173 @@
+//! PRD.json after an attempt or gates: what they left unusable is put back; what they changed of what
+//! counts as done is taken out until the human decides.
+
+use crate::files::atomic::{private_folder, publish_beside};
+use crate::files::read_text;
+use crate::model::{AttemptStarted, ChangeKind, Concern, Event, HeldChange, Notice, StoryId};
+use crate::runner::effects::GatesOf;
+use crate::runner::error::Result;
+use crate::runner::log::RunLog;
+use crate::text::backlog::MAX_BYTES;
+use crate::workspace::with_change;
+
+use super::World;
+use super::held::folder_of;
+
+/// Something untrusted that could write PRD.json.
+#[derive(Clone, Debug)]
+pub struct BacklogWriter {
+    /// The folder for its versions.
+    name: String,
+    /// The story that it ran for.
+    story: Option<StoryId>,
+    /// Why the file could not be put back, as it was told.
+    failed: Option<String>,
+}
+
+impl BacklogWriter {
+    pub fn attempt(start: &AttemptStarted) -> Self {
+        Self { name: start.attempt.clone(), story: Some(start.story.clone()), failed: None }
+    }
+
+    pub fn gates(of: &GatesOf) -> Self {
+        let story = match of {
+            GatesOf::Baseline => None,
+            GatesOf::Claim { story, .. } => Some(story.clone()),
+        };
+        Self { name: folder_of(of).to_owned(), story, failed: None }
+    }
+}
+
+impl World {
+    /// Every process that could write the backlog is gone: nobody has to wait until the file is
+    /// mended, and what is there now is the human's or is held.
+    pub(super) fn release_backlog(&mut self, log: &mut RunLog) -> Result<()> {
+        let Some(mut ran) = self.backlog_writer.clone() else { return Ok(()) };
+        if self.is_writing_marks || log.state.is_rolling_back() {
+            return Ok(());
+        }
+        let notice = self.env.backlog.refresh(&log.state.marks);
+        let done = match self.env.backlog.problem().map(ToOwned::to_owned) {
+            Some(problem) => self.put_back_backlog(log, &ran, problem),
+            None => {
+                notice.into_iter().for_each(|notice| log.notice(notice));
+                Ok(())
+            }
+        };
+        // The last good version serves on.
+        if let Err(error) = done.and_then(|()| self.hold_backlog(log, &ran)) {
+            let problem = error.to_string();
+            if ran.failed.as_ref() != Some(&problem) {
+                log.notice(Notice::BacklogBroken { problem: problem.clone() });
+            }
+            ran.failed = Some(problem);
+            self.backlog_writer = Some(ran);
+        }
+        Ok(())
+    }
+
+    fn put_back_backlog(
+        &mut self,
+        log: &mut RunLog,
+        ran: &BacklogWriter,
+        problem: String,
+    ) -> Result<()> {
+        let folder = self.env.home.tree().changed_by(&ran.name);
+        private_folder(&folder)?;
+        let keep = folder.join(self.env.backlog.name());
+        let kept = self.env.backlog.put_back(&log.state.marks, &keep)?;
+        let kept = kept.map(|kept| kept.to_string_lossy().into_owned());
+        self.record(log, Event::BacklogPutBack { problem, kept })
+    }
+
+    fn hold_backlog(&mut self, log: &mut RunLog, ran: &BacklogWriter) -> Result<()> {
+        let found = self.env.backlog.concerns(ran.story.as_ref());
+        if found.is_empty() {
+            self.env.backlog.take_text();
+            self.backlog_writer = None;
+            return Ok(());
+        }
+        let before = self.env.backlog.taken_text();
+        let next = || self.env.backlog.next_open(&log.state.marks);
+        if let Some(story) = ran.story.clone().or_else(next) {
+            let changes = vec![self.held_change(ran, &before, found)?];
+            self.record(log, Event::ChangesHeld { story, changes })?;
+            log.sync()?;
+        }
+        if self.env.backlog.replace(&before, &log.state.marks)? {
+            self.backlog_writer = None;
+        }
+        Ok(())
+    }
+
+    /// With copies of both versions.
+    fn held_change(
+        &self,
+        ran: &BacklogWriter,
+        before: &str,
+        found: Vec<Concern>,
+    ) -> Result<HeldChange> {
+        let tree = self.env.home.tree();
+        let keep = |folder: &str, text: &str| -> Result<Option<String>> {
+            let folder = tree.changed_by(folder);
+            private_folder(&folder)?;
+            let kept = publish_beside(&folder.join(self.env.backlog.name()), text.as_bytes())?;
+            let kept = kept.strip_prefix(tree.root()).unwrap_or(&kept);
+            Ok(Some(kept.to_string_lossy().into_owned()))
+        };
+        let whats: Vec<&str> = found.iter().map(|concern| concern.what.as_str()).collect();
+        let headed = |concern: &Concern| match found.len() {
+            1 => concern.diff.clone(),
+            _ => format!("{}\n{}", concern.what, concern.diff),
+        };
+        let diffs: Vec<String> = found.iter().map(headed).collect();
+        Ok(HeldChange {
+            of: ChangeKind::Backlog,
+            path: self.config.backlog_name.clone(),
+            what: self.env.secrets.redact(&whats.join("; ")).into_owned(),
+            diff: self.env.secrets.redact(&diffs.join("\n\n")).into_owned(),
+            before: keep(&format!("{}.before", ran.name), before)?,
+            changed: keep(&ran.name, self.env.backlog.text())?,
+        })
+    }
+
+    /// Changes of the backlog that the human accepted. Nothing untrusted runs.
+    pub(super) fn apply_backlog_changes(&mut self, log: &mut RunLog) -> Result<()> {
+        if self.env.backlog.problem().is_some() {
+            return Ok(());
+        }
+        let accepted = log.state.unfinished().flat_map(|(id, known)| {
+            let changes = known.accepted.iter().filter(|one| one.of == ChangeKind::Backlog);
+            changes.map(move |one| (id.clone(), one.clone()))
+        });
+        for (story, change) in accepted.collect::<Vec<_>>() {
+            let fits = match self.accepted_text(log, &change)? {
+                Some(text) if !self.env.backlog.replace(&text, &log.state.marks)? => return Ok(()),
+                text => text.is_some(),
+            };
+            self.env.backlog.take_text();
+            let (path, other) = (vec![change.path], Vec::new());
+            let (applied, refused) = if fits { (path, other) } else { (other, path) };
+            self.record(log, Event::ChangesApplied { story, applied, refused })?;
+        }
+        Ok(())
+    }
+
+    /// The backlog with the change. None: they do not fit together.
+    fn accepted_text(&self, log: &RunLog, change: &HeldChange) -> Result<Option<String>> {
+        let backlog = &self.env.backlog;
+        let version = |kept: &Option<String>| -> Option<String> {
+            let kept = self.env.home.root().join(kept.as_deref()?);
+            let text = read_text(&kept, MAX_BYTES as u64).ok()?;
+            backlog.marked_text(&text, &log.state.marks).ok()
+        };
+        let (Some(before), Some(changed)) = (version(&change.before), version(&change.changed))
+        else {
+            return Ok(None);
+        };
+        let now = backlog.marked_text(backlog.text(), &log.state.marks)?;
+        let with = with_change(before.as_bytes(), changed.as_bytes(), now.as_bytes())?;
+        let with = with.and_then(|bytes| String::from_utf8(bytes).ok());
+        Ok(with.filter(|text| backlog.marked_text(text, &log.state.marks).is_ok()))
+    }
+}
