@@ -49,6 +49,9 @@ pub enum Violation {
     /// The index lacks these files, or has other versions of the user's. Without paths: it was gone
     /// or could not be used.
     Index { paths: Vec<String> },
+    /// Branches, tags or other refs were deleted, moved or planted: the first `names` of `count`. The
+    /// objects of the `lost` ones are gone. `kept` is the folder of refs to what was there instead.
+    Refs { names: Vec<String>, count: usize, lost: Vec<String>, kept: Option<String> },
     /// HEAD is on another branch, which contains the run's branch.
     OtherBranch { on: String },
     /// Commits of the run's branch are lost: branch and tree must be rolled back.

@@ -143,8 +143,11 @@ impl Preflight {
 
     /// Without an answer they are not.
     fn are_the_humans(&self, violation: &Violation) -> Result<bool> {
-        let Violation::Held { paths, .. } = violation else { return Ok(false) };
-        self.confirm_edits(paths)
+        match violation {
+            Violation::Held { paths, .. } => self.confirm_edits(paths),
+            Violation::Refs { names, .. } => self.confirm_edits(names),
+            _ => Ok(false),
+        }
     }
 
     fn confirm_edits(&self, paths: &[String]) -> Result<bool> {

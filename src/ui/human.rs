@@ -225,8 +225,8 @@ pub const SETTINGS: Confirmation = Confirmation {
 
 /// Keeps changes to files that an interrupted attempt must not change.
 pub const CHANGED_MEANWHILE: Confirmation = Confirmation {
-    heading: "Changed files",
-    question: "These files changed since the interrupted attempt or gate began. Did you change them?",
+    heading: "Changed files or refs",
+    question: "These changed since the interrupted attempt or gate began. Did you change them?",
     means: "Otherwise it changed them, and they are put back.",
     no: ('p', "put them back; the changed versions are kept"),
     yes: ('k', "keep them; I changed them"),
@@ -379,9 +379,9 @@ mod tests {
         ❯ [r] restore the original; the changed version is kept
           [y] yes, use the changed version
 
-        ┌─ Changed files ──────────────────────────────────────────────────────────────┐
-        │ Question: These files changed since the interrupted attempt or gate began.   │
-        │ Did you change them?                                                         │
+        ┌─ Changed files or refs ──────────────────────────────────────────────────────┐
+        │ Question: These changed since the interrupted attempt or gate began. Did you │
+        │ change them?                                                                 │
         │                                                                              │
         │ PROMPT.md                                                                    │
         │ .mcp.json                                                                    │

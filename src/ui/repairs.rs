@@ -5,6 +5,7 @@ use crate::model::{BranchLoss, Event, HeldKind, Untrusted, Violation, visible_li
 use super::look::{Line, TextLine, Tone, labeled, listed};
 
 const FILTERED: &str = "cannot restore, because of its filter in .gitattributes: ";
+const OBJECTS_GONE: &str = "cannot restore, because git deleted their commits: ";
 const BLOCKED: &str = "cannot restore, because something else is in the way: ";
 
 /// None for other events. Earlier versions recorded each kind as an event of its own.
@@ -59,6 +60,13 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
             vec![line(&format!("stashes that {who} dropped"), messages, None)]
         }
         Violation::Index { paths } => vec![index(at, who, paths)],
+        Violation::Refs { names, count, lost, kept } => {
+            let version = kept.as_ref().map(|kept| format!("{whose} version: {kept}"));
+            let what = format!("branches, tags or other refs that {who} changed");
+            let restored = line(&what, names, with_count(names, *count, version));
+            let gone = labeled(at, Tone::Warning, OBJECTS_GONE, listed(lost)).into();
+            told([(names, restored), (lost, gone)])
+        }
         Violation::UserFiles { lost, blocked, kept } => {
             let copy = kept.as_ref().map(|kept| format!("a copy is at {kept}"));
             let what = format!("uncommitted files that {who} deleted or reset");
@@ -74,6 +82,13 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
         }
         // Notices and later events tell of these.
         _ if after == Untrusted::Attempt => vec![],
+        other => after_gates(at, who, other),
+    }
+}
+
+/// What is told in other words after an attempt.
+fn after_gates(at: i64, who: &str, violation: &Violation) -> Vec<Line> {
+    match violation {
         Violation::Locks { paths } => {
             let what = format!("removed locks that {who} left: ");
             vec![labeled(at, Tone::Warning, what, listed(paths)).into()]
@@ -90,6 +105,7 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
             let said = format!("{what}; branch and files are restored");
             vec![TextLine::at(at).with(Tone::Warning, said).into()]
         }
+        _ => vec![],
     }
 }
 
@@ -102,6 +118,14 @@ fn index(at: i64, who: &str, paths: &[String]) -> Line {
     labeled(at, Tone::Warning, what, listed(paths)).into()
 }
 
+/// If not all of them are named.
+fn with_count(names: &[String], count: usize, figure: Option<String>) -> Option<String> {
+    let all = (count > names.len()).then(|| format!("{count} in all"));
+    let figures: Vec<String> = all.into_iter().chain(figure).collect();
+    (!figures.is_empty()).then(|| figures.join(" · "))
+}
+
+/// Without the lines that name nothing.
 fn told<const N: usize>(lines: [(&Vec<String>, Line); N]) -> Vec<Line> {
     lines.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, line)| line).collect()
 }

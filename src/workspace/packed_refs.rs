@@ -7,9 +7,9 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use git2::Oid;
+use git2::{ObjectType, Oid};
 
-use super::error::file_error;
+use super::error::{GitError, file_error};
 use super::{Result, WorkTree};
 
 const FILE: &str = "packed-refs";
@@ -54,6 +54,39 @@ impl WorkTree {
         Ok(deleted)
     }
 
+    /// Sets and deletes (None) refs in the file; loose refs stay as they are.
+    pub(super) fn change_packed(&self, changes: &BTreeMap<String, Option<Oid>>) -> Result<()> {
+        let (file, lock) = (self.common_dir.join(FILE), self.ref_lock(FILE));
+        self.with_lock(&lock, || {
+            let held = File::create_new(&lock).map_err(|error| match error.kind() {
+                ErrorKind::AlreadyExists => GitError::Locked(lock.clone()),
+                _ => file_error("lock", &file)(error),
+            })?;
+            let done =
+                self.changed(&file, changes).and_then(|bytes| replace(&file, &lock, held, &bytes));
+            let done = done.inspect_err(|_| drop(fs::remove_file(&lock)));
+            done.map_err(file_error("write", &file))
+        })
+    }
+
+    /// The new file. Git reads the commit of an annotated tag from it.
+    fn changed(&self, file: &Path, changes: &BTreeMap<String, Option<Oid>>) -> io::Result<Vec<u8>> {
+        let (mut bytes, mut refs) = parse(&read_packed(file)?);
+        for (name, to) in changes {
+            let key = name.as_bytes().to_owned();
+            let Some(id) = to else {
+                refs.remove(&key);
+                continue;
+            };
+            let tag = self.repo.find_tag(*id).ok();
+            let target = tag.and_then(|tag| tag.into_object().peel(ObjectType::Any).ok());
+            let peeled = target.map(|target| format!("^{}\n", target.id())).unwrap_or_default();
+            refs.insert(key, format!("{id} {name}\n{peeled}").into_bytes());
+        }
+        bytes.extend(refs.into_values().flatten());
+        Ok(bytes)
+    }
+
     fn find_loose(&self, folder: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(self.common_dir.join(folder)).into_iter().flatten().flatten() {
             let path = folder.join(entry.file_name());
@@ -65,8 +98,8 @@ impl WorkTree {
         }
     }
 
-    /// Deletes the files of refs that are now packed or deleted.
-    fn delete_loose(&self, loose: &BTreeMap<&str, Oid>) -> Result<()> {
+    /// Deletes the files of refs that are now packed or deleted, if they still have these values.
+    pub(super) fn delete_loose(&self, loose: &BTreeMap<&str, Oid>) -> Result<()> {
         let locks: Vec<PathBuf> = loose.keys().map(|name| self.ref_lock(name)).collect();
         let locks: Vec<&Path> = locks.iter().map(PathBuf::as_path).collect();
         self.with_lock_note(&locks, || {
@@ -95,11 +128,7 @@ fn repacked<'a>(
     loose: &BTreeMap<&str, Oid>,
     gone: &[(&'a str, &str)],
 ) -> io::Result<(Vec<u8>, HashSet<&'a str>)> {
-    let text = match fs::read(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-        text => text?,
-    };
-    let (mut bytes, mut refs) = parse(&text);
+    let (mut bytes, mut refs) = parse(&read_packed(file)?);
     for (name, id) in loose {
         refs.insert(name.as_bytes().to_owned(), format!("{id} {name}\n").into_bytes());
     }
@@ -114,9 +143,16 @@ fn repacked<'a>(
     Ok((bytes, deleted))
 }
 
+fn read_packed(file: &Path) -> io::Result<Vec<u8>> {
+    match fs::read(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        text => text,
+    }
+}
+
 fn read_ref(file: &Path) -> Option<Oid> {
     let text = fs::read_to_string(file).ok()?;
-    Oid::from_str(text.strip_suffix('\n')?).ok()
+    Oid::from_str(text.trim_end()).ok()
 }
 
 fn parse(text: &[u8]) -> (Vec<u8>, BTreeMap<Vec<u8>, Lines>) {

@@ -52,6 +52,7 @@ mod protocol;
 mod quotes;
 mod recordings;
 mod recovery;
+mod refs;
 mod report;
 mod responsive;
 mod run;

@@ -327,3 +327,23 @@ fn commits_that_one_took_the_place_of_are_told_with_the_reasons() {
 fn repaired(violation: Violation) -> Event {
     Event::Repaired { after: Untrusted::Attempt, story: Some(id("US-001")), violation }
 }
+
+#[test]
+fn refs_that_were_put_back_are_named() {
+    let refs = |names: &[&str], count, lost: &[&str], kept: Option<&str>| {
+        let list = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        let kept = kept.map(str::to_owned);
+        repaired(Violation::Refs { names: list(names), count, lost: list(lost), kept })
+    };
+    let kept = Some("refs/ralph/changed/1");
+    let events = [
+        refs(&["heads/a\x1b", "tags/v1"], 300, &["heads/b"], kept),
+        refs(&["heads/a"], 1, &[], None),
+    ];
+    assert_eq!(quietly(&events), shown(None, &events));
+    insta::assert_snapshot!(shown(None, &events), @r"
+    [10:00:00] restored branches, tags or other refs that the agent changed: heads/a\x1b, tags/v1 · 300 in all · the agent's version: refs/ralph/changed/1
+    [10:00:00] cannot restore, because git deleted their commits: heads/b
+    [10:00:10] restored branches, tags or other refs that the agent changed: heads/a
+    ");
+}

@@ -32,7 +32,7 @@ const EXAMPLE: &str = ".sample";
 const HELD: &str = "held.json";
 
 /// Shared by all work trees of a repository.
-const SHARED_SETUP: [&str; 8] = [
+const SHARED_SETUP: [&str; 9] = [
     "config",
     "hooks",
     "info/attributes",
@@ -41,6 +41,7 @@ const SHARED_SETUP: [&str; 8] = [
     "info/sparse-checkout",
     "objects/info/alternates",
     "objects/info/http-alternates",
+    "shallow",
 ];
 /// Of one work tree.
 const OWN_SETUP: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
@@ -57,6 +58,14 @@ pub struct HeldPlace {
 pub struct HeldFiles {
     places: Vec<HeldPlace>,
     files: BTreeMap<PathBuf, HeldFile>,
+    pub objects: HeldObjects,
+}
+
+/// What is held as git objects, by their ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HeldObjects {
+    pub refs: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +94,8 @@ pub enum HeldContent {
 struct StoredHeld {
     places: Vec<(HeldKind, Vec<u8>)>,
     files: Vec<(Vec<u8>, HeldFile)>,
+    #[serde(default)]
+    objects: HeldObjects,
 }
 
 impl HeldFiles {
@@ -94,7 +105,7 @@ impl HeldFiles {
         files: impl Iterator<Item = (PathBuf, HeldContent)>,
     ) -> Self {
         let files = files.map(|(path, content)| (path, HeldFile { kind, content })).collect();
-        Self { places, files }
+        Self { places, files, ..Self::default() }
     }
 
     /// A look at places. Where a link leads to is a place too.
@@ -165,7 +176,8 @@ impl HeldFiles {
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
         let places = self.places.iter().map(|place| (place.kind, bytes(&place.path))).collect();
         let files = self.files.iter().map(|(path, file)| (bytes(path), file.clone())).collect();
-        serde_json::to_vec(&StoredHeld { places, files }).unwrap_or_default()
+        let objects = self.objects.clone();
+        serde_json::to_vec(&StoredHeld { places, files, objects }).unwrap_or_default()
     }
 
     fn from_json(text: &[u8]) -> Option<Self> {
@@ -176,6 +188,7 @@ impl HeldFiles {
         Some(Self {
             places: stored.places.into_iter().map(place).collect(),
             files: files.collect(),
+            objects: stored.objects,
         })
     }
 }

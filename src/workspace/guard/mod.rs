@@ -10,6 +10,9 @@ mod files;
 mod held;
 mod index;
 mod put_back;
+mod ref_repair;
+mod ref_store;
+mod refs;
 mod stashes;
 mod writes;
 
@@ -21,8 +24,9 @@ use crate::text::signals::ticks_task_complete;
 use super::branch::BranchState;
 use super::{Result, WorkTree};
 
-use self::held::HeldFiles;
+use self::held::{HeldFiles, HeldObjects};
 use self::index::IndexDamage;
+use self::ref_store::HeldRefs;
 
 pub use files::Losses;
 pub use held::HeldPlace;
@@ -50,19 +54,21 @@ pub enum GuardPart {
     Locks,
     Held(HeldKind),
     Stashes,
+    Refs,
     Index,
     Branch,
     UserFiles,
 }
 
 impl GuardPart {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Locks,
         Self::Held(HeldKind::GitSetup),
         Self::Held(HeldKind::Instructions),
         Self::Held(HeldKind::Settings),
         Self::Held(HeldKind::AgentSettings),
         Self::Stashes,
+        Self::Refs,
         Self::Index,
         Self::Branch,
         Self::UserFiles,
@@ -82,7 +88,7 @@ impl GuardPart {
 
     /// After a crash, before any of these files is used. The settings are compared on their own.
     pub fn held_after_crash() -> &'static [Self] {
-        &[Self::Held(HeldKind::Instructions), Self::Held(HeldKind::AgentSettings)]
+        &[Self::Held(HeldKind::Instructions), Self::Held(HeldKind::AgentSettings), Self::Refs]
     }
 
     /// After a crash, once the held files are back: other changes may be the human's.
@@ -99,6 +105,8 @@ pub struct Guard {
     /// The hash of the held files as they are stored.
     stored: Option<String>,
     stashes: Vec<Stash>,
+    /// None if the earlier refs are unknown.
+    refs: Option<HeldRefs>,
 }
 
 impl Guard {
@@ -106,17 +114,21 @@ impl Guard {
     pub fn arm(tree: &WorkTree, guarded: Guarded, places: &[HeldPlace]) -> Result<Self> {
         let stashes = tree.hold_stashes()?;
         let places = tree.git_setup().into_iter().chain(places.iter().cloned());
-        let held = HeldFiles::hold(tree.root(), places.collect())?;
+        let mut held = HeldFiles::hold(tree.root(), places.collect())?;
+        let refs = tree.hold_refs()?;
+        held.objects = HeldObjects { refs: Some(refs.commit.to_string()) };
         let stored = tree.store_held(&held)?;
         tree.hold_index()?;
         tree.begin_attempt()?;
-        Ok(Self { guarded, held, stored, stashes })
+        Ok(Self { guarded, held, stored, stashes, refs: Some(refs) })
     }
 
     /// For something whose driver died. `stored`: the hash of the held files then.
     pub fn recovered(tree: &WorkTree, guarded: Guarded, stored: Option<&str>) -> Self {
         let held = stored.and_then(|hash| tree.stored_held(hash)).unwrap_or_default();
-        Self { guarded, held, stored: stored.map(ToOwned::to_owned), stashes: Vec::new() }
+        let refs = held.objects.refs.as_deref().and_then(|id| tree.stored_refs(id));
+        let stored = stored.map(ToOwned::to_owned);
+        Self { guarded, held, stored, stashes: Vec::new(), refs }
     }
 
     /// Puts git's setup back if whatever was guarded was interrupted. Call before anything else:
@@ -129,7 +141,7 @@ impl Guard {
         let none = Base { commit: None, tree: String::new() };
         let ran = INTERRUPTED.to_owned();
         let guarded = Guarded { ran, base: none.clone(), before: none, snapshot: None };
-        let guard = Self { guarded, held, stored: None, stashes: Vec::new() };
+        let guard = Self { guarded, held, stored: None, stashes: Vec::new(), refs: None };
         let violation = guard.check(tree, GuardPart::Held(HeldKind::GitSetup))?;
         if let Some(violation) = &violation {
             guard.repair(tree, violation)?;
@@ -163,6 +175,10 @@ impl Guard {
                 let messages = gone.into_iter().map(|stash| stash.message).collect();
                 Violation::Stashes { messages }
             }),
+            GuardPart::Refs => {
+                let held = self.refs.as_ref();
+                held.and_then(|held| tree.refs_violation(held, &self.guarded.ran))
+            }
             GuardPart::Index => tree.index_damage(&self.guarded.base)?.map(|damage| {
                 let paths: Vec<PathBuf> = match damage {
                     IndexDamage::Whole => Vec::new(),
@@ -194,6 +210,10 @@ impl Guard {
                 tree.put_back(&self.held, &paths, &tree.changed_by(&self.guarded.ran))
             }
             Violation::Stashes { .. } => tree.repair_stashes(&self.stashes).map(drop),
+            Violation::Refs { .. } => match &self.refs {
+                Some(held) => tree.repair_refs(held, &self.guarded.ran),
+                None => Ok(()),
+            },
             Violation::Index { .. } => match tree.index_damage(&self.guarded.base)? {
                 Some(damage) => tree.repair_index(damage, &tree.changed_by(&self.guarded.ran)),
                 None => Ok(()),

@@ -12,6 +12,7 @@ mod locks;
 mod odd_files;
 mod open;
 mod own_commits;
+mod refs;
 mod sandbox;
 mod scan;
 mod shelve;
