@@ -105,10 +105,10 @@ fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     if width(line) <= columns {
         return vec![line.to_owned()];
     }
-    let words: Vec<&str> = line.split_whitespace().collect();
     let indent = leading_spaces(line).min(columns / 2);
-    let hanging = indent + words.first().map_or(0, |first| marker_width(first));
-    let text = format!("{}{}", " ".repeat(indent), words.join(" "));
+    let hanging = indent + line.split_whitespace().next().map_or(0, marker_width);
+    // In a command that is approved, each space counts.
+    let text = format!("{}{}", " ".repeat(indent), line.trim_start());
     let rows = flow(vec![((), text)], columns, hanging).into_iter();
     rows.map(|row| row.into_iter().map(|(_, text)| text).collect()).collect()
 }
@@ -160,6 +160,7 @@ mod tests {
             ("a b", 5, vec!["a b"]),
             ("  kept   as is", 20, vec!["  kept   as is"]),
             ("one two three", 7, vec!["one two", "three"]),
+            ("one  two   three", 8, vec!["one  two", "three"]),
             ("a\n\nb", 5, vec!["a", "", "b"]),
             ("abcdefgh ij", 3, vec!["abc", "def", "gh", "ij"]),
             ("漢字漢字 x", 5, vec!["漢字", "漢字", "x"]),
