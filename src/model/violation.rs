@@ -27,6 +27,8 @@ pub enum HeldKind {
     Settings,
     /// Files with which an agent configures itself, and that can run or redirect something.
     AgentSettings,
+    /// Scripts of gates that git ignores, so that no difference shows what an attempt did to them.
+    GateScripts,
 }
 
 /// Names are for people: bytes of file names that are not UTF-8 are replaced.

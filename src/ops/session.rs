@@ -1,15 +1,18 @@
 //! One process's part of a run: builds the loop from settings, store and agent, and runs it. For
 //! `ralph run` and `ralph run --dry-run`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use uuid::Uuid;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS};
+use crate::decide::scripts::scripts;
 use crate::decide::weigh::Gates;
 use crate::model::{
-    Backlog, ConfigNotice, Gate, Notice, Policy, RunMarkers, SettingsText, StoryId, millis,
+    Backlog, ConfigNotice, Gate, HeldKind, Notice, Policy, RunMarkers, SettingsText, StoryId,
+    millis,
 };
 use crate::ports::{Human, Reporter};
 use crate::process::Supervisor;
@@ -22,7 +25,7 @@ use crate::store::ralph_dir::RalphDir;
 use crate::store::{Lease, Store, UserCosts, state_folder};
 use crate::text::redact::SecretRules;
 use crate::ui::{self, TerminalHuman, UiOptions};
-use crate::workspace::WorkTree;
+use crate::workspace::{HeldPlace, WorkTree};
 
 use super::error::{Result, exit_code_of};
 use super::place::{BacklogPlace, RunInstructions, human_files};
@@ -100,6 +103,8 @@ impl Session<'_> {
 
     fn config(&self, agent: &dyn Backend, gates: Gates) -> RunConfig {
         let (plan, place) = (&self.plan, &self.place);
+        let mut held = self.instructions.held(self.tree.root());
+        held.extend(self.ignored_scripts(&gates));
         RunConfig {
             settings: plan.clone(),
             settings_text: self.settings_text.clone(),
@@ -109,7 +114,7 @@ impl Session<'_> {
             markers: markers(plan, self.backlog.current()),
             gates,
             allow_dirty: self.allow_dirty,
-            held: self.instructions.held(self.tree.root()),
+            held,
             human_files: human_files(place),
             verbose: self.look.verbose,
             backlog_name: place.name.clone(),
@@ -119,6 +124,20 @@ impl Session<'_> {
             journal_was_damaged: self.store.was_damaged(),
             agent_keeps_allowance: agent.capabilities().own_budget,
         }
+    }
+
+    /// What is below an ignored folder is a build's or a package manager's.
+    fn ignored_scripts(&self, gates: &Gates) -> Vec<HeldPlace> {
+        let of_stories = self.backlog.current().stories.iter();
+        let of_stories = of_stories.flat_map(|story| gates.of_story(&story.id));
+        let named: BTreeSet<PathBuf> =
+            gates.all.iter().chain(of_stories).flat_map(scripts).collect();
+        let is_alone = |path: &PathBuf| self.tree.is_ignored_alone(path);
+        let place = |path: PathBuf| HeldPlace {
+            kind: HeldKind::GateScripts,
+            path: self.tree.root().join(path),
+        };
+        named.into_iter().filter(is_alone).map(place).collect()
     }
 
     fn policy(&self, agent: &dyn Backend, gates: &Gates) -> Policy {

@@ -51,6 +51,7 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
                 HeldKind::Instructions => "your instructions",
                 HeldKind::Settings => "ralph's settings",
                 HeldKind::AgentSettings => "settings of agents",
+                HeldKind::GateScripts => "scripts of gates",
             };
             let version = format!("{whose} version: {}", visible_line(kept));
             let version = (!kept.is_empty()).then_some(version);

@@ -216,6 +216,15 @@ impl WorkTree {
         }
     }
 
+    /// It is there, and git ignores it, but not its folder.
+    pub fn is_ignored_alone(&self, path: &Path) -> bool {
+        let is_ignored = |path: &Path| self.repo.is_path_ignored(path).unwrap_or(false);
+        let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        let mut folders = folders.map(|folder| folder.join(""));
+        let is_there = self.root.join(path).symlink_metadata().is_ok();
+        is_there && is_ignored(path) && !folders.any(|folder| is_ignored(&folder))
+    }
+
     pub(super) fn is_ignored(&self, path: &Path) -> Result<bool> {
         self.repo.is_path_ignored(path).doing("read the ignore rules")
     }

@@ -445,3 +445,25 @@ fn a_failed_repair_stops_the_run_and_is_shown() {
     assert!(said.err.contains("error:"), "{}", said.err);
     assert_eq!(users.world.git(&["branch", "--show-current"]), "other\n", "nothing was touched");
 }
+
+#[test]
+fn a_gates_script_that_git_ignores_is_held() {
+    let cheat = "printf '#!/bin/sh\\n' > check.sh";
+    let script = format!(
+        "[[story.US-001.attempts]]\nsteps = [{{ run = \"{cheat}\" }}, {{ write = \"a.txt\", text = \"a\" }}, \"complete\"]\n\
+         [[story.US-001.attempts]]\nsteps = [{{ write = \"work.txt\", text = \"work\" }}, \"complete\"]\n"
+    );
+    let world = World::scripted(&Prd::stories(1), &script.replace('\\', "\\\\"));
+    world.write(".gitignore", "check.sh\n");
+    world.write("ralph.toml", "verify = [\"sh ./check.sh\"]\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    let check = "#!/bin/sh\ntest -e work.txt\n";
+    world.write("check.sh", check);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.read("check.sh"), check);
+    assert!(world.path("work.txt").exists(), "{}", said.err);
+    let told = "restored scripts of gates that the agent changed: check.sh";
+    assert!(said.err.contains(told), "{}", said.err);
+}

@@ -61,12 +61,13 @@ pub enum GuardPart {
 }
 
 impl GuardPart {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Locks,
         Self::Held(HeldKind::GitSetup),
         Self::Held(HeldKind::Instructions),
         Self::Held(HeldKind::Settings),
         Self::Held(HeldKind::AgentSettings),
+        Self::Held(HeldKind::GateScripts),
         Self::Stashes,
         Self::Refs,
         Self::Index,
@@ -88,7 +89,12 @@ impl GuardPart {
 
     /// After a crash, before any of these files is used. The settings are compared on their own.
     pub fn held_after_crash() -> &'static [Self] {
-        &[Self::Held(HeldKind::Instructions), Self::Held(HeldKind::AgentSettings), Self::Refs]
+        &[
+            Self::Held(HeldKind::Instructions),
+            Self::Held(HeldKind::AgentSettings),
+            Self::Held(HeldKind::GateScripts),
+            Self::Refs,
+        ]
     }
 
     /// After a crash, once the held files are back: other changes may be the human's.
