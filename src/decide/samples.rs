@@ -263,7 +263,12 @@ impl History {
     pub fn closed(self, story: &str) -> Self {
         let attempt = self.last_attempt();
         let commit = format!("commit of {story}");
-        self.then(Event::StoryClosed(StoryClosed { attempt, story: id(story), commit }))
+        self.then(Event::StoryClosed(StoryClosed {
+            attempt,
+            story: id(story),
+            commit,
+            change: None,
+        }))
     }
 
     pub fn raised(self, story: &str) -> Self {

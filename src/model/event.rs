@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::attempt::{AttemptEnded, AttemptStarted, Base, Cause};
 use super::budget::BudgetLevel;
 use super::change::HeldChange;
+use super::closed::StoryClosed;
 use super::gate::{EvidenceItem, GateReport};
 use super::id::{LaneId, StoryId};
 use super::left_out::LeftOut;
@@ -368,13 +369,6 @@ pub enum StuckEvent {
     Recovered,
     /// It was ended.
     Ended { minutes: u64 },
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StoryClosed {
-    pub attempt: String,
-    pub story: StoryId,
-    pub commit: String,
 }
 
 /// A commit, for people.

@@ -8,6 +8,7 @@ mod attempt;
 mod backlog;
 mod budget;
 mod change;
+mod closed;
 mod event;
 mod gate;
 mod id;
@@ -29,9 +30,10 @@ pub use attempt::{
 pub use backlog::{Backlog, Story};
 pub use budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};
 pub use change::{ChangeKind, HeldChange};
+pub use closed::{DiffStat, StoryChange, StoryClosed};
 pub use event::{
     CommitName, EVENT_VERSION, Event, GatesStarted, NudgedBy, Recorded, RunStarted, SettingsText,
-    StoryClosed, StuckEvent,
+    StuckEvent,
 };
 pub use gate::{Concern, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, Recheck};
 pub use id::{BadStoryId, LaneId, StoryId};

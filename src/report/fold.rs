@@ -80,6 +80,7 @@ impl RunReport {
             Event::StoryClosed(closed) => {
                 let index = self.iterations.of_attempt(&closed.attempt);
                 self.keep(index, &closed.commit);
+                self.iterations.set_change(index, closed.change.clone());
                 self.iterations.settle(index, IterationResult::Closed);
             }
             Event::WorkSetAside { story, reference: Some(reference), .. }

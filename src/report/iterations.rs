@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::model::{
-    AttemptEnded, AttemptReason, AttemptStarted, IterationResult, StepKind, StoryId, Tokens, Usd,
-    shorten,
+    AttemptEnded, AttemptReason, AttemptStarted, IterationResult, StepKind, StoryChange, StoryId,
+    Tokens, Usd, shorten,
 };
 use crate::state::{Health, WATCHED, health};
 
@@ -35,6 +35,7 @@ pub struct Iteration {
     pub health: Health,
     pub errors: Vec<String>,
     pub checkpoint: Option<String>,
+    pub change: Option<StoryChange>,
     /// Its health, if an event decides about it and not its figures.
     #[serde(skip)]
     known_health: Option<Health>,
@@ -160,6 +161,7 @@ impl Iterations {
             health: Health::default(),
             errors: Vec::new(),
             checkpoint: None,
+            change: None,
             known_health: None,
         });
     }
@@ -246,6 +248,12 @@ impl Iterations {
     pub fn keep(&mut self, index: Option<usize>, name: &str) {
         if let Some(iteration) = self.at(index) {
             iteration.checkpoint = Some(name.to_owned());
+        }
+    }
+
+    pub fn set_change(&mut self, index: Option<usize>, change: Option<StoryChange>) {
+        if let Some(iteration) = self.at(index) {
+            iteration.change = change;
         }
     }
 

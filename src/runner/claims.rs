@@ -1,9 +1,9 @@
 //! What becomes of claims: the gates, and what follows from them.
 
 use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_content};
-use crate::model::{Base, Event, EvidenceItem, GateReport, StoryId};
+use crate::model::{Base, Event, EvidenceItem, GateReport, StoryClosed, StoryId};
 use crate::runner::dispatcher::Dispatcher;
-use crate::runner::effects::{Effects, GatesOf};
+use crate::runner::effects::{Effects, GatesOf, Integration};
 use crate::runner::error::Result;
 use crate::state::Stage;
 
@@ -123,5 +123,30 @@ impl<E: Effects> Dispatcher<E> {
     ) -> Result<()> {
         self.record(vec![Event::CloseRefused { story: story.clone(), error, unfit }])?;
         self.keep(&story)
+    }
+
+    pub(super) fn integrated(&mut self, story: StoryId, how: Integration) -> Result<()> {
+        let claim = self.log.state.story(&story).and_then(|known| known.stage.claim());
+        let attempt = claim.map(|claim| claim.attempt.clone()).unwrap_or_default();
+        let evidence = claim.map(|claim| claim.evidence.clone()).unwrap_or_default();
+        match how {
+            Integration::Done { commit, change } => {
+                let closed = StoryClosed { attempt, story, commit, change: Some(change) };
+                self.record(vec![Event::StoryClosed(closed)])
+            }
+            Integration::NothingChanged => {
+                let follows = self.weigh(&story, &attempt, &evidence, false);
+                self.record(vec![follows])
+            }
+            Integration::Unfit { error, beyond_agent } => self.unfit(&story, &error, beyond_agent),
+            Integration::Refused { error } => self.refuse_close(story, error, false),
+            Integration::Conflicting => self.conflicts(story),
+            Integration::Outdated => self.record(vec![Event::ClaimOutdated { story }]),
+        }
+    }
+
+    pub(super) fn conflicts(&mut self, story: StoryId) -> Result<()> {
+        let error = "its work conflicts with the branch".to_owned();
+        self.refuse_close(story, error, false)
     }
 }

@@ -11,11 +11,11 @@ use crate::decide::next::decide;
 use crate::decide::situation::{Action, LaneJob, Observed, Tasks};
 use crate::model::{
     AgentNotice, Backlog, Cause, EndCause, EndedBy, Event, LaneId, Notice, SpentToday, StopReason,
-    StoryClosed, StoryId, Wait,
+    StoryId, Wait,
 };
 use crate::process::Order;
 use crate::runner::RunConfig;
-use crate::runner::effects::{About, Effects, GatesOf, Happened, Integration, JobResult, KeptWork};
+use crate::runner::effects::{About, Effects, GatesOf, Happened, JobResult, KeptWork};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 
@@ -291,30 +291,6 @@ impl<E: Effects> Dispatcher<E> {
             return self.effects.start_attempt(&mut self.log, &story, lane);
         }
         self.start_job(LaneJob::Prepare, &story, lane)
-    }
-
-    fn integrated(&mut self, story: StoryId, how: Integration) -> Result<()> {
-        let claim = self.log.state.story(&story).and_then(|known| known.stage.claim());
-        let attempt = claim.map(|claim| claim.attempt.clone()).unwrap_or_default();
-        let evidence = claim.map(|claim| claim.evidence.clone()).unwrap_or_default();
-        match how {
-            Integration::Done { commit } => {
-                self.record(vec![Event::StoryClosed(StoryClosed { attempt, story, commit })])
-            }
-            Integration::NothingChanged => {
-                let follows = self.weigh(&story, &attempt, &evidence, false);
-                self.record(vec![follows])
-            }
-            Integration::Unfit { error, beyond_agent } => self.unfit(&story, &error, beyond_agent),
-            Integration::Refused { error } => self.refuse_close(story, error, false),
-            Integration::Conflicting => self.conflicts(story),
-            Integration::Outdated => self.record(vec![Event::ClaimOutdated { story }]),
-        }
-    }
-
-    fn conflicts(&mut self, story: StoryId) -> Result<()> {
-        let error = "its work conflicts with the branch".to_owned();
-        self.refuse_close(story, error, false)
     }
 
     /// Waits for the human to fix the backlog, but not forever.

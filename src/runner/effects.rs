@@ -10,7 +10,7 @@ use crate::decide::situation::{LaneJob, Observed};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
     Backlog, Base, BranchLoss, Concern, EndedBy, Escalation, Event, EvidenceItem, LaneId, Request,
-    Story, StoryId,
+    Story, StoryChange, StoryId,
 };
 use crate::ports::Asked;
 use crate::process::Order;
@@ -125,7 +125,7 @@ pub struct Inspection {
 #[derive(Debug)]
 pub enum Integration {
     /// Work and mark are on the branch.
-    Done { commit: String },
+    Done { commit: String, change: StoryChange },
     /// There is nothing to commit, and no gate turned green.
     NothingChanged,
     /// The content must not be committed. `beyond_agent`: no agent can fix it.

@@ -169,6 +169,7 @@ fn complete(at: i64, closed: &StoryClosed, view: View<'_>) -> Line {
     let totals = view.state.story(&closed.story).map(|story| story.totals.clone());
     let totals = totals.unwrap_or_default();
     good(at, format!("Task {} complete", closed.story))
+        .figures(closed.change.as_ref().map(|change| visible_line(&change.to_string())))
         .figures(time_and_cost(totals.elapsed_ms, &totals.usage))
         .figures([short_commit(&closed.commit)])
         .into()

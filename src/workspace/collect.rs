@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use git2::{Index, MergeOptions, Oid, Tree};
 
 use crate::decide::staging::Objection;
-use crate::model::{Base, LeftOut, WhyLeftOut};
+use crate::model::{Base, DiffStat, LeftOut, WhyLeftOut};
 
 use super::branch::{self, commit_id};
 use super::error::{GitContext, GitError};
@@ -109,6 +109,11 @@ impl WorkTree {
         changes.retain(|change| change.old != change.new);
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(changes)
+    }
+
+    /// How much a story changed since its base, except for some files.
+    pub fn stat_of(&self, all: &Contribution, base: &Base, except: &[PathBuf]) -> Result<DiffStat> {
+        self.stat_of_changes(self.changes_in(all, base)?, except)
     }
 
     /// A commit of the agent's may be empty, and a later one or the tree may cancel it.

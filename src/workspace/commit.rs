@@ -149,7 +149,7 @@ fn has_trailers(commit: &Commit<'_>, wanted: &[(&str, &str)]) -> LibResult<bool>
     Ok(wanted.iter().all(has))
 }
 
-fn closing(commit: &Commit<'_>, undone: &[String]) -> ClosedStory {
+pub(super) fn closing(commit: &Commit<'_>, undone: &[String]) -> ClosedStory {
     let id = commit.id().to_string();
     let parent = commit.parent_id(0).ok().map(|parent| parent.to_string());
     let base = match trailer(commit, BASE_TRAILER) {

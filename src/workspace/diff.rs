@@ -1,6 +1,5 @@
 //! Differences between states of the work tree, for people and for `git apply`.
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,30 +7,15 @@ use git2::{
     DiffFormat, DiffLineType, DiffOptions, Patch, Pathspec, PathspecFlags, Repository, Tree,
 };
 
-use crate::model::{Base, Changes, FileChange};
+use crate::model::{Base, Changes, DiffStat, FileChange};
 
 use super::catalog::{SnapshotRef, parse_snapshot};
-use super::commit::ClosedStory;
+use super::commit::{ClosedStory, closing};
 use super::error::GitContext;
-use super::tree::{between, entry_at, path_of};
+use super::tree::{TreeChange, TreeEntry, between, entry_at, path_of};
 use super::{Result, WorkTree};
 
 const READ_KEPT: &str = "read a snapshot";
-
-/// How much changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DiffStat {
-    pub files: usize,
-    pub insertions: usize,
-    pub deletions: usize,
-}
-
-impl fmt::Display for DiffStat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let files = if self.files == 1 { "file" } else { "files" };
-        write!(f, "{} {files}, +{} -{}", self.files, self.insertions, self.deletions)
-    }
-}
 
 /// How much of a difference is shown, in bytes.
 const LONGEST_DIFF: usize = 16 * 1024;
@@ -59,6 +43,46 @@ impl WorkTree {
     pub fn diff_of_closing(&self, closing: &ClosedStory) -> Result<Vec<u8>> {
         let (before, after) = self.sides_of(closing)?;
         patch(&self.repo, before.as_ref(), &after)
+    }
+
+    /// How much it changed, except for some files.
+    pub fn stat_of_closing(&self, commit: &str, except: &[PathBuf]) -> Result<DiffStat> {
+        let (before, after) = self.sides_of(&closing(&self.commit_named(commit)?, &[]))?;
+        self.stat_of_changes(between(&self.repo, before.as_ref(), Some(&after))?, except)
+    }
+
+    pub(super) fn stat_of_changes(
+        &self,
+        mut changes: Vec<TreeChange>,
+        except: &[PathBuf],
+    ) -> Result<DiffStat> {
+        changes.retain(|change| !except.contains(&change.path));
+        let mut stat = DiffStat { files: changes.len(), ..DiffStat::default() };
+        for change in changes {
+            let (old, new) = (self.countable(change.old)?, self.countable(change.new)?);
+            let (Some(old), Some(new)) = (old, new) else { continue };
+            let patch = Patch::from_buffers(&old, None, &new, None, None);
+            let (_, added, removed) =
+                patch.and_then(|patch| patch.line_stats()).doing("count lines")?;
+            stat.added += added;
+            stat.removed += removed;
+        }
+        Ok(stat)
+    }
+
+    /// None: its lines are not counted.
+    fn countable(&self, entry: Option<TreeEntry>) -> Result<Option<Vec<u8>>> {
+        let Some(entry) = entry else { return Ok(Some(Vec::new())) };
+        if entry.is_nested_repository() {
+            return Ok(None);
+        }
+        let odb = self.repo.odb().doing("open the object database")?;
+        let (size, _) = odb.read_header(entry.id).doing("read a file's size")?;
+        if size > usize::try_from(LARGEST_FILE).unwrap_or(usize::MAX) {
+            return Ok(None);
+        }
+        let blob = self.repo.find_blob(entry.id).doing("read a file's content")?;
+        Ok(Some(blob.content().to_vec()))
     }
 
     pub(super) fn sides_of(&self, closing: &ClosedStory) -> Result<(Option<Tree<'_>>, Tree<'_>)> {
@@ -202,8 +226,8 @@ impl Patterns {
 pub(super) fn stat(repo: &Repository, old: Option<&Tree<'_>>, new: &Tree<'_>) -> Result<DiffStat> {
     let diff = repo.diff_tree_to_tree(old, Some(new), None).and_then(|diff| diff.stats());
     let stats = diff.doing("compare trees")?;
-    let (insertions, deletions) = (stats.insertions(), stats.deletions());
-    Ok(DiffStat { files: stats.files_changed(), insertions, deletions })
+    let (added, removed) = (stats.insertions(), stats.deletions());
+    Ok(DiffStat { files: stats.files_changed(), added, removed })
 }
 
 pub(super) fn patch(repo: &Repository, old: Option<&Tree<'_>>, new: &Tree<'_>) -> Result<Vec<u8>> {

@@ -42,7 +42,7 @@ pub use base::Difference;
 pub use branch::{BranchState, Head, Switched};
 pub use catalog::{Keeping, SnapshotKind, SnapshotRef};
 pub use commit::{BASE_TRAILER, ClosedStory, UNDONE_TRAILER};
-pub use diff::{ChangedFile, DiffStat, hash, text_diff};
+pub use diff::{ChangedFile, hash, text_diff};
 pub use edits::UserEdits;
 pub use error::GitError;
 pub use guard::{Guard, GuardPart, Guarded, HeldPlace, Losses, MayStay, Stash, Writes};

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use git2::{Commit, Oid, RepositoryState, Tree};
 
-use crate::model::{Base, StoryId};
+use crate::model::{Base, DiffStat, StoryId};
 
 use super::branch::{Tip, commit_id};
 use super::catalog::{SnapshotKind, SnapshotRef, kind_of};
-use super::diff::{DiffStat, stat};
+use super::diff::stat;
 use super::error::{GitContext, GitError, if_found};
 use super::index::{Staged, unstatted};
 use super::snapshot::SnapshotNote;

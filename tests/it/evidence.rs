@@ -1,5 +1,7 @@
 //! What counts as evidence that a story is done.
 
+use ralph::model::{Event, Recorded, StoryChange};
+
 use crate::support::{Prd, World};
 
 /// Whatever shape its command has: none of them is more than a failed gate.
@@ -52,5 +54,54 @@ fn a_gate_that_was_green_before_the_work_proves_nothing() {
         let asks = "US-001 asks: the agent claims US-001 again, but nothing changed";
         assert!(said.err.contains(asks), "{did}: {}", said.err);
         assert_eq!(world.iteration_files("prompt.md").len(), 2, "{did}: {}", said.err);
+    }
+}
+
+fn closings(world: &World) -> Vec<StoryChange> {
+    let change = |one: Recorded| match one.event {
+        Event::StoryClosed(closed) => closed.change,
+        _ => None,
+    };
+    world.journal().into_iter().filter_map(change).collect()
+}
+
+/// Whoever committed the work, and whatever else was in the tree.
+#[test]
+fn what_is_closed_says_how_much_it_changed() {
+    for commits in ["", "; git add -A; git commit -qm own"] {
+        let work = format!("seq 3 > a; seq 2 > b; sed -i 2d lines; rm gone{commits}; echo c > c");
+        let serve = "{ run = \"touch ../served\" }";
+        let script = format!(
+            "[story.US-001]\nsteps = [{serve}, {{ run = '''{work}''' }}, \"complete\"]\n\
+             [story.US-002]\nsteps = [{serve}, \"complete\"]\n"
+        );
+        let world = World::scripted(&Prd::stories(2), &script);
+        world.write("lines", "1\n2\n3\n");
+        world.write("gone", "1\n");
+        world.write("ralph.toml", "verify = [\"test -e ../served\"]\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "settings"]);
+        let said = world.run(&["--once", "--story", "US-001"]);
+        assert_eq!(said.code, 0, "{commits}: {}", said.err);
+        let is_told = said.err.contains("✓ Task US-001 complete · 5 files, +6 -2 · ");
+        assert!(is_told, "{commits}: {}", said.err);
+        let message = world.git(&["log", "-1", "--format=%B"]);
+        assert!(message.contains("\nRalph-Change: 5 files, +6 -2\n"), "{commits}: {message}");
+        let report = world.read(".ralph/report.json");
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        let change = &report["iterations"][0]["change"];
+        assert_eq!((&change["files"], &change["removed"]), (&5.into(), &2.into()), "{commits}");
+        std::fs::remove_file(world.path("../served")).unwrap();
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{commits}: {}", said.err);
+        let closed = "no change; `test -e ../served` turned green";
+        assert!(
+            said.err.contains(&format!("✓ Task US-002 complete · {closed} · ")),
+            "{}",
+            said.err
+        );
+        let message = world.git(&["log", "-1", "--format=%B"]);
+        assert!(message.contains(&format!("\nRalph-Change: {closed}\n")), "{commits}: {message}");
+        assert_eq!(closings(&world).len(), 2, "{commits}");
     }
 }

@@ -3,7 +3,7 @@
 use ralph::decide::select::is_ready;
 use ralph::decide::situation::LaneJob;
 use ralph::decide::weigh::turned_green;
-use ralph::model::{Backlog, Cause, Event, LaneId, OnEscalation, StoryId};
+use ralph::model::{Backlog, Cause, Event, LaneId, OnEscalation, StoryChange, StoryId};
 use ralph::runner::RunnerError;
 use ralph::runner::effects::{GatesOf, Happened, Integration, JobResult, KeptWork};
 use ralph::runner::log::RunLog;
@@ -186,7 +186,7 @@ impl World {
         }
         self.step()?;
         self.trees.retain(|_, occupant| occupant != story);
-        Ok(Integration::Done { commit })
+        Ok(Integration::Done { commit, change: StoryChange::default() })
     }
 
     /// What speaks against a commit.

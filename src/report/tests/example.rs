@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::decide::samples::id;
 use crate::model::{
-    AgentSignals, AttemptCost, AttemptEnded, AttemptReason, AttemptStarted, Base, Budgets, Event,
-    Footprint, LaneId, Limits, OnEscalation, OnLimit, Outcome, Recorded, Role, RunStarted,
-    StopReason, StoryClosed, Usage, Usd, Verdict,
+    AgentSignals, AttemptCost, AttemptEnded, AttemptReason, AttemptStarted, Base, Budgets,
+    DiffStat, Event, Footprint, LaneId, Limits, OnEscalation, OnLimit, Outcome, Recorded, Role,
+    RunStarted, StopReason, StoryChange, StoryClosed, Usage, Usd, Verdict,
 };
 use crate::report::{AppliedGate, AppliedSettings, RunReport, Waits};
 
@@ -106,6 +106,8 @@ fn events() -> Vec<(i64, Event)> {
     let story = || id("US-001");
     let failed = "`cargo test` failed with exit code 101".to_owned();
     let commit = "4b2a9d1c0f7e6a5b4c3d2e1f0a9b8c7d6e5f4a3b".to_owned();
+    let stat = DiffStat { files: 3, added: 40, removed: 2 };
+    let change = Some(StoryChange::new(stat, None));
     vec![
         (
             0,
@@ -134,7 +136,10 @@ fn events() -> Vec<(i64, Event)> {
         (203_020, started(2, AttemptReason::GateFailed)),
         (284_300, ended(2, 81_000, 0.19)),
         (296_100, Event::ClosePlanned { attempt: attempt(2), story: story() }),
-        (296_150, Event::StoryClosed(StoryClosed { attempt: attempt(2), story: story(), commit })),
+        (
+            296_150,
+            Event::StoryClosed(StoryClosed { attempt: attempt(2), story: story(), commit, change }),
+        ),
         (296_160, Event::RunEnded { reason: StopReason::StoryDone { story: story() } }),
     ]
 }

@@ -147,7 +147,7 @@ fn unknown_figures_are_null() {
 #[test]
 fn a_closed_claim_of_an_earlier_run_has_no_iteration_here() {
     let (attempt, commit) = ("of before".to_owned(), "c".to_owned());
-    let closed = Event::StoryClosed(StoryClosed { attempt, story: id("B"), commit });
+    let closed = Event::StoryClosed(StoryClosed { attempt, story: id("B"), commit, change: None });
     let value = read(&History::new().tried("A", Verdict::Progress).then(closed));
     assert_eq!(column(&value, "outcome"), ["progress"]);
     assert_eq!(value["metrics"]["checkpoints"], 1);

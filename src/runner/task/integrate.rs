@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    AgentNotice, Base, CommitsReplaced, EvidenceItem, LaneId, LeftOut, Notice, Story, first_few,
-    visible_line,
+    AgentNotice, Base, CommitsReplaced, EvidenceItem, LaneId, LeftOut, Notice, Story, StoryChange,
+    first_few, visible_line,
 };
 use crate::runner::config::RunConfig;
 use crate::runner::effects::Integration;
@@ -63,6 +63,9 @@ pub struct MarkWritten {
     pub replaced: Option<CommitsReplaced>,
 }
 
+/// The commit, what it is, and the file.
+type Closed = (String, StoryChange, MarkWritten);
+
 /// An accepted claim.
 pub struct Close {
     pub mark: MarkCommit,
@@ -91,11 +94,11 @@ impl Close {
         let (story, ralph_dir) = (self.mark.story.id.clone(), self.ralph_dir.clone());
         let occupant = self.mark.occupant();
         let closed = match self.mark.commit_from_before(tree)? {
-            Some(commit) => self.mark.confirm().map(|written| (commit, written)),
+            Some(commit) => self.confirm(tree, commit),
             None if self.is_outdated(tree, mailbox)? => return Ok(Integration::Outdated),
             None => self.commit(tree),
         };
-        let (commit, written) = match closed {
+        let (commit, change, written) = match closed {
             // The human committed at this moment.
             Err(RunnerError::Git(GitError::HeadMoved(_))) => {
                 occupant.map(|occupant| occupant.follow_branch(tree, mailbox)).transpose()?;
@@ -118,7 +121,7 @@ impl Close {
         if let Err(error) = ralph_dir.archive_scratchpad(&story) {
             mailbox.notice(Notice::Agent(AgentNotice::Scratchpad { problem: error.to_string() }));
         }
-        Ok(Integration::Done { commit })
+        Ok(Integration::Done { commit, change })
     }
 
     /// False if shelved work conflicts with the branch.
@@ -141,7 +144,15 @@ impl Close {
         Ok(self.checked.as_ref().is_some_and(|checked| has_moved || !tree.has_tree(checked)))
     }
 
-    fn commit(self, tree: &WorkTree) -> Result<(String, MarkWritten)> {
+    /// An earlier process made the commit.
+    fn confirm(self, tree: &WorkTree, commit: String) -> Result<Closed> {
+        let backlog = self.mark.config.backlog_in_tree.clone();
+        let stat = tree.stat_of_closing(&commit, backlog.as_slice())?;
+        let change = StoryChange::new(stat, self.turned_green);
+        Ok((commit, change, self.mark.confirm()?))
+    }
+
+    fn commit(self, tree: &WorkTree) -> Result<Closed> {
         let Self { mark, evidence, checked, by, turned_green, secrets, .. } = self;
         let base = mark.base.as_ref();
         let prompt = mark.instructions(tree)?;
@@ -149,18 +160,22 @@ impl Close {
         let backlog = mark.backlog();
         let is_known_after = backlog.is_some() && prompt.is_none();
         let replaced: Vec<Replacement<'_>> = backlog.into_iter().chain(prompt).collect();
+        let except: Vec<PathBuf> = replaced.iter().map(|one| one.path.to_owned()).collect();
         let work = match base {
             Some(base) => tree.collect(&CollectRequest {
                 base,
                 checked: checked.as_ref(),
                 must_change: turned_green.is_none() && by == Acceptance::Evidence,
-                except: &replaced.iter().map(|one| one.path.to_owned()).collect::<Vec<_>>(),
+                except: &except,
                 staging: Some(Staging { rules: &mark.config.settings.staging, secrets: &secrets }),
                 as_it_is: by == Acceptance::Human { as_it_is: true },
             })?,
             None => tree.collect_nothing()?,
         };
+        let stat = base.map(|base| tree.stat_of(&work, base, &except)).transpose()?;
+        let change = StoryChange::new(stat.unwrap_or_default(), turned_green);
         let mut trailers = mark.trailers();
+        trailers.push(("Ralph-Change", change.to_string()));
         let parent = tree.parent_of(&work)?;
         trailers.extend(base.and_then(|base| base_trailer(base, parent)));
         trailers.extend(evidence.iter().map(evidence_trailer));
@@ -177,7 +192,7 @@ impl Close {
         let (done, mut written) = mark.advance(tree, ready)?;
         written.replaced = own.flatten();
         written.next_base = done.next_base.filter(|_| is_known_after);
-        Ok((done.commit, written))
+        Ok((done.commit, change, written))
     }
 }
 

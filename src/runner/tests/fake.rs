@@ -16,7 +16,7 @@ use crate::decide::weigh::Gates;
 use crate::model::{
     AgentSignals, AttemptStarted, Backlog, CostCertainty, EndedBy, Escalation, Event, EvidenceItem,
     Gate, GateEnd, GateReport, LaneId, Notice, Outcome, Policy, Recorded, Request, Role,
-    RunMarkers, SettingsText, SpentToday, StoryId, Usage, Wait, millis,
+    RunMarkers, SettingsText, SpentToday, StoryChange, StoryId, Usage, Wait, millis,
 };
 use crate::ports::{Activity, Reporter, View};
 use crate::process::Order;
@@ -106,7 +106,10 @@ impl Fake {
             }
             LaneJob::Integrate => {
                 self.set(&story, true, false);
-                JobResult::Integrated(Integration::Done { commit: "commit".into() })
+                JobResult::Integrated({
+                    let (commit, change) = ("commit".into(), StoryChange::default());
+                    Integration::Done { commit, change }
+                })
             }
             LaneJob::Skip => {
                 self.set(&story, false, true);

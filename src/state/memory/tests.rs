@@ -77,7 +77,8 @@ fn the_next_run_of_the_same_backlog_remembers_and_another_one_does_not() {
 #[test]
 fn a_story_that_was_closed_without_words_is_remembered_too() {
     let mut memory = Memory::default();
-    let closed = StoryClosed { attempt: "a".into(), story: id("A"), commit: "c".into() };
+    let closed =
+        StoryClosed { attempt: "a".into(), story: id("A"), commit: "c".into(), change: None };
     memory.apply(&Event::StoryClosed(closed), 4);
     assert_eq!(whats(&memory.worked), [(4, "complete, and committed")]);
     assert_eq!(AgentSignals::default().stages, [""; 0]);

@@ -150,7 +150,12 @@ mod tests {
 
     fn closed(story: &str) -> Event {
         let story = StoryId::try_from(story).unwrap();
-        Event::StoryClosed(StoryClosed { attempt: "a".to_owned(), story, commit: "c".to_owned() })
+        Event::StoryClosed(StoryClosed {
+            attempt: "a".to_owned(),
+            story,
+            commit: "c".to_owned(),
+            change: None,
+        })
     }
 
     /// As small as SQLite makes one, so that every byte can be tried.

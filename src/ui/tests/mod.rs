@@ -14,9 +14,10 @@ use jiff::tz::TimeZone;
 
 use crate::model::{
     AgentSignals, Answer, AttemptCost, AttemptEnded, AttemptNotice, AttemptReason, AttemptStarted,
-    Backlog, Base, Because, Blocked, ChangeKind, CompletionMarkers, Escalation, EscalationKind,
-    Event, Footprint, HeldChange, LaneId, Notice, Outcome, Recorded, Role, RunStarted, SetupNotice,
-    StepKind, StopReason, Story, StoryClosed, StoryId, Usage, Verdict, Wait, WaitFor,
+    Backlog, Base, Because, Blocked, ChangeKind, CompletionMarkers, DiffStat, Escalation,
+    EscalationKind, Event, Footprint, HeldChange, LaneId, Notice, Outcome, Recorded, Role,
+    RunStarted, SetupNotice, StepKind, StopReason, Story, StoryChange, StoryClosed, StoryId, Usage,
+    Verdict, Wait, WaitFor,
 };
 use crate::ports::{Activity, Asked, Clock, Doing, Moment, Reporter, View};
 use crate::state::RunState;
@@ -121,7 +122,9 @@ fn failed(story: &str, error: &str, elapsed_ms: u64) -> Event {
 
 fn closed(story: &str, commit: &str) -> Event {
     let (attempt, commit) = ("a".into(), commit.into());
-    Event::StoryClosed(StoryClosed { attempt, story: id(story), commit })
+    let stat = DiffStat { files: 3, added: 40, removed: 2 };
+    let change = Some(StoryChange::new(stat, None));
+    Event::StoryClosed(StoryClosed { attempt, story: id(story), commit, change })
 }
 
 fn escalation(text: &str) -> Escalation {
@@ -264,7 +267,8 @@ fn a_whole_session_in_a_terminal() {
 
     ━━━ Iteration 2 · US-001 Short title ━━━━━━━━━━━━━━━━━━━━━━━━━
     [10:00:30] Running claude …
-    [10:01:00] ✓ Task US-001 complete · 1m22s · $0.31 · 3f2a9c1
+    [10:01:00] ✓ Task US-001 complete · 3 files, +40 -2 · 1m22s ·
+               $0.31 · 3f2a9c1
     [10:01:00] Progress: 1/3 complete (2 remaining)
 
     ━━━ Iteration 3 · US-002 Short title ━━━━━━━━━━━━━━━━━━━━━━━━━
@@ -278,7 +282,8 @@ fn a_whole_session_in_a_terminal() {
 
     ━━━ Iteration 5 · US-002 (with guidance) Short title ━━━━━━━━━
     [10:02:10] Running claude …
-    [10:02:30] ✓ Task US-002 complete · 1h05m · $12.40 · beefbee
+    [10:02:30] ✓ Task US-002 complete · 3 files, +40 -2 · 1h05m ·
+               $12.40 · beefbee
     [10:02:30] Progress: 2/3 complete (1 remaining) · about
                $0.31–$12.40 and 1m22s–1h05m to go
     [10:02:40] ? US-003 asks: which database?
@@ -310,7 +315,7 @@ fn a_whole_session_in_a_log() {
 
     ━━━ Iteration 2 · US-001 Short title ━━━
     [10:00:30] Running claude …
-    [10:01:00] ✓ Task US-001 complete · 1m22s · $0.31 · 3f2a9c1
+    [10:01:00] ✓ Task US-001 complete · 3 files, +40 -2 · 1m22s · $0.31 · 3f2a9c1
     [10:01:00] Progress: 1/3 complete (2 remaining)
 
     ━━━ Iteration 3 · US-002 Short title ━━━
@@ -324,7 +329,7 @@ fn a_whole_session_in_a_log() {
 
     ━━━ Iteration 5 · US-002 (with guidance) Short title ━━━
     [10:02:10] Running claude …
-    [10:02:30] ✓ Task US-002 complete · 1h05m · $12.40 · beefbee
+    [10:02:30] ✓ Task US-002 complete · 3 files, +40 -2 · 1h05m · $12.40 · beefbee
     [10:02:30] Progress: 2/3 complete (1 remaining) · about $0.31–$12.40 and 1m22s–1h05m to go
     [10:02:40] ? US-003 asks: which database?
     [10:02:50] skipping US-003

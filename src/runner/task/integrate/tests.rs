@@ -67,8 +67,12 @@ impl Scene {
     }
 
     fn try_close(&self, by: Acceptance) -> Result<Integration> {
+        self.close_with(self.mark_commit(Mark::Passes(true)), by)
+    }
+
+    fn close_with(&self, mark: MarkCommit, by: Acceptance) -> Result<Integration> {
         let close = Close {
-            mark: self.mark_commit(Mark::Passes(true)),
+            mark,
             evidence: Vec::new(),
             checked: None,
             by,
@@ -175,4 +179,18 @@ fn a_skip_is_no_part_of_the_work_that_is_in_the_lane() {
     assert!(skipped.is_some() && skipped == scene.tree.head_commit().unwrap());
     let [Event::BaseSet { story, base, .. }] = &recorded[..] else { panic!("{recorded:?}") };
     assert_eq!((story, base), (&id("B"), &scene.tree.base().unwrap()));
+}
+
+#[test]
+fn a_commit_of_a_process_that_died_says_how_much_changed() {
+    let scene = scene();
+    commit(&scene.repo, "b", "own\n");
+    fs::write(scene.folder.path().join("a"), "work\n").unwrap();
+    let made = scene.close(Acceptance::Evidence);
+    let Integration::Done { commit, change } = made else { panic!("{made:?}") };
+    assert_eq!(change.to_string(), "2 files, +2 -0");
+    let mark = MarkCommit { unconfirmed: true, ..scene.mark_commit(Mark::Passes(true)) };
+    let found = scene.close_with(mark, Acceptance::Evidence).unwrap();
+    let Integration::Done { commit: found, change: again } = found else { panic!("{found:?}") };
+    assert_eq!((found, again), (commit, change));
 }
