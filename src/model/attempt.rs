@@ -224,6 +224,8 @@ pub enum Cause {
     FreshStart,
     Elsewhere,
     Rewritten,
+    /// Its agent was killed during a merge, a rebase or the like.
+    Unfinished,
 }
 
 impl From<BranchLoss> for Cause {

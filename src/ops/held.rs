@@ -23,7 +23,8 @@ pub fn restore_setup(mut tree: WorkTree, prd: &Path) -> Result<(WorkTree, Vec<Ev
         tree = find_tree(prd)?;
     }
     let index = Guard::restore_index(&tree)?;
-    tree.require_ready()?;
+    // In the middle of a merge: the journal says whose it is.
+    if Guard::was_interrupted(&tree) { tree.require_identity() } else { tree.require_ready() }?;
     let repaired = setup.into_iter().chain(index).map(|violation| Event::Repaired {
         after: Untrusted::Attempt,
         story: None,

@@ -3,6 +3,7 @@
 mod check;
 mod cost;
 mod error;
+mod head;
 mod held;
 mod in_force;
 mod init;

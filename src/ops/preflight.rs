@@ -222,6 +222,12 @@ impl Preflight {
     /// Returns the branch that the run works on.
     pub fn take_branch(&mut self) -> Result<String> {
         let wanted = self.in_force.plan.branch.clone();
+        // An agent took HEAD away, and the loop brings it back.
+        if let Some(left) =
+            self.tree.left_branch()?.filter(|left| wanted.as_ref().is_none_or(|w| w == left))
+        {
+            return Ok(left);
+        }
         let is_chosen = wanted.is_some();
         if let Some(branch) = wanted {
             let switched = self.tree.switch_to(&branch)?;

@@ -17,9 +17,10 @@ use crate::settings::{AgentChoice, Flags, RunSettings};
 use crate::store::Journal;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, UiOptions};
-use crate::workspace::init_scratch;
+use crate::workspace::{Guard, init_scratch};
 
 use super::error::{CommandError, Result};
+use super::head::return_to_branch;
 use super::held::restore_setup;
 use super::in_force::InForce;
 use super::place::{
@@ -56,15 +57,20 @@ fn rename_damaged_journal(prd: &Path, look: &UiOptions) -> Result<()> {
 }
 
 fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
-    let loaded = PrdFile::new(prd).load()?;
-    let tree = find_tree(prd)?;
+    let tree = match PrdFile::new(prd).load() {
+        Ok(_) => find_tree(prd)?,
+        // An agent that was killed may have left it on another branch.
+        Err(error) => find_tree(prd).ok().filter(Guard::was_interrupted).ok_or(error)?,
+    };
     refuse_supervised("`ralph run`", &tree)?;
     let store = store_of(&tree);
     let lease = take_lease(&store, &look.clock)?;
-    let (tree, repaired) = restore_setup(tree, prd)?;
+    let (mut tree, repaired) = restore_setup(tree, prd)?;
     let found = place_of(&tree, prd)?;
     let mut known = history(&store, &found)?;
     known.repaired.extend(repaired);
+    return_to_branch(&mut tree, &found, &known.state)?;
+    let loaded = PrdFile::new(prd).load()?;
     let in_force = InForce::of(&known.state, tree.root(), flags)?;
     check_script(&in_force.plan)?;
     let (reporter, human) = ui::terminal(look);

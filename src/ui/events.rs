@@ -237,6 +237,7 @@ fn rolled_back(at: i64, story: &StoryId, why: Cause) -> Line {
         }
         Cause::Elsewhere => "left the branch",
         Cause::Rewritten => "rewrote older commits",
+        Cause::Unfinished => "was killed in the middle of a merge or rebase",
     };
     let text =
         format!("the agent {did} while working on {story}; restored the branch and the work tree");

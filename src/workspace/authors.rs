@@ -10,7 +10,7 @@ use std::io::{Read, Seek, SeekFrom};
 use git2::Oid;
 
 use crate::files;
-use crate::model::{Base, CommitName, visible_line};
+use crate::model::{AttemptStarted, Base, CommitName, visible_line};
 
 use super::branch::tip;
 use super::error::GitContext;
@@ -21,6 +21,8 @@ pub const REFLOG_ACTION: &str = "GIT_REFLOG_ACTION";
 const BY_RALPH: &str = "ralph attempt";
 /// Only the end of a long reflog is read.
 const LONGEST_LOG: u64 = 1 << 20;
+
+const READ_COMMIT: &str = "read the branch's commit";
 
 /// In place of an attempt's id.
 pub const GATES: &str = "gates";
@@ -69,7 +71,7 @@ impl Move {
 impl WorkTree {
     /// `from`: the branch tip when the attempt began. None: the human made none.
     pub fn human_commits(&self, from: Option<&str>, attempt: &str) -> Result<Option<HumanCommits>> {
-        let from = from.map(Oid::from_str).transpose().doing("read the branch's commit")?;
+        let from = from.map(Oid::from_str).transpose().doing(READ_COMMIT)?;
         let head = tip(&self.repo)?.commit;
         let moves = self.moves_since(from, &reflog_action(attempt));
         if head == from && moves.is_empty() {
@@ -100,6 +102,20 @@ impl WorkTree {
         }))
     }
 
+    /// Nobody has moved HEAD since this attempt.
+    pub fn head_is_as_left(&self, start: &AttemptStarted) -> Result<bool> {
+        let from = start.before().commit.as_deref().map(Oid::from_str).transpose();
+        let since = self.log_length_at_attempt().and_then(|length| self.end_of_log(length));
+        let newest = match since {
+            Some(text) => text.lines().rev().find_map(Move::parse),
+            None => {
+                let attempt = reflog_action(&start.attempt);
+                self.moves_since(from.doing(READ_COMMIT)?, &attempt).into_iter().next()
+            }
+        };
+        Ok(newest.is_none_or(|newest| newest.is_ralphs()))
+    }
+
     /// The state that gates saw, which began at this branch tip. If the human committed meanwhile, it
     /// is no longer the branch's: its commit is the one from before.
     pub fn checked(&self, began: Option<&str>) -> Result<Base> {
@@ -112,15 +128,18 @@ impl WorkTree {
     /// Newest first. The human may have gone back to where the attempt began; then what was before
     /// no longer counts.
     fn moves_since(&self, from: Option<Oid>, attempt: &str) -> Vec<Move> {
-        let text = self.end_of_log().unwrap_or_default();
+        let text = self.end_of_log(0).unwrap_or_default();
         let moves = text.lines().rev().map_while(Move::parse);
         let began = |one: &Move| Some(one.new) == from && !one.action.starts_with(attempt);
         moves.take_while(|one| !began(one)).collect()
     }
 
-    fn end_of_log(&self) -> Option<String> {
-        let (mut file, found) = files::open(&self.git_dir.join("logs/HEAD")).ok()?;
-        file.seek(SeekFrom::Start(found.len().saturating_sub(LONGEST_LOG))).ok()?;
+    /// What was written since it was so long. None: it is shorter, or there is none.
+    fn end_of_log(&self, length: u64) -> Option<String> {
+        let (mut file, found) = files::open(&self.head_log()).ok()?;
+        found.len().checked_sub(length)?;
+        let start = found.len().saturating_sub(LONGEST_LOG).max(length);
+        file.seek(SeekFrom::Start(start)).ok()?;
         let mut end = Vec::new();
         file.take(LONGEST_LOG).read_to_end(&mut end).ok()?;
         Some(String::from_utf8_lossy(&end).into_owned())

@@ -73,6 +73,17 @@ impl WorkTree {
         Ok(tip.reference.map_or(Head::Detached, named))
     }
 
+    /// The branch that the run works on, if HEAD is not there.
+    pub fn left_branch(&self) -> Result<Option<String>> {
+        let name = self.run_branch.as_deref().map(|name| short(name).to_owned());
+        Ok(name.filter(|_| self.require_own_branch().is_err()))
+    }
+
+    /// From now on the run's branch is this one, wherever HEAD is.
+    pub fn work_on(&mut self, branch: &str) {
+        self.run_branch = Some(format!("refs/heads/{branch}"));
+    }
+
     /// The commit that HEAD names; None on a branch without commits.
     pub fn head_commit(&self) -> Result<Option<String>> {
         Ok(tip(&self.repo)?.commit.map(|id| id.to_string()))
@@ -98,6 +109,10 @@ impl WorkTree {
         }
         if at_home {
             return Ok(BranchState::OnBranch);
+        }
+        // In the middle of a rebase HEAD goes somewhere else when it ends.
+        if self.operation().is_some() {
+            return Ok(BranchState::Lost(BranchLoss::Elsewhere));
         }
         let home = self.branch_commit(&head)?;
         let lost = |_| BranchState::Lost(BranchLoss::Elsewhere);

@@ -204,12 +204,28 @@ impl WorkTree {
     pub fn begin_attempt(&self) -> Result<()> {
         let note = self.attempt_note();
         let head = self.head_commit()?.unwrap_or_default();
-        write_note(&note, head.as_bytes()).map_err(file_error("write", &note))
+        let length = self.head_log().metadata().map_or(0, |log| log.len());
+        let text = format!("{head}\n{length}\n");
+        write_note(&note, text.as_bytes()).map_err(file_error("write", &note))
     }
 
-    /// The branch's commit when the attempt began.
-    pub(super) fn attempt_note_text(&self) -> Option<String> {
-        files::read_text(&self.attempt_note(), 100).ok()
+    /// HEAD's commit when the attempt began; empty without one.
+    pub(super) fn head_at_attempt(&self) -> Option<String> {
+        self.attempt_note_line(0)
+    }
+
+    /// How long HEAD's reflog was then.
+    pub(super) fn log_length_at_attempt(&self) -> Option<u64> {
+        self.attempt_note_line(1)?.parse().ok()
+    }
+
+    fn attempt_note_line(&self, n: usize) -> Option<String> {
+        let text = files::read_text(&self.attempt_note(), 100).ok()?;
+        text.lines().nth(n).map(str::to_owned)
+    }
+
+    pub(super) fn head_log(&self) -> PathBuf {
+        self.git_dir.join("logs/HEAD")
     }
 
     /// Call after all processes of the attempt have ended; returns the removed locks.

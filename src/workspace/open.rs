@@ -71,7 +71,7 @@ impl WorkTree {
     /// The index; fails during a merge, rebase or the like, because a commit would record half of
     /// it.
     pub(super) fn settled_index(&self) -> Result<Index> {
-        if let Some(what) = operation(self.repo.state()) {
+        if let Some(what) = self.operation() {
             return Err(GitError::InProgress { what });
         }
         let index = self.fresh_index().map_err(|error| match error {
@@ -85,6 +85,11 @@ impl WorkTree {
             paths if paths.is_empty() => Ok(index),
             paths => Err(GitError::Unmerged(paths)),
         }
+    }
+
+    /// The merge, rebase or the like that is in progress.
+    pub fn operation(&self) -> Option<&'static str> {
+        operation(self.repo.state())
     }
 
     /// Fails unless git has an identity.

@@ -26,6 +26,7 @@ mod evidence;
 mod faults;
 mod gate_writes;
 mod gates;
+mod head_moved;
 mod held_changes;
 mod hostile;
 mod index;

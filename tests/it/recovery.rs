@@ -280,7 +280,8 @@ fn an_agents_commit_stays_the_agents_after_a_crash() {
 #[test]
 fn a_run_belongs_to_its_branch() {
     let world = World::with(&Prd::stories(1));
-    killed(&world, "{ run = \"git checkout -qb elsewhere\" }");
+    killed(&world, "{ run = \"echo a > a.txt\" }");
+    world.git(&["checkout", "-qb", "elsewhere"]);
     let said = continued(&world, COMPLETE);
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(said.err.contains("git switch work"), "{}", said.err);

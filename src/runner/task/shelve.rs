@@ -43,7 +43,7 @@ impl StoryWork {
         match why {
             Cause::FreshStart => self.shelve(tree, log),
             // An agent that lost the branch may have changed the human's files.
-            Cause::Elsewhere | Cause::Rewritten => {
+            Cause::Elsewhere | Cause::Rewritten | Cause::Unfinished => {
                 self.leave(tree, to, &Reset { to: &to.tree, except: &[] })
             }
         }

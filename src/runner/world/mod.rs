@@ -6,6 +6,7 @@ pub mod between_runs;
 mod held;
 mod held_backlog;
 mod jobs;
+mod lost_head;
 pub mod observe;
 pub mod prompt;
 mod questions;

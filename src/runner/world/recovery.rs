@@ -63,12 +63,16 @@ impl World {
             // A mark that was not confirmed yet would look like the human's.
             self.repair_marks(log)?;
         }
-        self.follow_branch(log, cut_off)?;
-        self.take_up_edits(log)?;
+        let is_lost = cut_off && self.repair_head(log)?;
+        if !is_lost {
+            self.follow_branch(log, cut_off)?;
+            self.take_up_edits(log)?;
+        }
         self.shelve_stale_work(log)?;
         if cut_off {
             // Before the run continues: then the attempts in flight are forgotten.
-            self.repair_after_cut(log)?;
+            let parts = if is_lost { &[] } else { GuardPart::after_crash() };
+            self.repair_after_cut(log, parts)?;
         }
         let lost = Self::lost_attempts(log);
         let events = lost.into_iter().chain([Event::RunContinued]).chain(self.new_settings(log));
@@ -88,13 +92,18 @@ impl World {
     }
 
     /// Repairs after attempts that were cut off.
-    fn repair_after_cut(&mut self, log: &mut RunLog) -> Result<()> {
+    fn repair_after_cut(&mut self, log: &mut RunLog, parts: &[GuardPart]) -> Result<()> {
         let starts = log.state.attempts.iter().map(|flight| flight.start.clone());
         let starts: Vec<_> = starts.collect();
-        starts.iter().try_for_each(|start| self.repair_after_crash(log, start))
+        starts.iter().try_for_each(|start| self.repair_after_crash(log, start, parts))
     }
 
-    fn repair_after_crash(&mut self, log: &mut RunLog, start: &AttemptStarted) -> Result<()> {
+    fn repair_after_crash(
+        &mut self,
+        log: &mut RunLog,
+        start: &AttemptStarted,
+        parts: &[GuardPart],
+    ) -> Result<()> {
         let base = log.state.story(&start.story).and_then(|known| known.base());
         let guarded = Guarded {
             ran: start.attempt.clone(),
@@ -105,7 +114,7 @@ impl World {
         let tree = self.lane(start.lane)?.tree();
         let guard = Guard::recovered(&tree, guarded, start.held.as_deref());
         let mut log = DirectLog { log, backlog: self.env.backlog.current() };
-        repair(&tree, &Ran::attempt(start), &guard, GuardPart::after_crash(), &mut log).map(drop)
+        repair(&tree, &Ran::attempt(start), &guard, parts, &mut log).map(drop)
     }
 
     /// One transaction with the first marks: without them, the next process would revert every mark

@@ -210,6 +210,7 @@ fn every_event_has_its_line() {
             until: 8 * 3_600_000 + 1_000_000,
         },
         Event::RunInterrupted { signal: 2 },
+        returned(Cause::Unfinished),
     ];
     insta::assert_snapshot!(shown(None, &events), @r"
     [10:00:00] $20.00 of $25.00 spent in this run; the run stops at $25.00 (change it with --budget)
@@ -244,6 +245,7 @@ fn every_event_has_its_line() {
     [10:04:50] Wait skipped; continuing
     [10:05:00] ⏸ five agents broke down: pausing for 11m40s, then trying one iteration
     [10:05:10] Interrupted. Run `ralph run` to continue.
+    [10:05:20] the agent was killed in the middle of a merge or rebase while working on US-001; restored the branch and the work tree
     ");
 }
 

@@ -4,9 +4,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::files;
 use crate::model::Base;
-use crate::workspace::checkout::is_absence;
-use crate::workspace::error::GitContext;
+use crate::workspace::checkout::{is_absence, remove_if_there};
+use crate::workspace::error::{GitContext, file_error};
 use crate::workspace::tree::{TreeChange, TreeEntry, entry_at};
 use crate::workspace::{Result, WorkTree};
 
@@ -55,6 +56,18 @@ impl WorkTree {
         }
         self.require_writable(&changes)?;
         self.replace_files(&tree, &changes)
+    }
+
+    /// A file as it was right before an attempt, if it is another now. `folder`: for that version.
+    pub fn return_file(&self, before: &Base, path: &Path, folder: &Path) -> Result<()> {
+        let wanted = entry_at(Some(&self.tree(&before.tree)?), path)?;
+        if wanted.is_none() || matches!(self.on_disk(path)?, OnDisk::Entry(now) if now == wanted) {
+            return Ok(());
+        }
+        let place = self.root.join(path);
+        let kept = files::keep(&place, &folder.join(path)).map_err(file_error("keep", &place));
+        kept.and_then(|()| remove_if_there(&place).map_err(file_error("delete", &place)))?;
+        self.repair_user_files(before, &[path.to_owned()])
     }
 
     fn on_disk(&self, path: &Path) -> Result<OnDisk> {

@@ -150,9 +150,8 @@ impl WorkTree {
     }
 
     fn attempt_began_at(&self) -> Result<Option<Oid>> {
-        let Some(text) = self.attempt_note_text() else { return Ok(None) };
-        let text = text.trim();
-        let id = (!text.is_empty()).then(|| Oid::from_str(text)).transpose();
+        let Some(text) = self.head_at_attempt() else { return Ok(None) };
+        let id = (!text.is_empty()).then(|| Oid::from_str(&text)).transpose();
         id.doing("read where the attempt began")
     }
 

@@ -155,6 +155,11 @@ impl Guard {
         Ok(violation)
     }
 
+    /// Something untrusted was under way when its driver died.
+    pub fn was_interrupted(tree: &WorkTree) -> bool {
+        tree.was_interrupted()
+    }
+
     /// Puts the index back if whatever was guarded was interrupted and left none that can be used.
     /// Call before anything reads it.
     pub fn restore_index(tree: &WorkTree) -> Result<Option<Violation>> {
