@@ -159,6 +159,21 @@ fn what_gates_change_besides_the_files_is_put_back() {
 }
 
 #[test]
+fn marks_that_the_baseline_or_a_gate_sets_are_reverted() {
+    for when in ["test -z \"$RALPH_STORY\"", "test -n \"$RALPH_STORY\""] {
+        let mark = "sed -i 's/\"passes\": false/\"passes\": true/' PRD.json";
+        let script = "[default]\nsteps = [{ run = \"echo lie > lie.txt\" }, \"complete\"]\n";
+        let gate =
+            format!("if {when}; then {mark}; fi; test -z \"$RALPH_STORY\" || test -e work.txt");
+        let world = world(2, script, &format!("verify = [\"\"\"{gate}\"\"\"]\nmax_attempts = 1\n"));
+        let said = run(&world);
+        assert_eq!(said.code, 4, "{when}: {}", said.err);
+        assert_eq!(world.passing(), [""; 0], "{when}");
+        assert!(said.err.contains("reverted the marks of US-001"), "{when}: {}", said.err);
+    }
+}
+
+#[test]
 fn what_a_gate_wrote_before_its_driver_was_killed_goes_too() {
     let act = "test -e US-001.txt || exit 0; test -e ../here && exit 0; echo made > made.txt; \
                rm mine.txt US-001.txt; echo evil > .git/hooks/pre-commit; echo y > ../here; sleep 600";

@@ -264,11 +264,12 @@ impl World {
         self.record(log, Event::StoriesRemoved { story, removed })
     }
 
-    /// Records the human's marks; reverts and reports an agent's. While agents run anywhere, a mark
-    /// in the file may be theirs; `ralph mark` is the human's.
+    /// Records the human's marks; reverts and reports others. While agents or gates run anywhere, a
+    /// mark in the file may be theirs; `ralph mark` is the human's.
     pub(super) fn settle_marks(&mut self, log: &mut RunLog) -> Result<()> {
         let attempts = &log.state.attempts;
-        let busy = !attempts.is_free(LaneId::HOME) || log.state.is_rolling_back();
+        let runs_here = !attempts.is_free(LaneId::HOME) || !self.gates.is_empty();
+        let busy = runs_here || log.state.is_rolling_back();
         if busy || self.is_writing_marks || self.env.backlog.problem().is_some() {
             return Ok(());
         }

@@ -228,6 +228,7 @@ impl Effects for World {
     }
 
     fn gates_are_over(&mut self, log: &mut RunLog) -> Result<()> {
+        self.marks_are_suspect = true;
         self.record(log, Event::GatesOver)?;
         self.release_backlog(log)
     }
