@@ -27,13 +27,14 @@ fn bench_lanes(lanes: u32) {
     let seconds = start.elapsed().as_secs_f64();
     let iterations: u32 = played.iter().map(|night| night.attempts).sum();
     let processes: u32 = played.iter().map(|night| night.processes).sum();
+    let attacks: u32 = played.iter().map(|night| night.attacks).sum();
     let at_once = played.iter().map(|night| night.at_once).max().unwrap_or_default();
     let kinds = played.iter().map(|night| std::mem::discriminant(&night.reason));
     let kinds = kinds.collect::<std::collections::HashSet<_>>().len();
     let speed = f64::from(iterations) / seconds;
     println!(
         "  {NIGHTS} nights with {lanes} lanes ({at_once} used), {iterations} iterations, \
-         {processes} processes, {kinds} reasons to stop"
+         {processes} processes, {attacks} attacks, {kinds} reasons to stop"
     );
     println!(
         "  {:<52} {speed:>9.0} a second (at least {LEAST})",

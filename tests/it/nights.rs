@@ -16,19 +16,21 @@ const DIED_WHILE_LANDING: [u64; 2] = [338, 352];
 fn every_night_ends_within_its_limits() {
     let mut reasons = BTreeSet::new();
     for (lanes, nights) in SAMPLES {
-        let (mut attempts, mut processes, mut at_once) = (0, 0, 0);
+        let (mut attempts, mut processes, mut attacks, mut at_once) = (0, 0, 0, 0);
         for night in 0..nights {
             let seed = u64::from(lanes) * 1000 + night;
             let play = Play { seed, lanes, thorough: true };
             let played = simulated::play(play);
             attempts += played.attempts;
             processes += played.processes;
+            attacks += u64::from(played.attacks);
             at_once = at_once.max(played.at_once);
             assert!(played.events.len() > 1, "{play:?}");
             let text = serde_json::to_value(&played.reason).unwrap();
             reasons.insert(text["reason"].as_str().unwrap().to_owned());
         }
         assert!(attempts > 5 * u32::try_from(nights).unwrap(), "{lanes} lanes: {attempts}");
+        assert!(attacks > nights, "{lanes} lanes: {attacks} attacks");
         assert!(u64::from(processes) > nights, "no process ever ended before its run");
         assert!(at_once >= usize::try_from(lanes).unwrap(), "{at_once} of {lanes} lanes");
     }

@@ -221,14 +221,30 @@ pub fn end(world: &World, state: &RunState, reason: &StopReason, checks: &Checks
     let everything = backlog.remaining() == 0;
     assert_eq!(*reason == StopReason::AllDone, everything, "{reason:?}");
     assert!(state.attempts.is_idle() && world.running.is_empty() && world.gates.is_empty());
-    for story in backlog.stories.iter().filter(|story| story.passes) {
+    // Neither what the run knows nor what is in the file passes for the human's.
+    for story in backlog.stories.iter().chain(&world.file.stories).filter(|story| story.passes) {
         let before = world.scene.backlog.story(&story.id).is_some_and(|story| story.passes);
         let (id, closed) = (&story.id, world.commits.contains_key(&story.id));
         assert!(before || closed || world.settled.contains(id), "{id} passes, nobody knows why");
     }
+    if *reason == StopReason::AllDone {
+        done_is_done(world);
+    }
     rightly_so(world, state, reason);
     if world.scene.others_are_easy {
         others_are_done(world, state, reason);
+    }
+}
+
+/// Each story of the start was closed, or settled or removed by the human.
+fn done_is_done(world: &World) {
+    for story in &world.scene.backlog.stories {
+        let id = &story.id;
+        let by_human = world.settled.contains(id) || world.removed.contains(id);
+        let is_skipped = world.current.story(id).is_some_and(|story| story.skipped);
+        let done = story.is_settled() || world.commits.contains_key(id) || by_human;
+        let may_skip = world.config.policy.on_escalation == OnEscalation::Skip;
+        assert!(done || (is_skipped && may_skip), "{id} is not done");
     }
 }
 

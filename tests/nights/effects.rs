@@ -17,9 +17,10 @@ use ralph::process::pump::SupervisedEnd;
 use ralph::runner::RunnerError;
 use ralph::runner::effects::{About, Effects, EndedAttempt, GatesOf, Happened, Inspection};
 use ralph::runner::log::RunLog;
-use ralph::state::{Marks, Stage, StoryState};
+use ralph::state::{Stage, StoryState};
 use ralph::workspace::Difference;
 
+use super::attacks::Attacker;
 use super::reply::Reply;
 use super::scene::AGENT;
 use super::world::{Planned, Running, RunningGates, SECOND, World, seen, set_marks};
@@ -64,6 +65,10 @@ impl World {
                 Happened::Answered { about, asked }
             }
             Planned::Deed(deed) => self.act(deed),
+            Planned::Attack(by, what) => {
+                self.attack(&by, what);
+                Happened::Tick
+            }
             Planned::Crash => return Ok(None),
         }))
     }
@@ -134,34 +139,6 @@ impl World {
         let gate = "g".to_owned();
         EvidenceItem::Gate(GateReport { gate, guards: None, end, elapsed_ms: GATE_MS, tail })
     }
-
-    fn settle_marks(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
-        let attempts = &log.state.attempts;
-        let busy = !attempts.is_free(LaneId::HOME) || log.state.is_rolling_back();
-        if busy || self.is_writing_marks() || self.problem.is_some() {
-            return Ok(());
-        }
-        let suspect = std::mem::take(&mut self.marks_are_suspect) || !attempts.is_idle();
-        let marks = self.marks_in_file();
-        if same(&marks, &log.state.marks, &self.file) {
-            return Ok(());
-        }
-        if suspect {
-            set_marks(&mut self.file, &log.state.marks);
-            return Ok(());
-        }
-        self.show_marks(&marks);
-        self.commits.retain(|story, _| marks.passing.contains(story));
-        self.record(log, seen(&marks))
-    }
-}
-
-/// As far as the backlog's stories go.
-fn same(a: &Marks, b: &Marks, backlog: &Backlog) -> bool {
-    backlog.stories.iter().map(|story| &story.id).all(|id| {
-        a.passing.contains(id) == b.passing.contains(id)
-            && a.skipped.contains(id) == b.skipped.contains(id)
-    })
 }
 
 impl Effects for World {
@@ -334,11 +311,13 @@ impl Effects for World {
             look_at: None,
         };
         running.stuck_step(None, now, &self.config.settings.stuck);
-        self.running.insert(attempt, running);
+        self.running.insert(attempt.clone(), running);
+        self.plan_attack(Attacker::Attempt(attempt), ends);
         Ok(())
     }
 
     fn gates_are_over(&mut self, _log: &mut RunLog) -> Result<(), RunnerError> {
+        self.release_backlog();
         Ok(())
     }
 
@@ -347,7 +326,7 @@ impl Effects for World {
         _log: &mut RunLog,
         _ended: &EndedAttempt,
     ) -> Result<(), RunnerError> {
-        self.marks_are_suspect = true;
+        self.release_backlog();
         Ok(())
     }
 
@@ -373,7 +352,8 @@ impl Effects for World {
         let began = self.now();
         let takes = if self.scene.has_gates { i64::try_from(GATE_MS).unwrap() } else { 0 };
         let slot = self.plan(began + takes, Planned::GatesEnd(of.clone()));
-        self.gates.push(RunningGates { of, began, slot, stopped: false });
+        self.gates.push(RunningGates { of: of.clone(), began, slot, stopped: false });
+        self.plan_attack(Attacker::Gates(of), began + takes);
         Ok(())
     }
 

@@ -108,6 +108,7 @@ impl World {
             Deed::Remove(story) => {
                 let is_needed = self.file.stories.iter().any(|one| one.depends_on.contains(&story));
                 if !is_needed && self.file.stories.len() > 1 {
+                    self.removed.insert(story.clone());
                     self.edit(|backlog| backlog.stories.retain(|known| known.id != story));
                 }
             }

@@ -3,6 +3,7 @@
 //!
 //! The bench plays thousands of them, the tests fewer.
 
+mod attacks;
 mod check;
 mod dice;
 mod effects;

@@ -15,6 +15,7 @@ use ralph::runner::log::{JournalHistory, RunLog};
 use ralph::runner::{Dispatcher, Ending, RunnerError};
 use ralph::state::{RunState, Stage};
 
+use super::attacks::Malice;
 use super::check::{self, Checks};
 use super::dice::Dice;
 use super::scene::{AGENT, Scene};
@@ -36,6 +37,8 @@ pub struct Play {
 pub struct Played {
     pub attempts: u32,
     pub processes: u32,
+    /// How often an agent or a gate attacked the backlog.
+    pub attacks: u32,
     /// The most attempts at the same time.
     pub at_once: usize,
     pub events: Vec<Recorded>,
@@ -47,7 +50,7 @@ pub fn play(play: Play) -> Played {
     let mut dice = Dice::new(play.seed);
     let scene = Scene::draw(lanes, &mut dice);
     let checks = Checks::new(&scene, play.thorough);
-    let mut world = World::new(scene, dice);
+    let mut world = World::new(scene, dice, Malice::draw(play.seed));
     world.plan_deeds();
     for process in 1..=MOST_PROCESSES {
         let (next, ending) = run(world, &checks);
@@ -60,6 +63,7 @@ pub fn play(play: Play) -> Played {
             return Played {
                 attempts: world.attempts,
                 processes: process,
+                attacks: world.malice.count,
                 at_once,
                 events,
                 reason,
@@ -71,7 +75,7 @@ pub fn play(play: Play) -> Played {
 
 /// One process of the run; None: it was ended before the run was.
 fn run(mut world: World, checks: &Checks) -> (World, Option<(RunState, StopReason)>) {
-    world.broken = false;
+    (world.broken, world.broken_by_attack) = (false, false);
     let time = Arc::clone(&world.clock);
     let now = move || Moment { wall: time.load(Ordering::Relaxed), steady: Duration::ZERO };
     let clock = Clock::new(TimeZone::UTC, now);

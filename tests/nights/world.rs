@@ -18,6 +18,7 @@ use ralph::runner::{RunConfig, RunnerError};
 use ralph::state::Marks;
 use ralph::store::{Journal, Store, StoreError, StorePlace, SyncPoint};
 
+use super::attacks::{Attack, Attacker, Malice};
 use super::dice::Dice;
 use super::human::Deed;
 use super::jobs::RunningJob;
@@ -40,6 +41,7 @@ pub enum Planned {
     Answer(About, Asked),
     /// What a human does by himself.
     Deed(Deed),
+    Attack(Attacker, Attack),
     Crash,
 }
 
@@ -130,6 +132,7 @@ pub struct World {
     pub scene: Scene,
     pub config: Arc<RunConfig>,
     pub dice: Dice,
+    pub malice: Malice,
     pub clock: Arc<AtomicI64>,
     pub journal: Memory,
     pub queue: BTreeMap<Slot, Planned>,
@@ -137,6 +140,8 @@ pub struct World {
     /// The backlog as it is on the disk, and why it cannot be read.
     pub file: Backlog,
     pub broken: bool,
+    /// Not by the human.
+    pub broken_by_attack: bool,
     /// As the run knows it.
     pub current: Backlog,
     pub problem: Option<String>,
@@ -165,6 +170,8 @@ pub struct World {
     pub accepted: BTreeSet<StoryId>,
     /// Stories that a human settled, one way or the other.
     pub settled: BTreeSet<StoryId>,
+    /// Stories that a human removed.
+    pub removed: BTreeSet<StoryId>,
     /// The commits that close stories.
     pub commits: BTreeMap<StoryId, String>,
     /// All commits of the run, in the order of the branch.
@@ -174,7 +181,7 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(scene: Scene, mut dice: Dice) -> Self {
+    pub fn new(scene: Scene, mut dice: Dice, malice: Malice) -> Self {
         let disk_is_low = dice.percent(4);
         let backlog = scene.backlog.clone();
         let config = Arc::new(scene.config(scene.policy.lanes, 0));
@@ -182,12 +189,14 @@ impl World {
             config,
             scene,
             dice,
+            malice,
             clock: Arc::new(AtomicI64::new(BEGIN)),
             journal: Memory::default(),
             queue: BTreeMap::new(),
             planned: 0,
             file: backlog.clone(),
             broken: false,
+            broken_by_attack: false,
             current: backlog,
             problem: None,
             marks_are_suspect: false,
@@ -209,6 +218,7 @@ impl World {
             branch: Vec::new(),
             accepted: BTreeSet::new(),
             settled: BTreeSet::new(),
+            removed: BTreeSet::new(),
             commits: BTreeMap::new(),
             attempts: 0,
             steps: 0,
