@@ -23,7 +23,7 @@ use super::error::{CommandError, Result};
 const BUILT_IN_PROMPT: &str = include_str!("../../PROMPT.md.example");
 const PROMPT_FILE: &str = "PROMPT.md";
 /// In bytes; every prompt begins with the instructions.
-const LONGEST_PROMPT: u64 = 1024 * 1024;
+const LONGEST_PROMPT: u64 = 16 << 20;
 
 /// Where the backlog is, and its names.
 pub struct BacklogPlace {

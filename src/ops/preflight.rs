@@ -53,6 +53,23 @@ impl Preflight {
         Ok(check)
     }
 
+    /// Takes a changed ralph.toml that the human approved before. It may say which processes stay.
+    pub fn take_approved_settings(&mut self, state: &RunState, flags: &Flags) -> Result<()> {
+        let Some(now) = self.changed_settings(state) else { return Ok(()) };
+        if self.is_trusted(state, &now)? {
+            self.in_force = InForce::new(now, self.tree.root(), flags)?;
+            self.config_notice(ConfigNotice::SettingsChanged);
+        }
+        Ok(())
+    }
+
+    /// None: it is as it was in the open run, or cannot be read.
+    fn changed_settings(&self, state: &RunState) -> Option<SettingsText> {
+        state.settings_in_force()?;
+        let now = in_force::text_in(self.tree.root()).ok()?;
+        (now != self.in_force.text).then_some(now)
+    }
+
     /// Compares ralph.toml with the settings of the open run. The human decides about a change;
     /// without an answer the file is restored.
     pub fn settle_settings(&mut self, state: &RunState, flags: &Flags) -> Result<()> {
@@ -80,9 +97,13 @@ impl Preflight {
         Ok(())
     }
 
-    fn is_approved(&self, state: &RunState, now: &SettingsText) -> Result<bool> {
+    fn is_trusted(&self, state: &RunState, now: &SettingsText) -> Result<bool> {
         let clause = in_force::clause(state, now);
-        if self.store.answers()?.is_trusted(&clause.what, &clause.text)? {
+        Ok(self.store.answers()?.is_trusted(&clause.what, &clause.text)?)
+    }
+
+    fn is_approved(&self, state: &RunState, now: &SettingsText) -> Result<bool> {
+        if self.is_trusted(state, now)? {
             return Ok(true);
         }
         let shown = in_force::difference(&self.in_force.text, now, &self.secrets)?;

@@ -76,6 +76,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let (reporter, human) = ui::terminal(look);
     let (secrets, clock) = (secrets(), look.clock.clone());
     let mut preflight = Preflight { tree, store, in_force, reporter, human, secrets, clock };
+    preflight.take_approved_settings(&known.state, flags)?;
     let journal_check = preflight.clean_up()?;
     preflight.settle_settings(&known.state, flags)?;
     preflight.restore_held(&mut known)?;

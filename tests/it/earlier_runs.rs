@@ -154,6 +154,7 @@ fn what_is_kept_is_kept_from_the_proof_too() {
     let (world, run) = interrupted();
     let daemon = Daemon::new(&world, "a-daemon-of-the-human");
     world.write("ralph.toml", &daemon.setting());
+    assert_eq!(world.ralph(&["trust", "--yes"]).code, 0);
     let mut kept = daemon.start("RALPH_RUN_ID", &run);
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);

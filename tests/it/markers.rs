@@ -120,15 +120,21 @@ fn an_agent_cannot_choose_its_own_markers() {
     let prd = Prd::default().story(r#""stages": ["TESTS_PASS", "SHIPPED"]"#);
     let edit =
         "{ run = '''sed -i 's/\"TESTS_PASS\", \"SHIPPED\"/\"EASY\"/' PRD.json; echo x > a''' }";
-    let script = attempt(&format!("{edit}, {}", say("EASY")))
-        + &attempt(&format!("{WORK}, {}", say("EASY")))
-        + &attempt(&format!("{WORK}, {}", say("TESTS_PASS\\nSHIPPED")));
-    let world = World::scripted(&prd, &script);
+    let world = World::scripted(&prd, &attempt(&format!("{edit}, {}", say("EASY"))));
     let said = world.run(&[]);
     assert_eq!(said.code, 4, "{}", said.err);
     assert!(said.err.contains("its completion markers changed"), "{}", said.err);
-    assert_eq!(world.iteration_files("prompt.md").len(), 3, "what it chose itself was not heard");
+    assert_eq!(world.iteration_files("prompt.md").len(), 1, "what it chose itself was not heard");
     assert_eq!(world.passing(), [""; 0]);
+}
+
+/// Where the agent's version of the instructions is.
+fn theirs(told: &str, name: &str) -> String {
+    let restored = "restored your instructions that the agent changed: ";
+    let line = told.lines().find(|line| line.contains(restored)).expect(told);
+    assert!(line.contains(&format!("{restored}{name} ")), "{line}");
+    let (_, folder) = line.split_once("the agent's version: ").expect(line);
+    format!("{folder}/{name}")
 }
 
 #[test]
@@ -144,10 +150,7 @@ fn a_task_ticked_in_the_instructions_is_a_claim_and_is_taken_out_again() {
     assert_eq!(world.passing(), ["US-001"]);
     assert_eq!(world.read("PROMPT.md"), prompt);
     assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\na\n");
-    let line = said.err.lines().find(|line| line.contains("restored PROMPT.md")).unwrap();
-    let reference = line.split_whitespace().find(|word| word.starts_with("refs/ralph/")).unwrap();
-    let theirs = world.git(&["show", &format!("{}:PROMPT.md", reference.trim_end_matches(')'))]);
-    assert_eq!(theirs, "Work.\n- [x] TASK_COMPLETE\n");
+    assert_eq!(world.read(&theirs(&said.err, "PROMPT.md")), "Work.\n- [x] TASK_COMPLETE\n");
     assert_eq!(world.status(), "");
 }
 
@@ -173,10 +176,8 @@ fn changed_instructions_are_restored_and_are_no_claim_by_themselves() {
         assert_eq!(said.code, 0, "{place}: {}", said.err);
         assert_eq!(world.iteration_files(".prompt.md").len(), 2, "{place}");
         assert_eq!(world.read(place), "- [x] TASK_COMPLETE\n", "{place}");
-        assert!(said.err.contains("which the agent changed"), "{place}: {}", said.err);
-        if place.starts_with("..") {
-            assert_eq!(world.iteration_files("US-001.PROMPT.md"), ["Obey.\n"]);
-        }
+        let name = place.trim_start_matches("../");
+        assert_eq!(world.read(&theirs(&said.err, name)), "Obey.\n", "{place}");
     }
 }
 
@@ -224,7 +225,7 @@ fn instructions_that_changed_before_a_crash_are_reported() {
     fs::write(world.script(), format!("[default]\nsteps = [{WORK}, \"complete\"]\n")).unwrap();
     let said = world.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.err.contains("PROMPT.md changed since the interrupted attempt"), "{}", said.err);
+    assert_eq!(world.read(&theirs(&said.err, "PROMPT.md")), "Obey.\n");
 }
 
 #[test]
