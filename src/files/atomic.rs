@@ -12,8 +12,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, CWD, Gid, Uid};
+use rustix::fs::{AtFlags, CWD, Gid, OFlags, Uid};
 use tempfile::{Builder, NamedTempFile};
+
+use super::read::{NON_BLOCKING, require_file};
 
 const RANDOM_LEN: usize = 6;
 const SUFFIX: &str = ".tmp";
@@ -22,7 +24,21 @@ const PRIVATE: u32 = 0o600;
 
 /// A file for its owner only, to write anywhere in it. The error does not name the file.
 pub fn keep_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(PRIVATE).open(path)
+    let mut options = OpenOptions::new();
+    own(options.write(true).create(true).truncate(false), path)
+}
+
+/// The same, to read and append.
+pub fn append_private(path: &Path) -> io::Result<File> {
+    own(OpenOptions::new().read(true).append(true).create(true), path)
+}
+
+/// Neither through a link nor into something that is not a file, where the opening would block.
+fn own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | NON_BLOCKING).bits().cast_signed();
+    let file = options.mode(PRIVATE).custom_flags(flags).open(path)?;
+    require_file(file.metadata()?)?;
+    Ok(file)
 }
 
 /// Creates a private file. A file that exists is not even opened: closing it again would drop the

@@ -80,7 +80,13 @@ impl Dir {
     /// A file or a link; nothing is fine.
     pub fn remove(&self, name: &Path) -> io::Result<()> {
         let folder = self.folder_of(name)?;
-        match unlinkat(&folder, name.file_name().unwrap_or_default(), AtFlags::empty()) {
+        // Whoever waits for a pipe to be opened would wait for ever.
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let is_special = self.kind(name) == FileKind::Other;
+        let writer = is_special.then(|| self.open_below(name, flags, Mode::empty()));
+        let removed = unlinkat(&folder, name.file_name().unwrap_or_default(), AtFlags::empty());
+        drop(writer);
+        match removed {
             Err(Errno::NOENT) => Ok(()),
             removed => Ok(removed?),
         }

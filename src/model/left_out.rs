@@ -16,6 +16,8 @@ pub struct LeftOut {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyLeftOut {
+    /// It is larger than 1 GiB.
+    Size,
     /// It is a nested repository.
     Repository,
     /// Its name matches `never_commit`.

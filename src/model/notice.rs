@@ -90,6 +90,8 @@ pub enum TreeNotice {
     CleanUpFailed { problem: String },
     /// Earlier work is at a ref.
     WorkKept { story: StoryId, reference: String, comes_back: bool },
+    /// Something was where git or ralph needs a file or a folder of another kind.
+    MovedAway { path: PathBuf, kept: PathBuf },
     /// Old snapshots could not be removed.
     NotPruned { problem: String },
 }

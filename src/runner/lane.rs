@@ -41,7 +41,12 @@ impl Lane {
         work: impl FnOnce(&WorkTree) -> T + Send + 'static,
     ) -> Result<T> {
         let lane = self.clone();
-        let done = tokio::task::spawn_blocking(move || work(&lane.tree())).await;
-        done.map_err(|lost| RunnerError::TaskLost(lost.to_string()))
+        let work = move || {
+            let tree = lane.tree();
+            tree.mend_git_files()?;
+            Ok(work(&tree))
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        done.unwrap_or_else(|lost| Err(RunnerError::TaskLost(lost.to_string())))
     }
 }

@@ -271,6 +271,7 @@ fn human_committed(
 
 fn left_out(at: i64, one: &LeftOut) -> Line {
     let why = match one.why {
+        WhyLeftOut::Size => "it is larger than 1 GiB",
         WhyLeftOut::Repository => "it is a nested repository",
         WhyLeftOut::Name => "it matches `never_commit` (see ralph.toml)",
         WhyLeftOut::Users => "it was untracked before the story, and the agent changed it",

@@ -148,6 +148,10 @@ fn tree(notice: &TreeNotice) -> (Tone, String) {
             let next = if *comes_back { " and will be restored" } else { "" };
             info(format!("earlier work on {story} is at `{reference}`{next}"))
         }
+        TreeNotice::MovedAway { path, kept } => {
+            let (path, kept) = (shown(path), shown(kept));
+            warning(format!("moved `{path}` away, because git cannot use it as it is: now {kept}"))
+        }
         TreeNotice::NotPruned { problem } => {
             warning(format!("cannot remove old snapshots: {problem}"))
         }

@@ -1,14 +1,15 @@
 //! Lists snapshots, finds them by number, and deletes old ones.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use git2::{Commit, Oid};
 use serde::{Deserialize, Serialize};
 
+use crate::files;
+use crate::files::atomic::append_private;
 use crate::model::StoryId;
 
 use super::commit::trailer;
@@ -20,6 +21,7 @@ use super::{OWN_GIT_FOLDER, Result, WorkTree};
 /// A cache in the shared git folder: one line of JSON per snapshot, so that a listing reads no
 /// commits. Commits never change, so it cannot go stale.
 const CATALOG: &str = "kept";
+const LARGEST_CATALOG: u64 = 1 << 30;
 
 /// The refs of snapshots.
 pub(super) const FOLDERS: [&str; 3] =
@@ -94,7 +96,7 @@ impl WorkTree {
     }
 
     fn catalog(&self) -> HashMap<Oid, SnapshotRef> {
-        let bytes = fs::read(self.catalog_file()).unwrap_or_default();
+        let bytes = files::read(&self.catalog_file(), LARGEST_CATALOG).unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n');
         let known = lines.filter_map(|line| serde_json::from_slice::<SnapshotRef>(line).ok());
         known.filter_map(|kept| Some((Oid::from_str(&kept.commit).ok()?, kept))).collect()
@@ -106,10 +108,8 @@ impl WorkTree {
 
     /// Errors are ignored: the catalog only saves time.
     pub(super) fn add_to_catalog(&self, kept: &[SnapshotRef]) {
-        let mut options = File::options();
-        options.create(true).append(true).mode(0o600);
         if !kept.is_empty() {
-            let file = options.open(self.catalog_file());
+            let file = append_private(&self.catalog_file());
             let _ = file.and_then(|mut file| file.write_all(&lines(kept)));
         }
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use git2::build::CheckoutBuilder;
 use git2::{Index, Repository, Tree};
 
-use crate::files::{Dir, FileKind, keep};
+use crate::files::{Dir, FileKind};
 
 use super::error::{GitContext, LibResult, file_error};
 use super::tree::{TreeChange, TreeEntry};
@@ -16,8 +16,6 @@ use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 /// A folder in the work tree's own git folder: files are written there, then renamed.
 const HALF_DONE: &str = "half-done";
-/// The folder for what was in the place of a tracked folder.
-const REPLACED: &str = "replaced";
 
 impl WorkTree {
     /// Writes the new side of the changes, which is in `tree`, to disk.
@@ -153,8 +151,7 @@ impl WorkTree {
             let move_away = || {
                 let is_in_the_way = |kind| matches!(kind, FileKind::File | FileKind::Other);
                 if is_in_the_way(self.dir()?.kind(folder)) {
-                    keep(&self.root.join(folder), &self.changed_by(REPLACED).join(folder))?;
-                    self.dir()?.remove(folder)?;
+                    self.moved_away.take(&self.root.join(folder), folder)?;
                 }
                 Ok(())
             };

@@ -69,13 +69,15 @@ impl WorkTree {
             Ok((path, found))
         };
         let paths: Result<_> = paths.into_iter().map(entry).collect();
-        let nested = |path: PathBuf| LeftOut::new(&path, 1, WhyLeftOut::Repository);
+        let left_out = |why| move |path: PathBuf| LeftOut::new(&path, 1, why);
+        let nested = scan.nested.into_iter().map(left_out(WhyLeftOut::Repository));
+        let large = scan.large.into_iter().map(left_out(WhyLeftOut::Size));
         Ok(Contribution {
             root: self.root.clone(),
             on: scan.head,
             began: commit_id(base)?,
             paths: paths?,
-            left_out: scan.nested.into_iter().map(nested).collect(),
+            left_out: nested.chain(large).collect(),
             work_tree: Some(scan.tree),
             ..Contribution::default()
         })

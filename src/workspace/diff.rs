@@ -1,12 +1,12 @@
 //! Differences between states of the work tree, for people and for `git apply`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use git2::{
     DiffFormat, DiffLineType, DiffOptions, Patch, Pathspec, PathspecFlags, Repository, Tree,
 };
 
+use crate::files::Dir;
 use crate::model::{Base, Changes, DiffStat, FileChange};
 
 use super::catalog::{SnapshotRef, parse_snapshot};
@@ -31,6 +31,8 @@ pub struct ChangedFile {
 const MOST_FILES: usize = 20;
 /// In bytes: lines of larger files are not counted.
 const LARGEST_FILE: i64 = 10_000_000;
+/// Of a file that is compared as a whole.
+const LARGEST_COMPARED: u64 = 100_000_000;
 
 impl WorkTree {
     /// From a story's base to the work tree as it is now, as a unified diff.
@@ -161,7 +163,7 @@ impl WorkTree {
         for path in paths {
             let is_named = named.contains(&path);
             let old = self.content(&tree, &path)?;
-            let new = fs::read(self.root.join(&path)).ok();
+            let new = self.on_disk_now(&path);
             if (is_named && old.is_none()) || same(old.as_deref(), new.as_deref()) {
                 continue;
             }
@@ -169,6 +171,11 @@ impl WorkTree {
             altered.push(ChangedFile { path, diff });
         }
         Ok(altered)
+    }
+
+    /// None if there is no file, or a link is on the way to it.
+    fn on_disk_now(&self, path: &Path) -> Option<Vec<u8>> {
+        Dir::open(&self.root).ok()?.read(path, LARGEST_COMPARED).ok()
     }
 
     /// The file as committed at the story's base, if the branch has another version now.

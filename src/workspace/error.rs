@@ -6,6 +6,7 @@ use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 
 use crate::decide::staging::Objection;
+use crate::files::ReadError;
 
 use super::Result;
 
@@ -101,6 +102,8 @@ pub enum GitError {
     UncommittedInTheWay(Vec<String>),
     #[error("the branch has no commits, so there is nothing to undo")]
     NothingToUndo,
+    #[error("`{}` cannot be used: {problem}; move it away, then run again", .path.display())]
+    OddFile { path: PathBuf, problem: ReadError },
     #[error("cannot {doing} {}: {source}; check its permissions and the free disk space, then run again", .path.display())]
     File { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("git cannot {doing}: {}; check with `git status` and `git fsck`, then run again", .source.message())]

@@ -12,9 +12,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
@@ -23,6 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 use git2::ErrorCode;
 
 use crate::files;
+use crate::files::atomic::keep_private;
 
 use super::checkout::remove_if_there;
 use super::error::{GitError, file_error};
@@ -33,6 +34,7 @@ use system::git_is_running_in;
 /// Notes are in the work tree's own git folder. The writer's process follows the name, because two
 /// processes may write at the same time.
 const NOTE: &str = "writing-";
+const LONGEST_NOTE: u64 = 1 << 20;
 /// From the note to the lock; a later lock is of another process.
 const LONGEST_WRITE: Duration = Duration::from_mins(1);
 
@@ -62,6 +64,7 @@ impl WorkTree {
         locks: &[&Path],
         act: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
+        locks.iter().try_for_each(|lock| self.require_own_place(lock))?;
         if let Some(held) = locks.iter().find(|lock| lock.symlink_metadata().is_ok()) {
             return Err(GitError::Locked((*held).to_owned()));
         }
@@ -112,7 +115,8 @@ impl WorkTree {
     pub fn remove_own_locks(&self) -> Result<Vec<PathBuf>> {
         let mut removed = self.end_attempt(true)?;
         for note in self.notes_of_the_dead()? {
-            let names = fs::read(&note).map_err(file_error("read", &note))?;
+            let names = files::read(&note, LONGEST_NOTE).map_err(io::Error::from);
+            let names = names.map_err(file_error("read", &note))?;
             for lock in names.split(|byte| *byte == 0).map(path_of) {
                 if self.is_left_behind(&lock, &note)? {
                     fs::remove_file(&lock).map_err(file_error("delete", &lock))?;
@@ -157,12 +161,11 @@ impl WorkTree {
     }
 }
 
-/// Readable only by its owner.
+/// A new file, readable only by its owner.
 pub(super) fn write_note(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let file = options.open(path).or_else(|error| match error.kind() {
-        ErrorKind::NotFound => private_parent(path).and_then(|()| options.open(path)),
+    remove_if_there(path)?;
+    let file = keep_private(path).or_else(|error| match error.kind() {
+        ErrorKind::NotFound => private_parent(path).and_then(|()| keep_private(path)),
         _ => Err(error),
     });
     file?.write_all(bytes)

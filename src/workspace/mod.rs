@@ -16,13 +16,16 @@ mod commit;
 mod diff;
 mod edits;
 mod error;
+mod git_files;
 mod guard;
 mod index;
 mod integrate;
 mod locks;
+mod moved_away;
 mod open;
 mod own_commits;
 mod packed_refs;
+mod pipes;
 mod scan;
 mod shelve;
 mod sign;
@@ -47,11 +50,14 @@ pub use edits::UserEdits;
 pub use error::GitError;
 pub use guard::{Guard, GuardPart, Guarded, HeldPlace, Losses, MayStay, Stash, Writes};
 pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob, UndoRequest, Undone};
+pub use moved_away::Moved;
 pub use open::{FileLocation, Surroundings, Uncommitted, init_scratch};
 pub use shelve::{Reset, Unshelved};
 pub use snapshot::Restored;
 pub use staging::{CollectRequest, Contribution, Staging};
 pub use versions::with_change;
+
+use moved_away::MovedAway;
 
 type Result<T, E = GitError> = std::result::Result<T, E>;
 
@@ -59,6 +65,10 @@ type Result<T, E = GitError> = std::result::Result<T, E>;
 const OWN_FOLDER: &str = ".ralph";
 /// The driver's own folder in a git folder.
 const OWN_GIT_FOLDER: &str = "ralph";
+/// The folder for versions that were replaced, in that one.
+const CHANGED: &str = "changed";
+/// In that one, for what was in the way.
+const REPLACED: &str = "replaced";
 
 /// One work tree with its repository, kept open for the whole run: opening it again costs more than
 /// a commit.
@@ -77,6 +87,7 @@ pub struct WorkTree {
     /// The in-memory index differs from the one on disk.
     index_is_modified: Cell<bool>,
     lock_patience: Duration,
+    moved_away: MovedAway,
 }
 
 impl WorkTree {
@@ -88,6 +99,11 @@ impl WorkTree {
     /// This work tree's own git folder; in a linked work tree it is not the shared one.
     pub fn git_dir(&self) -> &Path {
         &self.git_dir
+    }
+
+    /// What was in git's or ralph's way and moved since the last call.
+    pub fn moved_away(&self) -> Vec<Moved> {
+        self.moved_away.news()
     }
 
     /// The git folder that all work trees of the repository share.

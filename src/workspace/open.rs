@@ -16,10 +16,12 @@ use git2::{
 };
 
 use super::error::{GitContext, GitError, LibResult, file_error};
+use super::git_files::require_plain_files;
+use super::moved_away::MovedAway;
 use super::scan::{differences, left_out_by_sparse_checkout, stage_all};
 use super::sign::Signer;
 use super::tree::{conflicting_paths, path_of};
-use super::{OWN_FOLDER, Result, WorkTree, branch};
+use super::{CHANGED, OWN_FOLDER, OWN_GIT_FOLDER, REPLACED, Result, WorkTree, branch};
 
 /// How long to wait for a lock of another process.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -44,6 +46,7 @@ impl WorkTree {
 
     /// Like `open`, for commands that commit nothing: accepts any state of the repository.
     pub fn look(start: &Path) -> Result<Self> {
+        require_plain_files(start)?;
         // Else libgit2 looks up each object that a new tree names. Ours were just written, or come
         // from the index or another tree; those that are only remembered are looked up.
         git2::opts::strict_object_creation(false);
@@ -54,9 +57,12 @@ impl WorkTree {
         let repo = Repository::open_ext(start, RepositoryOpenFlags::CROSS_FS, NO_CEILING)
             .map_err(|error| refusal(start, error))?;
         let folder = repo.workdir().ok_or_else(|| GitError::Bare(repo.path().to_owned()))?;
+        let git_dir = canonical(repo.path())?;
+        let replaced = git_dir.join(OWN_GIT_FOLDER).join(CHANGED).join(REPLACED);
         Ok(Self {
             root: canonical(folder)?,
-            git_dir: canonical(repo.path())?,
+            moved_away: MovedAway::to(replaced),
+            git_dir,
             common_dir: canonical(repo.commondir())?,
             run_branch: branch::tip(&repo)?.reference,
             signer: Signer::of(&repo)?,
@@ -203,7 +209,8 @@ impl WorkTree {
         let sparse = left_out_by_sparse_checkout(&self.fresh_index()?);
         let mut options = StatusOptions::new();
         options.include_untracked(true).exclude_submodules(true);
-        let statuses = self.repo.statuses(Some(&mut options)).doing("find uncommitted edits")?;
+        let statuses = self.without_pipes(|| self.repo.statuses(Some(&mut options)));
+        let statuses = statuses.doing("find uncommitted edits")?;
         let mut found = Uncommitted::default();
         for entry in statuses.iter() {
             let path = path_of(entry.path_bytes());

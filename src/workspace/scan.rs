@@ -31,6 +31,10 @@ impl WorkTree {
 
     /// The work tree as it is now; costs about as much as `git status`.
     pub(super) fn scan(&self) -> Result<Scan> {
+        self.without_pipes(|| self.scan_files())
+    }
+
+    fn scan_files(&self) -> Result<Scan> {
         let mut index = self.fresh_index()?;
         let mut cache = self.stat_cache();
         let differences = differences(&self.repo, &index).doing(READ_FILES)?;
@@ -40,6 +44,7 @@ impl WorkTree {
             && left_out_by_sparse_checkout(&index).is_empty()
             && index.find_prefix(format!("{OWN_FOLDER}/")).is_err();
         self.index_is_modified.set(true);
+        let (differences, large) = self.without_large_files(differences);
         let nested = stage_all(&differences, &mut index, &mut |path| cache.knows(path));
         let nested = nested.doing(READ_FILES)?;
         let odb = self.repo.odb().doing("open the repository's objects")?;
@@ -54,7 +59,19 @@ impl WorkTree {
             before.restore(&mut index).doing("restore the index")?;
             self.index_is_modified.set(false);
         }
-        Ok(Scan { tree, head, nested, found })
+        Ok(Scan { tree, head, nested, large, found })
+    }
+
+    /// Without files that are too large to be read, which are returned.
+    fn without_large_files(&self, found: Differences) -> (Differences, Vec<PathBuf>) {
+        let (large, found): (Differences, _) =
+            found.into_iter().partition(|(path, exists)| *exists && self.is_too_large(path));
+        (found, large.into_iter().map(|(path, _)| path).collect())
+    }
+
+    pub(super) fn is_too_large(&self, path: &Path) -> bool {
+        let found = fs::symlink_metadata(self.root.join(path));
+        found.is_ok_and(|found| found.is_file() && found.len() > LARGEST)
     }
 
     /// Built from the differences to HEAD: libgit2's own method looks up every object.
@@ -82,9 +99,17 @@ pub(super) struct Scan {
     pub head: Option<Oid>,
     /// Repositories inside the work tree, which cannot be a part of it.
     pub nested: Vec<PathBuf>,
+    /// Files that are too large to be read: they are as in the index.
+    pub large: Vec<PathBuf>,
     /// Files that differ from the index, with the entries that they would have in it.
     pub found: BTreeMap<PathBuf, Option<IndexEntry>>,
 }
+
+/// Larger files are in no snapshot and no commit: reading one takes longer than all else.
+const LARGEST: u64 = 1 << 30;
+
+/// Paths, and whether the work tree has them.
+type Differences = Vec<(PathBuf, bool)>;
 
 const READ_FILES: &str = "read the work tree (is every file readable?)";
 
@@ -116,7 +141,7 @@ pub(super) fn stage_all(
 
 /// Paths where index and work tree differ, and whether the work tree has them. Like libgit2's
 /// `add_all`, but without reading the attributes of each path.
-pub(super) fn differences(repo: &Repository, index: &Index) -> LibResult<Vec<(PathBuf, bool)>> {
+pub(super) fn differences(repo: &Repository, index: &Index) -> LibResult<Differences> {
     let mut options = DiffOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true).include_typechange(true);
     let diff = repo.diff_index_to_workdir(Some(index), Some(&mut options))?;

@@ -3,11 +3,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use git2::{Commit, ErrorCode, Oid, Tree};
 
+use crate::files::atomic::append_private;
 use crate::model::{Base, StoryId, visible_line};
 
 use super::catalog::{SnapshotKind, SnapshotRef, parse_snapshot};
@@ -178,7 +178,7 @@ fn is_taken(error: &GitError) -> bool {
 /// The lock for numbers; the system releases it if the process dies.
 fn turn(path: &Path) -> io::Result<File> {
     private_parent(path)?;
-    let file = File::options().create(true).read(true).append(true).mode(0o600).open(path)?;
+    let file = append_private(path)?;
     file.lock()?;
     Ok(file)
 }

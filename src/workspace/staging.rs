@@ -1,19 +1,22 @@
 //! Files that are left out of a commit, and objections to committing others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, Oid, Tree};
 
 use crate::decide::staging::{Content, Objection, Rules, added_lines};
+use crate::files;
 use crate::model::{Base, LeftOut, Unclean, WhyLeftOut};
 use crate::text::redact;
 
 use super::error::{GitContext, GitError, if_found};
 use super::tree::{TreeChange, TreeEntry, entry_at, path_of};
 use super::{Result, WorkTree};
+
+/// libgit2 ignores larger files with attributes.
+const LARGEST_RULES: u64 = 100 << 20;
 
 #[derive(Clone, Copy)]
 pub struct Staging<'a> {
@@ -178,6 +181,7 @@ impl WorkTree {
     }
 
     fn attribute(&self, path: &Path, name: &str) -> Result<Option<String>> {
+        self.release_rules_for(path);
         let value = self.repo.get_attr(path, name, AttrCheckFlags::FILE_THEN_INDEX);
         Ok(match AttrValue::from_string(value.doing("read .gitattributes")?) {
             AttrValue::String(text) => Some(text.to_owned()),
@@ -200,10 +204,10 @@ impl WorkTree {
     pub(super) fn attributes(&self, index: &Index) -> BTreeSet<String> {
         let tracked = index.iter().map(|entry| path_of(&entry.path));
         let tracked = tracked.filter(|path| path.ends_with(".gitattributes"));
-        let files = tracked.map(|path| self.root.join(path));
-        let files = files
+        let paths = tracked.map(|path| self.root.join(path));
+        let paths = paths
             .chain([self.root.join(".gitattributes"), self.common_dir.join("info/attributes")]);
-        let texts = files.filter_map(|file| fs::read_to_string(file).ok());
+        let texts = paths.filter_map(|path| files::read_text(&path, LARGEST_RULES).ok());
         let words: Vec<String> = texts.flat_map(|text| attribute_words(&text)).collect();
         words.into_iter().filter(|word| self.changes_files(word)).collect()
     }
@@ -226,6 +230,7 @@ impl WorkTree {
     }
 
     pub(super) fn is_ignored(&self, path: &Path) -> Result<bool> {
+        self.release_rules_for(path);
         self.repo.is_path_ignored(path).doing("read the ignore rules")
     }
 }

@@ -78,3 +78,36 @@ fn a_tracked_folder_that_became_a_link_is_put_back() {
         assert_eq!(world.read("src/file"), "ours\n", "{ignore}");
     }
 }
+
+/// Whatever git or ralph would read, wait for or write through.
+#[test]
+fn pipes_gigabytes_and_links_in_gits_files_cost_an_iteration_at_most() {
+    for act in [
+        "mkfifo .gitignore .gitattributes; mkdir sub; mkfifo sub/.gitignore",
+        "rm -f .ralph/.gitignore; mkfifo .ralph/.gitignore",
+        "truncate -s 10G large .gitattributes",
+        "rm .git/HEAD; mkfifo .git/HEAD",
+        "rm .git/HEAD; ln -s $OUT/file .git/HEAD",
+        "rm .git/index; mkfifo .git/index",
+        "mv .git/index $OUT/index; ln -s $OUT/index .git/index",
+        "truncate -s 10G .git/index",
+        "rm -r .git/logs; ln -s $OUT .git/logs",
+        "rm .git/logs/HEAD; ln -s $OUT/file .git/logs/HEAD",
+        "rm .git/logs/refs/heads/work; ln -s $OUT/file .git/logs/refs/heads/work",
+        "rm -f .git/info/exclude; mkfifo .git/info/exclude",
+        "rm .git/config; mkfifo .git/config",
+        "rm -f .git/packed-refs; mkfifo .git/packed-refs",
+        "rm -f .git/packed-refs; ln -s $OUT/new .git/packed-refs",
+        "rm -f .git/ralph/numbers; mkfifo .git/ralph/numbers; rm -f .git/ralph/seen; mkfifo .git/ralph/seen",
+    ] {
+        let world = with_outside(act);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{act}\n{}", said.err);
+        assert_eq!(world.passing(), ["US-001", "US-002"], "{act}");
+        assert_eq!(world.read("../outside/file"), "theirs\n", "{act}");
+        assert!(!world.path("../outside/new").exists(), "{act}");
+        assert_eq!(world.git(&["branch", "--show-current"]), "work\n", "{act}");
+        assert_eq!(world.git(&["show", "HEAD~1:a.txt"]), "a\n", "{act}");
+        assert_eq!(world.git(&["fsck", "--strict", "--no-dangling"]), "", "{act}");
+    }
+}

@@ -10,8 +10,8 @@ use crate::model::{
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{EndedAttempt, Inspection};
 use crate::runner::error::Result;
-use crate::runner::task::EventSink;
 use crate::runner::task::occupant::Occupant;
+use crate::runner::task::{EventSink, tell_moved};
 use crate::workspace::{ChangedFile, Difference, FileLocation, Guard, GuardPart, WorkTree};
 
 /// What is compared with after an attempt.
@@ -56,6 +56,7 @@ impl Inspect {
             Err(error) => found.problem = Some(error),
         }
         found.head = tree.head_commit()?;
+        tell_moved(tree, log);
         Ok(found)
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::model::{Event, Notice, StoryId};
+use crate::model::{Event, Notice, StoryId, TreeNotice};
 use crate::ports::Activity;
 use crate::runner::effects::Happened;
 use crate::runner::error::{Result, RunnerError};
@@ -25,7 +25,7 @@ use crate::runner::task::integrate::MarkWritten;
 use crate::runner::task::prepare::Prepared;
 use crate::store::SyncPoint;
 use crate::store::prd::TextOnDisk;
-use crate::workspace::StoredBlob;
+use crate::workspace::{Moved, StoredBlob, WorkTree};
 
 /// From a task to the loop.
 pub enum Message {
@@ -69,6 +69,13 @@ pub trait EventSink {
     /// Returns when the event is safe.
     fn record(&mut self, event: Event) -> Result<()>;
     fn notice(&mut self, notice: Notice);
+}
+
+/// What a look at the tree moved out of git's way.
+pub fn tell_moved(tree: &WorkTree, log: &mut dyn EventSink) {
+    for Moved { path, kept } in tree.moved_away() {
+        log.notice(Notice::Tree(TreeNotice::MovedAway { path, kept }));
+    }
 }
 
 /// To the loop, from the thread of a task.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::model::{Base, Changes, LaneId, StoryId};
 use crate::runner::config::RunConfig;
 use crate::runner::error::Result;
-use crate::runner::task::EventSink;
 use crate::runner::task::occupant::Occupant;
 use crate::runner::task::shelve::ShelvedWork;
+use crate::runner::task::{EventSink, tell_moved};
 use crate::workspace::{Guard, Guarded, WorkTree};
 
 pub struct Prepare {
@@ -61,6 +61,7 @@ impl Prepare {
             ShelvedWork { story, lane, reference, base: &base, except }.unshelve(tree, log)?;
             before = tree.base()?;
         }
+        tell_moved(tree, log);
         let snapshot = tree.snapshot_name(self.snapshot)?;
         let guarded = Guarded {
             ran: self.attempt.clone(),

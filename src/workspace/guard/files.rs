@@ -71,7 +71,7 @@ impl WorkTree {
     }
 
     fn on_disk(&self, path: &Path) -> Result<OnDisk> {
-        if !self.can_hold(path) {
+        if !self.can_hold(path) || self.is_too_large(path) {
             return Ok(OnDisk::Other);
         }
         match fs::symlink_metadata(self.root.join(path)) {

@@ -11,12 +11,9 @@ use crate::files::{free_name, keep};
 use crate::workspace::checkout::remove_if_there;
 use crate::workspace::error::file_error;
 use crate::workspace::locks::private_parent;
-use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
+use crate::workspace::{CHANGED, OWN_GIT_FOLDER, Result, WorkTree};
 
 use super::held::{HeldContent, HeldFiles, first_link};
-
-/// The folder for versions that were replaced.
-const CHANGED: &str = "changed";
 
 impl WorkTree {
     /// Where the other versions of what an attempt, or anything else that ran, changed are kept.
@@ -71,7 +68,7 @@ impl WorkTree {
     }
 
     /// A held file's name for people: below the root, in `.git`, or its file name.
-    pub(super) fn shown(&self, path: &Path) -> PathBuf {
+    pub(in crate::workspace) fn shown(&self, path: &Path) -> PathBuf {
         if let Ok(inside) = path.strip_prefix(&self.root) {
             return inside.to_owned();
         }

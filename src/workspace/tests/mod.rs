@@ -3,6 +3,7 @@
 mod branch;
 mod commit;
 mod diff;
+mod git_files;
 mod guard;
 mod held;
 mod index;
