@@ -16,10 +16,15 @@ pub fn removed_stories(before: &[StoryId], backlog: &Backlog) -> Vec<StoryId> {
 }
 
 /// What differs in the backlog that decides what counts as done: stories that are gone, their order,
-/// criteria, gates and markers. Marks are compared with the journal, and new stories are work, not
+/// criteria, gates and markers, and which project it is: in another one a new run begins. Marks are compared with the journal, and new stories are work, not
 /// an excuse. `own`: the story that was at work.
 pub fn of_backlog(before: &Backlog, now: &Backlog, own: Option<&StoryId>) -> Vec<Concern> {
     let mut found = Vec::new();
+    if (&before.project, &before.description) != (&now.project, &now.description) {
+        let lines = |one: &Backlog| vec![one.project.clone(), one.description.clone()];
+        let what = "the project's name or description changed".to_owned();
+        found.push(Concern { what, diff: diff(&lines(before), &lines(now)) });
+    }
     for (place, story) in before.stories.iter().enumerate() {
         let same_place = now.stories.get(place).filter(|other| other.id == story.id);
         match same_place.or_else(|| now.story(&story.id)) {

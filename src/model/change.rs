@@ -24,3 +24,16 @@ pub enum ChangeKind {
     /// PRD.json: criteria, gates, markers, ids, order.
     Backlog,
 }
+
+/// The backlog file. Its marks do not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BacklogText {
+    /// None: too large for the journal.
+    pub text: Option<String>,
+    /// Where it was looked for, whatever is there now.
+    #[serde(default)]
+    pub path: String,
+    /// Where its path leads, if that is a symlink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+}

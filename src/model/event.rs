@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::{AttemptEnded, AttemptStarted, Base, Cause};
 use super::budget::BudgetLevel;
-use super::change::HeldChange;
+use super::change::{BacklogText, HeldChange};
 use super::closed::StoryClosed;
 use super::gate::{EvidenceItem, GateReport};
 use super::id::{LaneId, StoryId};
@@ -41,6 +41,9 @@ pub enum Event {
     /// The ralph.toml that is in force from here on: recorded when a run starts, and when it
     /// continues with another one that the human approved.
     SettingsTaken(SettingsText),
+    /// The backlog file as it is the human's from here on: recorded at each start, and when the human
+    /// edited it.
+    BacklogTaken(BacklogText),
     /// An agent is about to be started.
     AttemptStarted(Box<AttemptStarted>),
     /// The agent's processes are gone, and the verdict is known.

@@ -29,7 +29,7 @@ pub use attempt::{
 };
 pub use backlog::{Backlog, Story};
 pub use budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};
-pub use change::{ChangeKind, HeldChange};
+pub use change::{BacklogText, ChangeKind, HeldChange};
 pub use closed::{DiffStat, StoryChange, StoryClosed};
 pub use event::{
     CommitName, EVENT_VERSION, Event, GatesStarted, NudgedBy, Recorded, RunStarted, SettingsText,

@@ -119,7 +119,7 @@ impl Preflight {
         Ok(())
     }
 
-    fn is_on_branch(&self, state: &RunState) -> Result<bool> {
+    pub fn is_on_branch(&self, state: &RunState) -> Result<bool> {
         let known = state.run.as_ref().and_then(|run| run.branch.as_ref());
         Ok(matches!(&self.tree.branch()?, Head::Branch { name, .. } if Some(name) == known))
     }

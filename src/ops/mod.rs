@@ -5,6 +5,7 @@ mod cost;
 mod error;
 mod head;
 mod held;
+mod held_backlog;
 mod in_force;
 mod init;
 mod mark;

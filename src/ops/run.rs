@@ -22,6 +22,7 @@ use crate::workspace::{Guard, init_scratch};
 use super::error::{CommandError, Result};
 use super::head::return_to_branch;
 use super::held::restore_setup;
+use super::held_backlog::restore_path;
 use super::in_force::InForce;
 use super::place::{
     BacklogPlace, RunInstructions, find_story, find_tree, history, instructions, open_tree,
@@ -59,18 +60,18 @@ fn rename_damaged_journal(prd: &Path, look: &UiOptions) -> Result<()> {
 fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
     let tree = match PrdFile::new(prd).load() {
         Ok(_) => find_tree(prd)?,
-        // An agent that was killed may have left it on another branch.
+        // What was killed may have left it broken, or on another branch.
         Err(error) => find_tree(prd).ok().filter(Guard::was_interrupted).ok_or(error)?,
     };
     refuse_supervised("`ralph run`", &tree)?;
     let store = store_of(&tree);
     let lease = take_lease(&store, &look.clock)?;
     let (mut tree, repaired) = restore_setup(tree, prd)?;
+    let moved = restore_path(prd, &tree, &store)?;
     let found = place_of(&tree, prd)?;
     let mut known = history(&store, &found)?;
-    known.repaired.extend(repaired);
+    known.repaired.extend(repaired.into_iter().chain(moved));
     return_to_branch(&mut tree, &found, &known.state)?;
-    let loaded = PrdFile::new(prd).load()?;
     let in_force = InForce::of(&known.state, tree.root(), flags)?;
     check_script(&in_force.plan)?;
     let (reporter, human) = ui::terminal(look);
@@ -80,12 +81,15 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let journal_check = preflight.clean_up()?;
     preflight.settle_settings(&known.state, flags)?;
     preflight.restore_held(&mut known)?;
+    preflight.restore_backlog(prd, &found, &mut known)?;
     preflight.restore_writes(&found, &mut known)?;
+    let loaded = PrdFile::new(prd).load()?;
     let allow_dirty = preflight.check_edits(&found, &known.state)?;
     preflight.report_setup()?;
     preflight.settle_permissions()?;
     preflight.require_trust(&loaded.backlog, trust)?;
     let branch = preflight.take_branch()?;
+    preflight.restore_backlog(prd, &found, &mut known)?;
     // The branch may have another version of the backlog.
     let backlog = preflight.open_backlog(prd)?;
     preflight.require_trust(backlog.current(), trust)?;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
-    Answer, AttemptEnded, AttemptReason, Base, Event, GatesStarted, LaneId, OnLimit, Recorded,
-    RunStarted, SettingsText, StopReason, StoryId, Violation, Wait,
+    Answer, AttemptEnded, AttemptReason, BacklogText, Base, Event, GatesStarted, LaneId, OnLimit,
+    Recorded, RunStarted, SettingsText, StopReason, StoryId, Violation, Wait,
 };
 use crate::state::{
     Attempts, Breaker, BreakerPhase, FailureStreak, GateResults, Lanes, Marks, Memory, Question,
@@ -38,6 +38,9 @@ pub struct RunState {
     pub messages: Vec<String>,
     /// The ralph.toml in force. None: an earlier version began the run.
     pub settings: Option<SettingsText>,
+    /// The backlog as of the last look before anything untrusted ran. None: an earlier version began
+    /// the run.
+    pub backlog: Option<BacklogText>,
     /// The baseline of the gates was taken.
     pub has_baseline: bool,
     pub gate_results: GateResults,
@@ -130,6 +133,7 @@ impl RunState {
             Event::TreeLeft { left, .. } => self.left = Some(left.clone()),
             Event::UserEditsFound { .. } => self.left = None,
             Event::SettingsTaken(settings) => self.settings = Some(settings.clone()),
+            Event::BacklogTaken(text) => self.backlog = Some(text.clone()),
             Event::BaselineTaken { .. } => self.has_baseline = true,
             Event::StoriesRemoved { removed, .. } => self.gone.extend(removed.iter().cloned()),
             Event::MessageKept { text } => self.messages.push(text.clone()),

@@ -32,7 +32,10 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::AttemptLost { .. } | Event::Throttled { .. } | Event::WorkLetGo { .. } => vec![],
         Event::ClosePlanned { .. } | Event::BaseSet { .. } | Event::MarksSeen { .. } => vec![],
         Event::CommitsTaken { .. } | Event::SettingsTaken(_) | Event::GatesOver => vec![],
-        Event::TreeLeft { .. } | Event::UserEditsFound { .. } | Event::GatesStarted(_) => vec![],
+        Event::BacklogTaken(_)
+        | Event::TreeLeft { .. }
+        | Event::UserEditsFound { .. }
+        | Event::GatesStarted(_) => vec![],
         Event::BaselineTaken { reports } => reports.iter().map(before).collect(),
         Event::ClaimChecked { items, .. } => items.iter().map(check).collect(),
         Event::ClaimOutdated { story } => vec![warning(at, format!("{story}: {OUTDATED}"))],

@@ -66,4 +66,5 @@ mod staging;
 mod stagnation;
 mod terminal;
 mod trust;
+mod untrusted_backlog;
 mod waiting;

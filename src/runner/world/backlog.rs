@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::decide::concerns::{of_backlog, removed_stories};
-use crate::model::{Backlog, Concern, Event, LaneId, Notice, StoryId};
+use crate::model::{Backlog, BacklogText, Concern, Event, LaneId, Notice, StoryId};
 use crate::runner::error::Result;
 use crate::runner::log::RunLog;
 use crate::state::{Marks, StoryState};
@@ -16,6 +16,9 @@ use crate::store::prd::{
 use crate::text::backlog::Diagnostic;
 
 use super::World;
+
+/// In bytes: larger ones are not in the journal.
+const LARGEST_KEPT: usize = 1 << 20;
 
 /// The file, and its last good version.
 pub struct BacklogFile {
@@ -30,6 +33,8 @@ pub struct BacklogFile {
     ids: Arc<[StoryId]>,
     /// As of the last look before anything untrusted ran.
     taken: TakenBacklog,
+    /// The file was edited since.
+    is_new: bool,
 }
 
 /// A version that is the human's; its marks do not matter.
@@ -44,8 +49,16 @@ impl BacklogFile {
         file.check_writable()?;
         let ids = ids_of(&backlog);
         let taken = TakenBacklog { text: tracked.text().into(), backlog: backlog.clone() };
-        let (has_other_marks, problem) = (false, None);
-        Ok(Self { file: tracked, backlog, warnings, has_other_marks, problem, ids, taken })
+        Ok(Self {
+            file: tracked,
+            backlog,
+            warnings,
+            has_other_marks: false,
+            problem: None,
+            ids,
+            taken,
+            is_new: false,
+        })
     }
 
     pub fn current(&self) -> &Backlog {
@@ -70,7 +83,7 @@ impl BacklogFile {
         let marks = Marks::of(&self.backlog);
         let notice = self.refresh(&marks);
         self.take_up_marks();
-        self.take_text();
+        _ = self.take_text();
         notice
     }
 
@@ -89,6 +102,7 @@ impl BacklogFile {
             PrdLook::Changed(Loaded { backlog, warnings, .. }) => {
                 self.ids = ids_of(&backlog);
                 (self.backlog, self.warnings) = (backlog, warnings);
+                self.is_new = true;
                 self.compare_marks(known);
             }
             PrdLook::Broken(error) => {
@@ -168,11 +182,24 @@ impl BacklogFile {
         Ok(kept)
     }
 
-    /// The file's content is the human's.
-    pub fn take_text(&mut self) {
-        if *self.taken.text != *self.file.text() {
-            let (text, backlog) = (self.file.text().into(), self.backlog.clone());
-            self.taken = TakenBacklog { text, backlog };
+    /// The file's content is the human's. Returns it if it is new.
+    pub fn take_text(&mut self) -> Option<BacklogText> {
+        if !std::mem::take(&mut self.is_new) {
+            return None;
+        }
+        let (text, backlog) = (self.file.text().into(), self.backlog.clone());
+        self.taken = TakenBacklog { text, backlog };
+        Some(self.kept_text())
+    }
+
+    /// For the journal.
+    pub fn kept_text(&self) -> BacklogText {
+        let text = &self.taken.text;
+        let link = self.file.path().read_link().ok();
+        BacklogText {
+            text: (text.len() <= LARGEST_KEPT).then(|| text.to_string()),
+            path: shown_path(self.file.path()),
+            link: link.map(|link| link.to_string_lossy().into_owned()),
         }
     }
 
@@ -211,6 +238,7 @@ impl BacklogFile {
             written => written?,
         };
         self.file.take_replaced(written, &backlog);
+        self.is_new = *text != *self.taken.text;
         self.ids = ids_of(&backlog);
         (self.backlog, self.warnings) = (backlog, warnings);
         self.compare_marks(known);
@@ -235,6 +263,12 @@ fn pair(marks: &Marks, id: &StoryId) -> (bool, bool) {
     (marks.passing.contains(id), marks.skipped.contains(id))
 }
 
+/// Absolute, without following links.
+pub fn shown_path(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.to_string_lossy().into_owned()
+}
+
 fn ids_of(backlog: &Backlog) -> Arc<[StoryId]> {
     backlog.stories.iter().map(|story| story.id.clone()).collect()
 }
@@ -255,7 +289,7 @@ impl World {
             // Whose it is will be decided when that is over.
             return Ok(());
         }
-        self.env.backlog.take_text();
+        self.take_backlog(log)?;
         self.apply_backlog_changes(log)?;
         let removed = removed_stories(&before, self.env.backlog.current());
         let Some(first) = removed.first() else { return Ok(()) };

@@ -1,6 +1,9 @@
 //! PRD.json after an attempt or gates: what they left unusable is put back; what they changed of what
 //! counts as done is taken out until the human decides.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use crate::files::atomic::{private_folder, publish_beside};
 use crate::files::read_text;
 use crate::model::{AttemptStarted, ChangeKind, Concern, Event, HeldChange, Notice, StoryId};
@@ -8,7 +11,8 @@ use crate::runner::effects::GatesOf;
 use crate::runner::error::Result;
 use crate::runner::log::RunLog;
 use crate::text::backlog::MAX_BYTES;
-use crate::workspace::with_change;
+use crate::text::redact::SecretRules;
+use crate::workspace::{WorkTree, with_change};
 
 use super::World;
 use super::held::folder_of;
@@ -35,6 +39,48 @@ impl BacklogWriter {
             GatesOf::Claim { story, .. } => Some(story.clone()),
         };
         Self { name: folder_of(of).to_owned(), story, failed: None }
+    }
+}
+
+/// A backlog before and after a change that the human has to decide about.
+pub struct BacklogVersions<'a> {
+    /// For people.
+    pub path: &'a str,
+    pub before: &'a str,
+    pub changed: &'a str,
+}
+
+impl BacklogVersions<'_> {
+    /// Copies both. `ran`: the folder.
+    pub fn keep(
+        &self,
+        tree: &WorkTree,
+        secrets: &Arc<SecretRules>,
+        ran: &str,
+        found: &[Concern],
+    ) -> Result<HeldChange> {
+        let name = Path::new(self.path).file_name().unwrap_or_default();
+        let keep = |folder: &str, text: &str| -> Result<Option<String>> {
+            let folder = tree.changed_by(folder);
+            private_folder(&folder)?;
+            let kept = publish_beside(&folder.join(name), text.as_bytes())?;
+            let kept = kept.strip_prefix(tree.root()).unwrap_or(&kept);
+            Ok(Some(kept.to_string_lossy().into_owned()))
+        };
+        let whats: Vec<&str> = found.iter().map(|concern| concern.what.as_str()).collect();
+        let headed = |concern: &Concern| match found.len() {
+            1 => concern.diff.clone(),
+            _ => format!("{}\n{}", concern.what, concern.diff),
+        };
+        let diffs: Vec<String> = found.iter().map(headed).collect();
+        Ok(HeldChange {
+            of: ChangeKind::Backlog,
+            path: self.path.to_owned(),
+            what: secrets.redact(&whats.join("; ")).into_owned(),
+            diff: secrets.redact(&diffs.join("\n\n")).into_owned(),
+            before: keep(&format!("{ran}.before"), self.before)?,
+            changed: keep(ran, self.changed)?,
+        })
     }
 }
 
@@ -66,6 +112,14 @@ impl World {
         Ok(())
     }
 
+    /// What is in the file is the human's.
+    pub(super) fn take_backlog(&mut self, log: &mut RunLog) -> Result<()> {
+        match self.env.backlog.take_text() {
+            Some(text) => self.record(log, Event::BacklogTaken(text)),
+            None => Ok(()),
+        }
+    }
+
     fn put_back_backlog(
         &mut self,
         log: &mut RunLog,
@@ -83,14 +137,16 @@ impl World {
     fn hold_backlog(&mut self, log: &mut RunLog, ran: &BacklogWriter) -> Result<()> {
         let found = self.env.backlog.concerns(ran.story.as_ref());
         if found.is_empty() {
-            self.env.backlog.take_text();
             self.backlog_writer = None;
-            return Ok(());
+            return self.take_backlog(log);
         }
         let before = self.env.backlog.taken_text();
         let next = || self.env.backlog.next_open(&log.state.marks);
         if let Some(story) = ran.story.clone().or_else(next) {
-            let changes = vec![self.held_change(ran, &before, found)?];
+            let (path, changed) = (self.config.backlog_name.as_str(), self.env.backlog.text());
+            let versions = BacklogVersions { path, before: &before, changed };
+            let tree = self.env.home.tree();
+            let changes = vec![versions.keep(&tree, &self.env.secrets, &ran.name, &found)?];
             self.record(log, Event::ChangesHeld { story, changes })?;
             log.sync()?;
         }
@@ -98,37 +154,6 @@ impl World {
             self.backlog_writer = None;
         }
         Ok(())
-    }
-
-    /// With copies of both versions.
-    fn held_change(
-        &self,
-        ran: &BacklogWriter,
-        before: &str,
-        found: Vec<Concern>,
-    ) -> Result<HeldChange> {
-        let tree = self.env.home.tree();
-        let keep = |folder: &str, text: &str| -> Result<Option<String>> {
-            let folder = tree.changed_by(folder);
-            private_folder(&folder)?;
-            let kept = publish_beside(&folder.join(self.env.backlog.name()), text.as_bytes())?;
-            let kept = kept.strip_prefix(tree.root()).unwrap_or(&kept);
-            Ok(Some(kept.to_string_lossy().into_owned()))
-        };
-        let whats: Vec<&str> = found.iter().map(|concern| concern.what.as_str()).collect();
-        let headed = |concern: &Concern| match found.len() {
-            1 => concern.diff.clone(),
-            _ => format!("{}\n{}", concern.what, concern.diff),
-        };
-        let diffs: Vec<String> = found.iter().map(headed).collect();
-        Ok(HeldChange {
-            of: ChangeKind::Backlog,
-            path: self.config.backlog_name.clone(),
-            what: self.env.secrets.redact(&whats.join("; ")).into_owned(),
-            diff: self.env.secrets.redact(&diffs.join("\n\n")).into_owned(),
-            before: keep(&format!("{}.before", ran.name), before)?,
-            changed: keep(&ran.name, self.env.backlog.text())?,
-        })
     }
 
     /// Changes of the backlog that the human accepted. Nothing untrusted runs.
@@ -145,7 +170,7 @@ impl World {
                 Some(text) if !self.env.backlog.replace(&text, &log.state.marks)? => return Ok(()),
                 text => text.is_some(),
             };
-            self.env.backlog.take_text();
+            self.take_backlog(log)?;
             let (path, other) = (vec![change.path], Vec::new());
             let (applied, refused) = if fits { (path, other) } else { (other, path) };
             self.record(log, Event::ChangesApplied { story, applied, refused })?;

@@ -4,7 +4,7 @@ mod attempt;
 pub mod backlog;
 pub mod between_runs;
 mod held;
-mod held_backlog;
+pub mod held_backlog;
 mod jobs;
 mod lost_head;
 pub mod observe;

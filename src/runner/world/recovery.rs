@@ -76,7 +76,7 @@ impl World {
         }
         let lost = Self::lost_attempts(log);
         let events = lost.into_iter().chain([Event::RunContinued]).chain(self.new_settings(log));
-        let events = events.collect();
+        let events = events.chain(self.new_backlog(log)).collect();
         log.record(self.env.backlog.current(), events)?;
         for one in found {
             log.notice(Notice::Resumed(one));
@@ -89,6 +89,12 @@ impl World {
         let now = &self.config.settings_text;
         let is_new = log.state.settings.as_ref() != Some(now);
         is_new.then(|| Event::SettingsTaken(now.clone()))
+    }
+
+    /// The backlog, if the journal has not this one.
+    fn new_backlog(&self, log: &RunLog) -> Option<Event> {
+        let now = self.env.backlog.kept_text();
+        (log.state.backlog.as_ref() != Some(&now)).then_some(Event::BacklogTaken(now))
     }
 
     /// Repairs after attempts that were cut off.
@@ -139,7 +145,8 @@ impl World {
         };
         let begin = Self::lost_attempts(log).into_iter().chain([Event::RunStarted(started)]);
         let settings = Event::SettingsTaken(self.config.settings_text.clone());
-        let events = begin.chain([settings]).chain(known).collect();
+        let taken = Event::BacklogTaken(self.env.backlog.kept_text());
+        let events = begin.chain([settings, taken]).chain(known).collect();
         log.record(self.env.backlog.current(), events)?;
         if rebuild { self.tell_what_is_known(log) } else { Ok(()) }
     }

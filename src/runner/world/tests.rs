@@ -69,8 +69,11 @@ impl Scene {
         fs::read_to_string(self.folder.path().join("PRD.json")).unwrap()
     }
 
+    /// Without the texts of the backlog.
     fn recorded(&self) -> Vec<Event> {
-        self.kept.events.borrow().iter().map(|recorded| recorded.event.clone()).collect()
+        let events = self.kept.events.borrow();
+        let events = events.iter().map(|recorded| recorded.event.clone());
+        events.filter(|event| !matches!(event, Event::BacklogTaken(_))).collect()
     }
 }
 

@@ -10,6 +10,9 @@ use crate::text::backlog::MAX_BYTES;
 
 use super::{MarkedText, PrdFile, TrackedPrd, WriteError, WrittenText};
 
+/// Of a file that is made anew.
+const NEW_MODE: u32 = 0o644;
+
 /// Where the file was when it was opened.
 pub(super) struct Place {
     /// The path was a symlink to this.
@@ -23,6 +26,15 @@ impl Place {
         let target = atomic::resolve(file.path())?;
         let mode = fs::metadata(&target)?.permissions().mode();
         Ok(Self { link: file.path().read_link().ok(), target, mode })
+    }
+
+    /// Of a file that may be anything by now. `link`: its path was a symlink to this.
+    pub fn known(path: &Path, link: Option<PathBuf>) -> Self {
+        let beside = |link: &PathBuf| atomic::folder_of(path).join(link);
+        let target = link.as_ref().map_or_else(|| path.to_owned(), beside);
+        let found = fs::symlink_metadata(&target).ok().filter(Metadata::is_file);
+        let mode = found.map_or(NEW_MODE, |found| found.permissions().mode());
+        Self { link, target, mode }
     }
 
     /// No part of the way to the file is another symlink than it was then.
@@ -65,6 +77,25 @@ impl Place {
             return Ok(PutBack { kept, metadata: None });
         }
         Ok(PutBack { kept, metadata })
+    }
+}
+
+impl PrdFile {
+    /// Its path leads where it did: it was a symlink to `link`, or none.
+    pub fn has_link(&self, link: Option<&Path>) -> bool {
+        Place::known(self.path(), link.map(Path::to_owned)).is_at(self.path())
+    }
+
+    /// Like `TrackedPrd::put_back`, for a file that this process has not opened.
+    pub fn put_back(
+        &self,
+        link: Option<&Path>,
+        text: &str,
+        keep: &Path,
+    ) -> Result<Option<PathBuf>, WriteError> {
+        let path = self.path().to_owned();
+        let done = Place::known(&path, link.map(Path::to_owned)).put_back(&path, text, keep);
+        done.map(|done| done.kept).map_err(|source| WriteError::Failed { path, source })
     }
 }
 

@@ -57,6 +57,8 @@ pub struct OpenRun {
     pub run: String,
     /// Milliseconds since the Unix epoch.
     pub began: i64,
+    /// The key of its backlog.
+    pub backlog: String,
 }
 
 /// An event as it is in the database.
@@ -235,13 +237,13 @@ impl Database {
             |row| {
                 let (backlog, before): (String, Option<i64>) = (row.get(6)?, row.get(7)?);
                 let before = before.unwrap_or_else(|| first_seal(&backlog, work_tree));
-                Ok((StoredEvent::of(row)?, row.get(5)?, before))
+                Ok((StoredEvent::of(row)?, row.get(5)?, before, backlog))
             },
         )?;
         let mut open = Vec::new();
-        for (last, began, before) in last_events {
+        for (last, began, before, backlog) in last_events {
             if !matches!(last.event(before)?.0, Event::RunEnded { .. }) {
-                open.push(OpenRun { run: last.run, began });
+                open.push(OpenRun { run: last.run, began, backlog });
             }
         }
         Ok(open)
@@ -318,10 +320,13 @@ mod tests {
         let linked = Store::new(StorePlace { work_tree: "linked".to_owned(), ..place });
         let mut three = linked.journal("one.json").unwrap();
         three.append("linked", 5, &[Event::RunContinued]).unwrap();
-        let open = |run: &str, began| OpenRun { run: run.to_owned(), began };
+        let open = |run: &str, began, backlog: &str| {
+            let (run, backlog) = (run.to_owned(), backlog.to_owned());
+            OpenRun { run, began, backlog }
+        };
         let runs = store_in(&folder).open_runs().unwrap();
-        assert_eq!(runs, [open("open", 2), open("other", 4)]);
-        assert_eq!(linked.open_runs().unwrap(), [open("linked", 5)]);
+        assert_eq!(runs, [open("open", 2, "one.json"), open("other", 4, "two.json")]);
+        assert_eq!(linked.open_runs().unwrap(), [open("linked", 5, "one.json")]);
     }
 
     fn sql(folder: &tempfile::TempDir, text: &str) {
