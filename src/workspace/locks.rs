@@ -6,9 +6,9 @@
 //! is removed only if a note names it, the writer of the note is dead, the lock was created right
 //! after the note, and no git process runs in the repository.
 //!
-//! An attempt that is cut short by a timeout, a signal or its driver's death may leave locks of its
-//! agent's git. A lock is the agent's if it appeared after the attempt began and no git process runs
-//! in the repository. After an agent that ended by itself, locks are left alone.
+//! An agent whose git died, however the attempt ended, leaves locks too. A lock is the agent's if it
+//! appeared after the attempt began, no process has it open, no git process runs in the repository,
+//! and it is the same a moment later: another program may be writing.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -30,6 +30,8 @@ use super::error::{GitError, file_error};
 use super::tree::{bytes_of, path_of};
 use super::{OWN_GIT_FOLDER, Result, WorkTree};
 use system::git_is_running_in;
+
+mod system;
 
 /// Notes are in the work tree's own git folder. The writer's process follows the name, because two
 /// processes may write at the same time.
@@ -191,6 +193,8 @@ fn remove_second_name(lock: &Path) -> io::Result<()> {
 
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// A program that writes the index is done by then.
+const A_MOMENT: Duration = Duration::from_millis(300);
 
 pub(super) fn is_lock(error: &GitError) -> bool {
     match error {
@@ -268,27 +272,47 @@ impl WorkTree {
             find_locks(&folder.join("refs"), true, &mut locks);
         }
         let came_since = |lock: &PathBuf| {
-            let found = lock.symlink_metadata().ok().filter(fs::Metadata::is_file);
+            let found = lock.symlink_metadata().ok();
             found.and_then(|found| found.modified().ok()).is_some_and(|time| time >= began)
         };
         let folders: [&Path; 3] = [&self.root, &self.git_dir, &self.common_dir];
         let is_left = |lock: &PathBuf| came_since(lock) && !git_is_running_in(&folders, lock);
-        locks.into_iter().filter(is_left).collect()
+        let found = locks.into_iter().filter(is_left).map(|lock| (identity(&lock), lock));
+        let found: Vec<_> = found.collect();
+        if !found.is_empty() {
+            thread::sleep(A_MOMENT);
+        }
+        let is_the_same =
+            |(then, lock): &(Option<LockFile>, PathBuf)| then.is_some() && *then == identity(lock);
+        let left = found.into_iter().filter(is_the_same).map(|(_, lock)| lock);
+        left.filter(|lock| !git_is_running_in(&folders, lock)).collect()
     }
 }
 
+/// Device, number and time of a file.
+type LockFile = (u64, u64, SystemTime);
+
+fn identity(lock: &Path) -> Option<LockFile> {
+    let found = lock.symlink_metadata().ok()?;
+    Some((found.dev(), found.ino(), found.modified().ok()?))
+}
+
 fn remove(locks: &[PathBuf]) -> Result<()> {
-    locks.iter().try_for_each(|lock| fs::remove_file(lock).map_err(file_error("delete", lock)))
+    locks.iter().try_for_each(|lock| {
+        let is_folder = lock.symlink_metadata().is_ok_and(|found| found.is_dir());
+        let removed = if is_folder { fs::remove_dir(lock) } else { fs::remove_file(lock) };
+        removed.map_err(file_error("delete", lock))
+    })
 }
 
 fn find_locks(folder: &Path, deep: bool, found: &mut BTreeSet<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_folder && deep {
-            find_locks(&path, deep, found);
-        } else if !is_folder && path.extension().is_some_and(|ending| ending == "lock") {
+        if path.extension().is_some_and(|ending| ending == "lock") {
             found.insert(path);
+        } else if is_folder && deep {
+            find_locks(&path, deep, found);
         }
     }
 }
@@ -326,74 +350,5 @@ impl Writer {
 impl fmt::Display for Writer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}-{}-{}", self.pid, self.started, self.boot)
-    }
-}
-
-#[cfg(target_os = "linux")]
-mod system {
-    use std::fs;
-    use std::io::ErrorKind;
-    use std::path::Path;
-
-    /// None if there is no such process, or it is a zombie.
-    pub fn started(pid: u32) -> Option<u64> {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let stat = String::from_utf8_lossy(&stat);
-        // The name is in parentheses and may contain any character, even `)`.
-        let (_, after) = stat.rsplit_once(')')?;
-        let mut fields = after.split_ascii_whitespace();
-        let is_dead = matches!(fields.next()?, "Z" | "X");
-        fields.nth(18)?.parse().ok().filter(|_| !is_dead)
-    }
-
-    pub fn boot() -> String {
-        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        id.trim().to_owned()
-    }
-
-    /// Whether a git process runs in one of the folders, or any process has the file open.
-    pub fn git_is_running_in(folders: &[&Path], file: &Path) -> bool {
-        let Ok(processes) = fs::read_dir("/proc") else { return true };
-        let is_process = |path: &Path| {
-            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-            name.iter().all(u8::is_ascii_digit) && name != std::process::id().to_string().as_bytes()
-        };
-        let processes = processes.flatten().map(|entry| entry.path());
-        processes.into_iter().filter(|path| is_process(path)).any(|process| {
-            let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-            let is_git = name.trim_end() == "git" || name.starts_with("git-");
-            // The folder of another user's process is unknown: it may be here. A dead process has
-            // none.
-            let is_here = || match fs::read_link(process.join("cwd")) {
-                Ok(place) => folders.iter().any(|folder| place.starts_with(folder)),
-                Err(error) => error.kind() == ErrorKind::PermissionDenied,
-            };
-            let opened = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
-            let mut opened = opened.filter_map(|entry| fs::read_link(entry.path()).ok());
-            (is_git && is_here()) || opened.any(|path| path == file)
-        })
-    }
-}
-
-/// Without `/proc`, a living process with the same pid counts as the same one, and other processes
-/// cannot be listed.
-#[cfg(not(target_os = "linux"))]
-mod system {
-    use std::path::Path;
-
-    use rustix::process::{Pid, test_kill_process};
-
-    pub fn started(pid: u32) -> Option<u64> {
-        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
-        let gone = test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
-        (!gone).then_some(0)
-    }
-
-    pub fn boot() -> String {
-        String::new()
-    }
-
-    pub fn git_is_running_in(_folders: &[&Path], _file: &Path) -> bool {
-        false
     }
 }

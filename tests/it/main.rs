@@ -40,6 +40,7 @@ mod mark;
 mod markers;
 mod memory;
 mod moved_branch;
+mod new_files;
 mod nights;
 mod not_for_agents;
 mod nudge;

@@ -47,8 +47,6 @@ pub struct GatesTask {
     pub log: Transcript,
     pub mailbox: Mailbox,
     pub clock: Clock,
-    /// A gate was ended before its end.
-    pub was_cut_short: bool,
 }
 
 /// How one process of a gate ended.
@@ -64,7 +62,7 @@ impl GatesTask {
     pub async fn run(mut self) -> Result<Happened> {
         let mut armed = self.guarded(|guard, tree, log| guard.arm(tree, log)).await?;
         let ran = self.run_all(&mut armed).await;
-        let parts = GuardPart::after_gates(self.was_cut_short || ran.is_err());
+        let parts = GuardPart::after_gates();
         self.guarded(move |guard, tree, log| guard.settle(tree, &armed, parts, log)).await?;
         if ran.is_err() {
             // The loop ends without hearing that they are over.
@@ -190,7 +188,6 @@ impl GatesTask {
         self.hear(&mut output, None, &mut tail).await;
         self.hear(&mut errors, None, &mut tail).await;
         let end = pump.finish();
-        self.was_cut_short |= timed_out || stopped || !end.leftovers.is_empty();
         match &end.survivors {
             Some(survivors) if survivors.is_empty() => Ok(Tried { end, timed_out, stopped, tail }),
             Some(survivors) => Err(RunnerError::GateSurvivors(survivors.clone())),

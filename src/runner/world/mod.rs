@@ -283,7 +283,6 @@ impl Effects for World {
             log: Transcript::begin(Log::new(file, self.config.settings.log_limit), None),
             mailbox: self.mailbox.clone(),
             clock: self.env.clock.clone(),
-            was_cut_short: false,
         };
         task::spawn(&self.mailbox, task.run());
         Ok(())

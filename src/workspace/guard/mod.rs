@@ -75,16 +75,14 @@ impl GuardPart {
         Self::UserFiles,
     ];
 
-    /// In the order of the checks. An agent that ended by itself left no locks: locks are then of
-    /// other processes.
-    pub fn after_attempt(was_cut_short: bool) -> &'static [Self] {
-        if was_cut_short { &Self::ALL } else { Self::ALL.get(1..).unwrap_or_default() }
+    /// In the order of the checks.
+    pub fn after_attempt() -> &'static [Self] {
+        &Self::ALL
     }
 
     /// What gates wrote to the work tree is no part of this: some of it may stay.
-    pub fn after_gates(was_cut_short: bool) -> &'static [Self] {
-        let parts = Self::after_attempt(was_cut_short);
-        parts.split_last().map(|(_, parts)| parts).unwrap_or_default()
+    pub fn after_gates() -> &'static [Self] {
+        Self::ALL.split_last().map(|(_, parts)| parts).unwrap_or_default()
     }
 
     /// After a crash, before any of these files is used. The settings are compared on their own.

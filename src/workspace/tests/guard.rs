@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::model::{Base, HeldKind, Violation};
 use crate::workspace::{Guard, GuardPart, Guarded, HeldPlace, Keeping, WorkTree};
 
-use super::sandbox::Sandbox;
+use super::sandbox::{GitAtWork, Sandbox};
 
 pub(super) fn guarded(base: &Base) -> Guarded {
     Guarded {
@@ -63,7 +63,7 @@ fn an_attempt_that_only_works_violates_nothing() {
     let guard = armed(&repo, &tree);
     repo.write("new", "work\n").write("b", "edited, and by the agent\n").git(["add", "new"]);
     repo.git(["commit", "-qm", "by the agent"]);
-    assert_eq!(repair(&guard, &tree, GuardPart::after_attempt(true)), []);
+    assert_eq!(repair(&guard, &tree, GuardPart::after_attempt()), []);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn all_that_an_attempt_changed_is_named_and_as_it_was_again() {
     repo.write(".git/hooks/pre-push", "evil\n").write(".git/index.lock", "");
     repo.delete("mine").write("b", "b0\n").write("PROMPT.md", "- [x] TASK_COMPLETE\n");
 
-    let found = repair(&guard, &tree, GuardPart::after_attempt(true));
+    let found = repair(&guard, &tree, GuardPart::after_attempt());
     let kept = || ".git/ralph/changed/attempt".to_owned();
     let held = |whose, paths: &[&str], claims| {
         let paths = paths.iter().map(ToString::to_string).collect();
@@ -107,7 +107,7 @@ fn all_that_an_attempt_changed_is_named_and_as_it_was_again() {
     assert_eq!(repo.git(["rev-parse", "main"]).trim(), own.trim());
     assert_eq!(repo.git(["stash", "list"]).lines().count(), 1);
     assert_eq!(repo.status(), " M b\n?? mine\n");
-    assert_eq!(repair(&guard, &tree, GuardPart::after_attempt(true)), [], "it is all as it was");
+    assert_eq!(repair(&guard, &tree, GuardPart::after_attempt()), [], "it is all as it was");
 }
 
 /// `<commit> <subject>` of what the stash was made on.
@@ -116,13 +116,25 @@ fn wip(repo: &Sandbox) -> String {
 }
 
 #[test]
-fn locks_of_an_agent_that_ended_by_itself_are_somebody_elses() {
+#[cfg(target_os = "linux")]
+fn a_lock_is_somebody_elses_while_a_process_works_on_the_repository() {
     let repo = Sandbox::new();
     let tree = repo.open();
     let guard = armed(&repo, &tree);
     repo.write(".git/index.lock", "");
-    assert_eq!(repair(&guard, &tree, GuardPart::after_attempt(false)), []);
-    assert!(repo.exists(".git/index.lock"));
+    let at_work = GitAtWork::start(repo.root());
+    assert_eq!(repair(&guard, &tree, GuardPart::after_attempt()), []);
+    drop(at_work);
+    let locks = [".git/index.lock", ".git/HEAD.lock", ".git/config.lock", ".git/packed-refs.lock"];
+    let locks = locks.into_iter().chain([".git/refs/heads/main.lock"]);
+    locks.clone().for_each(|lock| drop(fs::write(repo.path(lock), "")));
+    fs::create_dir(repo.path(".git/shallow.lock")).unwrap();
+    match repair(&guard, &tree, GuardPart::after_attempt()).as_slice() {
+        [Violation::Locks { paths }] => assert_eq!(paths.len(), 6),
+        other => panic!("{other:?}"),
+    }
+    assert!(locks.clone().chain([".git/shallow.lock"]).all(|lock| !repo.exists(lock)));
+    repo.write(".git/index.lock", "");
     guard.disarm(&tree).unwrap();
     assert_eq!(repair(&guard, &tree, &[GuardPart::Locks]), [], "no attempt is under way");
 }

@@ -17,8 +17,8 @@ fn staged(repo: &Sandbox) -> String {
 }
 
 fn repaired(guard: &Guard, tree: &WorkTree) -> Vec<Violation> {
-    let found = repair(guard, tree, GuardPart::after_attempt(false));
-    assert_eq!(repair(guard, tree, GuardPart::after_attempt(false)), [], "it is all as it was");
+    let found = repair(guard, tree, GuardPart::after_attempt());
+    assert_eq!(repair(guard, tree, GuardPart::after_attempt()), [], "it is all as it was");
     found
 }
 
