@@ -21,6 +21,8 @@ use crate::runner::log::RunLog;
 
 /// This many interrupts end the process at once; the supervisors end the agents.
 const IMPATIENT: u32 = 3;
+/// How long what was killed may take to end.
+const KILL_PATIENCE: i64 = 1000;
 /// How often the loop looks for the end of a menu that must close, which takes a second at most.
 const LAST_LOOKS: u32 = 8;
 /// How long the backlog may be broken while a story waits to be closed.
@@ -47,6 +49,8 @@ pub struct Dispatcher<E> {
     /// The first interrupt, and how many came.
     interrupted: Option<i32>,
     interrupts: u32,
+    /// Since the second interrupt.
+    killed_at: Option<i64>,
     /// Since when a decided mark cannot be written.
     unwritable_since: Option<i64>,
     /// What was spent today, at the last check.
@@ -73,6 +77,7 @@ impl<E: Effects> Dispatcher<E> {
             is_stopping: false,
             interrupted: None,
             interrupts: 0,
+            killed_at: None,
             unwritable_since: None,
             today: SpentToday::default(),
         }
@@ -103,7 +108,7 @@ impl<E: Effects> Dispatcher<E> {
     async fn close_menus(&mut self) {
         self.is_stopping = true;
         self.close_all();
-        let mut looks = if self.interrupts < IMPATIENT { u32::MAX } else { LAST_LOOKS };
+        let mut looks = if self.must_leave() { LAST_LOOKS } else { u32::MAX };
         while !self.questions.is_empty() && looks > 0 {
             looks -= 1;
             match self.effects.next(&mut self.log, None).await {
@@ -355,6 +360,9 @@ impl<E: Effects> Dispatcher<E> {
         let order = if is_first { Order::Stop } else { Order::Kill };
         self.interrupted.get_or_insert(signal);
         self.interrupts += 1;
+        if !is_first {
+            self.killed_at.get_or_insert(self.log.now());
+        }
         self.close_all();
         self.effects.order(order);
     }
@@ -363,10 +371,16 @@ impl<E: Effects> Dispatcher<E> {
         self.interrupted.is_some()
     }
 
+    /// Work on the repository cannot be killed: the process leaves it.
+    fn must_leave(&self) -> bool {
+        let is_over = |at| self.log.now().saturating_sub(at) >= KILL_PATIENCE;
+        self.interrupts >= IMPATIENT || self.killed_at.is_some_and(is_over)
+    }
+
     /// Waits for everything that runs, unless there were too many interrupts.
     fn interrupt(&mut self, signal: i32) -> Result<Turn> {
         let waits = !self.is_idle() || !self.questions.is_empty();
-        if waits && self.interrupts < IMPATIENT {
+        if waits && !self.must_leave() {
             return Ok(Turn::Wait(None));
         }
         // Otherwise the next process would take an agent's marks for the human's.

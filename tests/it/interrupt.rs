@@ -1,5 +1,6 @@
 //! Ctrl-C and its relatives, at several moments.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -232,4 +233,38 @@ fn a_result_that_answers_the_order_to_end_is_not_a_result() {
         assert_eq!(world.subjects(), ["agent", "backlog", "first"]);
         no_process_is_left(&world);
     }
+}
+
+/// Files whose hashing takes longer than anybody wants to wait.
+#[test]
+fn signals_are_heard_while_large_files_are_hashed() {
+    const FILES: u32 = 8;
+    let world = World::scripted(&Prd::stories(1), "");
+    for number in 0..FILES {
+        let file = std::fs::File::create(world.path(&format!("large{number}"))).unwrap();
+        file.set_len(1 << 30).unwrap();
+    }
+    let mut child = world.start(&["--allow-dirty"]);
+    let heard = BufReader::new(child.stderr.take().unwrap());
+    let mut lines = heard.lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("Progress: ")));
+    let is_half = |name: &str| name.starts_with("tmp_object");
+    until("an object that is being written", || {
+        let mut objects = std::fs::read_dir(world.path(".git/objects")).unwrap().flatten();
+        objects.find(|entry| entry.file_name().to_str().is_some_and(is_half)).map(drop)
+    });
+    let start = Instant::now();
+    signal(&child, Signal::INT);
+    assert!(lines.any(|line| line.contains("interrupted; ")));
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    no_process_is_left(&world);
+    for number in 0..FILES {
+        std::fs::remove_file(world.path(&format!("large{number}"))).unwrap();
+    }
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.passing(), ["US-001"]);
 }

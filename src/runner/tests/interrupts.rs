@@ -5,8 +5,10 @@ use crate::decide::situation::StuckDue;
 use crate::decide::stuck::StuckStep;
 use crate::model::WaitFor;
 use crate::state::Stage;
+use std::sync::atomic::Ordering;
 
 const INT: i32 = 2;
+const KILL_PATIENCE: i64 = 1000;
 
 #[track_caller]
 fn interrupted(run: &Run, end: End) {
@@ -122,4 +124,19 @@ fn the_second_interrupt_kills_and_the_third_leaves_at_once() {
     let end = run.then(Happened::Interrupt(15));
     interrupted(&run, end);
     assert!(!run.dispatcher.log.state.attempts.is_idle(), "the next process sees to it");
+}
+
+#[test]
+fn what_cannot_be_killed_is_left_a_second_after_the_second_interrupt() {
+    let mut run = Run::new(lanes(1));
+    run.did();
+    assert!(run.then(Happened::Interrupt(INT)).is_none());
+    run.fake().time.fetch_add(60_000, Ordering::Relaxed);
+    assert!(run.then(Happened::Tick).is_none(), "the first one is patient");
+    assert!(run.then(Happened::Interrupt(INT)).is_none());
+    run.fake().time.fetch_add(KILL_PATIENCE - 1, Ordering::Relaxed);
+    assert!(run.then(Happened::Tick).is_none());
+    run.fake().time.fetch_add(1, Ordering::Relaxed);
+    let end = run.then(Happened::Tick);
+    interrupted(&run, end);
 }

@@ -18,7 +18,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
 use crate::agent::{Backend, GIT_PLACES};
@@ -169,10 +168,6 @@ impl Effects for World {
     }
 
     async fn pending_interrupt(&mut self) -> Option<i32> {
-        // An interrupt during work on the repository arrives only when the loop yields: once for
-        // the driver, once for the task that forwards it.
-        yield_now().await;
-        yield_now().await;
         self.interrupts.try_next()
     }
 
