@@ -17,7 +17,7 @@ use crate::settings::{AgentChoice, Flags, RunSettings};
 use crate::store::Journal;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, UiOptions};
-use crate::workspace::{Guard, init_scratch};
+use crate::workspace::{Guard, WorkTree, init_scratch};
 
 use super::error::{CommandError, Result};
 use super::head::return_to_branch;
@@ -58,11 +58,7 @@ fn rename_damaged_journal(prd: &Path, look: &UiOptions) -> Result<()> {
 }
 
 fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
-    let tree = match PrdFile::new(prd).load() {
-        Ok(_) => find_tree(prd)?,
-        // What was killed may have left it broken, or on another branch.
-        Err(error) => find_tree(prd).ok().filter(Guard::was_interrupted).ok_or(error)?,
-    };
+    let tree = tree_of_run(prd)?;
     refuse_supervised("`ralph run`", &tree)?;
     let store = store_of(&tree);
     let lease = take_lease(&store, &look.clock)?;
@@ -121,6 +117,15 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
         history,
     }
     .run()
+}
+
+/// Refuses a broken backlog, unless something was killed that may have left it so, or left another
+/// branch.
+fn tree_of_run(prd: &Path) -> Result<WorkTree> {
+    match PrdFile::new(prd).load() {
+        Ok(_) => find_tree(prd),
+        Err(error) => Ok(find_tree(prd).ok().filter(Guard::was_interrupted).ok_or(error)?),
+    }
 }
 
 fn check_script(plan: &RunSettings) -> Result<()> {
