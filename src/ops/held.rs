@@ -84,7 +84,18 @@ impl EventSink for Later<'_> {
 
 impl Preflight {
     /// For everything whose driver died.
-    pub fn restore_held(&mut self, history: &mut JournalHistory) -> Result<()> {
+    pub fn restore(
+        &mut self,
+        prd: &Path,
+        place: &BacklogPlace,
+        history: &mut JournalHistory,
+    ) -> Result<()> {
+        self.restore_held(history)?;
+        self.restore_backlog(prd, place, history)?;
+        self.restore_writes(place, history)
+    }
+
+    fn restore_held(&mut self, history: &mut JournalHistory) -> Result<()> {
         for Interrupted { ran, guarded, held } in interrupted(&history.state) {
             let guard = Guard::recovered(&self.tree, guarded, held.as_deref());
             for part in GuardPart::held_after_crash() {
@@ -100,11 +111,7 @@ impl Preflight {
     }
 
     /// What gates wrote before their driver died is no part of the story.
-    pub fn restore_writes(
-        &mut self,
-        place: &BacklogPlace,
-        history: &mut JournalHistory,
-    ) -> Result<()> {
+    fn restore_writes(&mut self, place: &BacklogPlace, history: &mut JournalHistory) -> Result<()> {
         let Some(start) = history.state.gates.take() else { return Ok(()) };
         if self.tree.has_tree(&start.before) && self.is_on_branch(&history.state)? {
             let guard = self.gate_guard(&start, place, &history.state);

@@ -67,7 +67,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let found = place_of(&tree, prd)?;
     let mut known = history(&store, &found)?;
     known.repaired.extend(repaired.into_iter().chain(moved));
-    return_to_branch(&mut tree, &found, &known.state)?;
+    known.repaired.extend(return_to_branch(&mut tree, &found, &known.state)?);
     let in_force = InForce::of(&known.state, tree.root(), flags)?;
     check_script(&in_force.plan)?;
     let (reporter, human) = ui::terminal(look);
@@ -76,9 +76,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     preflight.take_approved_settings(&known.state, flags)?;
     let journal_check = preflight.clean_up()?;
     preflight.settle_settings(&known.state, flags)?;
-    preflight.restore_held(&mut known)?;
-    preflight.restore_backlog(prd, &found, &mut known)?;
-    preflight.restore_writes(&found, &mut known)?;
+    preflight.restore(prd, &found, &mut known)?;
     let loaded = PrdFile::new(prd).load()?;
     let allow_dirty = preflight.check_edits(&found, &known.state)?;
     preflight.report_setup()?;

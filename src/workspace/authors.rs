@@ -10,7 +10,7 @@ use std::io::{Read, Seek, SeekFrom};
 use git2::Oid;
 
 use crate::files;
-use crate::model::{AttemptStarted, Base, CommitName, visible_line};
+use crate::model::{Base, CommitName, visible_line};
 
 use super::branch::tip;
 use super::error::GitContext;
@@ -102,14 +102,14 @@ impl WorkTree {
         }))
     }
 
-    /// Nobody has moved HEAD since this attempt.
-    pub fn head_is_as_left(&self, start: &AttemptStarted) -> Result<bool> {
-        let from = start.before().commit.as_deref().map(Oid::from_str).transpose();
+    /// Nobody has moved HEAD since an attempt, or gates, that began there.
+    pub fn head_is_as_left(&self, before: &Base, attempt: &str) -> Result<bool> {
+        let from = before.commit.as_deref().map(Oid::from_str).transpose();
         let since = self.log_length_at_attempt().and_then(|length| self.end_of_log(length));
         let newest = match since {
             Some(text) => text.lines().rev().find_map(Move::parse),
             None => {
-                let attempt = reflog_action(&start.attempt);
+                let attempt = reflog_action(attempt);
                 self.moves_since(from.doing(READ_COMMIT)?, &attempt).into_iter().next()
             }
         };

@@ -94,3 +94,24 @@ fn after_a_kill() {
         is_whole(&world, name, &said.err);
     }
 }
+
+#[test]
+fn after_a_kill_in_gates() {
+    for (name, command) in MOVES {
+        let once = "test -e x || exit 0; test -e ../here && exit 0";
+        let gate = format!("{once}; echo o > own; {command}; echo y > ../here; sleep 600");
+        let world = world("{ run = \"echo x > x\" }, \"complete\"", "\"complete\"");
+        world.write("ralph.toml", &format!("verify = ['''{gate}''']\n"));
+        world.git(&["add", "ralph.toml"]);
+        world.git(&["commit", "-q", "--amend", "--no-edit"]);
+        let mut child = world.start(&[]);
+        world.await_file("../here");
+        child.kill().unwrap();
+        child.code();
+        until("every process to be gone", || world.processes().is_empty().then_some(()));
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{name}: {}", said.err);
+        is_whole(&world, name, &said.err);
+        assert_eq!(world.iteration_files("prompt.md").len(), 1, "{name}: the claim stands");
+    }
+}

@@ -25,7 +25,7 @@ impl World {
 
     fn why_lost(&self, log: &mut RunLog, start: &AttemptStarted) -> Result<Option<Cause>> {
         let tree = self.env.home.tree();
-        if !tree.head_is_as_left(start)? {
+        if !tree.head_is_as_left(start.before(), &start.attempt)? {
             return Ok(None);
         }
         let base = log.state.story(&start.story).and_then(|known| known.base());
