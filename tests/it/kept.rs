@@ -322,12 +322,12 @@ fn starting_over_can_be_switched_off() {
 #[test]
 fn a_start_over_that_was_cut_off_is_finished() {
     let script =
-        THREE_ERRORS.replace("git commit -qm c", "git commit -qm c; touch .git/index.lock");
+        THREE_ERRORS.replace("git commit -qm c", "git commit -qm c; mkdir -p .git/index.lock/x");
     let world = World::scripted(&Prd::stories(1), &script);
     let said = world.run(&[]);
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(said.err.contains("index.lock"), "{}", said.err);
-    fs::remove_file(world.path(".git/index.lock")).unwrap();
+    fs::remove_dir_all(world.path(".git/index.lock")).unwrap();
     // Half of the way back is done.
     fs::remove_file(world.path("a.txt")).unwrap();
     let said = world.run(&[]);

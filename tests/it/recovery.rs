@@ -24,12 +24,24 @@ fn killed(world: &World, steps: &str) {
     until("every process to be gone", || world.processes().is_empty().then_some(()));
 }
 
-/// The story's claim is accepted; a lock keeps the driver from closing it until it is killed.
+/// The story's claim is accepted; a lock that this process has open keeps the driver from closing it
+/// until it is killed.
 fn killed_before_its_commit(world: &World) {
-    let script = "[default]\nsteps = [{ write = \"a.txt\", text = \"a\" }, { run = \"touch .git/index.lock\" }, \"complete\"]\n";
+    let waits = "echo y > ../here; until [ -e .git/index.lock ]; do sleep 0.01; done";
+    let script = format!(
+        "[default]\nsteps = [{{ write = \"a.txt\", text = \"a\" }}, {{ run = \"{waits}\" }}, \"complete\"]\n"
+    );
     std::fs::write(world.script(), script).unwrap();
-    world.kill_run_at(|event| matches!(event, Event::ClosePlanned { .. }));
-    std::fs::remove_file(world.path(".git/index.lock")).unwrap();
+    let lock = world.path(".git/index.lock");
+    let _held = std::thread::scope(|scope| {
+        let held = scope.spawn(|| {
+            world.await_file("../here");
+            std::fs::File::create(&lock).unwrap()
+        });
+        world.kill_run_at(|event| matches!(event, Event::ClosePlanned { .. }));
+        held.join().unwrap()
+    });
+    std::fs::remove_file(lock).unwrap();
 }
 
 fn continued(world: &World, script: &str) -> Said {

@@ -193,13 +193,13 @@ fn a_killed_run_leaves_its_last_status_and_what_ran_is_cut_off() {
 
 #[test]
 fn an_error_of_ralphs_own_is_in_the_report() {
-    let script = "[default]\nsteps = [{ write = \"a.txt\", text = \"a\" }, { run = \"touch .git/index.lock\" }, \"complete\"]\n";
+    let script = "[default]\nsteps = [{ write = \"a.txt\", text = \"a\" }, { run = \"mkdir -p .git/index.lock/x\" }, \"complete\"]\n";
     let world = World::scripted(&Prd::stories(1), script);
     assert_eq!(world.run(&[]).code, 1);
     let first = report(&world);
     assert_eq!((&first["state"], &first["stop"]["reason"]), (&"failed".into(), &"error".into()));
     assert!(first["stop"]["detail"].as_str().unwrap().contains("index.lock"), "{first:#}");
-    fs::remove_file(world.path(".git/index.lock")).unwrap();
+    fs::remove_dir_all(world.path(".git/index.lock")).unwrap();
     assert_eq!(world.run(&[]).code, 0);
     assert_eq!(report(&world)["state"], "completed");
 }
