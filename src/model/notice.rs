@@ -1,6 +1,7 @@
 //! Notices: messages for people that are not events, as data. `ui` words them.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::id::StoryId;
 use super::money::Usd;
@@ -9,6 +10,8 @@ use super::money::Usd;
 pub enum Notice {
     /// The backlog file is invalid; the run uses its last valid version.
     BacklogBroken { problem: String },
+    /// A claim cannot be closed before the backlog is valid, or that time is over.
+    ClaimWaits { story: StoryId, problem: String, patience: Duration },
     /// The backlog file is valid again.
     BacklogUsableAgain,
     /// The PRD is outside the repository or ignored: written, not committed.

@@ -16,7 +16,7 @@ use crate::model::{
 use crate::process::Order;
 use crate::runner::RunConfig;
 use crate::runner::effects::{About, Effects, GatesOf, Happened, JobResult, KeptWork};
-use crate::runner::error::{Result, RunnerError};
+use crate::runner::error::Result;
 use crate::runner::log::RunLog;
 
 /// This many interrupts end the process at once; the supervisors end the agents.
@@ -26,7 +26,7 @@ const KILL_PATIENCE: i64 = 1000;
 /// How often the loop looks for the end of a menu that must close, which takes a second at most.
 const LAST_LOOKS: u32 = 8;
 /// How long the backlog may be broken while a story waits to be closed.
-const REPAIR_PATIENCE: Duration = Duration::from_mins(10);
+const REPAIR_PATIENCE: Duration = Duration::from_mins(1);
 
 /// How a run's process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -298,21 +298,30 @@ impl<E: Effects> Dispatcher<E> {
         self.start_job(LaneJob::Prepare, &story, lane)
     }
 
-    /// Waits for the human to fix the backlog, but not forever.
+    /// Waits for the human to fix the backlog, but not forever: then its last good version comes back.
     fn check_unwritable(&mut self, observed: &Observed) -> Result<()> {
-        let mut settling = self.log.state.unfinished().filter(|(_, s)| s.is_being_settled());
-        let waits = if observed.backlog_usable { None } else { settling.next() };
-        let Some((story, _)) = waits else {
+        let mut unfinished = self.log.state.unfinished();
+        let waits = unfinished.find(|(_, known)| known.is_being_settled());
+        let waits = waits.filter(|_| !observed.backlog_usable).map(|(story, _)| story.clone());
+        drop(unfinished);
+        let Some(story) = waits else {
             self.unwritable_since = None;
             return Ok(());
         };
-        let since = *self.unwritable_since.get_or_insert(observed.now);
+        let Some(since) = self.unwritable_since else {
+            self.unwritable_since = Some(observed.now);
+            let problem = self.effects.backlog_problem().unwrap_or_default().to_owned();
+            let patience = REPAIR_PATIENCE;
+            self.log.notice(Notice::ClaimWaits { story, problem, patience });
+            return Ok(());
+        };
         let patience = i64::try_from(REPAIR_PATIENCE.as_millis()).unwrap_or(i64::MAX);
         if observed.now.saturating_sub(since) < patience {
             return Ok(());
         }
-        let problem = self.effects.backlog_problem().unwrap_or_default().to_owned();
-        Err(RunnerError::BacklogBroken { story: story.clone(), problem })
+        // If that fails it is tried again.
+        self.unwritable_since = Some(observed.now);
+        self.effects.restore_backlog(&mut self.log)
     }
 
     fn tell_wait(&mut self, wait: Option<&Wait>) {

@@ -177,6 +177,8 @@ pub trait Effects {
     fn gates_are_over(&mut self, log: &mut RunLog) -> Result<()>;
     /// The attempt's end is recorded.
     fn forget_attempt(&mut self, log: &mut RunLog, attempt: &str) -> Result<()>;
+    /// Writes the last good version of a backlog that cannot be used. What is there is kept beside it.
+    fn restore_backlog(&mut self, log: &mut RunLog) -> Result<()>;
     /// Secrets in a text are replaced.
     fn redact(&self, text: &str) -> String;
     fn disown(&mut self, log: &mut RunLog, story: &StoryId);

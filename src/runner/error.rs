@@ -81,9 +81,4 @@ pub enum RunnerError {
          {0}\napprove them with `ralph trust`, or with `--trust` where there is no terminal"
     )]
     Untrusted(String),
-    #[error(
-        "cannot close {story}, because the backlog stayed invalid; fix it and run `ralph run` \
-         again\n{problem}"
-    )]
-    BacklogBroken { story: StoryId, problem: String },
 }

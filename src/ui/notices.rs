@@ -43,6 +43,13 @@ fn words(notice: &Notice) -> (Tone, String) {
         Notice::BacklogBroken { problem } => {
             warning(format!("the backlog is invalid; using its last valid version\n{problem}"))
         }
+        Notice::ClaimWaits { story, problem, patience } => {
+            let wait = patience.as_secs();
+            warning(format!(
+                "{story} is complete and waits for a valid backlog; in {wait} s its last valid \
+                 version is restored, and yours is kept beside it\n{problem}"
+            ))
+        }
         Notice::BacklogUsableAgain => info("the backlog is valid again"),
         Notice::BacklogNotCommitted { path, why } => {
             warning(format!("{} is updated but not committed: {why}", shown(path)))

@@ -146,6 +146,11 @@ impl Effects for World {
         &self.current
     }
 
+    fn restore_backlog(&mut self, _log: &mut RunLog) -> Result<(), RunnerError> {
+        (self.broken, self.problem) = (false, None);
+        Ok(())
+    }
+
     fn backlog_problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }

@@ -18,7 +18,7 @@ use crate::runner::task::shelve::Landing;
 use crate::runner::task::{EventSink, Mailbox, Message};
 use crate::state::Acceptance;
 use crate::store::SyncPoint;
-use crate::store::prd::{MarkedText, WrittenText};
+use crate::store::prd::{MarkedText, WrittenText, broken_beside};
 use crate::store::ralph_dir::RalphDir;
 use crate::text::redact::SecretRules;
 use crate::workspace::{
@@ -160,7 +160,9 @@ impl Close {
         let backlog = mark.backlog();
         let is_known_after = backlog.is_some() && prompt.is_none();
         let replaced: Vec<Replacement<'_>> = backlog.into_iter().chain(prompt).collect();
-        let except: Vec<PathBuf> = replaced.iter().map(|one| one.path.to_owned()).collect();
+        let mut except: Vec<PathBuf> = replaced.iter().map(|one| one.path.to_owned()).collect();
+        let in_tree = mark.config.backlog_in_tree.iter();
+        except.extend(in_tree.flat_map(|path| broken_beside(tree.root(), path)));
         let work = match base {
             Some(base) => tree.collect(&CollectRequest {
                 base,

@@ -127,6 +127,12 @@ impl Effects for Fake {
         &self.backlog
     }
 
+    fn restore_backlog(&mut self, _log: &mut RunLog) -> Result<()> {
+        self.problem = None;
+        self.did.push("restore the backlog".to_owned());
+        Ok(())
+    }
+
     fn backlog_problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }

@@ -93,7 +93,11 @@ impl Run {
     }
 
     fn later(&mut self, minutes: i64) -> End {
-        self.fake().time.fetch_add(minutes * 60_000, Ordering::Relaxed);
+        self.seconds_later(minutes * 60)
+    }
+
+    fn seconds_later(&mut self, seconds: i64) -> End {
+        self.fake().time.fetch_add(seconds * 1000, Ordering::Relaxed);
         self.tick()
     }
 

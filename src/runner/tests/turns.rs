@@ -225,7 +225,7 @@ fn a_broken_backlog_holds_back_a_close() {
     let mut run = waiting_for("gates", lanes(1));
     run.fake().problem = Some("a comma is missing".into());
     assert!(run.passes("A", "A1").is_none());
-    assert!(run.later(9).is_none());
+    assert!(run.seconds_later(59).is_none());
     run.expect(&[]);
     run.fake().problem = None;
     assert!(run.tick().is_none());
@@ -233,18 +233,14 @@ fn a_broken_backlog_holds_back_a_close() {
 }
 
 #[test]
-fn a_backlog_that_stays_broken_ends_the_run_and_keeps_the_close() {
+fn a_backlog_that_stays_broken_is_restored_for_a_claim_and_the_run_goes_on() {
     let mut run = waiting_for("gates", lanes(1));
     run.fake().problem = Some("a comma is missing".into());
     assert!(run.passes("A", "A1").is_none());
-    assert!(run.later(9).is_none());
-    let end = run.later(1);
-    let Some(Err(RunnerError::BacklogBroken { story, problem })) = end else {
-        panic!("{end:?}");
-    };
-    assert_eq!((story, problem.as_str()), (id("A"), "a comma is missing"));
-    assert!(run.dispatcher.log.state.is_open());
-    run.expect(&["Stop everything"]);
+    assert!(run.seconds_later(59).is_none());
+    run.expect(&[]);
+    assert!(run.seconds_later(1).is_none());
+    run.expect(&["restore the backlog", "integrate A", "start B2 in 0"]);
 }
 
 #[test]
@@ -252,15 +248,17 @@ fn a_corrected_backlog_has_its_full_patience_again() {
     let mut run = waiting_for("gates", lanes(1));
     run.fake().problem = Some("a comma is missing".into());
     // Nothing waits for it yet.
-    assert!(run.later(9).is_none());
+    assert!(run.seconds_later(59).is_none());
     assert!(run.passes("A", "A1").is_none());
-    assert!(run.later(9).is_none());
+    assert!(run.seconds_later(59).is_none());
     run.fake().problem = None;
     assert!(run.tick().is_none());
     run.expect(&["integrate A", "start B2 in 0"]);
     run.claims("B2");
     run.fake().problem = Some("a comma is missing".into());
     assert!(run.passes("B", "B2").is_none());
-    assert!(run.later(9).is_none());
-    assert!(run.later(1).is_some());
+    assert!(run.seconds_later(59).is_none());
+    run.did();
+    run.seconds_later(1);
+    assert_eq!(run.did().first().map(String::as_str), Some("restore the backlog"));
 }

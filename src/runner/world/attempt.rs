@@ -167,7 +167,8 @@ impl World {
             config: Arc::clone(&self.config),
             start,
         };
-        self.backlog_writer = Some(BacklogWriter::attempt(&inspect.start));
+        let is_broken = self.env.backlog.problem().is_some();
+        self.backlog_writer = Some(BacklogWriter::attempt(&inspect.start, is_broken));
         self.spawn(StartOf { lane, begin, files, spec, reader, inspect, at_start: story });
         Ok(())
     }

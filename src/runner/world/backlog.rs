@@ -11,7 +11,7 @@ use crate::runner::log::RunLog;
 use crate::state::{Marks, StoryState};
 use crate::store::prd::{
     EditError, LoadError, Loaded, Mark, MarkedText, PrdFile, PrdLook, TextAhead, TextOnDisk,
-    TrackedPrd, WriteError, WrittenText, text_with_marks,
+    TrackedPrd, WriteError, WrittenText, broken_name, text_with_marks,
 };
 use crate::text::backlog::Diagnostic;
 
@@ -247,6 +247,11 @@ impl BacklogFile {
 
     fn parse(&self, text: &str) -> Result<Loaded, LoadError> {
         PrdFile::new(self.file.path()).parse(text.to_owned())
+    }
+
+    /// Beside the file, for a version that is broken.
+    pub fn broken_name(&self, at: i64) -> PathBuf {
+        broken_name(self.file.path(), at)
     }
 
     /// Its name, without its folder.

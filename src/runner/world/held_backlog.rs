@@ -24,21 +24,24 @@ pub struct BacklogWriter {
     name: String,
     /// The story that it ran for.
     story: Option<StoryId>,
+    /// The file was unusable before.
+    found_broken: bool,
     /// Why the file could not be put back, as it was told.
     failed: Option<String>,
 }
 
 impl BacklogWriter {
-    pub fn attempt(start: &AttemptStarted) -> Self {
-        Self { name: start.attempt.clone(), story: Some(start.story.clone()), failed: None }
+    pub fn attempt(start: &AttemptStarted, found_broken: bool) -> Self {
+        let (name, story) = (start.attempt.clone(), Some(start.story.clone()));
+        Self { name, story, found_broken, failed: None }
     }
 
-    pub fn gates(of: &GatesOf) -> Self {
+    pub fn gates(of: &GatesOf, found_broken: bool) -> Self {
         let story = match of {
             GatesOf::Baseline => None,
             GatesOf::Claim { story, .. } => Some(story.clone()),
         };
-        Self { name: folder_of(of).to_owned(), story, failed: None }
+        Self { name: folder_of(of).to_owned(), story, found_broken, failed: None }
     }
 }
 
@@ -94,6 +97,11 @@ impl World {
         }
         let notice = self.env.backlog.refresh(&log.state.marks);
         let done = match self.env.backlog.problem().map(ToOwned::to_owned) {
+            // It was like that before: the human is at it.
+            Some(_) if ran.found_broken => {
+                self.backlog_writer = None;
+                return Ok(());
+            }
             Some(problem) => self.put_back_backlog(log, &ran, problem),
             None => {
                 notice.into_iter().for_each(|notice| log.notice(notice));
@@ -110,6 +118,19 @@ impl World {
             self.backlog_writer = Some(ran);
         }
         Ok(())
+    }
+
+    /// The human's version stays beside the file, which is what a claim waits for.
+    pub(super) fn restore_broken_backlog(&mut self, log: &mut RunLog) {
+        let Some(problem) = self.env.backlog.problem().map(ToOwned::to_owned) else { return };
+        let keep = self.env.backlog.broken_name(log.now());
+        let done = self.env.backlog.put_back(&log.state.marks, &keep).and_then(|kept| {
+            let kept = kept.map(|kept| kept.to_string_lossy().into_owned());
+            self.record(log, Event::BacklogPutBack { problem, kept })
+        });
+        if let Err(error) = done {
+            log.notice(Notice::BacklogBroken { problem: error.to_string() });
+        }
     }
 
     /// What is in the file is the human's.

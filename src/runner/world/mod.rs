@@ -228,6 +228,11 @@ impl Effects for World {
         self.release_backlog(log)
     }
 
+    fn restore_backlog(&mut self, log: &mut RunLog) -> Result<()> {
+        self.restore_broken_backlog(log);
+        Ok(())
+    }
+
     fn redact(&self, text: &str) -> String {
         self.env.secrets.redact(text).into_owned()
     }
@@ -249,7 +254,8 @@ impl Effects for World {
                 (due, Some(story.clone()), known.map_or(0, |known| known.iteration))
             }
         };
-        self.backlog_writer = Some(BacklogWriter::gates(&of));
+        let is_broken = self.env.backlog.problem().is_some();
+        self.backlog_writer = Some(BacklogWriter::gates(&of, is_broken));
         let lane = story.as_ref().and_then(|story| log.state.lanes.of(story));
         let known = story.as_ref().and_then(|story| log.state.story(story));
         let base = known.and_then(|known| known.base().cloned());

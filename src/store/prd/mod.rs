@@ -15,6 +15,7 @@ use crate::model::{Backlog, visible};
 use crate::text::backlog;
 use crate::text::backlog::{Diagnostic, MAX_BYTES, Position, position, render, summary};
 
+mod broken;
 mod edit;
 mod put_back;
 mod replace;
@@ -22,6 +23,7 @@ mod replace;
 mod tests;
 mod tracked;
 
+pub use broken::{broken_beside, broken_name};
 pub use edit::{EditError, Mark, set_mark};
 pub use replace::text_with_marks;
 pub use tracked::{MarkedText, PrdLook, TextAhead, TextOnDisk, TrackedPrd, WrittenText};

@@ -31,6 +31,11 @@ fn backlog_notices() {
     let story = || id("US-001");
     insta::assert_snapshot!(read([
         Notice::BacklogBroken { problem: "line 3: expected `,`\nfix it".into() },
+        Notice::ClaimWaits {
+            story: story(),
+            problem: "line 3: expected `,`".into(),
+            patience: Duration::from_secs(60),
+        },
         Notice::BacklogUsableAgain,
         Notice::BacklogNotCommitted { path: "PRD.json".into(), why: "git ignores it".into() },
         Notice::Doubt { message: "US-002 has no criteria".into() },
@@ -41,6 +46,8 @@ fn backlog_notices() {
     warning: the backlog is invalid; using its last valid version
       line 3: expected `,`
       fix it
+    warning: US-001 is complete and waits for a valid backlog; in 60 s its last valid version is restored, and yours is kept beside it
+      line 3: expected `,`
     the backlog is valid again
     warning: PRD.json is updated but not committed: git ignores it
     warning: US-002 has no criteria
