@@ -136,6 +136,11 @@ pub enum Event {
     },
     /// These stories were removed from the backlog during an attempt at another.
     StoriesRemoved { story: StoryId, removed: Vec<StoryId> },
+    /// Checksums of everything that the human approved or chose until here. After a crash, whatever
+    /// else is approved was not by the human.
+    ApprovalsSeen { sums: Vec<String> },
+    /// Approvals that appeared, disappeared or changed while something untrusted ran: as before.
+    ApprovalsPutBack { names: Vec<String> },
     /// Requests to the run that came from no command of the human's: they do not count.
     RequestsIgnored { asked: Vec<String> },
     /// Changed files that are not in the commits, each once per process.
@@ -289,6 +294,7 @@ impl Event {
                 | Self::StoriesRemoved { .. }
                 | Self::RequestsIgnored { .. }
                 | Self::ChangesHeld { .. }
+                | Self::ApprovalsPutBack { .. }
                 | Self::FilesLeftOut { .. }
                 | Self::CommitsReplaced(_)
                 | Self::HumanCommitted { .. }

@@ -47,7 +47,7 @@ pub use policy::{
     LONGEST_KEPT, Limits, MOST_KEPT, MemoryLimits, OnEscalation, OnLimit, PermissionMode,
     PermissionModes, Policy, Timeouts, millis,
 };
-pub use question::{Answer, Escalation, EscalationKind, Request, Requester};
+pub use question::{Answer, Approval, Escalation, EscalationKind, Request, Requester};
 pub use replaced::{CommitsReplaced, Unclean, WhyUnclean};
 pub use signals::{
     AgentSignals, Changes, CompletionMarkers, ContextUsage, FileChange, Handoff, HandoffTrigger,

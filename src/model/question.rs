@@ -83,4 +83,16 @@ pub enum Request {
         passes: bool,
         skipped: bool,
     },
+    /// `ralph trust`, or a run of another work tree: the human approved something.
+    Approved { all: Vec<Approval> },
+}
+
+/// What is not asked about again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// Exactly this text, under this name.
+    Trusted { what: String, text: String },
+    /// Such as a permission mode.
+    Answer { key: String, value: String },
 }

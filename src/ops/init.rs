@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::agent::TrustClause;
 use crate::files;
 use crate::settings::FILE_NAME;
 use crate::ui::{self, UiOptions};
 use crate::workspace::WorkTree;
 
+use super::approvals::tell_runs;
 use super::error::{CommandError, Result};
 use super::place::{refuse_agents, store_of};
 use super::terminal::{ask, print};
-use super::trust::GATE;
+use super::trust::{GATE, approvals};
 
 const PRD: &str = include_str!("../../PRD.example.json");
 const PRD_NAME: &str = "PRD.json";
@@ -91,8 +93,11 @@ fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String> {
         return Err(CommandError::Refused(refused));
     }
     if let Some(tree) = tree {
+        let (store, clock) = (store_of(&tree), &look.clock);
         let texts = gates.iter().map(|gate| (GATE, gate.as_str()));
-        store_of(&tree).answers()?.trust(look.clock.now().wall, texts)?;
+        store.answers()?.trust(clock.now().wall, texts)?;
+        let clauses = gates.iter().map(|gate| TrustClause::new(GATE, gate.as_str()));
+        tell_runs(&store, true, approvals(clauses.collect()), clock)?;
     }
     Ok(format!("created {shown} with your gates\n"))
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use crate::model::{Backlog, Event, LaneId, Request, StoryId, visible_line};
 use crate::ports::Clock;
@@ -10,19 +9,16 @@ use crate::process::supervised::requester;
 use crate::runner::RunnerError;
 use crate::state::RunState;
 use crate::store::prd::{Loaded, Mark, PrdFile, set_mark};
-use crate::store::{Journal, Lease, Requests, Store};
+use crate::store::{Journal, Lease, Store};
 use crate::ui;
 use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Undone, WorkTree};
 
+use super::approvals::{GLANCE, PATIENCE, await_taken};
 use super::error::{CommandError, Result};
 use super::place::{
     find_story, open_tree, place_of, refuse_agents, state_of, store_of, take_lease,
 };
 use super::terminal::print;
-
-/// How long a run may take to set a mark, and how often to look. It takes requests four times a second.
-const PATIENCE: Duration = Duration::from_secs(5);
-const GLANCE: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoryMark {
@@ -101,7 +97,7 @@ fn hand_over(store: &Store, request: &Request, clock: &Clock) -> Result<HandedOv
     let number = requests.make(clock.now().wall, request, requester())?;
     let end = clock.now().steady + PATIENCE;
     while clock.now().steady < end {
-        if !is_pending(&requests, number)? {
+        if !requests.is_pending(number)? {
             return Ok(HandedOver::Done);
         }
         match take_lease(store, clock) {
@@ -110,10 +106,6 @@ fn hand_over(store: &Store, request: &Request, clock: &Clock) -> Result<HandedOv
         }
     }
     Ok(HandedOver::Waits)
-}
-
-fn is_pending(requests: &Requests, number: i64) -> Result<bool> {
-    Ok(requests.pending()?.iter().any(|pending| pending.number == number))
 }
 
 fn is_held(error: &CommandError) -> bool {
@@ -225,13 +217,6 @@ pub fn nudge(text: &str, clock: &Clock) -> Result<()> {
     }
     let requests = store.requests()?;
     let number = requests.make(clock.now().wall, &Request::Nudge { text }, requester())?;
-    // The run looks who asks.
-    let end = clock.now().steady + PATIENCE;
-    while clock.now().steady < end
-        && is_pending(&requests, number)?
-        && store.lease_holder().is_some()
-    {
-        thread::sleep(GLANCE);
-    }
+    await_taken(&requests, number, clock)?;
     print("message sent; if no agent can take it now, the next attempt gets it\n")
 }

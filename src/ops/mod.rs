@@ -1,5 +1,6 @@
 //! What each command does. Nothing here knows clap.
 
+mod approvals;
 mod check;
 mod cost;
 mod error;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use crate::agent::Backend;
 use crate::files::atomic;
 use crate::model::{
-    Backlog, ConfigNotice, LaneId, Notice, PermissionMode, PermissionModes, SettingsText,
+    Approval, Backlog, ConfigNotice, LaneId, Notice, PermissionMode, PermissionModes, SettingsText,
     SetupNotice, TreeNotice,
 };
 use crate::ports::{Clock, Reporter};
+use crate::runner::log::JournalHistory;
 use crate::runner::{
     BacklogFile, EditsBetweenRuns, RunnerError, edits_between_runs, end_earlier_runs,
 };
@@ -22,6 +23,7 @@ use crate::text::redact::SecretRules;
 use crate::ui::{self, TerminalHuman};
 use crate::workspace::{FileLocation, Head, Switched, Uncommitted, WorkTree};
 
+use super::approvals;
 use super::error::{CommandError, Result};
 use super::in_force::{self, InForce};
 use super::place::{BacklogPlace, find_story, human_files, place_of};
@@ -97,9 +99,16 @@ impl Preflight {
         Ok(())
     }
 
+    /// After a crash.
+    pub fn restore_approvals(&self, history: &mut JournalHistory) -> Result<()> {
+        let repaired = approvals::restore(&self.store, &history.state, &self.clock)?;
+        history.repaired.extend(repaired);
+        Ok(())
+    }
+
     fn is_trusted(&self, state: &RunState, now: &SettingsText) -> Result<bool> {
         let clause = in_force::clause(state, now);
-        Ok(self.store.answers()?.is_trusted(&clause.what, &clause.text)?)
+        Ok(self.store.answers()?.all()?.is_trusted(&clause.what, &clause.text))
     }
 
     fn is_approved(&self, state: &RunState, now: &SettingsText) -> Result<bool> {
@@ -223,6 +232,8 @@ impl Preflight {
         if let Some(mode) = ask(&self.human, move |human| human.ask_mode(modes, patience))? {
             agent.check_permissions(mode)?;
             answers.remember(&key, mode.name)?;
+            let chosen = Approval::Answer { key, value: mode.name.to_owned() };
+            approvals::tell_runs(&self.store, false, vec![chosen], &self.clock)?;
             return Ok(Some(mode));
         }
         let usual = modes.modes.first().copied();
@@ -237,7 +248,8 @@ impl Preflight {
     pub fn require_trust(&self, backlog: &Backlog, yes: bool) -> Result<()> {
         let clauses = trust::clauses(&self.in_force.plan, backlog, self.tree.root())?;
         let patience = (!yes).then_some(self.in_force.plan.answer_timeout);
-        trust::require(&self.store, clauses, &self.human, patience, &self.clock)
+        let new = trust::require(&self.store, clauses, &self.human, patience, &self.clock)?;
+        approvals::tell_runs(&self.store, false, trust::approvals(new), &self.clock)
     }
 
     /// Returns the branch that the run works on.

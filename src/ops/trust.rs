@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::TrustClause;
-use crate::model::{Backlog, Gate, GateCommand};
+use crate::model::{Approval, Backlog, Gate, GateCommand};
 use crate::ports::Clock;
 use crate::runner::RunnerError;
 use crate::runner::trust::{shown, unapproved};
@@ -14,9 +14,10 @@ use crate::store::Store;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, TerminalHuman, UiOptions};
 
+use super::approvals::{note_in_journal, restore, tell_runs};
 use super::error::{CommandError, Result};
 use super::in_force::change_clause;
-use super::place::{open_tree, place_of, refuse_agents, state_of, store_of};
+use super::place::{open_tree, place_of, refuse_agents, state_of, store_of, take_lease};
 use super::session::backend;
 use super::terminal::{ask, print};
 
@@ -42,7 +43,7 @@ fn gate_text(gate: &Gate) -> String {
     }
 }
 
-/// Fails unless every text is approved, now or earlier. `patience`: how long to wait for an answer;
+/// Fails unless every text is approved, now or earlier. Returns those that are now. `patience`: how long to wait for an answer;
 /// None approves without asking.
 pub fn require(
     store: &Store,
@@ -50,14 +51,14 @@ pub fn require(
     human: &Arc<TerminalHuman>,
     patience: Option<Duration>,
     clock: &Clock,
-) -> Result<()> {
+) -> Result<Vec<TrustClause>> {
     if clauses.is_empty() {
-        return Ok(());
+        return Ok(clauses);
     }
     let answers = store.answers()?;
-    let new = unapproved(&answers, clauses)?;
+    let new = unapproved(&answers.all()?, clauses);
     if new.is_empty() {
-        return Ok(());
+        return Ok(new);
     }
     if let Some(patience) = patience {
         let texts = shown(&new);
@@ -69,7 +70,13 @@ pub fn require(
         }
     }
     let texts = new.iter().map(|one| (one.what.as_str(), one.text.as_str()));
-    Ok(answers.trust(clock.now().wall, texts)?)
+    answers.trust(clock.now().wall, texts)?;
+    Ok(new)
+}
+
+pub fn approvals(clauses: Vec<TrustClause>) -> Vec<Approval> {
+    let approval = |TrustClause { what, text }| Approval::Trusted { what, text };
+    clauses.into_iter().map(approval).collect()
 }
 
 /// `ralph trust`.
@@ -79,12 +86,21 @@ pub fn trust(prd: &Path, yes: bool, look: &UiOptions) -> Result<()> {
     refuse_agents("`ralph trust`", Some(&tree))?;
     let plan = RunSettings::load(tree.root(), &Flags::default(), &ui::env_var)?;
     let store = store_of(&tree);
-    let state = state_of(&store, &place_of(&tree, prd)?)?;
+    let place = place_of(&tree, prd)?;
+    let state = state_of(&store, &place)?;
+    let lease = take_lease(&store, &look.clock).ok();
+    if lease.is_some() {
+        restore(&store, &state, &look.clock)?;
+    }
     let mut clauses = clauses(&plan, &loaded.backlog, tree.root())?;
     clauses.extend(change_clause(&state, tree.root())?);
     let (count, (_display, human)) = (clauses.len(), ui::terminal(look));
     let patience = (!yes).then_some(plan.answer_timeout);
-    require(&store, clauses, &human, patience, &look.clock)?;
+    let new = require(&store, clauses, &human, patience, &look.clock)?;
+    if lease.is_some() {
+        note_in_journal(&store, &place.key, &state, &look.clock)?;
+    }
+    tell_runs(&store, lease.is_none(), approvals(new), &look.clock)?;
     if count == 0 {
         return print(
             "nothing to approve: this repository configures no commands or agent permissions\n",

@@ -17,6 +17,8 @@ use super::tree::{ProcessFacts, ProcessTable, words};
 
 /// The supervisors' subcommand.
 pub const SUPERVISE: &str = "supervise";
+/// How this program is called.
+const PROGRAM: &str = "ralph";
 
 /// In a supervisor's command line, where nobody below it can change it. Device and number of the git
 /// folder: they have no spaces, and stay when the folder is renamed.
@@ -39,13 +41,16 @@ pub fn requester() -> Requester {
     Requester { pid, started }
 }
 
-/// It lives, was started with this word, if one is given, and is not below a supervisor of the
-/// repository, which its `flag` names.
-pub fn is_human_command(by: Requester, word: Option<&str>, flag: &str) -> bool {
+/// It is a ralph that lives, was started with one of these words, if there are any, and is not below a
+/// supervisor of the repository, which its `flag` names.
+pub fn is_human_command(by: Requester, any_of: &[&str], flag: &str) -> bool {
     let (table, Some(pid)) = (ProcessTable::take(), Pid::from_raw(by.pid)) else { return false };
-    let process = table.find(by.pid).filter(|process| process.started == by.started);
-    let has = |word: &str| process.is_some_and(|it| words(it).iter().any(|one| one == word));
-    process.is_some() && word.is_none_or(has) && !is_below(&table, pid, flag)
+    let is_it = |process: &&ProcessFacts| {
+        process.started == by.started && process.is_named(&[PROGRAM.to_owned()])
+    };
+    let Some(process) = table.find(by.pid).filter(is_it) else { return false };
+    let is_one = |word: &String| any_of.contains(&word.as_str());
+    (any_of.is_empty() || words(process).iter().any(is_one)) && !is_below(&table, pid, flag)
 }
 
 fn is_below(table: &ProcessTable, pid: Pid, flag: &str) -> bool {

@@ -9,8 +9,8 @@ use crate::agent::AgentReport;
 use crate::decide::situation::{LaneJob, Observed};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
-    Backlog, Base, BranchLoss, Concern, EndedBy, Escalation, Event, EvidenceItem, LaneId, Request,
-    Story, StoryChange, StoryId,
+    Approval, Backlog, Base, BranchLoss, Concern, EndedBy, Escalation, Event, EvidenceItem, LaneId,
+    Request, Story, StoryChange, StoryId,
 };
 use crate::ports::Asked;
 use crate::process::Order;
@@ -210,5 +210,7 @@ pub trait Effects {
     fn listen_for_skip(&mut self, on: bool);
     /// Requests from other processes; None is one that this version does not know.
     fn requests(&mut self, log: &mut RunLog) -> Result<Vec<(i64, Option<Request>)>>;
+    /// The human approved these.
+    fn approved(&mut self, log: &mut RunLog, all: Vec<Approval>) -> Result<()>;
     fn settle_request(&mut self, number: i64) -> Result<()>;
 }

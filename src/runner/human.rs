@@ -213,6 +213,10 @@ impl<E: Effects> Dispatcher<E> {
                 }
                 Ok(is_taken)
             }
+            Some(Request::Approved { all }) => {
+                self.effects.approved(&mut self.log, all)?;
+                Ok(true)
+            }
             None => {
                 self.log.notice(Notice::Agent(AgentNotice::UnknownRequest));
                 Ok(true)

@@ -3,25 +3,17 @@
 use crate::agent::TrustClause;
 use crate::model::visible;
 use crate::runner::error::{Result, RunnerError};
-use crate::store::{Answers, StoreError};
+use crate::store::Approvals;
 
 /// Those whose exact text nobody approved.
-pub fn unapproved(
-    answers: &Answers,
-    clauses: Vec<TrustClause>,
-) -> Result<Vec<TrustClause>, StoreError> {
-    let mut new = Vec::new();
-    for clause in clauses {
-        if !answers.is_trusted(&clause.what, &clause.text)? {
-            new.push(clause);
-        }
-    }
-    Ok(new)
+pub fn unapproved(approvals: &Approvals, clauses: Vec<TrustClause>) -> Vec<TrustClause> {
+    let is_new = |clause: &TrustClause| !approvals.is_trusted(&clause.what, &clause.text);
+    clauses.into_iter().filter(is_new).collect()
 }
 
 /// Without a question: the run goes on when they were approved or changed back.
-pub fn require(answers: &Answers, clauses: Vec<TrustClause>) -> Result<()> {
-    let new = unapproved(answers, clauses)?;
+pub fn require(approvals: &Approvals, clauses: Vec<TrustClause>) -> Result<()> {
+    let new = unapproved(approvals, clauses);
     if new.is_empty() { Ok(()) } else { Err(RunnerError::Untrusted(shown(&new))) }
 }
 
@@ -45,10 +37,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let answers = Store::new(StorePlace::in_folder(folder.path())).answers().unwrap();
         let clause = |text| TrustClause::new("a file", text);
-        require(&answers, vec![]).unwrap();
+        require(&answers.all().unwrap(), vec![]).unwrap();
         answers.trust(0, [("a file", "old")].into_iter()).unwrap();
-        require(&answers, vec![clause("old")]).unwrap();
-        let error = require(&answers, vec![clause("old"), clause("new\x1b[2J\n")]).unwrap_err();
+        let approvals = answers.all().unwrap();
+        require(&approvals, vec![clause("old")]).unwrap();
+        let error = require(&approvals, vec![clause("old"), clause("new\x1b[2J\n")]).unwrap_err();
         assert!(error.to_string().contains("a file:\n    new\\x1b[2J\n"), "{error}");
         assert!(!error.to_string().contains("old"), "{error}");
     }

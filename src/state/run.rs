@@ -41,6 +41,8 @@ pub struct RunState {
     /// The backlog as of the last look before anything untrusted ran. None: an earlier version began
     /// the run.
     pub backlog: Option<BacklogText>,
+    /// What the human had approved. None: an earlier version began the run.
+    pub approvals: Option<BTreeSet<String>>,
     /// The baseline of the gates was taken.
     pub has_baseline: bool,
     pub gate_results: GateResults,
@@ -103,8 +105,12 @@ impl RunState {
     }
 
     fn apply_to_run(&mut self, event: &Event) {
-        // `ralph undo` between runs does not change how the last process ended.
-        if !matches!(event, Event::StoryReopened { .. } | Event::MarksSeen { .. }) {
+        // Commands between runs do not change how the last process ended.
+        let is_between = matches!(
+            event,
+            Event::StoryReopened { .. } | Event::MarksSeen { .. } | Event::ApprovalsSeen { .. }
+        );
+        if !is_between {
             self.cut_off = match event {
                 Event::RunEnded { .. } => false,
                 // A third Ctrl-C ends the driver before its attempts and gates are inspected.
@@ -134,6 +140,7 @@ impl RunState {
             Event::UserEditsFound { .. } => self.left = None,
             Event::SettingsTaken(settings) => self.settings = Some(settings.clone()),
             Event::BacklogTaken(text) => self.backlog = Some(text.clone()),
+            Event::ApprovalsSeen { sums } => self.approvals = Some(sums.iter().cloned().collect()),
             Event::BaselineTaken { .. } => self.has_baseline = true,
             Event::StoriesRemoved { removed, .. } => self.gone.extend(removed.iter().cloned()),
             Event::MessageKept { text } => self.messages.push(text.clone()),
@@ -210,6 +217,11 @@ impl RunState {
     /// What an interrupted run continues with.
     pub fn settings_in_force(&self) -> Option<&SettingsText> {
         self.settings.as_ref().filter(|_| self.is_open())
+    }
+
+    /// The last process died while something untrusted may have written: only these count.
+    pub fn approvals_to_keep(&self) -> Option<&BTreeSet<String>> {
+        self.approvals.as_ref().filter(|_| self.is_open() && self.cut_off)
     }
 
     pub fn story(&self, id: &StoryId) -> Option<&StoryState> {

@@ -20,8 +20,9 @@ use crate::files::atomic::{keep_private, private_folder};
 use crate::model::visible_line;
 use sqlite::{Database, Newest};
 
+pub use sqlite::approvals::{Answers, Approvals};
 pub use sqlite::costs::{AttemptCosts, Costs, UserCosts, state_folder, user_spent_since};
-pub use sqlite::human::{Answers, PendingRequest, Requests};
+pub use sqlite::human::{PendingRequest, Requests};
 pub use sqlite::journal::{Journal, OpenRun};
 pub use sqlite::sync::SyncPoint;
 
@@ -72,6 +73,24 @@ impl Store {
     /// From other processes to the run in this work tree.
     pub fn requests(&self) -> Result<Requests> {
         Ok(Requests { database: self.database()?, work_tree: self.place.work_tree.clone() })
+    }
+
+    /// The requests to each active run of the repository but that of this work tree; with `and_own`
+    /// to that one too.
+    pub fn requests_to_runs(&self, and_own: bool) -> Result<Vec<Requests>> {
+        let mut names = vec![(String::new(), self.place.shared.clone())];
+        let linked = self.place.shared.parent().map(|common| common.join("worktrees"));
+        for entry in linked.and_then(|linked| fs::read_dir(linked).ok()).into_iter().flatten() {
+            let Ok(entry) = entry else { continue };
+            let name = entry.file_name().to_string_lossy().into_owned();
+            names.push((name, entry.path().join("ralph")));
+        }
+        let is_wanted = |(name, folder): &(String, PathBuf)| {
+            (and_own || *name != self.place.work_tree) && is_held(&folder.join(LOCK))
+        };
+        let database = self.database()?;
+        let to = |(work_tree, _)| Requests { database: Rc::clone(&database), work_tree };
+        Ok(names.into_iter().filter(is_wanted).map(to).collect())
     }
 
     pub fn costs(&self) -> Result<Costs> {
@@ -134,10 +153,6 @@ impl Store {
 
     /// Who holds the lease; None if it is free. Looking for it creates nothing.
     pub fn lease_holder(&self) -> Option<String> {
-        let is_held = |path: &Path| {
-            let look = File::open(path).map(|file| file.try_lock_shared());
-            matches!(look, Ok(Err(TryLockError::WouldBlock)))
-        };
         let path = self.place.own.join(LOCK);
         if is_held(&path) {
             return Some(fs::read_to_string(&path).unwrap_or_default());
@@ -271,6 +286,11 @@ impl StorePlace {
         let [shared, own, anchor] = [(); 3].map(|()| folder.to_owned());
         Self { shared, own, work_tree: String::new(), anchor }
     }
+}
+
+fn is_held(path: &Path) -> bool {
+    let look = File::open(path).map(|file| file.try_lock_shared());
+    matches!(look, Ok(Err(TryLockError::WouldBlock)))
 }
 
 /// A command that only looks for the holder takes the lock for a moment, shared. Whatever has it so

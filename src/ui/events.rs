@@ -32,10 +32,8 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::AttemptLost { .. } | Event::Throttled { .. } | Event::WorkLetGo { .. } => vec![],
         Event::ClosePlanned { .. } | Event::BaseSet { .. } | Event::MarksSeen { .. } => vec![],
         Event::CommitsTaken { .. } | Event::SettingsTaken(_) | Event::GatesOver => vec![],
-        Event::BacklogTaken(_)
-        | Event::TreeLeft { .. }
-        | Event::UserEditsFound { .. }
-        | Event::GatesStarted(_) => vec![],
+        Event::BacklogTaken(_) | Event::TreeLeft { .. } | Event::ApprovalsSeen { .. } => vec![],
+        Event::UserEditsFound { .. } | Event::GatesStarted(_) => vec![],
         Event::BaselineTaken { reports } => reports.iter().map(before).collect(),
         Event::ClaimChecked { items, .. } => items.iter().map(check).collect(),
         Event::ClaimOutdated { story } => vec![warning(at, format!("{story}: {OUTDATED}"))],
@@ -57,6 +55,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::RequestsIgnored { .. } | Event::HumanCommitted { .. } => notable(),
         Event::CommitsReplaced(_) | Event::FilesLeftOut { .. } => notable(),
         Event::ChangesHeld { .. } | Event::ChangesApplied { .. } => notable(),
+        Event::ApprovalsPutBack { .. } => notable(),
         Event::Nudged { story, by, delivered, .. } => vec![nudged(at, story, *by, *delivered)],
         Event::MessageKept { .. } => vec![warning(at, "the next attempt gets your message")],
         Event::Stuck { story, step } => vec![stuck(at, story, *step)],
@@ -102,6 +101,10 @@ fn notable(at: i64, event: &Event) -> Vec<Line> {
             let gone = listed(removed);
             warned(at, format!("{gone} disappeared from the backlog"))
         }
+        Event::ApprovalsPutBack { names } => warned(
+            at,
+            format!("restored your approvals, which something else changed: {}", listed(names)),
+        ),
         Event::RequestsIgnored { asked } => {
             warned(at, format!("ignored what no command of yours asked for: {}", listed(asked)))
         }

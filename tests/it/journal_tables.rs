@@ -1,12 +1,13 @@
 //! What an agent writes into the journal's database by itself counts for nothing.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use ralph::model::{Event, Recorded, Request, StoryId};
 use ralph::process::supervised::requester;
 use rustix::process::Signal;
 
-use crate::support::world::{Ends, signal, until};
+use crate::support::world::{Ends, RALPH, Runs, signal, until};
 use crate::support::{Prd, World};
 
 /// Names the database and the statement for [`execute`].
@@ -107,4 +108,101 @@ fn nor_does_one_that_a_killed_run_left() {
     assert_eq!(said.code, 3, "{}", said.err);
     assert_eq!(world.passing(), ["US-001"]);
     assert_eq!(ignored(&world), ["mark US-002 pass"]);
+}
+
+fn put_back(world: &World) -> Vec<String> {
+    let names = |one: Recorded| match one.event {
+        Event::ApprovalsPutBack { names } => Some(names),
+        _ => None,
+    };
+    world.journal().into_iter().filter_map(names).flatten().collect()
+}
+
+/// A run that approves nothing by itself.
+fn untrusting(world: &World) -> Command {
+    let words = world.run_words(&["--once"]);
+    let mut command = world.command(RALPH);
+    command.args(words.iter().filter(|word| *word != "--trust"));
+    command
+}
+
+fn with_gate(script: &str) -> World {
+    let world = World::scripted(&Prd::stories(2), script);
+    world.write("ralph.toml", "verify = [\"true\"]\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    assert_eq!(world.ralph(&["trust", "--yes"]).code, 0);
+    world
+}
+
+/// With the checksum of another one, and with its own.
+#[test]
+fn an_approval_that_an_agent_writes_into_the_database_is_removed() {
+    let what = "gate in ralph.toml";
+    let insert =
+        format!("INSERT INTO trust SELECT '{what}', 'touch ../ran', at, seal FROM trust LIMIT 1");
+    let script = format!(
+        "[default]\nsteps = [{}, {{ run = \"echo y > ../here; while ! test -e ../go; do sleep 0.02; done\" }}, \
+         {{ write = \"a.txt\", text = \"a\" }}, \"complete\"]\n",
+        writes(&insert)
+    );
+    let world = with_gate(&script);
+    let child = untrusting(&world).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    world.await_file("../here");
+    world.store().answers().unwrap().trust(1, [(what, "touch ../ran ")].into_iter()).unwrap();
+    world.write("../go", "");
+    let said = child.ended();
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert_eq!(put_back(&world), [what]);
+    assert!(said.err.contains("restored your approvals"), "{}", said.err);
+    for command in ["touch ../ran", "touch ../ran "] {
+        world.write("ralph.toml", &format!("verify = [\"{command}\"]\n"));
+        world.git(&["commit", "-qam", "another gate"]);
+        let said = untrusting(&world).said();
+        assert_eq!(said.code, 1, "{}", said.err);
+        assert!(said.err.contains("you haven't approved"), "{}", said.err);
+    }
+    assert!(!world.path("../ran").exists());
+}
+
+#[test]
+fn nor_does_one_count_that_a_killed_run_left_but_that_of_a_command_since_does() {
+    let hang = "[default]\nsteps = [{ run = \"echo y > ../here\" }, \"hang\"]\n";
+    let world = with_gate(hang);
+    let mut child =
+        untrusting(&world).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    world.await_file("../here");
+    let evil = [("gate in ralph.toml", "touch ../ran")].into_iter();
+    world.store().answers().unwrap().trust(1, evil).unwrap();
+    signal(&child, Signal::KILL);
+    child.code();
+    let work = "[default]\nsteps = [{ write = \"a.txt\", text = \"a\" }, \"complete\"]\n";
+    fs::write(world.script(), work).unwrap();
+    world.write(".claude/settings.json", "{}");
+    assert_eq!(world.ralph(&["trust", "--yes"]).code, 0);
+    let said = untrusting(&world).said();
+    assert_eq!(said.code, 3, "{}", said.err);
+    let all = world.store().answers().unwrap().all().unwrap();
+    assert!(all.is_trusted("gate in ralph.toml", "true"));
+    assert!(!all.is_trusted("gate in ralph.toml", "touch ../ran"));
+}
+
+/// The human approves something while an agent works.
+#[test]
+fn an_approval_by_a_command_counts_during_a_run() {
+    let script = "[default]\nsteps = [{ run = \"echo y > ../here; while ! test -e ../go; do sleep 0.02; done\" }, \
+                  { write = \"a.txt\", text = \"a\" }, \"complete\"]\n";
+    let world = with_gate(script);
+    let child = untrusting(&world).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    world.await_file("../here");
+    let own = Prd::stories(0).story(r#""verify": ["my-gate"]"#);
+    world.write("other.json", &own.text());
+    let said = world.ralph(&["trust", "--yes", "other.json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    world.write("../go", "");
+    let said = child.ended();
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert_eq!(put_back(&world), [""; 0]);
+    let all = world.store().answers().unwrap().all().unwrap();
+    assert!(all.is_trusted("gate of US-001", "my-gate"));
 }

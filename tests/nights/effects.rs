@@ -8,7 +8,7 @@ use ralph::decide::budget::BudgetCheck;
 use ralph::decide::situation::{FreeDisk, LaneJob, Observed, StuckDue, Tasks};
 use ralph::decide::stuck::{StuckStep, StuckTracker};
 use ralph::model::{
-    AttemptStarted, Backlog, Base, Concern, CostCertainty, EndedBy, Escalation, Event,
+    Approval, AttemptStarted, Backlog, Base, Concern, CostCertainty, EndedBy, Escalation, Event,
     EvidenceItem, GateEnd, GateReport, LaneId, Request, Role, SpentToday, StoryId, Usd, millis,
 };
 use ralph::ports::Asked;
@@ -468,6 +468,10 @@ impl Effects for World {
 
     fn requests(&mut self, _log: &mut RunLog) -> Result<Vec<(i64, Option<Request>)>, RunnerError> {
         Ok(self.requests.iter().map(|(number, one)| (*number, Some(one.clone()))).collect())
+    }
+
+    fn approved(&mut self, _log: &mut RunLog, _all: Vec<Approval>) -> Result<(), RunnerError> {
+        Ok(())
     }
 
     fn settle_request(&mut self, number: i64) -> Result<(), RunnerError> {

@@ -14,9 +14,9 @@ use crate::decide::situation::{FreeDisk, LaneJob, Observed, StuckDue, Tasks};
 use crate::decide::stuck::StuckStep;
 use crate::decide::weigh::Gates;
 use crate::model::{
-    AgentSignals, AttemptStarted, Backlog, CostCertainty, EndedBy, Escalation, Event, EvidenceItem,
-    Gate, GateEnd, GateReport, LaneId, Notice, Outcome, Policy, Recorded, Request, Role,
-    RunMarkers, SettingsText, SpentToday, StoryChange, StoryId, Usage, Wait, millis,
+    AgentSignals, Approval, AttemptStarted, Backlog, CostCertainty, EndedBy, Escalation, Event,
+    EvidenceItem, Gate, GateEnd, GateReport, LaneId, Notice, Outcome, Policy, Recorded, Request,
+    Role, RunMarkers, SettingsText, SpentToday, StoryChange, StoryId, Usage, Wait, millis,
 };
 use crate::ports::{Activity, Reporter, View};
 use crate::process::Order;
@@ -304,6 +304,10 @@ impl Effects for Fake {
 
     fn requests(&mut self, _log: &mut RunLog) -> Result<Vec<(i64, Option<Request>)>> {
         Ok(self.requests.clone())
+    }
+
+    fn approved(&mut self, _log: &mut RunLog, _all: Vec<Approval>) -> Result<()> {
+        Ok(())
     }
 
     fn settle_request(&mut self, number: i64) -> Result<()> {

@@ -135,7 +135,7 @@ impl World {
         let allowance = self.allowance(log, id);
         let work_tree = self.lane(lane)?.root();
         let table = self.config.settings.agent_table();
-        trust::require(&self.env.answers, self.env.agent.trust_clauses(&table, work_tree)?)?;
+        trust::require(&self.approvals, self.env.agent.trust_clauses(&table, work_tree)?)?;
         let prompt = joined(&self.layers(log, &story, &ready.changes, work_tree));
         let files = self.env.ralph_dir.iteration(&log.run, ready.iteration, id)?;
         let request = LaunchRequest {

@@ -1,5 +1,6 @@
 //! The real effects: work tree, processes, files, human.
 
+mod approvals;
 mod attempt;
 pub mod backlog;
 pub mod between_runs;
@@ -24,7 +25,7 @@ use crate::agent::{Backend, GIT_PLACES};
 use crate::decide::situation::{FreeDisk, LaneJob, Observed};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
-    Backlog, Base, EndedBy, Escalation, Event, LaneId, Request, SpentToday, StoryId,
+    Approval, Backlog, Base, EndedBy, Escalation, Event, LaneId, Request, SpentToday, StoryId,
 };
 use crate::ports::{Ask, Clock, Human};
 use crate::process::sweep::RUN_ID;
@@ -42,7 +43,7 @@ use crate::runner::task::transcript::Transcript;
 use crate::runner::task::{self, Mailbox, Message};
 use crate::store::log::Log;
 use crate::store::ralph_dir::RalphDir;
-use crate::store::{Answers, PendingRequest, Requests};
+use crate::store::{Answers, Approvals, PendingRequest, Requests};
 use crate::text::redact::SecretRules;
 use crate::workspace::{GATES, REFLOG_ACTION, StoredBlob, reflog_action};
 use attempt::RunningAttempt;
@@ -101,6 +102,8 @@ pub struct World {
     disk_was_low: Option<FreeDisk>,
     /// What was spent today, at the last check.
     today: SpentToday,
+    /// What the human approved, as it was when the run began, and what commands told since.
+    approvals: Approvals,
     /// Pending requests that a command of the human's made.
     human_requests: Vec<PendingRequest>,
     /// Files reported as left out of a commit.
@@ -132,6 +135,7 @@ impl World {
             unconfirmed: BTreeSet::new(),
             disk_was_low: None,
             today: SpentToday::default(),
+            approvals: Approvals::default(),
             human_requests: Vec::new(),
             told_left_out: BTreeSet::new(),
             known_bases: BTreeMap::new(),
@@ -216,6 +220,7 @@ impl Effects for World {
 
     fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt) -> Result<()> {
         self.marks_are_suspect = true;
+        self.repair_approvals(log)?;
         // With the branch, a backlog in the tree is rolled back.
         let is_rolled_back =
             ended.inspection.branch_loss.is_some() && self.config.backlog_in_tree.is_some();
@@ -224,6 +229,7 @@ impl Effects for World {
 
     fn gates_are_over(&mut self, log: &mut RunLog) -> Result<()> {
         self.marks_are_suspect = true;
+        self.repair_approvals(log)?;
         self.record(log, Event::GatesOver)?;
         self.release_backlog(log)
     }
@@ -369,6 +375,11 @@ impl Effects for World {
 
     fn requests(&mut self, log: &mut RunLog) -> Result<Vec<(i64, Option<Request>)>> {
         self.pending_requests(log)
+    }
+
+    fn approved(&mut self, log: &mut RunLog, all: Vec<Approval>) -> Result<()> {
+        self.approvals.add(all);
+        self.note_approvals(log)
     }
 
     fn settle_request(&mut self, number: i64) -> Result<()> {

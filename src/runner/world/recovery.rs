@@ -41,6 +41,7 @@ impl World {
         let settling = log.state.stories.iter().filter(|(_, known)| known.is_being_settled());
         self.unconfirmed = settling.map(|(id, _)| id.clone()).collect();
         self.know_earlier_requests(cut_off)?;
+        self.know_approvals()?;
         self.env.home.tree().serve(&log.run, &self.config.backlog_key);
         if let Some(notice) = self.env.backlog.refresh_all() {
             log.notice(notice);
@@ -76,7 +77,7 @@ impl World {
         }
         let lost = Self::lost_attempts(log);
         let events = lost.into_iter().chain([Event::RunContinued]).chain(self.new_settings(log));
-        let events = events.chain(self.new_backlog(log)).collect();
+        let events = events.chain(self.new_backlog(log)).chain(self.new_approvals(log)).collect();
         log.record(self.env.backlog.current(), events)?;
         for one in found {
             log.notice(Notice::Resumed(one));
@@ -146,7 +147,9 @@ impl World {
         let begin = Self::lost_attempts(log).into_iter().chain([Event::RunStarted(started)]);
         let settings = Event::SettingsTaken(self.config.settings_text.clone());
         let taken = Event::BacklogTaken(self.env.backlog.kept_text());
-        let events = begin.chain([settings, taken]).chain(known).collect();
+        let sums = self.approvals.sums().into_iter().collect();
+        let approvals = Event::ApprovalsSeen { sums };
+        let events = begin.chain([settings, taken, approvals]).chain(known).collect();
         log.record(self.env.backlog.current(), events)?;
         if rebuild { self.tell_what_is_known(log) } else { Ok(()) }
     }

@@ -43,13 +43,14 @@ impl World {
     }
 
     fn is_made_by_human(&self, pending: &PendingRequest) -> bool {
-        let word = match &pending.request {
-            Some(Request::Nudge { .. }) => Some("nudge"),
-            Some(Request::Mark { .. }) => Some("mark"),
+        let words: &[&str] = match &pending.request {
+            Some(Request::Nudge { .. }) => &["nudge"],
+            Some(Request::Mark { .. }) => &["mark"],
+            Some(Request::Approved { .. }) => &["trust", "run", "init"],
             // A newer ralph may have other commands.
-            None => None,
+            None => &[],
         };
-        pending.by.is_some_and(|by| is_human_command(by, word, self.env.supervisor.repository()))
+        pending.by.is_some_and(|by| is_human_command(by, words, self.env.supervisor.repository()))
     }
 }
 
@@ -60,6 +61,7 @@ fn asked(pending: &PendingRequest) -> String {
         Some(Request::Mark { story, passes: true, .. }) => format!("mark {story} pass"),
         Some(Request::Mark { story, skipped: true, .. }) => format!("mark {story} skip"),
         Some(Request::Mark { story, .. }) => format!("mark {story} fail"),
+        Some(Request::Approved { .. }) => "trust".to_owned(),
         None => "unknown".to_owned(),
     }
 }

@@ -1,53 +1,14 @@
-//! The human's stored answers, and requests to a run.
+//! Requests to a run.
 
 use std::rc::Rc;
 
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
 use crate::model::{Request, Requester};
 use crate::store::{Problem, Result};
 
 use super::Database;
-use super::damage::{sum, writing};
-
-/// Answers that are not asked for again in this repository.
-///
-/// They are outside the work tree, so that an agent cannot approve a command.
-pub struct Answers(pub(in crate::store) Rc<Database>);
-
-impl Answers {
-    pub fn recall(&self, key: &str) -> Result<Option<String>> {
-        let select = "SELECT value, seal FROM remembered WHERE key = ?1";
-        let found = self.0.rows(select, [key], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let sealed = |(value, seal): (String, Option<i64>)| {
-            (seal == Some(seal_of_answer(key, &value))).then_some(value)
-        };
-        Ok(found.into_iter().find_map(sealed))
-    }
-
-    pub fn remember(&self, key: &str, value: &str) -> Result<()> {
-        let insert = "INSERT OR REPLACE INTO remembered (key, value, seal) VALUES (?1, ?2, ?3)";
-        self.0.execute(insert, params![key, value, seal_of_answer(key, value)])
-    }
-
-    /// Exactly this text was accepted under this name.
-    pub fn is_trusted(&self, what: &str, text: &str) -> Result<bool> {
-        let select = "SELECT 1 FROM trust WHERE what = ?1 AND text = ?2 AND seal = ?3";
-        let sealed = params![what, text, seal_of_trust(what, text)];
-        Ok(!self.0.rows(select, sealed, |_| Ok(()))?.is_empty())
-    }
-
-    /// All of them or none.
-    pub fn trust<'a>(&self, at: i64, all: impl Iterator<Item = (&'a str, &'a str)>) -> Result<()> {
-        let transaction = self.0.begin().map_err(writing)?;
-        for (what, text) in all {
-            let insert =
-                "INSERT OR REPLACE INTO trust (what, text, at, seal) VALUES (?1, ?2, ?3, ?4)";
-            self.0.execute(insert, params![what, text, at, seal_of_trust(what, text)])?;
-        }
-        Ok(transaction.commit().map_err(writing)?)
-    }
-}
+use super::damage::sum;
 
 /// Requests from other processes to the run of a work tree. Only the run appends events.
 pub struct Requests {
@@ -90,6 +51,11 @@ impl Requests {
         })
     }
 
+    /// No run has taken it.
+    pub fn is_pending(&self, number: i64) -> Result<bool> {
+        Ok(self.pending()?.iter().any(|pending| pending.number == number))
+    }
+
     /// It is fulfilled, or cannot be fulfilled any more.
     pub fn settle(&self, number: i64) -> Result<()> {
         self.database.execute("DELETE FROM wishes WHERE id = ?1", [number])
@@ -98,68 +64,16 @@ impl Requests {
 
 /// A row without its checksum was written by another program. Like those of the events, it is no
 /// secret.
-fn seal_of_answer(key: &str, value: &str) -> i64 {
-    sum(&["remembered", key, value])
-}
-
-fn seal_of_trust(what: &str, text: &str) -> i64 {
-    sum(&["trust", what, text])
-}
-
 fn seal_of_request(work_tree: &str, text: &str, by: Requester) -> i64 {
     sum(&["request", work_tree, text, &by.pid.to_string(), &by.started.to_string()])
 }
 
-/// The rows of a ralph that had no checksums of them.
-pub fn seal_answers(connection: &Connection) -> rusqlite::Result<()> {
-    for (table, [first, second], seal) in [
-        ("remembered", ["key", "value"], seal_of_answer as fn(&str, &str) -> i64),
-        ("trust", ["what", "text"], seal_of_trust),
-    ] {
-        let mut select = connection.prepare(&format!("SELECT {first}, {second} FROM {table}"))?;
-        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let rows: Vec<(String, String)> = rows.collect::<Result<_, _>>()?;
-        let update = format!("UPDATE {table} SET seal = ?3 WHERE {first} = ?1 AND {second} = ?2");
-        for (first, second) in rows {
-            let seal = seal(&first, &second);
-            connection.execute(&update, params![first, second, seal])?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use rusqlite::Connection;
+
     use super::*;
     use crate::store::{Store, StorePlace};
-
-    fn answers_in(folder: &tempfile::TempDir) -> Answers {
-        Store::new(StorePlace::in_folder(folder.path())).answers().unwrap()
-    }
-
-    #[test]
-    fn the_last_answer_is_remembered_after_reopening() {
-        let folder = tempfile::tempdir().unwrap();
-        let answers = answers_in(&folder);
-        assert_eq!(answers.recall("a").unwrap(), None);
-        for value in ["first", "last"] {
-            answers.remember("a", value).unwrap();
-        }
-        drop(answers);
-        let answers = answers_in(&folder);
-        assert_eq!(answers.recall("a").unwrap().as_deref(), Some("last"));
-        assert_eq!(answers.recall("b").unwrap(), None);
-    }
-
-    #[test]
-    fn only_the_exact_text_is_trusted() {
-        let folder = tempfile::tempdir().unwrap();
-        answers_in(&folder).trust(7, [("a gate", "cargo test")].into_iter()).unwrap();
-        let answers = answers_in(&folder);
-        assert!(answers.is_trusted("a gate", "cargo test").unwrap());
-        assert!(!answers.is_trusted("a gate", "cargo test ").unwrap());
-        assert!(!answers.is_trusted("another", "cargo test").unwrap());
-    }
 
     const BY: Requester = Requester { pid: 7, started: 70 };
 
@@ -190,27 +104,17 @@ mod tests {
     }
 
     #[test]
-    fn what_another_program_wrote_into_the_tables_does_not_count() {
+    fn a_request_that_another_program_wrote_is_nobodys() {
         let folder = tempfile::tempdir().unwrap();
-        let answers = answers_in(&folder);
-        answers.trust(7, [("a gate", "cargo test")].into_iter()).unwrap();
-        answers.remember("mode", "careful").unwrap();
         requests_in(&folder, "").make(2, &nudge("first"), BY).unwrap();
         let connection = Connection::open(folder.path().join("journal.db")).unwrap();
         for tampering in [
-            "INSERT INTO trust (what, text, at) VALUES ('a gate', 'evil', 7)",
-            "INSERT INTO trust SELECT 'a gate', 'evil 2', at, seal FROM trust WHERE text = 'cargo test'",
-            "UPDATE remembered SET value = 'daring'",
             "INSERT INTO wishes (work_tree, at, wish) SELECT work_tree, at, wish FROM wishes",
             "INSERT INTO wishes SELECT 9, work_tree, at, replace(wish, 'first', 'evil'), pid, started,
                  seal FROM wishes WHERE id = 1",
         ] {
             connection.execute(tampering, []).unwrap();
         }
-        assert!(answers.is_trusted("a gate", "cargo test").unwrap());
-        assert!(!answers.is_trusted("a gate", "evil").unwrap());
-        assert!(!answers.is_trusted("a gate", "evil 2").unwrap());
-        assert_eq!(answers.recall("mode").unwrap(), None);
         let pending = requests_in(&folder, "").pending().unwrap();
         let by: Vec<_> = pending.iter().map(|one| one.by).collect();
         assert_eq!(by, [Some(BY), None, None]);

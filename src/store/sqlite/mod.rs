@@ -1,5 +1,6 @@
 //! The store in SQLite: one database per repository, one connection per process.
 
+pub mod approvals;
 pub mod costs;
 mod damage;
 pub mod human;

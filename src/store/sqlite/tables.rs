@@ -10,7 +10,7 @@ use crate::model::{
     Answer, AttemptEnded, AttemptStarted, Event, IterationResult, ModelUse, StoryId, Usd,
 };
 
-use super::human::seal_answers;
+use super::approvals::seal_answers;
 use super::journal::seal_all;
 
 /// Each leads from one version to the next, beginning with an empty file. A released migration never
