@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::model::{Answer, Backlog, Escalation, Notice, Recorded, StepKind, Story, Wait};
+use crate::model::{
+    Answer, Backlog, Escalation, Notice, Recorded, StepKind, Story, Wait, unique_id,
+};
 use crate::state::RunState;
 
 /// The time and the time zone. There is one clock per process, passed in, so that tests choose
@@ -42,6 +44,11 @@ impl Clock {
         };
         start().unwrap_or(now)
     }
+}
+
+/// Of a run or an attempt.
+pub fn new_id() -> String {
+    unique_id(Timestamp::now().as_nanosecond())
 }
 
 /// `TimeZone::system` would first list every time zone that the machine knows.

@@ -166,6 +166,7 @@ impl History {
             agent: "mock".into(),
             branch: None,
             allow_dirty: false,
+            boot: None,
             carried: carried.iter().map(|story| id(story)).collect(),
         }))
     }

@@ -6,7 +6,8 @@ use std::io;
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::{Value, json};
-use uuid::Uuid;
+
+use crate::model::unique_id;
 
 use super::step::{FailureClass, Retried};
 use super::stream::{MODEL, Stream, extend, timestamp, tool_result};
@@ -177,7 +178,7 @@ impl Stream<'_> {
         let mut message = json!({
             "type": "assistant",
             "message": {
-                "id": Uuid::now_v7().to_string(), "type": "message", "role": "assistant",
+                "id": unique_id(Timestamp::now().as_nanosecond()), "type": "message", "role": "assistant",
                 "model": "<synthetic>", "content": [{ "type": "text", "text": text }],
                 "stop_reason": stop_reason, "stop_sequence": "",
                 "usage": { "input_tokens": 0, "output_tokens": 0 },

@@ -7,9 +7,8 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
-use crate::model::{Tokens, millis};
+use crate::model::{Tokens, millis, unique_id};
 
 pub const MODEL: &str = "mock";
 /// Plausible numbers of tokens that a turn read and wrote.
@@ -44,7 +43,7 @@ impl<'a> Stream<'a> {
         Self {
             out,
             plain,
-            session: Uuid::now_v7().to_string(),
+            session: unique_id(Timestamp::now().as_nanosecond()),
             last_id: 0,
             started: Instant::now(),
             totals: MockTotals::default(),
@@ -91,7 +90,7 @@ impl<'a> Stream<'a> {
         if self.plain {
             return Ok(());
         }
-        let uuid = Uuid::now_v7().to_string();
+        let uuid = unique_id(Timestamp::now().as_nanosecond());
         extend(&mut event, json!({ "session_id": self.session, "uuid": uuid }));
         self.line(&serde_json::to_vec(&event)?)
     }

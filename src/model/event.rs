@@ -16,6 +16,7 @@ use super::left_out::LeftOut;
 use super::money::Usd;
 use super::question::{Answer, Escalation};
 use super::replaced::CommitsReplaced;
+use super::started::{GatesStarted, RunStarted};
 use super::stop::StopReason;
 use super::violation::{Untrusted, Violation};
 
@@ -312,41 +313,6 @@ impl Event {
             _ => false,
         }
     }
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunStarted {
-    /// UUIDv7.
-    pub run: String,
-    /// The PRD's path in the repository.
-    pub backlog: String,
-    pub project: String,
-    #[serde(default)]
-    pub description: String,
-    pub agent: String,
-    pub branch: Option<String>,
-    /// Run with uncommitted edits.
-    #[serde(default)]
-    pub allow_dirty: bool,
-    /// Stories whose question, guidance or unfinished work continues from the previous run.
-    #[serde(default)]
-    pub carried: Vec<StoryId>,
-}
-
-/// What was there before gates ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct GatesStarted {
-    pub after: Untrusted,
-    /// Whose claim they check.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub story: Option<StoryId>,
-    /// The name of the folder for what they changed.
-    pub folder: String,
-    /// The branch tip and the work tree.
-    pub before: Base,
-    /// The hash of the held files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<String>,
 }
 
 /// The text of a ralph.toml. Its size is limited where it is read.

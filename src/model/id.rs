@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use uuid::{NoContext, Timestamp, Uuid};
 
 /// The longest id a story may have.
 const MAX_LEN: usize = 64;
@@ -82,6 +83,14 @@ impl fmt::Display for LaneId {
     }
 }
 
+/// A UUIDv7 of this time, in nanoseconds since the Unix epoch; there is none of a time before.
+pub fn unique_id(now: i128) -> String {
+    const SECOND: i128 = 1_000_000_000;
+    let seconds = u64::try_from(now.div_euclid(SECOND)).unwrap_or_default();
+    let rest = u32::try_from(now.rem_euclid(SECOND)).unwrap_or_default();
+    Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, rest)).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +117,15 @@ mod tests {
             &"x".repeat(MAX_LEN + 1),
         ] {
             assert!(StoryId::try_from(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_whole_and_new_whatever_the_clock_says() {
+        for now in [i128::MIN, -1, 0, 1_800_000_000_000_000_000, i128::MAX] {
+            let (one, other) = (unique_id(now), unique_id(now));
+            assert_ne!(one, other, "{now}");
+            assert_eq!(Uuid::try_parse(&one).unwrap().get_version_num(), 7, "{now}");
         }
     }
 }

@@ -20,6 +20,7 @@ mod policy;
 mod question;
 mod replaced;
 mod signals;
+mod started;
 mod stop;
 mod text;
 mod violation;
@@ -31,12 +32,9 @@ pub use backlog::{Backlog, Story};
 pub use budget::{Budget, BudgetLevel, Budgets, MINUTE, SpentToday};
 pub use change::{BacklogText, ChangeKind, HeldChange};
 pub use closed::{DiffStat, StoryChange, StoryClosed};
-pub use event::{
-    CommitName, EVENT_VERSION, Event, GatesStarted, NudgedBy, Recorded, RunStarted, SettingsText,
-    StuckEvent,
-};
+pub use event::{CommitName, EVENT_VERSION, Event, NudgedBy, Recorded, SettingsText, StuckEvent};
 pub use gate::{Concern, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, Recheck};
-pub use id::{BadStoryId, LaneId, StoryId};
+pub use id::{BadStoryId, LaneId, StoryId, unique_id};
 pub use left_out::{LeftOut, WhyLeftOut};
 pub use money::{AttemptCost, CostCertainty, ModelUse, Tokens, Usage, Usd};
 pub use notice::{
@@ -53,6 +51,7 @@ pub use signals::{
     AgentSignals, Changes, CompletionMarkers, ContextUsage, FileChange, Handoff, HandoffTrigger,
     RunMarkers,
 };
+pub use started::{BootMoment, GatesStarted, RunStarted};
 pub use stop::{Because, Blocked, RunResult, StopReason, Wait, WaitFor};
 pub use text::{A_TIME, both_ends, duration, first_few, shorten, visible, visible_line};
 pub use violation::{HeldKind, Untrusted, Violation};

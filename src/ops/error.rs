@@ -48,6 +48,11 @@ pub enum CommandError {
     NotForAgents(String),
     #[error("not approved; change the files, or approve them with `ralph trust`")]
     NotTrusted,
+    #[error(
+        "fewer than {needed} more files can be open at a time ({source}); raise the limit with \
+         `ulimit -n 1024`"
+    )]
+    FewDescriptors { needed: usize, source: std::io::Error },
     /// The reader of standard output is gone; not an error.
     #[error("standard output was closed")]
     Pipe,

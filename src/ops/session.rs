@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS};
 use crate::decide::scripts::scripts;
 use crate::decide::weigh::Gates;
@@ -14,7 +12,7 @@ use crate::model::{
     Backlog, ConfigNotice, Gate, HeldKind, Notice, Policy, RunMarkers, SettingsText, StoryId,
     millis,
 };
-use crate::ports::{Human, Reporter};
+use crate::ports::{Human, Reporter, new_id};
 use crate::process::Supervisor;
 use crate::process::supervised::repository_flag;
 use crate::report::{AppliedGate, AppliedSettings, Publisher, Waits};
@@ -87,7 +85,7 @@ impl Session<'_> {
             human: self.human,
             costs,
             clock: self.look.clock.clone(),
-            new_id: || Uuid::now_v7().to_string(),
+            new_id,
         };
         let ending = runtime.block_on(async { begin(log, self.history, env, config)?.run().await });
         // An open menu must not delay the exit.

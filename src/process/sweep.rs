@@ -13,7 +13,9 @@ use rustix::process::{Signal, getpid};
 use uuid::Uuid;
 
 use super::Order;
-use super::tree::{Found, ProcessFacts, ProcessTable, carries};
+use crate::model::BootMoment;
+
+use super::tree::{Found, ProcessFacts, ProcessTable, boot_id, carries};
 
 /// Between two scans.
 pub const POLL: Duration = Duration::from_millis(5);
@@ -129,23 +131,30 @@ impl TreeEnding {
 
 /// Every process of a run has the run's id under this name in its environment.
 pub const RUN_ID: &str = "RALPH_RUN_ID";
-/// The system's start times are less exact than the journal's, and from another clock.
-const ROUNDING_MS: i64 = 1000;
-
 /// How processes of one run are recognized.
 #[derive(Clone, Debug)]
 pub struct RunMark {
     entry: Vec<u8>,
-    since: i64,
+    /// In ticks since the boot; 0: it is not known, or was before this boot.
+    since: u64,
 }
 
 impl RunMark {
     /// None unless the id is a whole UUID, because a part of one could match other processes.
-    pub fn new(run: &str, began: i64) -> Option<Self> {
+    pub fn new(run: &str, began: Option<&BootMoment>) -> Option<Self> {
         let is_whole = Uuid::try_parse(run).is_ok_and(|id| id.to_string() == run);
         let entry = format!("{RUN_ID}={run}").into_bytes();
-        is_whole.then_some(Self { entry, since: began - ROUNDING_MS })
+        let boot = boot_id();
+        let began = began.filter(|began| Some(&began.boot) == boot.as_ref());
+        is_whole.then_some(Self { entry, since: began.map_or(0, |began| began.ticks) })
     }
+}
+
+/// When this process began, whatever the clock says. None where the system does not say.
+pub fn own_start() -> Option<BootMoment> {
+    let own = getpid().as_raw_pid();
+    let ticks = ProcessTable::take().find(own).map(|own| own.started)?;
+    Some(BootMoment { boot: boot_id()?, ticks })
 }
 
 /// The result, with processes by name.
@@ -218,23 +227,17 @@ fn find(all: ProcessTable, own: i32, marks: &[RunMark], keep: &[String]) -> Foun
 mod tests {
     use super::*;
     use std::process::{Child, Command};
-    use std::time::{SystemTime, UNIX_EPOCH};
 
     const RUN: &str = "019a8b0c-0000-7000-8000-000000000001";
 
     #[test]
     fn only_a_whole_id_is_searched_for() {
-        assert!(RunMark::new(RUN, 0).is_some());
+        assert!(RunMark::new(RUN, None).is_some());
         let simple = RUN.replace('-', "");
         let upper = RUN.to_uppercase();
         for bad in ["", "0", "019a8b0c", &simple, &upper, &format!("{RUN} ")] {
-            assert!(RunMark::new(bad, 0).is_none(), "{bad}");
+            assert!(RunMark::new(bad, None).is_none(), "{bad}");
         }
-    }
-
-    fn now() -> i64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        i64::try_from(now.as_millis()).unwrap()
     }
 
     /// Ended with the test, however it ends.
@@ -274,12 +277,16 @@ mod tests {
     #[test]
     fn a_process_older_than_the_run_is_not_found() {
         let run = Uuid::now_v7().to_string();
-        let began = now();
+        let began = own_start().unwrap();
         let sleeper = Sleeper::new(&run);
-        let mark = |began| vec![RunMark::new(&run, began).unwrap()];
-        assert_eq!(found(&mark(began), &[]), [sleeper.pid()]);
-        assert_eq!(found(&mark(began + 3_600_000), &[]), [0; 0]);
-        assert_eq!(found(&mark(began), &["sleep"]), [0; 0]);
+        let mark = |began: &BootMoment| vec![RunMark::new(&run, Some(began)).unwrap()];
+        assert_eq!(found(&mark(&began), &[]), [sleeper.pid()]);
+        let later = BootMoment { ticks: began.ticks + 1_000_000, ..began.clone() };
+        assert_eq!(found(&mark(&later), &[]), [0; 0]);
+        // Its ticks say nothing about this one's.
+        let earlier_boot = BootMoment { boot: "another".to_owned(), ..later };
+        assert_eq!(found(&mark(&earlier_boot), &[]), [sleeper.pid()]);
+        assert_eq!(found(&mark(&began), &["sleep"]), [0; 0]);
         assert_eq!(found(&[], &[]), [0; 0]);
     }
 
@@ -291,7 +298,7 @@ mod tests {
         use std::process::Stdio;
 
         let run = Uuid::now_v7().to_string();
-        let marks = [RunMark::new(&run, now()).unwrap()];
+        let marks = [RunMark::new(&run, own_start().as_ref()).unwrap()];
         // The pids come when all of them have their own names; without its input everything ends.
         let script = "sh -c 'cat & echo $PPID $$ $!; wait' <&3; :";
         let mut command = Command::new("bash");

@@ -35,7 +35,7 @@ impl ProcessFacts {
     }
 }
 
-pub use platform::{carries, words};
+pub use platform::{boot_id, carries, words};
 
 /// What to end, and what to keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,9 +97,7 @@ mod platform {
     use std::fs;
     use std::os::unix::fs::MetadataExt;
     use std::path::Path;
-    use std::time::{SystemTime, UNIX_EPOCH};
 
-    use rustix::param::clock_ticks_per_second;
     use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
     use super::ProcessFacts;
@@ -134,13 +132,19 @@ mod platform {
         words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
-    /// It belongs to this user, began at that time (milliseconds since the epoch) or later, and has
-    /// exactly this entry in its environment.
-    pub fn carries(seen: &ProcessFacts, entry: &[u8], since: i64) -> bool {
+    /// The system's current run, from its boot on.
+    pub fn boot_id() -> Option<String> {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(id.trim().to_owned())
+    }
+
+    /// It belongs to this user, began at that time (ticks since the boot) or later, and has exactly
+    /// this entry in its environment.
+    pub fn carries(seen: &ProcessFacts, entry: &[u8], since: u64) -> bool {
         fs::read(format!("/proc/{}/environ", seen.pid)).is_ok_and(|all| has(&all, entry))
             && fs::metadata(format!("/proc/{}", seen.pid))
                 .is_ok_and(|folder| folder.uid() == geteuid().as_raw())
-            && began(seen).is_some_and(|began| began >= since)
+            && seen.started >= since
             && is_still(seen)
     }
 
@@ -151,18 +155,6 @@ mod platform {
 
     fn is_still(seen: &ProcessFacts) -> bool {
         read(seen.pid).is_some_and(|now| now.started == seen.started)
-    }
-
-    /// In wall-clock time like the journal; the system counts from boot.
-    fn began(seen: &ProcessFacts) -> Option<i64> {
-        let uptime = fs::read_to_string("/proc/uptime").ok()?;
-        let uptime: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
-        let ticks_per_second = i64::try_from(clock_ticks_per_second()).ok()?;
-        let after_boot = i64::try_from(seen.started).ok()? * 1000 / ticks_per_second;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-        #[expect(clippy::cast_possible_truncation, reason = "no machine is up for so long")]
-        let uptime = (uptime * 1000.0) as i64;
-        Some(i64::try_from(now.as_millis()).ok()? - uptime + after_boot)
     }
 
     /// None for a zombie too: it is dead, but not waited for yet.
@@ -221,6 +213,11 @@ mod platform {
         String::from_utf8_lossy(&line).split_ascii_whitespace().map(str::to_owned).collect()
     }
 
+    /// Nothing is searched for, so nothing has to be compared.
+    pub fn boot_id() -> Option<String> {
+        None
+    }
+
     /// `ps` already gives the name.
     pub fn program_names(_seen: &ProcessFacts) -> Vec<String> {
         Vec::new()
@@ -229,7 +226,7 @@ mod platform {
     /// Never: `ps` prints the environment as words after the arguments, so an argument can look like an
     /// entry, and the system hides the environment of its own programs. Only a proven process may be
     /// signalled.
-    pub fn carries(_seen: &ProcessFacts, _entry: &[u8], _since: i64) -> bool {
+    pub fn carries(_seen: &ProcessFacts, _entry: &[u8], _since: u64) -> bool {
         false
     }
 }

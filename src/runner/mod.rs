@@ -89,7 +89,7 @@ pub fn end_earlier_runs(
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
     let marks: Vec<RunMark> =
-        runs.iter().filter_map(|open| RunMark::new(&open.run, open.began)).collect();
+        runs.iter().filter_map(|open| RunMark::new(&open.run, open.began.as_ref())).collect();
     match sweep(&marks, keep) {
         Swept::Gone { ended } if ended.is_empty() => Ok(()),
         Swept::Gone { ended } => {

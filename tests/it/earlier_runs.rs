@@ -2,6 +2,9 @@
 
 use std::process::{Child, Command, Stdio};
 
+use ralph::model::{Event, RunStarted};
+use ralph::process::sweep::own_start;
+use ralph::store::Journal;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::world::{Ends, RALPH, until};
@@ -116,6 +119,33 @@ fn only_what_is_provably_of_the_run_is_ended() {
     for (mut stranger, name) in strangers {
         assert!(stranger.lives(), "{name}");
     }
+}
+
+/// It was a day ahead when the run began.
+#[test]
+fn a_clock_that_was_set_back_hides_no_process() {
+    let (world, run) = (World::with(&Prd::stories(1)), "019a8b0c-7f00-7000-8000-000000000000");
+    let tomorrow = std::time::SystemTime::now() + std::time::Duration::from_hours(24);
+    let tomorrow = tomorrow.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let start = RunStarted {
+        run: run.to_owned(),
+        backlog: "PRD.json".to_owned(),
+        project: "demo".to_owned(),
+        description: String::new(),
+        agent: "mock".to_owned(),
+        branch: None,
+        allow_dirty: false,
+        boot: own_start().map(Box::new),
+        carried: vec![],
+    };
+    let mut journal = world.store().journal("PRD.json").unwrap();
+    journal.append(run, tomorrow.try_into().unwrap(), &[Event::RunStarted(start)]).unwrap();
+    drop(journal);
+    let mut left = Sleeper::new(&world, "RALPH_RUN_ID", run);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains(&format!("left running: sleep ({})", left.id())), "{}", said.err);
+    assert!(!left.lives());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ralph::model::{Event, Outcome};
 
-use crate::support::world::{Ends, PATIENCE, RALPH, Said, signal};
+use crate::support::world::{Ends, PATIENCE, RALPH, Runs, Said, signal};
 use crate::support::{Prd, World};
 
 /// What an agent that was told to end has, and a little for everything else.
@@ -229,4 +229,20 @@ fn a_human_interrupts_an_agent_that_never_stops_talking() {
     signal(&driver, rustix::process::Signal::INT);
     assert_eq!(driver.ended().code, 130);
     assert_eq!(world.processes(), [""; 0]);
+}
+
+/// From none at all to enough.
+#[test]
+fn with_few_descriptors_a_run_says_so_before_it_begins() {
+    let world = World::with(&Prd::stories(1));
+    let words = world.run_words(&[]).join(" ");
+    for most in [13, 16, 24, 32, 48] {
+        let mut shell = world.command("sh");
+        let said = shell.args(["-c", &format!("ulimit -n {most}; exec {RALPH} {words}")]).said();
+        assert_eq!(said.code, 1, "{most}: {}", said.err);
+        let told = "error: fewer than 64 more files can be open at a time";
+        assert!(said.err.contains(told), "{most}: {}", said.err);
+        assert!(said.err.contains("ulimit -n 1024"), "{most}: {}", said.err);
+        assert!(!world.path(".ralph").exists() && !world.path(".git/ralph").exists(), "{most}");
+    }
 }

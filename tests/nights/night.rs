@@ -132,6 +132,7 @@ fn begin(world: &mut World, log: &mut RunLog) -> Result<(), RunnerError> {
             agent: AGENT.into(),
             branch: None,
             allow_dirty: false,
+            boot: None,
             carried: vec![],
         };
         let events = vec![Event::RunStarted(started), seen(&world.marks_in_file())];

@@ -119,6 +119,7 @@ fn events() -> Vec<(i64, Event)> {
                 agent: "claude".into(),
                 branch: Some("ralph".into()),
                 allow_dirty: false,
+                boot: None,
                 carried: vec![],
             }),
         ),

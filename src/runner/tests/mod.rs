@@ -62,6 +62,7 @@ impl Run {
             agent: "mock".into(),
             branch: None,
             allow_dirty: false,
+            boot: None,
             carried: vec![],
         };
         log.record(&fake.file, vec![Event::RunStarted(started)]).unwrap();

@@ -7,6 +7,7 @@ use crate::model::{
     AttemptStarted, Backlog, Base, ConfigNotice, Event, LaneId, Notice, Recorded, RunStarted,
     StoryId, TreeNotice, visible_line,
 };
+use crate::process::sweep::own_start;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::runner::task::EventSink;
@@ -142,6 +143,7 @@ impl World {
             agent: self.env.agent.label(),
             branch: self.config.branch.clone(),
             allow_dirty: self.config.allow_dirty,
+            boot: own_start().map(Box::new),
             carried: carried(&log.state, backlog),
         };
         let begin = Self::lost_attempts(log).into_iter().chain([Event::RunStarted(started)]);
@@ -341,6 +343,7 @@ pub fn as_next_process(mut state: RunState, backlog: &Backlog) -> RunState {
             agent: String::new(),
             branch: None,
             allow_dirty: false,
+            boot: None,
             carried: carried(&state, backlog),
         })
     };

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rusqlite::{Connection, Error, OptionalExtension, Row, params};
 
-use crate::model::{EVENT_VERSION, Event, Recorded};
+use crate::model::{BootMoment, EVENT_VERSION, Event, Recorded};
 use crate::store::{Problem, Result};
 
 use super::Database;
@@ -55,8 +55,8 @@ pub fn open(database: Rc<Database>, backlog: &str, work_tree: &str) -> impl Jour
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRun {
     pub run: String,
-    /// Milliseconds since the Unix epoch.
-    pub began: i64,
+    /// When its first process began.
+    pub began: Option<BootMoment>,
     /// The key of its backlog.
     pub backlog: String,
 }
@@ -223,14 +223,18 @@ impl SqliteJournal {
 impl Database {
     /// The runs of a work tree that have no end, whatever their backlog.
     pub fn open_runs(&self, work_tree: &str) -> Result<Vec<OpenRun>> {
-        // The last event of each run, with the time of its first and the seal before it.
+        // The last event of each run, with its start and the seal before the event.
         let last_events = self.rows(
-            "SELECT seq, run, at, payload, seal, began, backlog, (
+            "SELECT seq, run, at, payload, seal, (
+                 SELECT first.payload FROM events first
+                 WHERE first.run = events.run AND first.work_tree = ?1
+                     AND first.payload LIKE '{\"kind\":\"run_started\"%' ORDER BY first.seq LIMIT 1
+             ), backlog, (
                  SELECT earlier.seal FROM events earlier
                  WHERE earlier.backlog = events.backlog AND earlier.work_tree = ?1
                      AND earlier.seq < events.seq ORDER BY earlier.seq DESC LIMIT 1
              ) FROM events JOIN (
-                 SELECT MAX(seq) AS last, MIN(at) AS began FROM events WHERE work_tree = ?1
+                 SELECT MAX(seq) AS last FROM events WHERE work_tree = ?1
                  GROUP BY run
              ) ON seq = last ORDER BY seq",
             [work_tree],
@@ -241,8 +245,14 @@ impl Database {
             },
         )?;
         let mut open = Vec::new();
-        for (last, began, before, backlog) in last_events {
+        for (last, start, before, backlog) in last_events {
             if !matches!(last.event(before)?.0, Event::RunEnded { .. }) {
+                let start: Option<String> = start;
+                let start = start.and_then(|payload| Event::from_json(&payload).ok());
+                let began = match start {
+                    Some(Event::RunStarted(start)) => start.boot.map(|boot| *boot),
+                    _ => None,
+                };
                 open.push(OpenRun { run: last.run, began, backlog });
             }
         }
@@ -320,13 +330,13 @@ mod tests {
         let linked = Store::new(StorePlace { work_tree: "linked".to_owned(), ..place });
         let mut three = linked.journal("one.json").unwrap();
         three.append("linked", 5, &[Event::RunContinued]).unwrap();
-        let open = |run: &str, began, backlog: &str| {
+        let open = |run: &str, backlog: &str| {
             let (run, backlog) = (run.to_owned(), backlog.to_owned());
-            OpenRun { run, began, backlog }
+            OpenRun { run, began: None, backlog }
         };
         let runs = store_in(&folder).open_runs().unwrap();
-        assert_eq!(runs, [open("open", 2, "one.json"), open("other", 4, "two.json")]);
-        assert_eq!(linked.open_runs().unwrap(), [open("linked", 5, "one.json")]);
+        assert_eq!(runs, [open("open", "one.json"), open("other", "two.json")]);
+        assert_eq!(linked.open_runs().unwrap(), [open("linked", "one.json")]);
     }
 
     fn sql(folder: &tempfile::TempDir, text: &str) {

@@ -68,6 +68,7 @@ fn started(project: &str) -> Event {
         agent: "claude".into(),
         branch: None,
         allow_dirty: false,
+        boot: None,
         carried: vec![],
     })
 }
