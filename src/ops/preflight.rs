@@ -56,7 +56,13 @@ impl Preflight {
     }
 
     /// Takes a changed ralph.toml that the human approved before. It may say which processes stay.
-    pub fn take_approved_settings(&mut self, state: &RunState, flags: &Flags) -> Result<()> {
+    pub fn take_approved_settings(
+        &mut self,
+        history: &mut JournalHistory,
+        flags: &Flags,
+    ) -> Result<()> {
+        self.restore_approvals(history)?;
+        let state = &history.state;
         let Some(now) = self.changed_settings(state) else { return Ok(()) };
         if self.is_trusted(state, &now)? {
             self.in_force = InForce::new(now, self.tree.root(), flags)?;
@@ -74,7 +80,10 @@ impl Preflight {
 
     /// Compares ralph.toml with the settings of the open run. The human decides about a change;
     /// without an answer the file is restored.
-    pub fn settle_settings(&mut self, state: &RunState, flags: &Flags) -> Result<()> {
+    pub fn settle_settings(&mut self, history: &mut JournalHistory, flags: &Flags) -> Result<()> {
+        // Earlier processes may have written until their end.
+        self.restore_approvals(history)?;
+        let state = &history.state;
         if state.settings_in_force().is_none() {
             return Ok(());
         }
@@ -100,7 +109,7 @@ impl Preflight {
     }
 
     /// After a crash.
-    pub fn restore_approvals(&self, history: &mut JournalHistory) -> Result<()> {
+    fn restore_approvals(&self, history: &mut JournalHistory) -> Result<()> {
         let repaired = approvals::restore(&self.store, &history.state, &self.clock)?;
         history.repaired.extend(repaired);
         Ok(())

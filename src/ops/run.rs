@@ -87,11 +87,9 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let (reporter, human) = ui::terminal(look);
     let (secrets, clock) = (secrets(), look.clock.clone());
     let mut preflight = Preflight { tree, store, in_force, reporter, human, secrets, clock };
-    preflight.restore_approvals(&mut known)?;
-    preflight.take_approved_settings(&known.state, flags)?;
+    preflight.take_approved_settings(&mut known, flags)?;
     let journal_check = preflight.clean_up()?;
-    preflight.restore_approvals(&mut known)?;
-    preflight.settle_settings(&known.state, flags)?;
+    preflight.settle_settings(&mut known, flags)?;
     preflight.restore(prd, &found, &mut known)?;
     let loaded = PrdFile::new(prd).load()?;
     let allow_dirty = preflight.check_edits(&found, &known.state)?;
