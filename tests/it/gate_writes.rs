@@ -78,6 +78,18 @@ fn each_version_that_is_put_back_is_kept() {
 }
 
 #[test]
+fn a_gate_does_not_do_the_work_for_the_next_one() {
+    let settings = "verify = [\"echo work > work.txt\", \"test -e work.txt\"]\n";
+    let script = "[[story.US-001.attempts]]\nsteps = [{ write = \"a\", text = \"a\" }, \"complete\"]\n\
+                  [[story.US-001.attempts]]\nsteps = [{ write = \"work.txt\", text = \"done\" }, \"complete\"]\n";
+    let world = world(1, script, settings);
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.git(&["show", "HEAD:work.txt"]), "done");
+    assert_eq!(world.iteration_files("prompt.md").len(), 2, "{}", said.err);
+}
+
+#[test]
 fn kept_patterns_ignored_files_and_new_lock_files_stay() {
     let gate = "echo g > generated.txt; mkdir -p deep/__snapshots__; echo s > deep/__snapshots__/a; \
                 echo i > x.log; test -e Cargo.lock || echo l > Cargo.lock; echo n > not.txt";

@@ -63,11 +63,23 @@ impl GateGuard {
         ArmedGates { guard: Arc::new(guard), before: start.before.clone() }
     }
 
-    /// Files of the story that the gates have reset or deleted, and may not change.
-    pub fn undone(&self, tree: &WorkTree, gates: &ArmedGates) -> Result<Vec<PathBuf>> {
-        let Some(base) = &self.base else { return Ok(Vec::new()) };
-        let writes = self.forbidden_writes(tree, gates)?;
-        Ok(tree.undone(base, &writes)?)
+    /// Puts back what a gate wrote, so that it does not do the story's work for the next one. Held
+    /// files are compared when all have ended.
+    /// Returns files of the story that it had reset or deleted.
+    pub fn undo(
+        &self,
+        tree: &WorkTree,
+        gates: &ArmedGates,
+        log: &mut dyn EventSink,
+    ) -> Result<Vec<PathBuf>> {
+        let is_held = |path: &Path| {
+            let path = tree.root().join(path);
+            self.held.iter().any(|place| path.starts_with(&place.path))
+        };
+        let writes = self.forbidden_writes(tree, gates)?.without(is_held);
+        let undone = self.base.as_ref().map(|base| tree.undone(base, &writes)).transpose()?;
+        self.put_back(tree, gates, &writes, log)?;
+        Ok(undone.unwrap_or_default())
     }
 
     /// Call when no gate runs any more, however they ended.
@@ -91,7 +103,7 @@ impl GateGuard {
         self.settle_writes(tree, gates, log)
     }
 
-    /// Alone before a gate that may change files, and after a crash.
+    /// Alone after a crash.
     pub fn settle_writes(
         &self,
         tree: &WorkTree,

@@ -98,11 +98,6 @@ impl GatesTask {
         let mut items = Vec::new();
         for (gate, guards) in std::mem::take(&mut self.due) {
             self.tell(&gate).await;
-            if gate.fix {
-                let gates = armed.clone();
-                self.guarded(move |guard, tree, log| guard.settle_writes(tree, &gates, log))
-                    .await?;
-            }
             let Some(mut report) = self.run_gate(&gate).await? else { return Ok(None) };
             report.guards = guards;
             let undone = self.look(&gate, armed).await?;
@@ -123,7 +118,7 @@ impl GatesTask {
     async fn look(&self, gate: &Gate, armed: &mut ArmedGates) -> Result<Vec<PathBuf>> {
         let gates = armed.clone();
         if !gate.fix {
-            return self.guarded(move |guard, tree, _| guard.undone(tree, &gates)).await;
+            return self.guarded(move |guard, tree, log| guard.undo(tree, &gates, log)).await;
         }
         let accept = move |guard: &GateGuard, tree: &WorkTree, log: &mut dyn EventSink| {
             guard.accept(tree, &gates, log)
