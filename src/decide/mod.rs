@@ -11,6 +11,7 @@ pub mod limits;
 pub mod lock_files;
 pub mod next;
 pub mod prompt;
+pub mod recheck;
 #[cfg(test)]
 pub mod samples;
 pub mod scripts;

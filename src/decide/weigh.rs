@@ -25,7 +25,9 @@ pub struct Gates {
 pub struct Due<'a> {
     pub gate: &'a Gate,
     /// The closed story that it is run again for.
-    pub guards: Option<&'a StoryId>,
+    pub guards: Option<StoryId>,
+    /// It is about one story at a time.
+    pub each_story: bool,
 }
 
 impl Gates {
@@ -37,25 +39,45 @@ impl Gates {
         self.of.get(story).map_or(&[], Vec::as_slice)
     }
 
-    /// The gates for a story's claim: its own first, each once.
-    pub fn due(&self, story: &StoryId, backlog: &Backlog) -> Vec<Due<'_>> {
+    /// The gates for a story's claim: its own first, each once, or once for each story.
+    pub fn due(
+        &self,
+        story: &StoryId,
+        backlog: &Backlog,
+        is_each: impl Fn(&Gate) -> bool,
+    ) -> Vec<Due<'_>> {
+        let of = self.all.iter().chain(self.of.values().flatten());
+        let each: BTreeSet<&Gate> = of.filter(|gate| is_each(gate)).collect();
+        let own = self.all.iter().chain(self.of_story(story)).map(|gate| (gate, None));
+        let closed = self.rechecked(backlog).filter(|other| *other != story);
+        let again = closed.flat_map(|other| {
+            let all = self.all.iter().filter(|gate| each.contains(gate));
+            let known = self.of.get_key_value(other);
+            let all = all.map(move |gate| (gate, Some(other)));
+            let of = known.into_iter().flat_map(|(_, gates)| gates);
+            all.chain(of.map(move |gate| (gate, Some(other))))
+        });
         let mut seen = BTreeSet::new();
-        self.applying(story, backlog).filter(|due| seen.insert(due.gate)).collect()
+        let due = own.chain(again).filter(|_| !self.dry).filter_map(|(gate, guards)| {
+            let each_story = each.contains(gate);
+            let runs_for = each_story.then(|| guards.unwrap_or(story).clone());
+            let guards = guards.cloned();
+            seen.insert((gate, runs_for)).then_some(Due { gate, guards, each_story })
+        });
+        due.collect()
     }
 
     pub fn is_any_due(&self, story: &StoryId, backlog: &Backlog) -> bool {
-        self.applying(story, backlog).next().is_some()
+        let mut again = self.rechecked(backlog).map(|other| self.of_story(other));
+        let has_own = !self.all.is_empty() || !self.of_story(story).is_empty();
+        !self.dry && (has_own || again.any(|gates| !gates.is_empty()))
     }
 
-    fn applying<'a>(&'a self, story: &StoryId, backlog: &Backlog) -> impl Iterator<Item = Due<'a>> {
-        let own = self.all.iter().chain(self.of_story(story));
-        let own = own.map(|gate| Due { gate, guards: None });
-        let closed = backlog.stories.iter().filter(|other| other.passes);
-        let closed = closed.filter(move |_| self.recheck == Recheck::All && !self.of.is_empty());
-        let again = closed.filter_map(move |other| self.of.get_key_value(&other.id));
-        let again = again
-            .flat_map(|(id, gates)| gates.iter().map(move |gate| Due { gate, guards: Some(id) }));
-        own.chain(again).filter(move |_| !self.dry)
+    /// The closed stories whose gates run again.
+    fn rechecked<'b>(&self, backlog: &'b Backlog) -> impl Iterator<Item = &'b StoryId> {
+        let is_wanted = self.recheck == Recheck::All;
+        let closed = backlog.stories.iter().filter(move |story| is_wanted && story.passes);
+        closed.map(|story| &story.id)
     }
 }
 

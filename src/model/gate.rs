@@ -32,6 +32,9 @@ pub struct Gate {
     /// It may change files: what it changes is the story's work.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fix: bool,
+    /// It is about one story at a time. None: its text says so, or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub each_story: Option<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -50,6 +53,7 @@ impl Gate {
             env: BTreeMap::new(),
             retries: 0,
             fix: false,
+            each_story: None,
         }
     }
 }
@@ -103,8 +107,8 @@ impl<'de> Visitor<'de> for GateVisitor {
         if table.retries > MOST_RETRIES {
             return Err(Error::custom(format!("`retries` must be at most {MOST_RETRIES}")));
         }
-        let GateTable { run, env, retries, fix, .. } = table;
-        Ok(Gate { run, timeout, dir, env, retries, fix })
+        let GateTable { run, env, retries, fix, each_story, .. } = table;
+        Ok(Gate { run, timeout, dir, env, retries, fix, each_story })
     }
 }
 
@@ -120,6 +124,7 @@ struct GateTable {
     retries: u32,
     #[serde(default)]
     fix: bool,
+    each_story: Option<bool>,
 }
 
 /// A gate runs inside the work tree.

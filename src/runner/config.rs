@@ -1,9 +1,10 @@
 //! The configuration of a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::decide::weigh::Gates;
-use crate::model::{Backlog, CompletionMarkers, Gate, Policy, RunMarkers, SettingsText, StoryId};
+use crate::decide::recheck::{DueGate, STORY, is_each_story};
+use crate::decide::weigh::{Due, Gates};
+use crate::model::{Backlog, CompletionMarkers, Policy, RunMarkers, SettingsText, StoryId};
 use crate::settings::RunSettings;
 use crate::state::RunState;
 use crate::workspace::HeldPlace;
@@ -50,10 +51,28 @@ impl RunConfig {
         self.markers.of_story(id, now)
     }
 
-    /// Each gate that a claim must pass, with the closed story that it is run again for.
-    pub fn gates_due(&self, id: &StoryId, backlog: &Backlog) -> Vec<(Gate, Option<StoryId>)> {
-        let due = self.gates.due(id, backlog);
-        due.into_iter().map(|due| (due.gate.clone(), due.guards.cloned())).collect()
+    /// Each gate that a claim must pass. `text_of` reads scripts.
+    pub fn gates_due(
+        &self,
+        id: &StoryId,
+        backlog: &Backlog,
+        text_of: &dyn Fn(&Path) -> Option<String>,
+    ) -> Vec<DueGate> {
+        let due = self.gates.due(id, backlog, |gate| is_each_story(gate, text_of));
+        let due = due.into_iter().map(|Due { gate, guards, each_story }| {
+            let mut gate = gate.clone();
+            if let Some(closed) = guards.as_ref().filter(|_| each_story) {
+                gate.env.insert(STORY.to_owned(), closed.to_string());
+            }
+            DueGate { gate, guards, last_ms: None }
+        });
+        due.collect()
+    }
+
+    /// Those that say something before any work: without a story, one that asks for it says nothing.
+    pub fn baseline_gates(&self, text_of: &dyn Fn(&Path) -> Option<String>) -> Vec<DueGate> {
+        let all = self.gates.all.iter().filter(|gate| !is_each_story(gate, text_of));
+        all.map(|gate| DueGate { gate: gate.clone(), guards: None, last_ms: None }).collect()
     }
 
     /// No gate applies, so a claim without concerns needs no check.

@@ -4,10 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::model::{Event, EvidenceItem, GateReport, StoryId};
 
-/// By a gate's command and the closed story that it was run again for. None: two gates have the
-/// same command, and not the same result.
+/// By a gate's command and the closed story that it was run again for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GateResults(BTreeMap<(String, Option<StoryId>), Option<bool>>);
+pub struct GateResults(BTreeMap<(String, Option<StoryId>), LastResult>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LastResult {
+    /// None: two gates have the same command, and not the same result.
+    passed: Option<bool>,
+    elapsed_ms: u64,
+}
 
 impl GateResults {
     pub fn apply(&mut self, event: &Event) {
@@ -30,16 +36,27 @@ impl GateResults {
     fn take<'a>(&mut self, reports: impl Iterator<Item = &'a GateReport>) {
         let mut found = BTreeMap::new();
         for report in reports {
-            let passed = found
+            let (passed, elapsed_ms) = (Some(report.passed()), report.elapsed_ms);
+            let known = found
                 .entry((report.gate.clone(), report.guards.clone()))
-                .or_insert(Some(report.passed()));
-            *passed = passed.filter(|passed| *passed == report.passed());
+                .or_insert(LastResult { passed, elapsed_ms });
+            known.passed = known.passed.filter(|_| known.passed == passed);
+            known.elapsed_ms = known.elapsed_ms.max(elapsed_ms);
         }
         self.0.extend(found);
     }
 
     pub fn was_red(&self, gate: &str, guards: Option<&StoryId>) -> bool {
-        self.0.get(&(gate.to_owned(), guards.cloned())) == Some(&Some(false))
+        self.of(gate, guards).is_some_and(|known| known.passed == Some(false))
+    }
+
+    /// How long it took.
+    pub fn last_ms(&self, gate: &str, guards: Option<&StoryId>) -> Option<u64> {
+        self.of(gate, guards).map(|known| known.elapsed_ms)
+    }
+
+    fn of(&self, gate: &str, guards: Option<&StoryId>) -> Option<&LastResult> {
+        self.0.get(&(gate.to_owned(), guards.cloned()))
     }
 }
 
@@ -70,6 +87,8 @@ mod tests {
         results.closed(&id("A"), &items.map(EvidenceItem::Gate));
         assert!(!results.was_red("g", None) && !results.was_red("g", Some(&id("A"))));
         assert!(results.was_red("old", Some(&id("B"))));
+        assert_eq!(results.last_ms("g", Some(&id("A"))), Some(1));
+        assert_eq!(results.last_ms("g", Some(&id("B"))), None);
     }
 
     #[test]

@@ -105,3 +105,37 @@ fn what_is_closed_says_how_much_it_changed() {
         assert_eq!(closings(&world).len(), 2, "{commits}");
     }
 }
+
+/// Of ralph.toml or a story's own, and whether its command says so or its script.
+#[test]
+fn a_gate_about_one_story_runs_again_for_each_closed_one() {
+    let check = "echo $RALPH_STORY >> ../ran; test -e $RALPH_STORY.txt";
+    for (gate, is_each) in [
+        ("\"sh check.sh\"", true),
+        ("\"sh check.sh $RALPH_STORY\"", true),
+        ("{ run = \"sh check.sh\", each_story = false }", false),
+    ] {
+        let work = "{ run = \"echo work >> $RALPH_STORY.txt\" }";
+        let script = format!(
+            "[story.US-001]\nsteps = [{work}, \"complete\"]\n\
+             [[story.US-002.attempts]]\nsteps = [{work}, {{ run = \"rm US-001.txt\" }}, \"complete\"]\n\
+             [[story.US-002.attempts]]\nsteps = [{{ run = \"echo work > US-001.txt\" }}, \"complete\"]\n"
+        );
+        let world = World::scripted(&Prd::stories(2), &script);
+        world.write("check.sh", check);
+        world.write("ralph.toml", &format!("verify = [{gate}]\n"));
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "settings"]);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{gate}: {}", said.err);
+        let breaks = "US-002 is not done: this work breaks the closed story US-001";
+        assert_eq!(said.err.contains(breaks), is_each, "{gate}: {}", said.err);
+        let ran = world.read("../ran");
+        let expected = match is_each {
+            true => "US-001\nUS-002\nUS-001\nUS-002\nUS-001\n",
+            // Before any work it runs for no story.
+            false => "\nUS-001\nUS-002\n",
+        };
+        assert_eq!(ran, expected, "{gate}");
+    }
+}

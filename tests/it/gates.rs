@@ -132,10 +132,11 @@ fn a_gate_that_turned_green_is_evidence_without_a_change() {
 #[test]
 fn gates_see_the_story_and_stop_at_the_first_failure() {
     let note = "echo $RALPH_STORY $RALPH_ITERATION";
+    let once = "each_story = false";
     let settings = format!(
-        "max_attempts = 1\nverify = [\"{note} >> ../first\", \
-         {{ run = \"{note} $A >> ../../second; exit 1\", dir = \"sub\", env = {{ A = \"b\" }} }}, \
-         \"{note} >> ../third\"]\n"
+        "max_attempts = 1\nverify = [{{ run = \"{note} >> ../first\", {once} }}, \
+         {{ run = \"{note} $A >> ../../second; exit 1\", dir = \"sub\", env = {{ A = \"b\" }}, {once} }}, \
+         {{ run = \"{note} >> ../third\", {once} }}]\n"
     );
     let world = World::scripted(&Prd::stories(1), &liar());
     world.write("ralph.toml", &settings);

@@ -12,7 +12,7 @@ fn a_string_is_a_shell_command() {
 #[test]
 fn a_table_has_all_settings() {
     let text = r#"{ "run": ["cargo", "test"], "timeout": "90s", "dir": "sub/dir",
-                    "env": { "CI": "1" }, "retries": 2, "fix": true }"#;
+                    "env": { "CI": "1" }, "retries": 2, "fix": true, "each_story": false }"#;
     let gate = Gate {
         run: GateCommand::Program(vec!["cargo".into(), "test".into()]),
         timeout: Duration::from_secs(90),
@@ -20,6 +20,7 @@ fn a_table_has_all_settings() {
         env: BTreeMap::from([("CI".into(), "1".into())]),
         retries: 2,
         fix: true,
+        each_story: Some(false),
     };
     assert_eq!(json(text).as_ref(), Ok(&gate));
     assert_eq!(gate.to_string(), "cargo test");

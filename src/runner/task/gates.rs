@@ -9,9 +9,9 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
+use crate::decide::recheck::{DueGate, in_order};
 use crate::model::{
-    Base, Event, EvidenceItem, Exit, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, StoryId,
-    millis,
+    Base, Event, EvidenceItem, Exit, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, millis,
 };
 use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
@@ -27,8 +27,7 @@ use crate::workspace::{GuardPart, WorkTree};
 
 pub struct GatesTask {
     pub of: GatesOf,
-    /// In this order, each with the closed story that it is run again for, if any.
-    pub due: Vec<(Gate, Option<StoryId>)>,
+    pub due: Vec<DueGate>,
     pub supervisor: Supervisor,
     pub lane: Lane,
     /// The base of the story whose claim is checked.
@@ -96,7 +95,7 @@ impl GatesTask {
     /// Until one fails; the baseline runs them all. None: ordered to stop.
     async fn run_all(&mut self, armed: &mut ArmedGates) -> Result<Option<Vec<EvidenceItem>>> {
         let mut items = Vec::new();
-        for (gate, guards) in std::mem::take(&mut self.due) {
+        for DueGate { gate, guards, .. } in self.in_order().await? {
             self.tell(&gate).await;
             let Some(mut report) = self.run_gate(&gate).await? else { return Ok(None) };
             report.guards = guards;
@@ -112,6 +111,17 @@ impl GatesTask {
             }
         }
         Ok(Some(items))
+    }
+
+    async fn in_order(&mut self) -> Result<Vec<DueGate>> {
+        let due = std::mem::take(&mut self.due);
+        let Some(base) = self.base.clone() else { return Ok(due) };
+        let is_about_a_folder = |due: &DueGate| due.guards.is_some() && due.gate.dir.is_some();
+        if !due.iter().any(is_about_a_folder) {
+            return Ok(in_order(due, &[]));
+        }
+        let changed = self.lane.with(move |tree| tree.difference_since(&base)).await??;
+        Ok(in_order(due, &changed.paths))
     }
 
     /// Returns what of the story's work a gate undid.

@@ -130,7 +130,7 @@ impl World {
         };
         let backlog = self.env.backlog.current();
         let Some(story) = backlog.story(id).cloned() else { return Ok(()) };
-        let due = self.config.gates.due(id, backlog);
+        let due = self.config.gates.due(id, backlog, |_| false);
         let gates: Vec<_> = due.iter().map(|due| due.gate).collect();
         let allowance = self.allowance(log, id);
         let work_tree = self.lane(lane)?.root();

@@ -15,6 +15,7 @@ pub mod recovery;
 mod requests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,8 +23,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
 use crate::agent::{Backend, GIT_PLACES};
+use crate::decide::recheck::STORY;
 use crate::decide::situation::{FreeDisk, LaneJob, Observed};
 use crate::decide::stuck::StuckStep;
+use crate::files;
 use crate::model::{
     Approval, Backlog, Base, EndedBy, Escalation, Event, LaneId, Request, SpentToday, StoryId,
 };
@@ -54,6 +57,8 @@ use questions::Questions;
 
 /// How often requests, files, the disk and the clock are checked.
 const LOOK: Duration = Duration::from_millis(250);
+/// In bytes: larger scripts are not searched for the story's variable.
+const LARGEST_SCRIPT: u64 = 1 << 20;
 /// Queued activities.
 const ACTIVITIES: usize = 64;
 
@@ -249,13 +254,16 @@ impl Effects for World {
     }
 
     fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<()> {
+        let root = self.env.home.root().to_owned();
+        let text_of = |path: &Path| files::read_text(&root.join(path), LARGEST_SCRIPT).ok();
         let (due, story, iteration) = match &of {
-            GatesOf::Baseline => {
-                let all = self.config.gates.all.iter().map(|gate| (gate.clone(), None));
-                (all.collect(), None, 0)
-            }
+            GatesOf::Baseline => (self.config.baseline_gates(&text_of), None, 0),
             GatesOf::Claim { story, .. } => {
-                let due = self.config.gates_due(story, self.env.backlog.current());
+                let mut due = self.config.gates_due(story, self.env.backlog.current(), &text_of);
+                for one in &mut due {
+                    let gate = self.redact(&one.gate.to_string());
+                    one.last_ms = log.state.gate_results.last_ms(&gate, one.guards.as_ref());
+                }
                 let known = log.state.story(story);
                 (due, Some(story.clone()), known.map_or(0, |known| known.iteration))
             }
@@ -271,7 +279,7 @@ impl Effects for World {
         env.push((RUN_ID.into(), Some(log.run.clone().into())));
         env.push((REFLOG_ACTION.into(), Some(reflog_action(GATES).into())));
         env.push(("RALPH_ITERATION".into(), Some(iteration.to_string().into())));
-        env.extend(story.map(|story| ("RALPH_STORY".into(), Some(story.to_string().into()))));
+        env.extend(story.map(|story| (STORY.into(), Some(story.to_string().into()))));
         let guard = self.gate_guard(log, &of, base.clone());
         let (orders, stop) = watch::channel(None);
         self.gates.push((of.clone(), orders, Instant::now()));
