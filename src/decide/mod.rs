@@ -4,6 +4,7 @@
 
 pub mod budget;
 pub mod concerns;
+pub mod definitions;
 pub mod figures;
 pub mod findings;
 pub mod judge;

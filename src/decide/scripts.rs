@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::model::{Gate, GateCommand};
 
 /// Programs that run a file.
-const INTERPRETERS: [&str; 14] = [
+pub(super) const INTERPRETERS: [&str; 14] = [
     ".", "bash", "bun", "dash", "deno", "node", "perl", "php", "python", "python3", "ruby", "sh",
     "source", "zsh",
 ];
@@ -30,14 +30,14 @@ pub fn scripts(gate: &Gate) -> Vec<PathBuf> {
 }
 
 /// One of the commands that a gate consists of.
-struct Command {
+pub(super) struct Command {
     /// None: it is not known.
-    dir: Option<PathBuf>,
+    pub dir: Option<PathBuf>,
     /// From its program on.
-    words: Vec<String>,
+    pub words: Vec<String>,
 }
 
-fn commands(gate: &Gate) -> Vec<Command> {
+pub(super) fn commands(gate: &Gate) -> Vec<Command> {
     let dir = Some(PathBuf::from(gate.dir.as_deref().unwrap_or_default()));
     match &gate.run {
         GateCommand::Shell(text) => in_shell(text, dir),
@@ -141,7 +141,7 @@ fn script(words: &[String]) -> Option<&str> {
 }
 
 /// None: it is outside, or the root itself.
-fn below_root(path: &Path) -> Option<PathBuf> {
+pub(super) fn below_root(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

@@ -1,11 +1,13 @@
 //! Differences between states of the work tree, for people and for `git apply`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use git2::{
     DiffFormat, DiffLineType, DiffOptions, Patch, Pathspec, PathspecFlags, Repository, Tree,
 };
 
+use crate::decide::definitions::relevant;
 use crate::files::Dir;
 use crate::model::{Base, Changes, DiffStat, FileChange};
 
@@ -147,24 +149,34 @@ impl WorkTree {
         Ok(Changes { files, more: diff.deltas().len().saturating_sub(MOST_FILES) })
     }
 
-    /// Named files that existed at the base and changed, and all changes that match the patterns.
+    /// Named files that existed at the base and changed, and all changes that match the patterns. Of
+    /// `groups` where one file existed at the base, all whose relevant part changed.
     pub fn changed_files(
         &self,
         base: &Base,
         named: &[PathBuf],
+        groups: &[Vec<PathBuf>],
         patterns: &[String],
     ) -> Result<Vec<ChangedFile>> {
         let tree = self.tree(&base.tree)?;
-        let mut paths = named.to_vec();
-        paths.extend(self.changed_and_matching(&tree, patterns)?);
-        paths.sort();
-        paths.dedup();
+        let matching = self.changed_and_matching(&tree, patterns)?;
+        let mut partly = self.of_known_groups(&tree, groups)?;
+        partly.retain(|path| !named.contains(path) && !matching.contains(path));
+        let paths: BTreeSet<PathBuf> =
+            named.iter().chain(&matching).chain(&partly).cloned().collect();
         let mut altered = Vec::new();
         for path in paths {
-            let is_named = named.contains(&path);
+            let is_named = named.contains(&path) && !matching.contains(&path);
             let old = self.content(&tree, &path)?;
             let new = self.on_disk_now(&path);
             if (is_named && old.is_none()) || same(old.as_deref(), new.as_deref()) {
+                continue;
+            }
+            let part = |bytes: &Option<Vec<u8>>| {
+                let text = bytes.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+                relevant(&path, &text)
+            };
+            if partly.contains(&path) && part(&old) == part(&new) {
                 continue;
             }
             let diff = unified(&path, old.as_deref(), new.as_deref())?;
@@ -176,6 +188,19 @@ impl WorkTree {
     /// None if there is no file, or a link is on the way to it.
     fn on_disk_now(&self, path: &Path) -> Option<Vec<u8>> {
         Dir::open(&self.root).ok()?.read(path, LARGEST_COMPARED).ok()
+    }
+
+    fn of_known_groups(&self, base: &Tree<'_>, groups: &[Vec<PathBuf>]) -> Result<Vec<PathBuf>> {
+        let mut known = Vec::new();
+        for group in groups {
+            for path in group {
+                if entry_at(Some(base), path)?.is_some() {
+                    known.extend_from_slice(group);
+                    break;
+                }
+            }
+        }
+        Ok(known)
     }
 
     /// The file as committed at the story's base, if the branch has another version now.

@@ -139,3 +139,36 @@ fn a_gate_about_one_story_runs_again_for_each_closed_one() {
         assert_eq!(ran, expected, "{gate}");
     }
 }
+
+/// The tools are functions of a shell: what they read is named by no gate.
+#[test]
+fn what_defines_a_gates_command_counts_as_its_script() {
+    let tools =
+        "make() { sh Makefile; }\nnpm() { grep -q jest package.json; }\npytest() { true; }\n";
+    for (gate, did, told) in [
+        ("make test", "echo true > Makefile", Some("Makefile")),
+        ("make test", "echo all: > GNUmakefile", Some("GNUmakefile")),
+        ("npm test", "sed -i 's/jest/true jest/' package.json", Some("package.json")),
+        ("npm test", "sed -i 's/1.0/2.0/' package.json", None),
+        ("pytest", "echo x > tests/conftest.py", Some("tests/conftest.py")),
+        ("pytest", "echo x > pytest.ini", None),
+    ] {
+        let script =
+            format!("[default]\nsteps = [{{ run = '''echo x > x; {did}''' }}, \"complete\"]\n");
+        let world = World::scripted(&Prd::stories(1), &script);
+        world.write("ralph.toml", &format!("verify = [\". ./tools.sh; {gate}\"]\n"));
+        world.write("tools.sh", tools);
+        world.write("Makefile", "test -e x\n");
+        let package = r#"{ "scripts": { "test": "jest" }, "dependencies": { "a": "1.0" } }"#;
+        world.write("package.json", package);
+        world.write("tests/conftest.py", "");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "settings"]);
+        let said = world.run(&[]);
+        assert_eq!(said.code, if told.is_some() { 4 } else { 0 }, "{did}: {}", said.err);
+        if let Some(path) = told {
+            let asks = format!("US-001 asks: the agent claims US-001, but `{path}` changed");
+            assert!(said.err.contains(&asks), "{did}: {}", said.err);
+        }
+    }
+}

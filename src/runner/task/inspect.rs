@@ -24,6 +24,8 @@ pub struct Inspect {
     pub rest: Option<String>,
     /// Files whose changes a human has to see: gates' scripts.
     pub watched: Vec<PathBuf>,
+    /// Groups of files that say what gates run.
+    pub definitions: Vec<Vec<PathBuf>>,
     pub config: Arc<RunConfig>,
 }
 
@@ -111,8 +113,8 @@ impl Inspect {
 
     /// Since the story's base, so that no attempt can prepare them for the next.
     fn changed_files(&self, tree: &WorkTree) -> Result<Vec<Concern>> {
-        let changed =
-            tree.changed_files(&self.start.base, &self.watched, &self.config.settings.protect)?;
+        let (base, protect) = (&self.start.base, &self.config.settings.protect);
+        let changed = tree.changed_files(base, &self.watched, &self.definitions, protect)?;
         let concern = |one: ChangedFile| Concern {
             what: format!("`{}` changed", visible_line(&one.path.to_string_lossy())),
             diff: one.diff,
@@ -282,7 +284,15 @@ mod tests {
         let places: Vec<HeldPlace> = instructions.map(place).into_iter().collect();
         let guard = Guard::arm(tree, guarded, &places).unwrap();
         let config = Arc::new(fake::config(policy()));
-        Inspect { start, guard, is_plain: false, rest: None, watched: Vec::new(), config }
+        Inspect {
+            start,
+            guard,
+            is_plain: false,
+            rest: None,
+            watched: Vec::new(),
+            definitions: Vec::new(),
+            config,
+        }
     }
 
     fn ended(ended_by: Option<EndedBy>) -> EndedAttempt {

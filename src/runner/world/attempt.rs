@@ -1,7 +1,7 @@
 //! Starts attempts, and keeps the loop's handles on them.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,11 +10,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::agent::{Launch, LaunchRequest, StreamReader};
+use crate::decide::definitions::definitions;
 use crate::decide::prompt::{CONTRACT, joined};
 use crate::decide::scripts::scripts;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
-use crate::model::{AttemptStarted, EndedBy, Event, LaneId, Role, Story, StoryId, Usd};
+use crate::model::{AttemptStarted, EndedBy, Event, Gate, LaneId, Role, Story, StoryId, Usd};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Spec};
 use crate::runner::error::Result;
@@ -163,7 +164,8 @@ impl World {
             guard: ready.guard,
             is_plain: self.config.is_plain_claim(id, self.env.backlog.current(), &log.state),
             rest: log.state.story(id).and_then(|known| known.work.in_lane()?.rest.clone()),
-            watched: self.watched(id),
+            watched: self.own_gates(id).flat_map(scripts).collect(),
+            definitions: self.own_gates(id).flat_map(definitions).collect(),
             config: Arc::clone(&self.config),
             start,
         };
@@ -261,10 +263,9 @@ impl World {
         task::spawn(&self.mailbox, task.run());
     }
 
-    /// Files that decide about a claim.
-    fn watched(&self, id: &StoryId) -> Vec<PathBuf> {
-        let gates = self.config.gates.all.iter().chain(self.config.gates.of_story(id));
-        gates.flat_map(scripts).collect()
+    /// The gates of its claim, without those of closed stories.
+    fn own_gates(&self, id: &StoryId) -> impl Iterator<Item = &Gate> {
+        self.config.gates.all.iter().chain(self.config.gates.of_story(id))
     }
 
     fn spec(&self, log: &RunLog, start: &AttemptStarted, launch: Launch, root: &Path) -> Spec {

@@ -10,7 +10,7 @@ fn altered(repo: &Sandbox, named: &[&str], patterns: &[&str], change: impl Fn())
     change();
     let named: Vec<PathBuf> = named.iter().map(PathBuf::from).collect();
     let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
-    let altered = tree.changed_files(&base, &named, &patterns).unwrap();
+    let altered = tree.changed_files(&base, &named, &[], &patterns).unwrap();
     altered.iter().map(|one| format!("{} {}", one.path.display(), one.diff)).collect()
 }
 
@@ -42,6 +42,27 @@ fn line_endings_alone_are_no_change() {
         repo.write("a", "a0\r\n");
     });
     assert_eq!(changed, [""; 0]);
+}
+
+#[test]
+fn a_group_counts_if_one_of_its_files_was_there() {
+    let repo = Sandbox::new();
+    repo.write("package.json", r#"{"scripts":{"test":"jest"},"private":true}"#).commit_all("json");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    let groups = [vec!["GNUmakefile", "a"], vec!["justfile", ".justfile"], vec!["package.json"]];
+    let groups = groups.map(|group| group.into_iter().map(PathBuf::from).collect::<Vec<_>>());
+    let changed = |patterns: &[&str]| -> Vec<PathBuf> {
+        let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+        let found = tree.changed_files(&base, &[], &groups, &patterns).unwrap();
+        found.into_iter().map(|one| one.path).collect()
+    };
+    repo.write("GNUmakefile", "x\n").write("justfile", "x\n");
+    repo.write("package.json", r#"{"scripts":{"test":"jest"}}"#);
+    assert_eq!(changed(&[]), [PathBuf::from("GNUmakefile")], "the other group is new");
+    assert_eq!(changed(&["*.json"]), ["GNUmakefile", "package.json"].map(PathBuf::from));
+    repo.write("package.json", r#"{"scripts":{"test":"true"}}"#).delete("a");
+    assert_eq!(changed(&[]), ["GNUmakefile", "a", "package.json"].map(PathBuf::from));
 }
 
 fn file(path: &str, added: usize, removed: usize) -> FileChange {
