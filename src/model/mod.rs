@@ -12,6 +12,7 @@ mod closed;
 mod event;
 mod gate;
 mod id;
+mod ignored;
 mod left_out;
 mod money;
 mod notice;
@@ -35,6 +36,7 @@ pub use closed::{DiffStat, StoryChange, StoryClosed};
 pub use event::{CommitName, EVENT_VERSION, Event, NudgedBy, Recorded, SettingsText, StuckEvent};
 pub use gate::{Concern, EvidenceItem, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, Recheck};
 pub use id::{BadStoryId, LaneId, StoryId, unique_id};
+pub use ignored::IgnoredLimits;
 pub use left_out::{LeftOut, WhyLeftOut};
 pub use money::{AttemptCost, CostCertainty, ModelUse, Tokens, Usage, Usd};
 pub use notice::{

@@ -61,6 +61,10 @@ pub enum Violation {
     /// Uncommitted files of the user were deleted or reset. A `blocked` one cannot be restored,
     /// because something else is in its place. All of them are `kept` in the snapshot.
     UserFiles { lost: Vec<String>, blocked: Vec<String>, kept: Option<String> },
+    /// Ignored files of the user were deleted or emptied, or are no files any more: the first `lost` of
+    /// `count` were restored, without those that were named before. A `blocked` one was not, because
+    /// something else is in its place, or its copy is gone. Copies of all are in the folder `kept`.
+    IgnoredFiles { lost: Vec<String>, count: usize, blocked: Vec<String>, kept: String },
     /// Gates wrote these files. The `kept` snapshot has what they wrote. A `blocked` one stays as it
     /// is, because it cannot be written safely.
     Written { paths: Vec<String>, blocked: Vec<String>, kept: Option<String> },

@@ -154,6 +154,7 @@ impl Preflight {
         match violation {
             Violation::Held { paths, .. } => self.confirm_edits(paths),
             Violation::Refs { names, .. } => self.confirm_edits(names),
+            Violation::IgnoredFiles { lost, .. } if !lost.is_empty() => self.confirm_edits(lost),
             _ => Ok(false),
         }
     }

@@ -9,8 +9,8 @@ use crate::agent::AgentSettings;
 use crate::decide::staging::{Pattern, Rules};
 use crate::decide::stuck::StuckPolicy;
 use crate::model::{
-    Budgets, CompletionMarkers, Gate, Limits, MemoryLimits, OnEscalation, OnLimit, Policy, Recheck,
-    StoryId, Timeouts,
+    Budgets, CompletionMarkers, Gate, IgnoredLimits, Limits, MemoryLimits, OnEscalation, OnLimit,
+    Policy, Recheck, StoryId, Timeouts,
 };
 
 use super::agent::{self, AgentChoice};
@@ -119,6 +119,7 @@ settings! {
             /// Stop when less disk space than this is free; `none` disables it
             min_free_disk: Option<u64> =
                 from.value(&SIZE_LIMIT, setting("min_free_disk").default("1GB"))?;
+            ignored: IgnoredLimits = ignored(from)?;
             /// Keep this many snapshots, and up to 1,000 of the last two runs
             keep_snapshots: Option<u32> =
                 from.value(&LIMIT, setting("keep_snapshots").default("500"))?;
@@ -223,6 +224,15 @@ settings! {
         max_file_size = from.value(&SIZE_LIMIT, setting("max_file_size").default("10MB"))?;
         /// Most new files that a story may commit
         max_new_files = from.value(&FILE_COUNT, setting("max_new_files").default("2000"))?;
+    }
+}
+
+settings! {
+    fn ignored(from) -> IgnoredLimits {
+        /// Largest ignored file (such as `.env`) that is restored if it is deleted or emptied
+        file = from.value(&SIZE_LIMIT, setting("max_ignored_file").default("1MB"))?;
+        /// Most bytes of ignored files that are copied to restore them; small files first
+        total = from.value(&SIZE_LIMIT, setting("max_ignored_total").default("50MB"))?;
     }
 }
 

@@ -68,6 +68,13 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
             let gone = labeled(at, Tone::Warning, OBJECTS_GONE, listed(lost)).into();
             told([(names, restored), (lost, gone)])
         }
+        Violation::IgnoredFiles { lost, count, blocked, kept } => {
+            let copy = Some(format!("a copy is in {}", visible_line(kept)));
+            let what = format!("ignored files that {who} deleted or emptied");
+            let restored = line(&what, lost, with_count(lost, *count, None));
+            let in_the_way = labeled(at, Tone::Warning, BLOCKED, listed(blocked)).figures(copy);
+            told([(lost, restored), (blocked, in_the_way.into())])
+        }
         Violation::UserFiles { lost, blocked, kept } => {
             let copy = kept.as_ref().map(|kept| format!("a copy is at {kept}"));
             let what = format!("uncommitted files that {who} deleted or reset");

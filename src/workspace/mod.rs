@@ -36,7 +36,7 @@ mod tests;
 mod tree;
 mod versions;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -88,6 +88,8 @@ pub struct WorkTree {
     index_is_modified: Cell<bool>,
     lock_patience: Duration,
     moved_away: MovedAway,
+    /// What is known of the human's ignored files.
+    ignored: RefCell<guard::IgnoredCache>,
 }
 
 impl WorkTree {

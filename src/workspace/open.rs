@@ -3,7 +3,7 @@
 //! Also the facts about a repository that are shown before a run: uncommitted changes, hooks,
 //! attributes, and whether a file can be committed.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -70,6 +70,7 @@ impl WorkTree {
             highest: Cell::new(None),
             index_is_modified: Cell::new(true),
             lock_patience: LOCK_PATIENCE,
+            ignored: RefCell::default(),
             repo,
         })
     }

@@ -29,6 +29,7 @@ mod gates;
 mod head_moved;
 mod held_changes;
 mod hostile;
+mod ignored;
 mod index;
 mod interrupt;
 mod journal_tables;

@@ -44,6 +44,7 @@ impl World {
         self.know_earlier_requests(cut_off)?;
         self.know_approvals()?;
         self.env.home.tree().serve(&log.run, &self.config.backlog_key);
+        self.env.home.tree().limit_ignored(self.config.settings.ignored);
         if let Some(notice) = self.env.backlog.refresh_all() {
             log.notice(notice);
         }

@@ -66,6 +66,8 @@ pub struct HeldFiles {
 #[serde(default)]
 pub struct HeldObjects {
     pub refs: Option<String>,
+    /// The hash of the list of ignored files.
+    pub ignored: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

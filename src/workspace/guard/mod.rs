@@ -8,6 +8,9 @@
 mod earlier;
 mod files;
 mod held;
+mod ignored;
+mod ignored_store;
+mod ignored_walk;
 mod index;
 mod put_back;
 mod ref_repair;
@@ -17,6 +20,7 @@ mod stashes;
 mod writes;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::model::{Base, HeldKind, Violation};
 use crate::text::signals::ticks_task_complete;
@@ -25,11 +29,13 @@ use super::branch::BranchState;
 use super::{Result, WorkTree};
 
 use self::held::{HeldFiles, HeldObjects};
+use self::ignored::HeldIgnored;
 use self::index::IndexDamage;
 use self::ref_store::HeldRefs;
 
 pub use files::Losses;
 pub use held::HeldPlace;
+pub(super) use ignored_store::IgnoredCache;
 pub use stashes::Stash;
 pub use writes::{MayStay, Writes};
 
@@ -57,11 +63,12 @@ pub enum GuardPart {
     Refs,
     Index,
     Branch,
+    Ignored,
     UserFiles,
 }
 
 impl GuardPart {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Locks,
         Self::Held(HeldKind::GitSetup),
         Self::Held(HeldKind::Instructions),
@@ -72,6 +79,7 @@ impl GuardPart {
         Self::Refs,
         Self::Index,
         Self::Branch,
+        Self::Ignored,
         Self::UserFiles,
     ];
 
@@ -92,6 +100,7 @@ impl GuardPart {
             Self::Held(HeldKind::AgentSettings),
             Self::Held(HeldKind::GateScripts),
             Self::Refs,
+            Self::Ignored,
         ]
     }
 
@@ -111,6 +120,8 @@ pub struct Guard {
     stashes: Vec<Stash>,
     /// None if the earlier refs are unknown.
     refs: Option<HeldRefs>,
+    /// None if the earlier files are unknown.
+    ignored: Option<Arc<HeldIgnored>>,
 }
 
 impl Guard {
@@ -120,19 +131,25 @@ impl Guard {
         let places = tree.git_setup().into_iter().chain(places.iter().cloned());
         let mut held = HeldFiles::hold(tree.root(), places.collect())?;
         let refs = tree.hold_refs()?;
-        held.objects = HeldObjects { refs: Some(refs.commit.to_string()) };
+        let ignored = tree.hold_ignored()?;
+        held.objects = HeldObjects {
+            refs: Some(refs.commit.to_string()),
+            ignored: Some(ignored.hash.clone()),
+        };
         let stored = tree.store_held(&held)?;
         tree.hold_index()?;
         tree.begin_attempt()?;
-        Ok(Self { guarded, held, stored, stashes, refs: Some(refs) })
+        Ok(Self { guarded, held, stored, stashes, refs: Some(refs), ignored: Some(ignored) })
     }
 
     /// For something whose driver died. `stored`: the hash of the held files then.
     pub fn recovered(tree: &WorkTree, guarded: Guarded, stored: Option<&str>) -> Self {
         let held = stored.and_then(|hash| tree.stored_held(hash)).unwrap_or_default();
         let refs = held.objects.refs.as_deref().and_then(|id| tree.stored_refs(id));
+        let ignored = held.objects.ignored.as_deref();
+        let ignored = ignored.and_then(|hash| tree.stored_ignored(hash));
         let stored = stored.map(ToOwned::to_owned);
-        Self { guarded, held, stored, stashes: Vec::new(), refs }
+        Self { guarded, held, stored, stashes: Vec::new(), refs, ignored }
     }
 
     /// Puts git's setup back if whatever was guarded was interrupted. Call before anything else:
@@ -145,7 +162,8 @@ impl Guard {
         let none = Base { commit: None, tree: String::new() };
         let ran = INTERRUPTED.to_owned();
         let guarded = Guarded { ran, base: none.clone(), before: none, snapshot: None };
-        let guard = Self { guarded, held, stored: None, stashes: Vec::new(), refs: None };
+        let guard =
+            Self { guarded, held, stored: None, stashes: Vec::new(), refs: None, ignored: None };
         let violation = guard.check(tree, GuardPart::Held(HeldKind::GitSetup))?;
         if let Some(violation) = &violation {
             guard.repair(tree, violation)?;
@@ -200,6 +218,10 @@ impl Guard {
                 BranchState::Ahead { on } => Some(Violation::OtherBranch { on }),
                 BranchState::Lost(how) => Some(Violation::BranchLost { how }),
             },
+            GuardPart::Ignored => match &self.ignored {
+                Some(held) => tree.ignored_violation(held),
+                None => None,
+            },
             GuardPart::UserFiles => {
                 let Losses { lost, blocked } = self.losses(tree)?;
                 let is_lost = !lost.is_empty() || !blocked.is_empty();
@@ -225,6 +247,10 @@ impl Guard {
             },
             Violation::Index { .. } => match tree.index_damage(&self.guarded.base)? {
                 Some(damage) => tree.repair_index(damage, &tree.changed_by(&self.guarded.ran)),
+                None => Ok(()),
+            },
+            Violation::IgnoredFiles { .. } => match &self.ignored {
+                Some(held) => tree.repair_ignored(held, &self.guarded.ran),
                 None => Ok(()),
             },
             Violation::OtherBranch { .. } => tree.reattach(),

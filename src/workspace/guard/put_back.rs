@@ -53,17 +53,27 @@ impl WorkTree {
         }
         keep(path, &folder.join(self.shown(path)))?;
         match before {
-            Some(HeldContent::File { bytes, mode }) => {
+            Some(content) => self.write_held(path, content),
+            None => remove_if_there(path),
+        }
+    }
+
+    pub(super) fn write_held(&self, path: &Path, content: &HeldContent) -> io::Result<()> {
+        match content {
+            HeldContent::File { bytes, mode } => {
                 if let Some(folder) = path.parent() {
                     fs::create_dir_all(folder)?;
                 }
                 self.write_whole(path, bytes, *mode)
             }
-            Some(HeldContent::Link(target)) => {
+            HeldContent::Link(target) => {
+                if let Some(folder) = path.parent() {
+                    fs::create_dir_all(folder)?;
+                }
                 remove_if_there(path)?;
                 symlink(OsStr::from_bytes(target), path)
             }
-            _ => remove_if_there(path),
+            HeldContent::Large { .. } | HeldContent::Other => Ok(()),
         }
     }
 

@@ -6,6 +6,7 @@ mod diff;
 mod git_files;
 mod guard;
 mod held;
+mod ignored;
 mod index;
 mod integrate;
 mod linked_folders;

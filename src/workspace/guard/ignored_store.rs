@@ -1,0 +1,218 @@
+//! Copies of ignored files, in the git folder.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::files::{self, Dir};
+use crate::model::IgnoredLimits;
+use crate::workspace::error::file_error;
+use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
+
+use super::held::MOST_STORED;
+use super::ignored::{HeldIgnored, IgnoredContent, IgnoredFile};
+use super::ignored_walk::FoundIgnored;
+
+/// The folder of the copies: a folder for each file, with a file for each version.
+const FOLDER: &str = "ignored";
+const LIST: &str = "ignored.json";
+/// Times are that coarse: a younger file may change without another time.
+const A_MOMENT: Duration = Duration::from_millis(20);
+
+/// Tells a file or a folder from any other version of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FileStamp {
+    file: (u64, u64, u32),
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileStamp {
+    pub fn of(found: &Metadata) -> Self {
+        Self {
+            file: (found.ino(), found.len(), found.mode()),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    /// None: it can change without another stamp.
+    pub fn settled(found: &Metadata, now: SystemTime) -> Option<Self> {
+        let changed = Duration::new(
+            u64::try_from(found.ctime()).ok()?,
+            u32::try_from(found.ctime_nsec()).ok()?,
+        );
+        let age = now.duration_since(SystemTime::UNIX_EPOCH.checked_add(changed)?).ok()?;
+        (age > A_MOMENT).then(|| Self::of(found))
+    }
+}
+
+/// What the last look found, so that the next one reads only what changed.
+#[derive(Debug, Default)]
+pub(in crate::workspace) struct IgnoredCache {
+    pub limits: IgnoredLimits,
+    found: FoundIgnored,
+    files: HashMap<PathBuf, (Option<FileStamp>, IgnoredFile)>,
+    held: Option<Arc<HeldIgnored>>,
+    /// Files that were named already: a tool that deletes one in each iteration makes one line.
+    pub told: BTreeSet<String>,
+}
+
+impl WorkTree {
+    /// How much is kept of the human's ignored files.
+    pub fn limit_ignored(&self, limits: IgnoredLimits) {
+        self.ignored.borrow_mut().limits = limits;
+    }
+
+    pub(super) fn ignored_folder(&self) -> PathBuf {
+        self.git_dir.join(OWN_GIT_FOLDER).join(FOLDER)
+    }
+
+    /// Stores what changed since the last look.
+    pub(super) fn hold_ignored(&self) -> Result<Arc<HeldIgnored>> {
+        let mut cache = self.ignored.take();
+        let held = self.hold_ignored_with(&mut cache);
+        self.ignored.replace(cache);
+        held
+    }
+
+    fn hold_ignored_with(&self, cache: &mut IgnoredCache) -> Result<Arc<HeldIgnored>> {
+        if !self.is_current(&cache.found) {
+            cache.found = self.find_ignored()?;
+        }
+        let folder = self.ignored_folder();
+        let mut store = None;
+        let mut known = HashMap::new();
+        for (path, found) in self.within(&cache.found.files, &cache.limits) {
+            let stamp = FileStamp::settled(&found, SystemTime::now());
+            let before =
+                cache.files.remove(&path).filter(|(then, _)| then.is_some() && *then == stamp);
+            let file = match before {
+                Some((_, file)) => file,
+                None => {
+                    if store.is_none() {
+                        store = Some(self.open_store().map_err(file_error("open", &folder))?);
+                    }
+                    let Some(store) = &store else { continue };
+                    // It may have disappeared.
+                    let Ok(file) = self.store_ignored(store, &path, &found, cache.limits.file)
+                    else {
+                        continue;
+                    };
+                    file
+                }
+            };
+            known.insert(path, (stamp, file));
+        }
+        cache.files = known;
+        let mut files: Vec<IgnoredFile> =
+            cache.files.values().map(|(_, file)| file.clone()).collect();
+        files.sort_by(|one, other| one.path().cmp(other.path()));
+        let list = folder.with_file_name(LIST);
+        if let Some(held) = cache.held.as_ref().filter(|held| held.files == files && list.exists())
+        {
+            return Ok(Arc::clone(held));
+        }
+        let text = serde_json::to_vec(&files).unwrap_or_default();
+        self.write_whole(&list, &text, 0o600).map_err(file_error("write", &list))?;
+        let hash = crate::workspace::hash(&text).unwrap_or_default();
+        let held = Arc::new(HeldIgnored { files, hash });
+        cache.held = Some(Arc::clone(&held));
+        if store.is_some() {
+            self.prune_versions(&held, &cache.limits);
+        }
+        Ok(held)
+    }
+
+    /// Small files first, as many as fit.
+    fn within(&self, files: &[PathBuf], limits: &IgnoredLimits) -> Vec<(PathBuf, Metadata)> {
+        let look = |path: &PathBuf| {
+            let found = fs::symlink_metadata(self.root.join(path)).ok()?;
+            let is_small = found.is_file() && limits.file.is_none_or(|most| found.len() <= most);
+            (is_small || found.is_symlink()).then(|| (path.clone(), found))
+        };
+        let mut found: Vec<_> = files.iter().filter_map(look).collect();
+        found.sort_by_key(|(_, found)| found.len());
+        let mut total = 0;
+        found.retain(|(_, found)| {
+            total += found.len();
+            limits.total.is_none_or(|most| total <= most)
+        });
+        found
+    }
+
+    fn open_store(&self) -> io::Result<Dir> {
+        Dir::open(&self.git_dir)?.make_dir(&Path::new(OWN_GIT_FOLDER).join(FOLDER))
+    }
+
+    fn store_ignored(
+        &self,
+        store: &Dir,
+        path: &Path,
+        found: &Metadata,
+        limit: Option<u64>,
+    ) -> io::Result<IgnoredFile> {
+        let full = self.root.join(path);
+        if found.is_symlink() {
+            let target = fs::read_link(full)?.into_os_string().into_vec();
+            return Ok(IgnoredFile::new(path, IgnoredContent::Link(target)));
+        }
+        let bytes = Dir::open(&self.root)?.read(path, limit.unwrap_or(u64::MAX))?;
+        let hash = crate::workspace::hash(&bytes).unwrap_or_default();
+        let (size, mode) = (bytes.len() as u64, found.permissions().mode() & 0o777);
+        let versions = store.make_dir(path)?;
+        let version = Path::new(&hash);
+        if versions.read(version, size).ok().as_ref() != Some(&bytes) {
+            versions.publish(version, &bytes)?;
+        }
+        Ok(IgnoredFile::new(path, IgnoredContent::File { hash, size, mode }))
+    }
+
+    pub(super) fn stored_version(&self, version: &Path) -> Option<Vec<u8>> {
+        Dir::open(&self.ignored_folder()).ok()?.read(version, MOST_STORED).ok()
+    }
+
+    /// What was held at the last look; None if it is unknown.
+    pub(super) fn stored_ignored(&self, hash: &str) -> Option<Arc<HeldIgnored>> {
+        let text = files::read(&self.ignored_folder().with_file_name(LIST), MOST_STORED).ok()?;
+        let is_the_same = crate::workspace::hash(&text).as_deref() == Some(hash);
+        let files = serde_json::from_slice(&text).ok().filter(|_| is_the_same)?;
+        Some(Arc::new(HeldIgnored { files, hash: hash.to_owned() }))
+    }
+
+    /// Earlier versions stay as long as all of them fit. Errors are ignored: the next look tries again.
+    fn prune_versions(&self, held: &HeldIgnored, limits: &IgnoredLimits) {
+        let Some(most) = limits.total else { return };
+        let folder = self.ignored_folder();
+        let needed: BTreeSet<PathBuf> =
+            held.files.iter().filter_map(IgnoredFile::version).collect();
+        let mut versions = Vec::new();
+        list_files(&folder, &mut versions);
+        versions.retain(|(path, _)| {
+            path.strip_prefix(&folder).is_ok_and(|version| !needed.contains(version))
+        });
+        versions.sort_by_key(|(_, found)| std::cmp::Reverse(found.modified().ok()));
+        let mut total = 0;
+        for (path, found) in versions {
+            total += found.len();
+            if total > most {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+fn list_files(folder: &Path, files: &mut Vec<(PathBuf, Metadata)>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.metadata() {
+            Ok(found) if found.is_dir() => list_files(&entry.path(), files),
+            Ok(found) => files.push((entry.path(), found)),
+            Err(_) => {}
+        }
+    }
+}
