@@ -125,7 +125,8 @@ fn what_an_attempt_or_a_gate_puts_in_its_place_is_put_back_at_once() {
         steps = [{ run = "echo '{' > PRD.json; echo x > x.txt" }, "complete"]
     "#;
     let world = World::scripted(&Prd::stories(3), script);
-    world.write("ralph.toml", &format!("verify = [\"{gate}\"]\n"));
+    let settings = format!("verify = [{{ run = \"{gate}\", each_story = false }}]\n");
+    world.write("ralph.toml", &settings);
     world.git(&["add", "."]);
     world.git(&["commit", "-qm", "gate"]);
     let said = world.run(&[]);

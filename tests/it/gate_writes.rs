@@ -65,15 +65,14 @@ fn what_gates_write_is_put_back_and_told_once() {
 /// It may be the human's edit, made at the same moment.
 #[test]
 fn each_version_that_is_put_back_is_kept() {
-    let gate =
-        "test -e US-001.txt || exit 0; cat ../n 2>/dev/null > old.txt; echo $RALPH_STORY >> ../n";
+    let gate = "test -e US-001.txt || exit 0; cat ../n 2>/dev/null > old.txt; echo n >> ../n";
     let world = world(3, WORK, &format!("verify = [\"{gate}\"]\n"));
     let said = run(&world);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.read("old.txt"), "old\n");
     let refs = world.git(&["for-each-ref", "--format=%(refname)", "refs/ralph/checkpoints"]);
     let versions = refs.lines().map(|name| world.git(&["show", &format!("{name}:old.txt")]));
-    assert_eq!(versions.collect::<Vec<_>>(), ["", "US-001\n", "US-001\nUS-002\n"]);
+    assert_eq!(versions.collect::<Vec<_>>(), ["", "n\n", "n\nn\n"]);
     assert_eq!(said.err.matches("restored files that the gates wrote: old.txt").count(), 1);
 }
 
@@ -177,7 +176,10 @@ fn marks_that_the_baseline_or_a_gate_sets_are_reverted() {
         let script = "[default]\nsteps = [{ run = \"echo lie > lie.txt\" }, \"complete\"]\n";
         let gate =
             format!("if {when}; then {mark}; fi; test -z \"$RALPH_STORY\" || test -e work.txt");
-        let world = world(2, script, &format!("verify = [\"\"\"{gate}\"\"\"]\nmax_attempts = 1\n"));
+        let settings = format!(
+            "verify = [{{ run = \"\"\"{gate}\"\"\", each_story = false }}]\nmax_attempts = 1\n"
+        );
+        let world = world(2, script, &settings);
         let said = run(&world);
         assert_eq!(said.code, 4, "{when}: {}", said.err);
         assert_eq!(world.passing(), [""; 0], "{when}");

@@ -30,12 +30,12 @@ fn the_commit_says_which_story_backlog_run_and_iteration() {
     let key_values: Vec<(&str, &str)> =
         lines.iter().map(|line| line.split_once(": ").unwrap()).collect();
     let keys: Vec<&str> = key_values.iter().map(|(key, _)| *key).collect();
-    let expected = ["Ralph-Story", "Ralph-Backlog", "Ralph-Run", "Ralph-Iteration"];
+    let expected = ["Ralph-Story", "Ralph-Backlog", "Ralph-Run", "Ralph-Iteration", "Ralph-Change"];
     assert_eq!(keys, [expected, expected].concat());
     let values: Vec<&str> = key_values.iter().map(|(_, value)| *value).collect();
     assert_eq!((values[0], values[1], values[3]), ("US-002", "plans/a.json", "2"));
-    assert_eq!((values[4], values[5], values[7]), ("US-001", "plans/a.json", "1"));
-    assert_eq!(values[2], values[6], "both stories belong to one run");
+    assert_eq!((values[5], values[6], values[8]), ("US-001", "plans/a.json", "1"));
+    assert_eq!(values[2], values[7], "both stories belong to one run");
     assert_eq!(values[2].len(), 36);
 }
 
