@@ -7,6 +7,7 @@ use crate::ports::Reporter;
 use crate::runner::log::JournalHistory;
 use crate::runner::{EventSink, GateGuard, Ran, RunnerError};
 use crate::state::RunState;
+use crate::store::ralph_dir::RalphDir;
 use crate::ui;
 use crate::workspace::{Guard, GuardPart, Guarded, Head, WorkTree};
 
@@ -24,7 +25,12 @@ pub fn restore_setup(mut tree: WorkTree, prd: &Path) -> Result<(WorkTree, Vec<Ev
     }
     let index = Guard::restore_index(&tree)?;
     // In the middle of a merge: the journal says whose it is.
-    if Guard::was_interrupted(&tree) { tree.require_identity() } else { tree.require_ready() }?;
+    if Guard::was_interrupted(&tree) {
+        tree.require_identity()?;
+        RalphDir::put_back(tree.root())?;
+    } else {
+        tree.require_ready()?;
+    }
     let repaired = setup.into_iter().chain(index).map(|violation| Event::Repaired {
         after: Untrusted::Attempt,
         story: None,

@@ -81,6 +81,11 @@ impl RalphDir {
         }
     }
 
+    /// After a crash: whatever is in its place came from what ran then.
+    pub fn put_back(root: &Path) -> DirResult<()> {
+        Self { root: root.to_owned() }.make().map(drop)
+    }
+
     /// Earlier files stay: an attempt that did not count has the same number.
     pub fn iteration(&self, run: &str, number: u32, story: &StoryId) -> DirResult<IterationFiles> {
         let (folder, path) = self.run_folder(run)?;

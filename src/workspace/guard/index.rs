@@ -28,6 +28,9 @@ const CHECKSUM: u64 = 20;
 /// Git's bits for the side of a conflict.
 const STAGE: u16 = 0x3000;
 const MODE: u32 = 0o644;
+/// Git does not look at the files of such entries.
+const ASSUME_UNCHANGED: u16 = 0x8000;
+const SKIP_WORKTREE: u16 = 0x4000;
 
 /// What is wrong with the index.
 pub(super) enum IndexDamage {
@@ -99,6 +102,13 @@ impl WorkTree {
                 changed.insert(path, wanted);
             }
         }
+        for entry in now.iter().filter(is_hidden) {
+            let path = path_of(&entry.path);
+            if !held.get_path(&path, 0).is_some_and(|entry| is_hidden(&entry)) {
+                let shown = unstatted(&path, TreeEntry::from(&entry));
+                changed.entry(path).or_insert(Some(shown));
+            }
+        }
         Ok(changed.into_iter().collect())
     }
 
@@ -166,6 +176,10 @@ impl WorkTree {
 
 fn open(path: &Path) -> Result<Index> {
     Index::open(path).doing("read the index")
+}
+
+fn is_hidden(entry: &IndexEntry) -> bool {
+    entry.flags & ASSUME_UNCHANGED != 0 || entry.flags_extended & SKIP_WORKTREE != 0
 }
 
 fn plain(entry: Option<&IndexEntry>) -> Option<TreeEntry> {

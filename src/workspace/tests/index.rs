@@ -104,3 +104,20 @@ fn after_a_crash_it_is_back_before_anything_reads_it() {
     repo.delete(".git/index");
     assert_eq!(Guard::restore_index(&tree).unwrap(), None, "no attempt is under way");
 }
+
+/// Git looks at no file of an entry that is marked so: the work would be in no commit.
+#[test]
+fn files_that_git_was_told_not_to_look_at_are_looked_at() {
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let repo = Sandbox::new();
+        repo.git(["update-index", flag, "docs/c"]);
+        let before = repo.git(["ls-files", "-v"]);
+        let tree = repo.open();
+        let guard = armed(&repo, &tree);
+        repo.git(["update-index", flag, "b"]);
+        repo.write("b", "hidden\n");
+        assert_eq!(repaired(&guard, &tree), [index(&["b"])], "{flag}");
+        assert_eq!(repo.git(["ls-files", "-v"]), before, "the user's stay: {flag}");
+        assert_eq!(repo.status(), " M b\n", "{flag}");
+    }
+}
