@@ -128,10 +128,10 @@ impl HeldFiles {
         Ok(held)
     }
 
-    /// A second look at the same places.
-    pub fn again(&self, root: &Path) -> Result<Self> {
-        let mut now = Self { places: self.places.clone(), ..Self::default() };
-        for place in &self.places {
+    /// A second look at the places of one kind.
+    pub fn again(&self, root: &Path, kind: HeldKind) -> Result<Self> {
+        let mut now = Self::default();
+        for place in self.places.iter().filter(|place| place.kind == kind) {
             now.note(root, place)?;
         }
         Ok(now)

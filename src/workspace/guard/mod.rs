@@ -237,7 +237,7 @@ impl Guard {
         match violation {
             Violation::Locks { .. } => tree.remove_locks_of_attempt(),
             Violation::Held { whose, .. } => {
-                let paths = self.held.differences(&self.held.again(tree.root())?, *whose);
+                let paths = self.held.differences(&self.held.again(tree.root(), *whose)?, *whose);
                 tree.put_back(&self.held, &paths, &tree.changed_by(&self.guarded.ran))
             }
             Violation::Stashes { .. } => tree.repair_stashes(&self.stashes).map(drop),
@@ -271,7 +271,7 @@ impl Guard {
     }
 
     fn changed_files(&self, tree: &WorkTree, whose: HeldKind) -> Result<Option<Violation>> {
-        let now = self.held.again(tree.root())?;
+        let now = self.held.again(tree.root(), whose)?;
         let changed = self.held.differences(&now, whose);
         let ticks = |path: &PathBuf| ticks_task_complete(&self.held.text(path), &now.text(path));
         let claims = whose == HeldKind::Instructions && changed.iter().any(ticks);
