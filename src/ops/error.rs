@@ -46,6 +46,11 @@ pub enum CommandError {
     NoRun,
     #[error("{0} is not available to agents")]
     NotForAgents(String),
+    #[error(
+        "the record of git's setup before the interrupted attempt is gone or was changed, so an agent may \
+         have changed the setup:\n{0}\ncheck it, and run `ralph run` in a terminal to confirm it"
+    )]
+    UnknownSetup(String),
     #[error("not approved; change the files, or approve them with `ralph trust`")]
     NotTrusted,
     #[error(

@@ -11,7 +11,7 @@ use crate::store::ralph_dir::RalphDir;
 use crate::ui;
 use crate::workspace::{Guard, GuardPart, Guarded, Head, WorkTree};
 
-use super::error::Result;
+use super::error::{CommandError, Result};
 use super::place::{BacklogPlace, find_tree};
 use super::preflight::Preflight;
 use super::terminal::{ask, listed};
@@ -96,9 +96,24 @@ impl Preflight {
         place: &BacklogPlace,
         history: &mut JournalHistory,
     ) -> Result<()> {
+        self.require_known_setup(&history.state)?;
         self.restore_held(history)?;
         self.restore_backlog(prd, place, history)?;
         self.restore_writes(place, history)
+    }
+
+    /// What ran could change the record of git's setup too; the journal has its hash. If it is another
+    /// one, or gone, the human decides before git's configuration can name a program that runs.
+    fn require_known_setup(&self, state: &RunState) -> Result<()> {
+        let held = interrupted(state).into_iter().filter_map(|one| one.held);
+        if held.into_iter().all(|hash| self.tree.knows_held(&hash)) {
+            return Ok(());
+        }
+        let text = self.secrets.redact(&self.tree.setup_text()?).into_owned();
+        let (facts, patience) = (text.clone(), self.in_force.plan.answer_timeout);
+        let asked =
+            ask(&self.human, move |human| human.confirm(&ui::UNKNOWN_SETUP, &facts, patience))?;
+        if asked == Some(true) { Ok(()) } else { Err(CommandError::UnknownSetup(text)) }
     }
 
     fn restore_held(&mut self, history: &mut JournalHistory) -> Result<()> {

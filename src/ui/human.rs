@@ -224,6 +224,13 @@ pub const SETTINGS: Confirmation = Confirmation {
 };
 
 /// Keeps changes to files that an interrupted attempt must not change.
+pub const UNKNOWN_SETUP: Confirmation = Confirmation {
+    heading: "Git's setup",
+    question: "The record of git's setup before the interrupted attempt is gone. Is this your setup?",
+    means: "An agent may have changed it; git's configuration can name programs that run.",
+    no: ('n', "no, stop here; I will look at it"),
+    yes: ('y', "yes, it is mine"),
+};
 pub const CHANGED_MEANWHILE: Confirmation = Confirmation {
     heading: "Changed files or refs",
     question: "These changed since the interrupted attempt or gate began. Did you change them?",

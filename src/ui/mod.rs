@@ -33,7 +33,9 @@ use screen::Screen;
 pub use figures::{
     count, counted, date_and_time, day_and_time, duration, short_commit, short_run, stories, to_go,
 };
-pub use human::{CHANGED_MEANWHILE, Confirmation, EDITS, GATES, SETTINGS, TRUST, TerminalHuman};
+pub use human::{
+    CHANGED_MEANWHILE, Confirmation, EDITS, GATES, SETTINGS, TRUST, TerminalHuman, UNKNOWN_SETUP,
+};
 pub use keyboard::terminal_name;
 pub use layout::{shown, table};
 pub use look::{Line, TextLine, Tone};

@@ -379,6 +379,29 @@ fn what_an_agent_planted_before_its_driver_was_killed_goes_too() {
 }
 
 #[test]
+fn a_planted_program_does_not_run_without_the_record_of_what_was_before() {
+    for cover in ["rm .git/ralph/held.json .git/ralph/attempt", "echo '{}' > .git/ralph/held.json"]
+    {
+        let act = format!(
+            r#"printf '#!/bin/sh\ntouch %s\n' "$PWD/../ran" > ../evil; chmod +x ../evil
+            git config commit.gpgsign true; git config gpg.program "$PWD/../evil"; {cover}; echo y > ../here"#
+        );
+        let script = format!("[default]\nsteps = [{{ run = '''{act}''' }}, \"hang\"]\n");
+        let world = World::scripted(&Prd::stories(1), &script);
+        kill_when_here(&world);
+        fs::remove_file(world.script()).unwrap();
+        let said = world.run(&[]);
+        assert_eq!(said.code, 1, "{cover}: {}", said.err);
+        assert!(!world.path("../ran").exists(), "{cover}: the planted program ran: {}", said.err);
+        assert!(
+            said.err.contains("program = ") && said.err.contains("in a terminal"),
+            "{}",
+            said.err
+        );
+    }
+}
+
+#[test]
 fn set_the_marks_by_hand() {
     let act = "sed -i 's/\"passes\": false/\"passes\": true/' PRD.json; echo a > a.txt";
     let (users, said) = hostile(act, "{ say = \"not yet\" }");

@@ -226,6 +226,25 @@ impl WorkTree {
         if is_the_same { HeldFiles::from_json(&text) } else { None }
     }
 
+    /// Whether the record of what was held is the one that the journal means.
+    pub fn knows_held(&self, hash: &str) -> bool {
+        self.stored_held(hash).is_some()
+    }
+
+    /// Git's setup as it is now, for people: the configuration, the names of the rest, and a hash.
+    pub fn setup_text(&self) -> Result<String> {
+        let held = HeldFiles::hold(&self.root, self.git_setup())?;
+        let mut text = String::new();
+        for path in held.files.keys() {
+            text += &format!("{}\n", self.shown(path).display());
+            if path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"config")) {
+                text += &held.text(path);
+            }
+        }
+        text += &crate::workspace::hash(&held.to_json()).unwrap_or_default();
+        Ok(text)
+    }
+
     /// The same without the journal's word for it.
     pub(super) fn unconfirmed_held(&self) -> Option<HeldFiles> {
         match self.read_held() {
