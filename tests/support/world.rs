@@ -201,8 +201,9 @@ impl World {
     pub fn kill_run_at(&self, is_it: impl Fn(&Event) -> bool) {
         let mut child = self.start(&[]);
         until("the event", || {
-            let has_journal = self.path(".git/ralph/journal.db").exists();
-            let journal = if has_journal { self.journal() } else { Vec::new() };
+            // Before that the driver may be making its journal, and must not meet another reader.
+            let has_begun = self.path(".ralph/runs").exists();
+            let journal = if has_begun { self.journal() } else { Vec::new() };
             journal.iter().any(|one| is_it(&one.event)).then_some(())
         });
         child.kill().unwrap();
