@@ -2,8 +2,8 @@
 
 use crate::decide::weigh::Gates;
 use crate::model::{
-    Backlog, CompletionMarkers, Concern, Escalation, EscalationKind, Gate, HeldChange, RunMarkers,
-    Story, StoryId, shorten,
+    Backlog, ChangeKind, CompletionMarkers, Concern, Escalation, EscalationKind, Gate, HeldChange,
+    RunMarkers, Story, StoryId, shorten,
 };
 
 /// Stories that existed when an attempt began.
@@ -96,7 +96,9 @@ pub fn question(story: &StoryId, held: &[HeldChange]) -> Option<Escalation> {
         1 => String::new(),
         count => format!(", and {} more", count - 1),
     };
-    let summary = format!("work on {story} changed what counts as done: {first}{more}");
+    let of_backlog = held.iter().any(|change| change.of == ChangeKind::Backlog);
+    let changed = if of_backlog { "what counts as done" } else { "what needs your approval" };
+    let summary = format!("work on {story} changed {changed}: {first}{more}");
     let one = |change: &HeldChange| {
         let kept = change.changed.as_ref().map(|kept| format!("\n(the changed version: {kept})"));
         let (what, diff) = (&change.what, change.diff.trim_end());

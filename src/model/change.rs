@@ -16,6 +16,9 @@ pub struct HeldChange {
     /// Copies of both versions, below the work tree's root or absolute. None: there was no file.
     pub before: Option<String>,
     pub changed: Option<String>,
+    /// Of the changed version, as git counts it: the copy could be replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +26,8 @@ pub struct HeldChange {
 pub enum ChangeKind {
     /// PRD.json: criteria, gates, markers, ids, order.
     Backlog,
+    /// A file that decides what gates or agents run.
+    File,
 }
 
 /// The backlog file. Its marks do not matter.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
-    Answer, AttemptEnded, AttemptReason, AttemptStarted, Backlog, Escalation, EscalationKind,
-    Event, HeldChange, NudgedBy, Story, StoryId, Verdict,
+    Answer, AttemptEnded, AttemptReason, AttemptStarted, Backlog, ChangeKind, Escalation,
+    EscalationKind, Event, HeldChange, NudgedBy, Story, StoryId, Verdict,
 };
 use crate::state::story::{Acceptance, Claim, Question, RollBack, Stage, StoryState, Work};
 
@@ -96,7 +96,9 @@ fn apply_to_question(story: &mut StoryState, event: &Event) -> bool {
             changes.iter().for_each(|one| story.hold(one.clone()))
         }
         Event::ChangesApplied { applied, refused, .. } => {
-            story.accepted.retain(|change| !applied.contains(&change.path));
+            let is_made = |change: &mut HeldChange| applied.contains(&change.path);
+            let made: Vec<_> = story.accepted.extract_if(.., is_made).collect();
+            story.wanted.extend(made.into_iter().filter(|change| change.of == ChangeKind::File));
             let is_refused = |change: &mut HeldChange| refused.contains(&change.path);
             let again: Vec<_> = story.accepted.extract_if(.., is_refused).collect();
             again.into_iter().for_each(|change| story.hold(change));

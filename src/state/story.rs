@@ -47,6 +47,8 @@ pub struct StoryState {
     pub held: Vec<HeldChange>,
     /// Those that the human accepted and that are not in the work tree yet.
     pub accepted: Vec<HeldChange>,
+    /// Changes of files that the human accepted and that are in its work.
+    pub wanted: Vec<HeldChange>,
     /// Number of refs of its work.
     pub kept_count: u32,
     /// Failed attempts in a row, since the last success or action of the human.
@@ -247,6 +249,12 @@ impl StoryState {
     /// The human accepted a change of the backlog that is not in the file yet.
     pub fn awaits_backlog(&self) -> bool {
         self.accepted.iter().any(|change| change.of == ChangeKind::Backlog)
+    }
+
+    /// Changes of files that the human accepted and that are not in its work yet.
+    pub fn accepted_files(&self) -> Vec<HeldChange> {
+        let accepted = self.accepted.iter().filter(|change| change.of == ChangeKind::File);
+        accepted.cloned().collect()
     }
 
     pub fn is_unfinished(&self) -> bool {

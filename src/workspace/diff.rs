@@ -27,6 +27,8 @@ pub struct ChangedFile {
     pub path: PathBuf,
     /// As a unified diff, for people.
     pub diff: String,
+    pub old: Option<Vec<u8>>,
+    pub new: Option<Vec<u8>>,
 }
 
 /// Files that are named.
@@ -180,7 +182,7 @@ impl WorkTree {
                 continue;
             }
             let diff = unified(&path, old.as_deref(), new.as_deref())?;
-            altered.push(ChangedFile { path, diff });
+            altered.push(ChangedFile { path, diff, old, new });
         }
         Ok(altered)
     }
@@ -291,7 +293,7 @@ fn same(old: Option<&[u8]>, new: Option<&[u8]>) -> bool {
     old == new || old.map(plain) == new.map::<Vec<u8>, _>(plain)
 }
 
-fn unified(path: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<String> {
+pub(super) fn unified(path: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<String> {
     let mut text = text_diff(path, old.unwrap_or_default(), new.unwrap_or_default())?;
     text.truncate(text.floor_char_boundary(LONGEST_DIFF));
     Ok(text)

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ralph::model::{Event, Recorded, Violation};
 
+use crate::support::pty::Terminal;
 use crate::support::world::{Ends, Said, until};
 use crate::support::{Prd, World};
 
@@ -157,8 +158,14 @@ fn settings_instructions_and_hooks_are_put_back_and_in_no_commit() {
         world.write("ralph.toml", "verify = [\"test -e w.txt\"]\n");
         world.git(&["add", "."]);
         world.git(&["commit", "-qm", "settings"]);
+        // The human may have wanted the agent's settings.
         let said = world.run(&[]);
-        assert_eq!(said.code, 0, "{}", said.err);
+        assert_eq!(said.code, 4, "{}", said.err);
+        let mut terminal = Terminal::start(world.run_command(&[]));
+        terminal.await_text("❯ [r] restore the original");
+        terminal.press("\r");
+        let (code, screen) = terminal.finish();
+        assert_eq!(code, 0, "{screen}");
         for (path, text) in [
             ("ralph.toml", Some("verify = [\"test -e w.txt\"]\n")),
             ("PROMPT.md", None),

@@ -28,6 +28,7 @@ mod gate_writes;
 mod gates;
 mod head_moved;
 mod held_changes;
+mod held_files;
 mod hostile;
 mod ignored;
 mod index;

@@ -8,8 +8,9 @@ use ralph::decide::budget::BudgetCheck;
 use ralph::decide::situation::{FreeDisk, LaneJob, Observed, StuckDue, Tasks};
 use ralph::decide::stuck::{StuckStep, StuckTracker};
 use ralph::model::{
-    Approval, AttemptStarted, Backlog, Base, Concern, CostCertainty, EndedBy, Escalation, Event,
-    EvidenceItem, GateEnd, GateReport, LaneId, Request, Role, SpentToday, StoryId, Usd, millis,
+    Approval, AttemptStarted, Backlog, Base, ChangeKind, CostCertainty, EndedBy, Escalation, Event,
+    EvidenceItem, GateEnd, GateReport, HeldChange, LaneId, Request, Role, SpentToday, StoryId, Usd,
+    millis,
 };
 use ralph::ports::Asked;
 use ralph::process::Order;
@@ -32,6 +33,19 @@ const DAY: i64 = 24 * 60 * 60 * SECOND;
 
 pub fn base() -> Base {
     Base { commit: None, tree: "t".into() }
+}
+
+/// What a doubtful claim changed without being asked.
+fn changed_script() -> HeldChange {
+    HeldChange {
+        of: ChangeKind::File,
+        path: "check.sh".into(),
+        what: "`check.sh` changed".into(),
+        diff: String::new(),
+        before: None,
+        changed: None,
+        hash: None,
+    }
 }
 
 impl World {
@@ -85,11 +99,9 @@ impl World {
         let path = if footprint.only_tests { "tests/a.rs" } else { "src/a.rs" };
         let paths = footprint.changed.unwrap_or(true).then(|| path.into()).into_iter().collect();
         let difference = Difference { committed: footprint.committed, paths };
-        let concern = Concern { what: "a test is gone".into(), diff: String::new() };
         let inspection = Inspection {
             branch_loss,
             difference: footprint.changed.map(|_| difference),
-            changed_files: running.reply.is_doubtful.then_some(concern).into_iter().collect(),
             ..Inspection::default()
         };
         let mut usage = usage.clone();
@@ -328,11 +340,13 @@ impl Effects for World {
 
     fn attempt_is_over(
         &mut self,
-        _log: &mut RunLog,
-        _ended: &EndedAttempt,
+        log: &mut RunLog,
+        ended: &EndedAttempt,
     ) -> Result<(), RunnerError> {
         self.release_backlog();
-        Ok(())
+        let doubtful = self.running.get(&ended.attempt).filter(|running| running.reply.is_doubtful);
+        let Some(story) = doubtful.map(|running| running.story.clone()) else { return Ok(()) };
+        self.record(log, Event::ChangesHeld { story, changes: vec![changed_script()] })
     }
 
     fn redact(&self, text: &str) -> String {
@@ -353,6 +367,10 @@ impl Effects for World {
         }
         if let GatesOf::Claim { story, .. } = &of {
             assert_eq!(self.lane_of(story), Some(LaneId::HOME), "checked where it lands");
+            if log.state.story(story).is_some_and(|known| !known.accepted_files().is_empty()) {
+                let (applied, refused) = (vec![changed_script().path], vec![]);
+                self.record(log, Event::ChangesApplied { story: story.clone(), applied, refused })?;
+            }
         }
         let began = self.now();
         let takes = if self.scene.has_gates { i64::try_from(GATE_MS).unwrap() } else { 0 };

@@ -11,7 +11,8 @@ use tokio::time::Instant;
 
 use crate::decide::recheck::{DueGate, in_order};
 use crate::model::{
-    Base, Event, EvidenceItem, Exit, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, millis,
+    Base, Event, EvidenceItem, Exit, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, HeldChange,
+    millis,
 };
 use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
@@ -21,7 +22,7 @@ use crate::runner::error::{Result, RunnerError};
 use crate::runner::lane::Lane;
 use crate::runner::task::gate_guard::{ArmedGates, GateGuard};
 use crate::runner::task::transcript::Transcript;
-use crate::runner::task::{EventSink, Mailbox, Message};
+use crate::runner::task::{EventSink, Mailbox, Message, held_files};
 use crate::text::redact::{Redactor, SecretRules};
 use crate::workspace::{GuardPart, WorkTree};
 
@@ -32,6 +33,8 @@ pub struct GatesTask {
     pub lane: Lane,
     /// The base of the story whose claim is checked.
     pub base: Option<Base>,
+    /// Changes of files that the human accepted and that are not in the tree yet.
+    pub accepted: Vec<HeldChange>,
     /// Its changes in the work tree are no work.
     pub backlog: Option<PathBuf>,
     /// The branch tip that the attempt left.
@@ -59,7 +62,14 @@ struct Tried {
 impl GatesTask {
     /// Whatever becomes of the gates, what they left behind is put back.
     pub async fn run(mut self) -> Result<Happened> {
-        let mut armed = self.guarded(|guard, tree, log| guard.arm(tree, log)).await?;
+        let accepted = std::mem::take(&mut self.accepted);
+        let arm = move |guard: &GateGuard, tree: &WorkTree, log: &mut dyn EventSink| {
+            if let Some(story) = &guard.ran.story {
+                held_files::apply(tree, story, &accepted, log)?;
+            }
+            guard.arm(tree, log)
+        };
+        let mut armed = self.guarded(arm).await?;
         let ran = self.run_all(&mut armed).await;
         let parts = GuardPart::after_gates();
         self.guarded(move |guard, tree, log| guard.settle(tree, &armed, parts, log)).await?;

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::model::{
-    AttemptNotice, AttemptStarted, Base, BranchLoss, Concern, Event, HeldKind, Notice, Outcome,
-    ServiceFault, StoryId, TreeNotice, Untrusted, Violation, visible_line,
+    AttemptNotice, AttemptStarted, Base, BranchLoss, Event, HeldChange, HeldKind, Notice, Outcome,
+    ServiceFault, StoryId, TreeNotice, Untrusted, Violation,
 };
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{EndedAttempt, Inspection};
 use crate::runner::error::Result;
 use crate::runner::task::occupant::Occupant;
-use crate::runner::task::{EventSink, tell_moved};
-use crate::workspace::{ChangedFile, Difference, FileLocation, Guard, GuardPart, WorkTree};
+use crate::runner::task::{EventSink, held_files, tell_moved};
+use crate::workspace::{Difference, FileLocation, Guard, GuardPart, WorkTree};
 
 /// What is compared with after an attempt.
 pub struct Inspect {
@@ -26,6 +26,8 @@ pub struct Inspect {
     pub watched: Vec<PathBuf>,
     /// Groups of files that say what gates run.
     pub definitions: Vec<Vec<PathBuf>>,
+    /// Changes of these that the human accepted.
+    pub wanted: Vec<HeldChange>,
     pub config: Arc<RunConfig>,
 }
 
@@ -50,10 +52,8 @@ impl Inspect {
         let signals = &ended.report.signals;
         let claims = signals.claims_story || (ticked && !signals.stages_left);
         let mut found = Inspection { branch_loss, roll_back, ticked, ..Inspection::default() };
-        match self.look(tree, ended, claims) {
-            Ok((difference, changed_files)) => {
-                (found.difference, found.changed_files) = (difference, changed_files);
-            }
+        match self.look(tree, ended, claims, log) {
+            Ok(difference) => found.difference = difference,
             Err(error) => found.problem = Some(error),
         }
         found.head = tree.head_commit()?;
@@ -96,30 +96,35 @@ impl Inspect {
         tree: &WorkTree,
         ended: &EndedAttempt,
         claims: bool,
-    ) -> Result<(Option<Difference>, Vec<Concern>)> {
+        log: &mut dyn EventSink,
+    ) -> Result<Option<Difference>> {
         let (outcome, signals) = (&ended.report.outcome, &ended.report.signals);
         let says_nothing = matches!(outcome, Outcome::EndedByUs | Outcome::PromptTooLong { .. })
             || ServiceFault::of(outcome).is_some();
         if says_nothing || signals.escalation.is_some() {
-            return Ok((None, Vec::new()));
+            return Ok(None);
         }
         let may_be_done = *outcome == Outcome::Completed && (claims || signals.promises_all);
-        let changed_files = if may_be_done { self.changed_files(tree)? } else { Vec::new() };
+        if may_be_done {
+            self.hold_changed(tree, log)?;
+        }
         let is_plain = self.is_plain && *outcome == Outcome::Completed && claims;
         let before = self.start.before();
-        let difference = (!is_plain).then(|| tree.difference_since(before)).transpose()?;
-        Ok((difference, changed_files))
+        (!is_plain).then(|| tree.difference_since(before)).transpose().map_err(Into::into)
     }
 
-    /// Since the story's base, so that no attempt can prepare them for the next.
-    fn changed_files(&self, tree: &WorkTree) -> Result<Vec<Concern>> {
+    /// What changed since the story's base of what the claim is measured by: the human decides about
+    /// it before the gates run.
+    fn hold_changed(&self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<()> {
         let (base, protect) = (&self.start.base, &self.config.settings.protect);
         let changed = tree.changed_files(base, &self.watched, &self.definitions, protect)?;
-        let concern = |one: ChangedFile| Concern {
-            what: format!("`{}` changed", visible_line(&one.path.to_string_lossy())),
-            diff: one.diff,
-        };
-        Ok(changed.into_iter().map(concern).collect())
+        let changed = held_files::not_wanted(changed, &self.wanted);
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let folder = self.guard.folder(tree);
+        held_files::record(tree, &self.start.story, &folder, &changed, log)?;
+        changed.iter().try_for_each(|one| Ok(tree.take_out(base, &one.path, &folder)?))
     }
 }
 
@@ -172,7 +177,9 @@ pub fn repair(
             break;
         }
         repaired.ticked |= matches!(violation, Violation::Held { claims: true, .. });
-        record(ran, &violation, log)?;
+        if !hold_settings(tree, ran, guard, &violation, log)? {
+            record(ran, &violation, log)?;
+        }
         // A failed repair of these is reported; the work is safe.
         let is_minor = matches!(
             violation,
@@ -187,6 +194,23 @@ pub fn repair(
         clean_up_failed(log, &error);
     }
     Ok(repaired)
+}
+
+/// Agents' settings may be what the story is about: the human decides. False: there is no story, or
+/// nothing that could be shown.
+fn hold_settings(
+    tree: &WorkTree,
+    ran: &Ran,
+    guard: &Guard,
+    violation: &Violation,
+    log: &mut dyn EventSink,
+) -> Result<bool> {
+    let whose = HeldKind::AgentSettings;
+    let is_theirs = matches!(violation, Violation::Held { whose: found, .. } if *found == whose);
+    let Some(story) = ran.story.as_ref().filter(|_| is_theirs) else { return Ok(false) };
+    let Some(changed) = guard.changed_texts(tree, whose)? else { return Ok(false) };
+    held_files::record(tree, story, &guard.folder(tree), &changed, log)?;
+    Ok(true)
 }
 
 /// Call before the repair: an interrupted repair is repeated.
@@ -291,6 +315,7 @@ mod tests {
             rest: None,
             watched: Vec::new(),
             definitions: Vec::new(),
+            wanted: Vec::new(),
             config,
         }
     }
@@ -339,8 +364,12 @@ mod tests {
             }
             let mut end = ended(None);
             (end.report.outcome, end.report.signals) = (Outcome::Completed, signals.clone());
-            let found = inspect.run(&tree, &end, &mut Heard::default()).unwrap();
-            assert_eq!(!found.changed_files.is_empty(), is_compared, "{signals:?} {ticks}");
+            let mut heard = Heard::default();
+            inspect.run(&tree, &end, &mut heard).unwrap();
+            let is_held = |event: &Event| matches!(event, Event::ChangesHeld { .. });
+            assert_eq!(heard.events.iter().any(is_held), is_compared, "{signals:?} {ticks}");
+            let now = fs::read_to_string(folder.path().join("a")).unwrap();
+            assert_eq!(now, if is_compared { "second" } else { "changed" });
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod attempt;
 pub mod gate_guard;
 pub mod gates;
+pub mod held_files;
 pub mod human;
 pub mod inspect;
 pub mod integrate;

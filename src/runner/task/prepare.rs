@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::model::{Base, Changes, LaneId, StoryId};
+use crate::model::{Base, Changes, HeldChange, LaneId, StoryId};
 use crate::runner::config::RunConfig;
 use crate::runner::error::Result;
 use crate::runner::task::occupant::Occupant;
 use crate::runner::task::shelve::ShelvedWork;
-use crate::runner::task::{EventSink, tell_moved};
+use crate::runner::task::{EventSink, held_files, tell_moved};
 use crate::workspace::{Guard, Guarded, WorkTree};
 
 pub struct Prepare {
@@ -23,6 +23,8 @@ pub struct Prepare {
     pub occupant: Option<Occupant>,
     /// The ref of its shelved work.
     pub shelved: Option<String>,
+    /// Changes of files that the human accepted and that are not in the tree yet.
+    pub accepted: Vec<HeldChange>,
     /// From here on numbers of snapshots may be free.
     pub snapshot: u32,
     pub config: Arc<RunConfig>,
@@ -59,6 +61,9 @@ impl Prepare {
         if let Some(reference) = self.shelved {
             let (story, lane, except) = (&self.story, self.lane, &self.config.human_files);
             ShelvedWork { story, lane, reference, base: &base, except }.unshelve(tree, log)?;
+            before = tree.base()?;
+        }
+        if held_files::apply(tree, &self.story, &self.accepted, log)? {
             before = tree.base()?;
         }
         tell_moved(tree, log);

@@ -17,7 +17,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use crate::decide::samples::{attended, backlog, escalation, id, story};
-use crate::model::{AgentSignals, Answer, Concern, Event, Outcome, Policy, RunStarted, StopReason};
+use crate::model::{AgentSignals, Answer, Event, Gate, Outcome, Policy, RunStarted, StopReason};
 use crate::ports::{Asked, Clock, Moment};
 use crate::runner::RunConfig;
 use crate::runner::dispatcher::{Dispatcher, Ending};
@@ -75,6 +75,11 @@ impl Run {
         &mut self.dispatcher.effects
     }
 
+    /// The human changes A's gates: its claim has to be looked at.
+    fn change_gates(&mut self) {
+        self.fake().file.stories[0].verify = vec![Gate::shell("true")];
+    }
+
     /// Until nothing can be started and nothing more happened.
     fn turn(&mut self) -> End {
         let polled = pin!(self.dispatcher.run()).poll(&mut Context::from_waker(Waker::noop()));
@@ -104,7 +109,7 @@ impl Run {
 
     /// The attempt ends, and claims its story.
     fn claims(&mut self, attempt: &str) -> End {
-        self.then(claimed(attempt, vec![]))
+        self.then(claimed(attempt))
     }
 
     /// The attempt ends with a question.
@@ -162,13 +167,9 @@ impl Run {
     }
 }
 
-fn claimed(attempt: &str, changed_files: Vec<Concern>) -> Happened {
+fn claimed(attempt: &str) -> Happened {
     let claim = AgentSignals { claims_story: true, ..AgentSignals::default() };
-    let mut claimed = ended(attempt, Outcome::Completed, claim);
-    if let Happened::AttemptEnded(ended) = &mut claimed {
-        ended.inspection.changed_files = changed_files;
-    }
-    claimed
+    ended(attempt, Outcome::Completed, claim)
 }
 
 fn lanes(count: u32) -> Policy {

@@ -166,6 +166,7 @@ impl World {
             rest: log.state.story(id).and_then(|known| known.work.in_lane()?.rest.clone()),
             watched: self.own_gates(id).flat_map(scripts).collect(),
             definitions: self.own_gates(id).flat_map(definitions).collect(),
+            wanted: log.state.story(id).map(|known| known.wanted.clone()).unwrap_or_default(),
             config: Arc::clone(&self.config),
             start,
         };

@@ -83,6 +83,7 @@ impl BacklogVersions<'_> {
             diff: secrets.redact(&diffs.join("\n\n")).into_owned(),
             before: keep(&format!("{ran}.before"), self.before)?,
             changed: keep(ran, self.changed)?,
+            hash: None,
         })
     }
 }

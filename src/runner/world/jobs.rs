@@ -13,7 +13,7 @@ use crate::runner::task::occupant::Occupant;
 use crate::runner::task::prepare::Prepare;
 use crate::runner::task::shelve::{Landing, StoryWork};
 use crate::runner::task::{self, Mailbox, Message};
-use crate::state::{Acceptance, Stage};
+use crate::state::{Acceptance, Stage, StoryState};
 use crate::store::prd::{EditError, Mark, WriteError};
 use crate::workspace::WorkTree;
 
@@ -78,6 +78,7 @@ impl World {
             known: self.known_bases.remove(&lane),
             occupant: Occupant::of(&log.state, id),
             shelved: known.and_then(|known| known.work.shelved().cloned()),
+            accepted: known.map(StoryState::accepted_files).unwrap_or_default(),
             snapshot: log.state.attempts.started + 1,
             config: Arc::clone(&self.config),
         };
@@ -209,7 +210,7 @@ impl World {
             Message::Activity(activity) => log.reporter.on_activity(&activity),
             Message::Notice(notice) => log.notice(notice),
             Message::Record(event, recorded) => {
-                self.record(log, *event)?;
+                self.record(log, self.redacted(*event))?;
                 // The task may have been given up.
                 let _ = recorded.send(log.sync_point());
             }
@@ -230,6 +231,17 @@ impl World {
             }
         }
         Ok(None)
+    }
+
+    /// A task's event: agents wrote what held changes show.
+    fn redacted(&self, mut event: Event) -> Event {
+        if let Event::ChangesHeld { changes, .. } = &mut event {
+            for change in changes {
+                change.what = self.redact(&change.what);
+                change.diff = self.redact(&change.diff);
+            }
+        }
+        event
     }
 
     fn forget(&mut self, happened: &Happened) {

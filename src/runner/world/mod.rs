@@ -289,6 +289,7 @@ impl Effects for World {
             supervisor: self.env.supervisor.clone(),
             lane: self.lane(lane.unwrap_or(LaneId::HOME))?.clone(),
             base,
+            accepted: known.map(|known| known.accepted_files()).unwrap_or_default(),
             backlog: self.config.backlog_in_tree.clone(),
             began,
             guard,

@@ -266,7 +266,7 @@ fn what_the_human_decided_during_an_attempt_outlives_its_claim() {
 fn change(path: &str) -> HeldChange {
     let (before, changed) = (Some("b".to_owned()), Some("c".to_owned()));
     let (path, what, diff) = (path.to_owned(), format!("{path} changed"), String::new());
-    HeldChange { of: ChangeKind::Backlog, path, what, diff, before, changed }
+    HeldChange { of: ChangeKind::Backlog, path, what, diff, before, changed, hash: None }
 }
 
 fn held(paths: &[&str]) -> Event {

@@ -612,6 +612,7 @@ fn held_change(what: &str) -> HeldChange {
         diff: what.into(),
         before: None,
         changed: Some(".git/ralph/changed/1/a".into()),
+        hash: None,
     }
 }
 

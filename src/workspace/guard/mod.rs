@@ -5,6 +5,7 @@
 //! be compared. The caller records a violation before it repairs it, so that an interrupted repair
 //! is repeated.
 
+mod changes;
 mod earlier;
 mod files;
 mod held;

@@ -34,6 +34,7 @@ fn prepare(shelved: Option<String>) -> Prepare {
         known: None,
         occupant: None,
         shelved,
+        accepted: Vec::new(),
         snapshot: 1,
         config: Arc::new(config(policy())),
     }
