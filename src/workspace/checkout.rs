@@ -116,9 +116,10 @@ impl WorkTree {
     }
 
     /// With an index, a checkout skips files whose kind differs from HEAD. Without one, it writes
-    /// every path.
+    /// every path. Whatever the configuration says by now, the work tree is this one.
     fn without_index(&self) -> LibResult<Repository> {
-        let repo = Repository::open(&self.root)?;
+        let repo = Repository::open(&self.git_dir)?;
+        repo.set_workdir(&self.root, false)?;
         let mut none = Index::open(&self.git_dir.join("ralph-has-no-index"))?;
         repo.set_index(&mut none)?;
         Ok(repo)

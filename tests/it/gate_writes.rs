@@ -203,3 +203,18 @@ fn what_a_gate_wrote_before_its_driver_was_killed_goes_too() {
     assert_eq!(files, "PRD.json\nUS-001.txt\n");
     assert_eq!(world.iteration_files("prompt.md").len(), 1, "the claim stands");
 }
+
+#[test]
+fn nothing_is_written_where_a_gate_leads_git() {
+    let act = "test -e US-001.txt || exit 0; echo junk > letter; echo junk > old.txt; \
+               git config core.worktree $PWD/../outside";
+    let world = world(1, WORK, &format!("verify = [\"{act}\"]\n"));
+    world.write("../outside/letter", "a letter\n");
+    world.write("../outside/old.txt", "another\n");
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.read("../outside/letter"), "a letter\n");
+    assert_eq!(world.read("../outside/old.txt"), "another\n");
+    assert_eq!(world.read("old.txt"), "old\n");
+    assert!(!world.path("letter").exists());
+}
