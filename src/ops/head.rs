@@ -63,7 +63,7 @@ fn return_from_gates(
         BranchState::OnBranch if tree.gates_committed(before)? => BranchLoss::Rewritten,
         BranchState::OnBranch => return Ok(None),
     };
-    tree.keep_written(None)?;
+    tree.keep_written()?;
     tree.return_to(before)?;
     let violation = Violation::BranchLost { how };
     Ok(Some(Event::Repaired { after: gates.after, story: gates.story.clone(), violation }))

@@ -140,7 +140,7 @@ impl Preflight {
             let written = guard.forbidden_writes(&self.tree, &gates)?.paths();
             if !written.is_empty() && !self.confirm_edits(&listed(&written))? {
                 let (events, reporter) = (&mut history.repaired, self.reporter.as_mut());
-                guard.settle_writes(&self.tree, &gates, &mut Later { events, reporter })?;
+                guard.undo(&self.tree, &gates, &mut Later { events, reporter })?;
             }
         }
         history.repaired.push(Event::GatesOver);

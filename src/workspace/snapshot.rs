@@ -70,13 +70,9 @@ impl WorkTree {
 
     /// Takes a snapshot of the work tree as it is now.
     pub fn checkpoint(&self, text: &str) -> Result<SnapshotRef> {
-        self.checkpoint_of(&self.base()?, text)
-    }
-
-    pub(super) fn checkpoint_of(&self, base: &Base, text: &str) -> Result<SnapshotRef> {
         let kind = SnapshotKind::Checkpoint;
         let note = SnapshotNote { kind, text, story: None, iteration: None };
-        self.keep_base(base, &note, |number| format!("refs/ralph/checkpoints/{number}"))
+        self.keep_base(&self.base()?, &note, |number| format!("refs/ralph/checkpoints/{number}"))
     }
 
     fn keep_base(

@@ -204,6 +204,46 @@ fn what_a_gate_wrote_before_its_driver_was_killed_goes_too() {
     assert_eq!(world.iteration_files("prompt.md").len(), 1, "the claim stands");
 }
 
+/// The attempt's work is a lie. The first gate makes it look done for the second one.
+#[test]
+fn each_gate_begins_with_what_the_attempt_left() {
+    let fixed = "! grep -q broken one.txt";
+    for (act, next) in [
+        ("git reset -q --hard HEAD~1", fixed),
+        ("git checkout -qf other", fixed),
+        ("git commit -q --allow-empty -m a; echo fine > one.txt; git commit -qam b", fixed),
+        ("echo true > check.local", "sh check.local"),
+        ("echo work > .gitignore; echo w > work", "test -e work"),
+        ("echo work >> .git/info/exclude; echo w > work", "test -e work"),
+        ("git config core.worktree /", "git config core.worktree"),
+        ("git tag -d v1", "! git rev-parse -q --verify v1"),
+        ("sed -i 's/: false/: true/' PRD.json", "grep -q true PRD.json"),
+        ("echo {} > PRD.json", "! grep -q US-001 PRD.json"),
+    ] {
+        let lie = "echo broken > one.txt; git commit -qam own; touch lie";
+        let script = format!("[default]\nsteps = [{{ run = \"{lie}\" }}, \"complete\"]\n");
+        let world = World::scripted(&Prd::stories(1), &script);
+        let settings = format!(
+            "verify = [\"\"\"test ! -e lie || {{ {act}; }}\"\"\", \"test ! -e lie || {{ {next}; }}\"]\n\
+             max_attempts = 1\n"
+        );
+        for (name, text) in
+            [("ralph.toml", settings.as_str()), ("one.txt", "fine\n"), (".gitignore", "*.local\n")]
+        {
+            world.write(name, text);
+        }
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "settings"]);
+        world.git(&["branch", "other"]);
+        world.git(&["tag", "v1"]);
+        world.write("check.local", "false\n");
+        let said = world.run(&[]);
+        assert_eq!(said.code, 4, "{act}: {}", said.err);
+        assert_eq!(world.passing(), [""; 0], "{act}");
+        assert_eq!(world.git(&["branch", "--show-current"]), "work\n", "{act}");
+    }
+}
+
 #[test]
 fn nothing_is_written_where_a_gate_leads_git() {
     let act = "test -e US-001.txt || exit 0; echo junk > letter; echo junk > old.txt; \

@@ -1,6 +1,6 @@
 //! The guard round gates: what they change is put back, what they may change is the story's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,8 +8,11 @@ use crate::decide::lock_files::is_lock_file;
 use crate::model::{Base, BranchLoss, Event, GatesStarted, Violation};
 use crate::runner::error::Result;
 use crate::runner::task::EventSink;
-use crate::runner::task::inspect::{Ran, repair};
+use crate::runner::task::inspect::{Ran, disarm, repair_armed};
 use crate::workspace::{Guard, GuardPart, Guarded, HeldPlace, MayStay, WorkTree, Writes};
+
+/// Something may write without end.
+const MOST_LOOKS: u32 = 4;
 
 #[derive(Clone)]
 pub struct GateGuard {
@@ -31,7 +34,7 @@ pub struct GateGuard {
 #[derive(Clone)]
 pub struct ArmedGates {
     guard: Arc<Guard>,
-    /// The branch tip and the work tree that they began with.
+    /// The branch tip and the work tree that the next one begins with.
     before: Base,
 }
 
@@ -63,66 +66,84 @@ impl GateGuard {
         ArmedGates { guard: Arc::new(guard), before: start.before.clone() }
     }
 
-    /// Puts back what a gate wrote, so that it does not do the story's work for the next one. Held
-    /// files are compared when all have ended.
-    /// Returns files of the story that it had reset or deleted.
+    /// Call after each gate, before anything else reads the tree: git's setup decides how it is read.
+    /// The branch returns if only gates moved it. Returns files of the story that left with it.
+    pub fn repair(
+        &self,
+        tree: &WorkTree,
+        gates: &ArmedGates,
+        may_change: bool,
+        log: &mut dyn EventSink,
+    ) -> Result<Vec<PathBuf>> {
+        let parts = GuardPart::after_gates();
+        let repaired = repair_armed(tree, &self.ran, &gates.guard, parts, log)?;
+        let how = match repaired.branch_loss {
+            None if tree.gates_committed(&gates.before)? => BranchLoss::Rewritten,
+            None => return Ok(Vec::new()),
+            Some(how) => how,
+        };
+        let was_left = repaired.branch_loss.is_some();
+        let undone = if may_change && !was_left {
+            let files = tree.base()?.tree;
+            self.return_to(tree, &Base { tree: files, ..gates.before.clone() }, how, log)?;
+            Vec::new()
+        } else {
+            let undone = self.undo(tree, gates, log)?;
+            self.return_to(tree, &gates.before, how, log)?;
+            undone
+        };
+        if was_left {
+            // It ended the first check.
+            repair_armed(tree, &self.ran, &gates.guard, &[GuardPart::Ignored], log)?;
+        }
+        Ok(undone)
+    }
+
+    fn return_to(
+        &self,
+        tree: &WorkTree,
+        to: &Base,
+        how: BranchLoss,
+        log: &mut dyn EventSink,
+    ) -> Result<()> {
+        log.record(self.ran.repaired(Violation::BranchLost { how }))?;
+        Ok(tree.return_to(to)?)
+    }
+
+    /// Puts back what a gate wrote, so that it does not do the story's work for the next one. Returns
+    /// files of the story that it had reset or deleted.
     pub fn undo(
         &self,
         tree: &WorkTree,
         gates: &ArmedGates,
         log: &mut dyn EventSink,
     ) -> Result<Vec<PathBuf>> {
-        let is_held = |path: &Path| {
-            let path = tree.root().join(path);
-            self.held.iter().any(|place| path.starts_with(&place.path))
-        };
-        let writes = self.forbidden_writes(tree, gates)?.without(is_held);
-        let undone = self.base.as_ref().map(|base| tree.undone(base, &writes)).transpose()?;
-        self.put_back(tree, gates, &writes, log)?;
-        Ok(undone.unwrap_or_default())
-    }
-
-    /// Call when no gate runs any more, however they ended.
-    pub fn settle(
-        &self,
-        tree: &WorkTree,
-        gates: &ArmedGates,
-        parts: &[GuardPart],
-        log: &mut dyn EventSink,
-    ) -> Result<()> {
-        let repaired = repair(tree, &self.ran, &gates.guard, parts, log)?;
-        let committed = || tree.gates_committed(&gates.before);
-        let how = match repaired.branch_loss {
-            None if committed()? => Some(BranchLoss::Rewritten),
-            loss => loss,
-        };
-        if let Some(how) = how {
-            log.record(self.ran.repaired(Violation::BranchLost { how }))?;
-            tree.return_to(&gates.before)?;
+        let (mut undone, mut last) = (BTreeSet::new(), None);
+        // With the ignore rules, files come to light that they hid.
+        for _ in 0..MOST_LOOKS {
+            let writes = self.forbidden_writes(tree, gates)?;
+            if writes.is_empty() || last.as_ref() == Some(&writes) {
+                break;
+            }
+            if let Some(base) = &self.base {
+                undone.extend(tree.undone(base, &writes)?);
+            }
+            self.put_back(tree, gates, &writes, log)?;
+            last = Some(writes);
         }
-        self.settle_writes(tree, gates, log)
+        Ok(undone.into_iter().collect())
     }
 
-    /// Alone after a crash.
-    pub fn settle_writes(
-        &self,
-        tree: &WorkTree,
-        gates: &ArmedGates,
-        log: &mut dyn EventSink,
-    ) -> Result<()> {
-        let writes = self.forbidden_writes(tree, gates)?;
-        self.put_back(tree, gates, &writes, log)
-    }
-
-    pub fn forbidden_writes(&self, tree: &WorkTree, gates: &ArmedGates) -> Result<Writes> {
-        self.forbidden(tree.writes_since(&gates.before)?)
+    /// Call when no gate runs any more, and each was looked at.
+    pub fn disarm(&self, tree: &WorkTree, gates: &ArmedGates, log: &mut dyn EventSink) {
+        disarm(tree, &gates.guard, log);
     }
 
     /// What a gate may not write. The backlog is compared on its own.
-    fn forbidden(&self, writes: Writes) -> Result<Writes> {
-        let writes = writes.without(|path| self.is_backlog(path));
+    pub fn forbidden_writes(&self, tree: &WorkTree, gates: &ArmedGates) -> Result<Writes> {
+        let writes = tree.writes_since(&gates.before)?.without(|path| self.is_backlog(path));
         // Without a claim there is no story whose work it could be.
-        if self.base.is_none() {
+        if self.base.is_none() || writes.is_empty() {
             return Ok(writes);
         }
         let may_stay = MayStay::new(&self.keep, is_lock_file)?;
@@ -148,7 +169,7 @@ impl GateGuard {
         // The human may have written it, at the same moment: each version is kept.
         let kept = match tree.are_kept(writes, |path| self.told.get(&*path.to_string_lossy()))? {
             true => None,
-            false => Some(tree.keep_written(None)?),
+            false => Some(tree.keep_written()?),
         };
         let blocked: Vec<String> =
             tree.put_writes_back(&gates.before, writes)?.into_iter().map(shown).collect();
@@ -161,25 +182,24 @@ impl GateGuard {
         Ok(())
     }
 
-    /// A gate that may change files ended: what it changed is the story's, except the user's files.
-    /// Returns the story's files if it undid all of its work, which is then not accepted.
+    /// A gate that may change files passed: what it changed is the story's, except the user's files.
+    /// If it undid work, nothing that it wrote is accepted, and the files are returned.
     pub fn accept(
         &self,
         tree: &WorkTree,
         gates: &ArmedGates,
         log: &mut dyn EventSink,
     ) -> Result<(ArmedGates, Vec<PathBuf>)> {
-        let Some(base) = &self.base else { return Ok((gates.clone(), Vec::new())) };
-        let writes = tree.writes_since(&gates.before)?;
-        let undone = tree.undone(base, &writes)?;
-        let left = tree.difference_since(base)?.paths;
-        if !undone.is_empty() && left.iter().all(|path| self.is_backlog(path)) {
+        let undone = match &self.base {
+            Some(base) => tree.undone(base, &self.forbidden_writes(tree, gates)?)?,
+            None => Vec::new(),
+        };
+        let Some(base) = self.base.as_ref().filter(|_| undone.is_empty()) else {
+            self.undo(tree, gates, log)?;
             return Ok((gates.clone(), undone));
-        }
-        if !undone.is_empty() {
-            tree.keep_written(Some(&gates.before))?;
-        }
+        };
         let users = tree.users_files(base)?;
+        let writes = tree.writes_since(&gates.before)?;
         let of_user = writes.without(|path| !users.iter().any(|users| users == path));
         self.put_back(tree, gates, &of_user, log)?;
         let before = Base { tree: tree.base()?.tree, ..gates.before.clone() };

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
@@ -24,7 +24,7 @@ use crate::runner::task::gate_guard::{ArmedGates, GateGuard};
 use crate::runner::task::transcript::Transcript;
 use crate::runner::task::{EventSink, Mailbox, Message, held_files};
 use crate::text::redact::{Redactor, SecretRules};
-use crate::workspace::{GuardPart, WorkTree};
+use crate::workspace::WorkTree;
 
 pub struct GatesTask {
     pub of: GatesOf,
@@ -71,8 +71,14 @@ impl GatesTask {
         };
         let mut armed = self.guarded(arm).await?;
         let ran = self.run_all(&mut armed).await;
-        let parts = GuardPart::after_gates();
-        self.guarded(move |guard, tree, log| guard.settle(tree, &armed, parts, log)).await?;
+        if !matches!(ran, Ok(Some(_))) {
+            self.settle(&armed, false).await?;
+        }
+        self.guarded(move |guard, tree, log| {
+            guard.disarm(tree, &armed, log);
+            Ok(())
+        })
+        .await?;
         if ran.is_err() {
             // The loop ends without hearing that they are over.
             self.guarded(|_, _, log| log.record(Event::GatesOver)).await?;
@@ -109,7 +115,7 @@ impl GatesTask {
             self.tell(&gate).await;
             let Some(mut report) = self.run_gate(&gate).await? else { return Ok(None) };
             report.guards = guards;
-            let undone = self.look(&gate, armed).await?;
+            let undone = self.look(gate.fix && report.passed(), armed).await?;
             if !undone.is_empty() {
                 let paths = undone.iter().map(|path| path.to_string_lossy().into_owned());
                 report.end = GateEnd::Undid { paths: paths.collect() };
@@ -134,17 +140,38 @@ impl GatesTask {
         Ok(in_order(due, &changed.paths))
     }
 
-    /// Returns what of the story's work a gate undid.
-    async fn look(&self, gate: &Gate, armed: &mut ArmedGates) -> Result<Vec<PathBuf>> {
-        let gates = armed.clone();
-        if !gate.fix {
-            return self.guarded(move |guard, tree, log| guard.undo(tree, &gates, log)).await;
+    /// Returns what of the story's work a gate undid. `may_change`: it passed, and may change files.
+    async fn look(&self, may_change: bool, armed: &mut ArmedGates) -> Result<Vec<PathBuf>> {
+        let mut undone = self.settle(armed, may_change).await?;
+        if may_change && undone.is_empty() {
+            let gates = armed.clone();
+            let accept = move |guard: &GateGuard, tree: &WorkTree, log: &mut dyn EventSink| {
+                guard.accept(tree, &gates, log)
+            };
+            (*armed, undone) = self.guarded(accept).await?;
         }
-        let accept = move |guard: &GateGuard, tree: &WorkTree, log: &mut dyn EventSink| {
-            guard.accept(tree, &gates, log)
+        Ok(undone)
+    }
+
+    /// The tree, and all round it, is as before the gate. `may_change`: except for what it wrote.
+    async fn settle(&self, armed: &ArmedGates, may_change: bool) -> Result<Vec<PathBuf>> {
+        let gates = armed.clone();
+        let repair = move |guard: &GateGuard, tree: &WorkTree, log: &mut dyn EventSink| {
+            guard.repair(tree, &gates, may_change, log)
         };
-        let undone;
-        (*armed, undone) = self.guarded(accept).await?;
+        let mut undone = self.guarded(repair).await?;
+        // Before a look reads it.
+        let (looked, is_over) = oneshot::channel();
+        if self.mailbox.send(Message::GateOver(looked)).await.is_ok() {
+            let _ = is_over.await;
+        }
+        if !may_change || !undone.is_empty() {
+            let gates = armed.clone();
+            let undo = move |guard: &GateGuard, tree: &WorkTree, log: &mut dyn EventSink| {
+                guard.undo(tree, &gates, log)
+            };
+            undone.extend(self.guarded(undo).await?);
+        }
         Ok(undone)
     }
 

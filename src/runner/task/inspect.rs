@@ -162,6 +162,26 @@ pub fn repair(
     parts: &[GuardPart],
     log: &mut dyn EventSink,
 ) -> Result<Repaired> {
+    let repaired = repair_armed(tree, ran, guard, parts, log)?;
+    disarm(tree, guard, log);
+    Ok(repaired)
+}
+
+/// What was guarded against is over.
+pub fn disarm(tree: &WorkTree, guard: &Guard, log: &mut dyn EventSink) {
+    if let Err(error) = guard.disarm(tree) {
+        clean_up_failed(log, &error);
+    }
+}
+
+/// The same, but the guard stays armed: more of it follows.
+pub fn repair_armed(
+    tree: &WorkTree,
+    ran: &Ran,
+    guard: &Guard,
+    parts: &[GuardPart],
+    log: &mut dyn EventSink,
+) -> Result<Repaired> {
     let mut repaired = Repaired::default();
     for part in parts {
         let violation = match guard.check(tree, *part) {
@@ -189,9 +209,6 @@ pub fn repair(
             Err(error) if is_minor => clean_up_failed(log, &error),
             done => done?,
         }
-    }
-    if let Err(error) = guard.disarm(tree) {
-        clean_up_failed(log, &error);
     }
     Ok(repaired)
 }

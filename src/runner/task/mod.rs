@@ -47,6 +47,8 @@ pub enum Message {
     Started { story: StoryId },
     /// The next mark is on the disk, and in the repository.
     StoredAhead { text: Option<TextOnDisk>, blob: Option<(Arc<str>, StoredBlob)> },
+    /// A gate ended: the backlog file must be as it was before the next one.
+    GateOver(oneshot::Sender<()>),
     /// The end of a task.
     Ended(Result<Happened>),
 }

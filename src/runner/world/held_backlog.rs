@@ -121,6 +121,18 @@ impl World {
         Ok(())
     }
 
+    /// Others follow it: none sees what another one did to the file.
+    pub(super) fn look_after_gate(&mut self, log: &mut RunLog) -> Result<()> {
+        let ran = self.backlog_writer.clone();
+        self.repair_approvals(log)?;
+        self.release_backlog(log)?;
+        if self.env.backlog.problem().is_none() && self.env.backlog.has_other_marks() {
+            self.repair_marks(log)?;
+        }
+        self.backlog_writer = ran;
+        Ok(())
+    }
+
     /// The human's version stays beside the file, which is what a claim waits for.
     pub(super) fn restore_broken_backlog(&mut self, log: &mut RunLog) {
         let Some(problem) = self.env.backlog.problem().map(ToOwned::to_owned) else { return };

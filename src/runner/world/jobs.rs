@@ -224,6 +224,11 @@ impl World {
                 self.stored_ahead = blob;
                 self.env.backlog.take_prepared(text);
             }
+            Message::GateOver(looked) => {
+                self.look_after_gate(log)?;
+                // The task may have been given up.
+                let _ = looked.send(());
+            }
             Message::Ended(happened) => {
                 let happened = happened?;
                 self.forget(&happened);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::model::Base;
 use crate::workspace::authors::GATES;
 use crate::workspace::diff::Patterns;
+use crate::workspace::error::GitContext;
 use crate::workspace::tree::{TreeChange, between, entry_at};
 use crate::workspace::{Result, WorkTree};
 
@@ -65,14 +66,25 @@ impl WorkTree {
         let (old, new) = (self.tree(&before.tree)?, self.tree(&now.tree)?);
         let mut changes = between(&self.repo, Some(&old), Some(&new))?;
         if now.commit != before.commit && !changes.is_empty() {
-            let (from, to) = (self.committed_at(before)?, self.committed_at(&now)?);
-            let brought = between(&self.repo, from.as_ref(), to.as_ref())?;
+            let brought = self.brought_by_human(before)?;
             let is_brought = |change: &TreeChange| {
                 brought.iter().any(|one| one.path == change.path && one.new == change.new)
             };
             changes.retain(|change| !is_brought(change));
         }
         Ok(Writes(changes))
+    }
+
+    fn brought_by_human(&self, before: &Base) -> Result<Vec<TreeChange>> {
+        let found = self.human_commits(before.commit.as_deref(), GATES)?;
+        let mut brought = Vec::new();
+        for one in found.filter(|found| found.is_on_branch).iter().flat_map(|found| &found.humans) {
+            let commit = self.commit_named(&one.commit)?;
+            let (from, to) = (self.tree_at(commit.parent_id(0).ok())?, commit.tree());
+            let to = to.doing("read a commit's tree")?;
+            brought.extend(between(&self.repo, from.as_ref(), Some(&to))?);
+        }
+        Ok(brought)
     }
 
     /// Files of the story that have their version from before the story again, or are gone.
@@ -136,12 +148,8 @@ impl WorkTree {
         Ok(true)
     }
 
-    /// Stores the work tree as it is, or as it was.
-    pub fn keep_written(&self, at: Option<&Base>) -> Result<String> {
-        let kept = match at {
-            Some(base) => self.checkpoint_of(base, "ralph: the work tree before gates changed it"),
-            None => self.checkpoint("ralph: what gates wrote"),
-        };
-        Ok(kept?.reference)
+    /// Stores the work tree as it is.
+    pub fn keep_written(&self) -> Result<String> {
+        Ok(self.checkpoint("ralph: what gates wrote")?.reference)
     }
 }
