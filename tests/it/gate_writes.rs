@@ -258,3 +258,14 @@ fn nothing_is_written_where_a_gate_leads_git() {
     assert_eq!(world.read("old.txt"), "old\n");
     assert!(!world.path("letter").exists());
 }
+
+#[test]
+fn no_pattern_allows_a_gate_to_change_files_of_the_users() {
+    let gate = "test -e US-001.txt || exit 0; rm mine.txt; echo over > tracked.txt; echo g > g.txt";
+    let world = world(1, WORK, &format!("verify = [\"{gate}\"]\nkeep = [\"*.txt\"]\n"));
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("gates wrote: mine.txt, tracked.txt"), "{}", said.err);
+    let files = world.git(&["show", "--name-only", "--format=", "HEAD"]);
+    assert_eq!(files, "PRD.json\nUS-001.txt\ng.txt\n");
+}

@@ -142,11 +142,12 @@ impl GateGuard {
     /// What a gate may not write. The backlog is compared on its own.
     pub fn forbidden_writes(&self, tree: &WorkTree, gates: &ArmedGates) -> Result<Writes> {
         let writes = tree.writes_since(&gates.before)?.without(|path| self.is_backlog(path));
-        // Without a claim there is no story whose work it could be.
-        if self.base.is_none() || writes.is_empty() {
+        let Some(base) = self.base.as_ref().filter(|_| !writes.is_empty()) else {
+            // Without a claim there is no story whose work it could be.
             return Ok(writes);
-        }
-        let may_stay = MayStay::new(&self.keep, is_lock_file)?;
+        };
+        let users = tree.users_files(base)?;
+        let may_stay = MayStay::new(&self.keep, is_lock_file, users)?;
         Ok(writes.without_allowed(&may_stay))
     }
 

@@ -20,18 +20,24 @@ pub struct Writes(Vec<TreeChange>);
 pub struct MayStay {
     patterns: Patterns,
     is_lock_file: fn(&Path) -> bool,
+    users: Vec<PathBuf>,
 }
 
 impl MayStay {
-    /// Files that match the patterns, and lock files that appear.
-    pub fn new(patterns: &[String], is_lock_file: fn(&Path) -> bool) -> Result<Self> {
+    /// Files that match the patterns, and lock files that appear, but none of the user's.
+    pub fn new(
+        patterns: &[String],
+        is_lock_file: fn(&Path) -> bool,
+        users: Vec<PathBuf>,
+    ) -> Result<Self> {
         let patterns = Patterns::new("read the patterns of `keep`", patterns)?;
-        Ok(Self { patterns, is_lock_file })
+        Ok(Self { patterns, is_lock_file, users })
     }
 
     fn allows(&self, change: &TreeChange) -> bool {
-        let appeared = change.old.is_none();
-        (appeared && (self.is_lock_file)(&change.path)) || self.patterns.matches(&change.path)
+        let appears = change.old.is_none() && (self.is_lock_file)(&change.path);
+        let is_users = self.users.contains(&change.path);
+        !is_users && (appears || self.patterns.matches(&change.path))
     }
 }
 
