@@ -269,3 +269,43 @@ fn no_pattern_allows_a_gate_to_change_files_of_the_users() {
     let files = world.git(&["show", "--name-only", "--format=", "HEAD"]);
     assert_eq!(files, "PRD.json\nUS-001.txt\ng.txt\n");
 }
+
+/// Whether it may change files or not, and whether the story brought a file or took it away.
+#[test]
+fn a_gate_that_undoes_a_part_of_the_work_fails() {
+    let work = "echo new > kept; echo new > one.txt; rm old.txt";
+    let script = format!("[default]\nsteps = [{{ run = \"{work}\" }}, \"complete\"]\n");
+    for (undo, what) in [
+        ("git checkout -qf -- old.txt", "old.txt"),
+        ("git checkout -qf -- one.txt; echo more >> kept", "one.txt"),
+    ] {
+        for fix in [true, false] {
+            let once =
+                format!("test ! -e kept || test -e ../undone || {{ touch ../undone; {undo}; }}");
+            let gate = format!("{{ run = \"{once}\", fix = {fix} }}");
+            let world = world(1, &script, &format!("verify = [{gate}]\n"));
+            world.write("one.txt", "before\n");
+            world.git(&["add", "one.txt"]);
+            world.git(&["commit", "-qm", "one", "one.txt"]);
+            let said = run(&world);
+            assert_eq!(said.code, 0, "{undo} {fix}: {}", said.err);
+            let told = format!("undid the story's work in {what}; it was restored");
+            assert!(world.prompt(2).contains(&told), "{undo} {fix}: {}", said.err);
+            assert!(!world.path("old.txt").exists(), "{undo} {fix}");
+            assert_eq!(world.read("kept"), "new\n", "{undo} {fix}");
+        }
+    }
+}
+
+#[test]
+fn what_a_fixing_gate_wrote_before_it_failed_is_put_back() {
+    let gate = "{ run = \"echo junk > junk; test -e ok\", fix = true }";
+    let script = "[[story.US-001.attempts]]\nsteps = [{ write = \"a\", text = \"a\" }, \"complete\"]\n\
+                  [[story.US-001.attempts]]\nsteps = [{ run = \"test -e junk || touch ok\" }, \"complete\"]\n";
+    let world =
+        world(1, script, &format!("verify = [{gate}, \"test -e junk\"]\nmax_attempts = 2\n"));
+    let said = run(&world);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let files = world.git(&["show", "--name-only", "--format=", "HEAD"]);
+    assert_eq!(files, "PRD.json\na\njunk\nok\n");
+}

@@ -93,14 +93,16 @@ impl WorkTree {
         Ok(brought)
     }
 
-    /// Files of the story that have their version from before the story again, or are gone.
+    /// Files of the story that have their version from before the story again, or are gone. It may
+    /// have deleted a file that is there again.
     pub fn undone(&self, base: &Base, writes: &Writes) -> Result<Vec<PathBuf>> {
         let base = self.tree(&base.tree)?;
         let mut undone = Vec::new();
         for change in &writes.0 {
             let before_story = entry_at(Some(&base), &change.path)?;
-            let is_storys = change.old.is_some() && change.old != before_story;
-            if is_storys && (change.new.is_none() || change.new == before_story) {
+            let is_storys = change.old != before_story;
+            let is_gone = change.old.is_some() && change.new.is_none();
+            if is_storys && (is_gone || change.new == before_story) {
                 undone.push(change.path.clone());
             }
         }
