@@ -68,6 +68,9 @@ pub enum Event {
         attempt: String,
         story: StoryId,
         items: Vec<EvidenceItem>,
+        /// What the story's changes are counted from: its base, with what gates wrote.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        counted: Option<Base>,
         /// The branch tip and the work tree after the gates.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checked: Option<Base>,

@@ -1,9 +1,9 @@
 //! What becomes of claims: the gates, and what follows from them.
 
 use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_content};
-use crate::model::{Base, Event, EvidenceItem, GateReport, StoryClosed, StoryId};
+use crate::model::{Event, EvidenceItem, GateReport, StoryClosed, StoryId};
 use crate::runner::dispatcher::Dispatcher;
-use crate::runner::effects::{Effects, GatesOf, Integration};
+use crate::runner::effects::{Effects, GatesFound, GatesOf, Integration};
 use crate::runner::error::Result;
 use crate::state::Stage;
 
@@ -23,8 +23,7 @@ impl<E: Effects> Dispatcher<E> {
         &mut self,
         of: GatesOf,
         items: Option<Vec<EvidenceItem>>,
-        changed: bool,
-        checked: Option<Base>,
+        found: GatesFound,
     ) -> Result<()> {
         self.effects.gates_are_over(&mut self.log)?;
         match of {
@@ -47,9 +46,11 @@ impl<E: Effects> Dispatcher<E> {
                     // The human decides first what it is measured by.
                     return Ok(());
                 }
-                let follows = self.weigh(&story, &attempt, &items, changed);
+                let follows = self.weigh(&story, &attempt, &items, found.changed);
                 let rejected = matches!(follows, Event::ClaimRejected { .. });
-                let told = Event::ClaimChecked { attempt, story: story.clone(), items, checked };
+                let (story, GatesFound { counted, checked, .. }) = (story.clone(), found);
+                let told =
+                    Event::ClaimChecked { attempt, story: story.clone(), items, counted, checked };
                 self.record(vec![told, follows])?;
                 if rejected { self.keep(&story) } else { Ok(()) }
             }

@@ -216,9 +216,7 @@ impl<E: Effects> Dispatcher<E> {
     pub(super) fn conclude(&mut self, happened: Happened) -> Result<()> {
         match happened {
             Happened::AttemptEnded(ended) => self.attempt_ended(*ended),
-            Happened::GatesEnded { of, items, changed, checked } => {
-                self.gates_ended(of, items, changed, checked)
-            }
+            Happened::GatesEnded { of, items, found } => self.gates_ended(of, items, found),
             Happened::JobEnded { lane, story, result } => self.job_ended(lane, story, result),
             Happened::Answered { about, asked } => self.answered(about, asked),
             Happened::WaitSkipped => self.record(vec![Event::WaitCutShort]),

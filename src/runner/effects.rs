@@ -23,14 +23,8 @@ use crate::workspace::Difference;
 pub enum Happened {
     /// Its agent is gone, and its lane was inspected.
     AttemptEnded(Box<EndedAttempt>),
-    /// No items: the gates were ordered to stop. `changed`: there is something to commit.
-    /// `checked`: the branch tip and the work tree after the gates of a claim.
-    GatesEnded {
-        of: GatesOf,
-        items: Option<Vec<EvidenceItem>>,
-        changed: bool,
-        checked: Option<Base>,
-    },
+    /// No items: the gates were ordered to stop.
+    GatesEnded { of: GatesOf, items: Option<Vec<EvidenceItem>>, found: GatesFound },
     /// A job at a lane's work tree is over.
     JobEnded { lane: LaneId, story: StoryId, result: JobResult },
     /// A question is closed.
@@ -41,6 +35,17 @@ pub enum Happened {
     Interrupt(i32),
     /// Time to check requests, files, the disk and the clock.
     Tick,
+}
+
+/// What a look at the tree found besides the gates' results.
+#[derive(Clone, Debug, Default)]
+pub struct GatesFound {
+    /// The story changed something, before its gates ran.
+    pub changed: bool,
+    /// What the story's changes are counted from: its base, with what gates wrote.
+    pub counted: Option<Base>,
+    /// The branch tip and the work tree after the gates of a claim.
+    pub checked: Option<Base>,
 }
 
 /// The result of a [`LaneJob`].

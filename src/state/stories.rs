@@ -28,11 +28,13 @@ pub fn apply(stories: &mut BTreeMap<StoryId, StoryState>, event: &Event, iterati
 
 fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
     match event {
-        Event::ClaimChecked { items, checked, .. } => {
+        Event::ClaimChecked { items, counted, checked, .. } => {
             if let Some(claim) = story.stage.claim_mut() {
                 claim.evidence.clone_from(items);
+                claim.counted.clone_from(counted);
                 claim.checked.clone_from(checked);
             }
+            story.counted = story.base().cloned().zip(counted.clone());
             if let Some(checked) = checked {
                 story.head.clone_from(&checked.commit);
             }

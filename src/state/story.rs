@@ -16,6 +16,8 @@ pub struct StoryState {
     pub work: Work,
     /// The branch tip as its last attempt, or the gates of its claim, left it.
     pub head: Option<String>,
+    /// A base, and what the story's changes are counted from: the same with what gates wrote.
+    pub counted: Option<(Base, Base)>,
     /// The human's guidance, oldest first.
     pub guidance: Vec<String>,
     pub stagnation: Stagnation,
@@ -96,6 +98,8 @@ pub struct Claim {
     pub iteration: u32,
     /// The gates' results.
     pub evidence: Vec<EvidenceItem>,
+    /// What the story's changes were counted from.
+    pub counted: Option<Base>,
     /// The branch tip and the work tree that the gates saw.
     pub checked: Option<Base>,
     /// Changes that a human must see before it counts.
@@ -244,6 +248,13 @@ impl StoryState {
 
     pub fn base(&self) -> Option<&Base> {
         self.work.in_lane().map(|work| &work.base)
+    }
+
+    /// What its changes are counted from.
+    pub fn counted(&self) -> Option<&Base> {
+        let base = self.base()?;
+        let known = self.counted.as_ref().filter(|(of, _)| of == base);
+        Some(known.map_or(base, |(_, counted)| counted))
     }
 
     /// The human accepted a change of the backlog that is not in the file yet.

@@ -123,8 +123,15 @@ impl WorkTree {
         if all.paths.is_empty() {
             return Ok(false);
         }
-        let changes = self.changes_in(all, request.base)?;
-        Ok(changes.iter().any(|change| !request.except.contains(&change.path)))
+        let mut changes = self.changes_in(all, request.base)?;
+        changes.retain(|change| !request.except.contains(&change.path));
+        if let Some(counted) = request.counted {
+            let now = request.checked.map(|checked| self.tree(&checked.tree));
+            let now = now.unwrap_or_else(|| self.tree_now())?;
+            let work = between(&self.repo, Some(&self.tree(&counted.tree)?), Some(&now))?;
+            changes.retain(|change| work.iter().any(|one| one.path == change.path));
+        }
+        Ok(!changes.is_empty())
     }
 
     /// Reports all objections at once: the human can only accept objections that were shown.

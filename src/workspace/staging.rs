@@ -63,6 +63,8 @@ pub struct CollectRequest<'a> {
     pub checked: Option<&'a Base>,
     /// Fail if there is nothing to commit.
     pub must_change: bool,
+    /// What changes are counted from, if not from the base: what gates wrote does not count.
+    pub counted: Option<&'a Base>,
     /// Files, relative to the root, that are not the story's to change.
     pub except: &'a [PathBuf],
     /// What may be committed; None: everything.

@@ -172,3 +172,26 @@ fn what_defines_a_gates_command_counts_as_its_script() {
         }
     }
 }
+
+/// Left out of a commit, or nothing at all; and what a gate wrote may be committed with a story.
+#[test]
+fn what_a_gate_writes_is_no_work_of_the_storys() {
+    for did in ["true", "echo SECRET=1 > .env"] {
+        for gate in [
+            r#""test -e Cargo.lock || echo l > Cargo.lock""#,
+            r#""echo g > kept""#,
+            r#"{ run = "echo formatted > README.md", fix = true }"#,
+        ] {
+            let script = format!("[default]\nsteps = [{{ run = \"{did}\" }}, \"complete\"]\n");
+            let world = World::scripted(&Prd::stories(1), &script);
+            world.write("ralph.toml", &format!("verify = [{gate}]\nkeep = [\"kept\"]\n"));
+            world.git(&["add", "."]);
+            world.git(&["commit", "-qm", "settings"]);
+            let said = world.run(&[]);
+            assert_eq!(said.code, 4, "{did} {gate}: {}", said.err);
+            assert_eq!(world.passing(), [""; 0], "{did} {gate}");
+            let asks = "US-001 asks: the agent claims US-001 again, but nothing changed";
+            assert!(said.err.contains(asks), "{did} {gate}: {}", said.err);
+        }
+    }
+}

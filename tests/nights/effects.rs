@@ -16,7 +16,9 @@ use ralph::ports::Asked;
 use ralph::process::Order;
 use ralph::process::pump::SupervisedEnd;
 use ralph::runner::RunnerError;
-use ralph::runner::effects::{About, Effects, EndedAttempt, GatesOf, Happened, Inspection};
+use ralph::runner::effects::{
+    About, Effects, EndedAttempt, GatesFound, GatesOf, Happened, Inspection,
+};
 use ralph::runner::log::RunLog;
 use ralph::state::{Stage, StoryState};
 use ralph::workspace::Difference;
@@ -64,12 +66,8 @@ impl World {
                     GatesOf::Claim { story, .. } => self.changed.contains(story),
                     GatesOf::Baseline => true,
                 };
-                Happened::GatesEnded {
-                    of,
-                    items: (!stopped).then_some(items),
-                    changed,
-                    checked: None,
-                }
+                let found = GatesFound { changed, ..GatesFound::default() };
+                Happened::GatesEnded { of, items: (!stopped).then_some(items), found }
             }
             Planned::JobEnds(lane) => self.end_job(log, lane)?,
             Planned::Answer(about, asked) => {

@@ -239,6 +239,7 @@ fn only_work_is_run_time() {
         history.then(Event::ClaimChecked {
             attempt: "attempt 1".into(),
             story: id("A"),
+            counted: None,
             checked: None,
             items: vec![EvidenceItem::Gate(gate(HOUR))],
         })

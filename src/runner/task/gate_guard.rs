@@ -35,7 +35,7 @@ pub struct GateGuard {
 pub struct ArmedGates {
     guard: Arc<Guard>,
     /// The branch tip and the work tree that the next one begins with.
-    before: Base,
+    pub before: Base,
 }
 
 impl GateGuard {

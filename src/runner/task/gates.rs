@@ -17,7 +17,7 @@ use crate::model::{
 use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
 use crate::process::{NO_INPUT, Order, Spec, Supervisor};
-use crate::runner::effects::{GatesOf, Happened};
+use crate::runner::effects::{GatesFound, GatesOf, Happened};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::lane::Lane;
 use crate::runner::task::gate_guard::{ArmedGates, GateGuard};
@@ -35,6 +35,8 @@ pub struct GatesTask {
     pub base: Option<Base>,
     /// Changes of files that the human accepted and that are not in the tree yet.
     pub accepted: Vec<HeldChange>,
+    /// What the story's changes are counted from.
+    pub counted: Option<Base>,
     /// Its changes in the work tree are no work.
     pub backlog: Option<PathBuf>,
     /// The branch tip that the attempt left.
@@ -70,6 +72,7 @@ impl GatesTask {
             guard.arm(tree, log)
         };
         let mut armed = self.guarded(arm).await?;
+        let before = armed.before.clone();
         let ran = self.run_all(&mut armed).await;
         if !matches!(ran, Ok(Some(_))) {
             self.settle(&armed, false).await?;
@@ -84,20 +87,29 @@ impl GatesTask {
             self.guarded(|_, _, log| log.record(Event::GatesOver)).await?;
         }
         let items = ran?;
+        let (of, base) = (self.of.clone(), self.base.clone().filter(|_| items.is_some()));
+        let found = match base {
+            Some(base) => self.found(base, before).await?,
+            None => GatesFound { changed: true, ..GatesFound::default() },
+        };
         // A full disk must not decide about a claim.
         let _ = self.log.finish().await;
-        let began = self.began.clone();
-        let Some(base) = self.base.filter(|_| items.is_some()) else {
-            return Ok(Happened::GatesEnded { of: self.of, items, changed: true, checked: None });
+        Ok(Happened::GatesEnded { of, items, found })
+    }
+
+    /// What gates write is no work, not even with the story's next claim.
+    async fn found(&self, base: Base, before: Base) -> Result<GatesFound> {
+        let (head, backlog) = (self.began.clone(), self.backlog.clone());
+        let counted = self.counted.clone();
+        let look = move |tree: &WorkTree| -> Result<GatesFound> {
+            let from = counted.filter(|counted| tree.has_tree(counted)).unwrap_or(base);
+            let paths = tree.difference(&from, &before)?.paths;
+            let changed = paths.iter().any(|path| Some(path) != backlog.as_ref());
+            let checked = tree.checked(head.as_deref())?;
+            let counted = Some(tree.with_writes(&from, &before, &checked)?);
+            Ok(GatesFound { changed, counted, checked: Some(checked) })
         };
-        let backlog = self.backlog.clone();
-        let look = move |tree: &WorkTree| -> Result<(bool, Base)> {
-            let checked = tree.checked(began.as_deref())?;
-            let paths = tree.difference(&base, &checked)?.paths;
-            Ok((paths.iter().any(|path| Some(path) != backlog.as_ref()), checked))
-        };
-        let (changed, checked) = self.lane.with(look).await??;
-        Ok(Happened::GatesEnded { of: self.of, items, changed, checked: Some(checked) })
+        self.lane.with(look).await?
     }
 
     async fn guarded<T: Send + 'static>(

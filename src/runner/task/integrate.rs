@@ -72,6 +72,8 @@ pub struct Close {
     pub evidence: Vec<EvidenceItem>,
     /// What the evidence is about, if it is why the claim was accepted.
     pub checked: Option<Base>,
+    /// What changes are counted from: what gates wrote is no work.
+    pub counted: Option<Base>,
     pub by: Acceptance,
     /// The gate that is evidence even if nothing changed.
     pub turned_green: Option<String>,
@@ -153,7 +155,7 @@ impl Close {
     }
 
     fn commit(self, tree: &WorkTree) -> Result<Closed> {
-        let Self { mark, evidence, checked, by, turned_green, secrets, .. } = self;
+        let Self { mark, evidence, checked, counted, by, turned_green, secrets, .. } = self;
         let base = mark.base.as_ref();
         let prompt = mark.instructions(tree)?;
         let prompt = prompt.as_ref().map(|(path, bytes)| Replacement::new(path, bytes));
@@ -166,6 +168,7 @@ impl Close {
         let work = match base {
             Some(base) => tree.collect(&CollectRequest {
                 base,
+                counted: counted.as_ref().filter(|counted| tree.has_tree(counted)),
                 checked: checked.as_ref(),
                 must_change: turned_green.is_none() && by == Acceptance::Evidence,
                 except: &except,

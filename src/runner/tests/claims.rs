@@ -50,7 +50,7 @@ fn work_that_does_not_count_is_kept_before_the_next_attempt() {
     run.claims("A1");
     let items = Some(vec![fake::gate(GateEnd::Failed { code: 1 })]);
     let of = Run::gates_of("A", "A1");
-    run.then(Happened::GatesEnded { of, items, changed: true, checked: None });
+    run.then(Happened::GatesEnded { of, items, found: fake::changed() });
     assert_eq!(run.fake().jobs, [(LaneJob::Keep, id("A"), LaneId::HOME)]);
 }
 
@@ -160,7 +160,7 @@ fn ungated() -> RunConfig {
 
 fn are_over(run: &mut Run, attempt: &str) {
     let of = Run::gates_of("A", attempt);
-    run.then(Happened::GatesEnded { of, items: Some(vec![]), changed: true, checked: None });
+    run.then(Happened::GatesEnded { of, items: Some(vec![]), found: fake::changed() });
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn the_baseline_comes_first() {
     assert!(run.tick().is_none());
     run.expect(&[]);
     let items = Some(vec![fake::passed()]);
-    run.then(Happened::GatesEnded { of: GatesOf::Baseline, items, changed: true, checked: None });
+    run.then(Happened::GatesEnded { of: GatesOf::Baseline, items, found: fake::changed() });
     run.expect(&["start A1 in 1", "start B2 in 2"]);
     assert!(run.dispatcher.log.state.has_baseline);
 }

@@ -23,7 +23,7 @@ use crate::process::Order;
 use crate::process::pump::SupervisedEnd;
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{
-    About, Effects, EndedAttempt, GatesOf, Happened, Inspection, Integration, JobResult,
+    About, Effects, EndedAttempt, GatesFound, GatesOf, Happened, Inspection, Integration, JobResult,
 };
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
@@ -375,6 +375,11 @@ impl EventSink for Heard {
     fn notice(&mut self, notice: Notice) {
         self.notices.push(notice);
     }
+}
+
+/// The story changed something.
+pub fn changed() -> GatesFound {
+    GatesFound { changed: true, ..GatesFound::default() }
 }
 
 pub fn passed() -> EvidenceItem {

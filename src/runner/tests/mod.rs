@@ -132,13 +132,12 @@ impl Run {
         self.then(Happened::GatesEnded {
             of,
             items: Some(vec![fake::passed()]),
-            changed: true,
-            checked: None,
+            found: fake::changed(),
         })
     }
 
     fn are_stopped(&mut self, of: GatesOf) -> End {
-        self.then(Happened::GatesEnded { of, items: None, changed: true, checked: None })
+        self.then(Happened::GatesEnded { of, items: None, found: fake::changed() })
     }
 
     fn answers(&mut self, story: &str, answer: Answer) -> End {

@@ -56,7 +56,7 @@ fn a_mark_during_gates_stands_whatever_they_find() {
         let of = Run::gates_of("A", "A1");
         let items = Some(vec![fake::gate(end)]);
         let before = run.kept.events.borrow().len();
-        run.then(Happened::GatesEnded { of, items, changed: true, checked: None });
+        run.then(Happened::GatesEnded { of, items, found: fake::changed() });
         run.expect(&["disown A", "start B2 in 0"]);
         let follows = run.kept.events.borrow()[before].event.clone();
         assert_eq!(follows, Event::WorkLetGo { story: id("A") }, "nothing is decided any more");

@@ -146,6 +146,7 @@ impl World {
             evidence,
             turned_green,
             checked: claim.and_then(|claim| claim.checked.clone()).filter(|_| is_why),
+            counted: claim.and_then(|claim| claim.counted.clone()),
             by,
             landing: Some(self.landing(log, id)).filter(|landing| landing.shelved.is_some()),
             secrets: Arc::clone(&self.env.secrets),

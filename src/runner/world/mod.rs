@@ -273,6 +273,7 @@ impl Effects for World {
         let lane = story.as_ref().and_then(|story| log.state.lanes.of(story));
         let known = story.as_ref().and_then(|story| log.state.story(story));
         let base = known.and_then(|known| known.base().cloned());
+        let counted = known.and_then(|known| known.counted().cloned());
         let began = known.and_then(|known| known.head.clone());
         let file = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
         let mut env: Vec<_> = GIT_PLACES.iter().map(|name| (name.into(), None)).collect();
@@ -290,6 +291,7 @@ impl Effects for World {
             lane: self.lane(lane.unwrap_or(LaneId::HOME))?.clone(),
             base,
             accepted: known.map(|known| known.accepted_files()).unwrap_or_default(),
+            counted,
             backlog: self.config.backlog_in_tree.clone(),
             began,
             guard,

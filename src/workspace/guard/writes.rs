@@ -6,7 +6,7 @@ use crate::model::Base;
 use crate::workspace::authors::GATES;
 use crate::workspace::diff::Patterns;
 use crate::workspace::error::GitContext;
-use crate::workspace::tree::{TreeChange, between, entry_at};
+use crate::workspace::tree::{TreeChange, between, entry_at, with_changes};
 use crate::workspace::{Result, WorkTree};
 
 /// Keeps the tree before the gates from a gate's `git gc`; each work tree has its own.
@@ -154,6 +154,20 @@ impl WorkTree {
             }
         }
         Ok(true)
+    }
+
+    /// A state with what gates wrote besides: not to files that differ from it before them.
+    pub fn with_writes(&self, state: &Base, before: &Base, after: &Base) -> Result<Base> {
+        let known = self.tree(&state.tree)?;
+        let (old, new) = (self.tree(&before.tree)?, self.tree(&after.tree)?);
+        let mut written = Vec::new();
+        for change in between(&self.repo, Some(&old), Some(&new))? {
+            if entry_at(Some(&known), &change.path)? == change.old {
+                written.push(change);
+            }
+        }
+        let tree = with_changes(&self.repo, &known, &written)?.id().to_string();
+        Ok(Base { tree, ..state.clone() })
     }
 
     /// Stores the work tree as it is.

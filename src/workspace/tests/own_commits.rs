@@ -20,9 +20,9 @@ fn collect(tree: &WorkTree, base: &Base) -> Result<Contribution, GitError> {
     let rules = Rules { max_file_size: Some(LARGEST), ..Rules::default() };
     let secrets = Arc::new(SecretRules::new([]));
     let staging = Some(Staging { rules: &rules, secrets: &secrets });
-    let (checked, except) = (None, [].as_slice());
+    let (counted, checked, except) = (None, None, [].as_slice());
     let (must_change, as_it_is) = (false, false);
-    tree.collect(&CollectRequest { base, checked, must_change, except, staging, as_it_is })
+    tree.collect(&CollectRequest { base, counted, checked, must_change, except, staging, as_it_is })
 }
 
 /// Closes the story. Returns why commits were replaced, and where they are kept.

@@ -230,6 +230,7 @@ impl CommitRequest<'_> {
         let all = match self.base {
             Some(base) => tree.collect(&CollectRequest {
                 checked: None,
+                counted: None,
                 base,
                 must_change,
                 except: &except,

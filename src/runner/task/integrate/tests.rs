@@ -75,6 +75,7 @@ impl Scene {
             mark,
             evidence: Vec::new(),
             checked: None,
+            counted: None,
             by,
             turned_green: None,
             landing: None,
