@@ -35,6 +35,11 @@ impl Gates {
         self.all.is_empty() && self.of.values().all(Vec::is_empty)
     }
 
+    /// Of ralph.toml and of all stories, whatever runs now.
+    pub fn every(&self) -> impl Iterator<Item = &Gate> {
+        self.all.iter().chain(self.of.values().flatten())
+    }
+
     pub fn of_story(&self, story: &StoryId) -> &[Gate] {
         self.of.get(story).map_or(&[], Vec::as_slice)
     }
@@ -46,8 +51,7 @@ impl Gates {
         backlog: &Backlog,
         is_each: impl Fn(&Gate) -> bool,
     ) -> Vec<Due<'_>> {
-        let of = self.all.iter().chain(self.of.values().flatten());
-        let each: BTreeSet<&Gate> = of.filter(|gate| is_each(gate)).collect();
+        let each: BTreeSet<&Gate> = self.every().filter(|gate| is_each(gate)).collect();
         let own = self.all.iter().chain(self.of_story(story)).map(|gate| (gate, None));
         let closed = self.rechecked(backlog).filter(|other| *other != story);
         let again = closed.flat_map(|other| {

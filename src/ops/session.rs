@@ -126,10 +126,7 @@ impl Session<'_> {
 
     /// What is below an ignored folder is a build's or a package manager's.
     fn ignored_scripts(&self, gates: &Gates) -> Vec<HeldPlace> {
-        let of_stories = self.backlog.current().stories.iter();
-        let of_stories = of_stories.flat_map(|story| gates.of_story(&story.id));
-        let named: BTreeSet<PathBuf> =
-            gates.all.iter().chain(of_stories).flat_map(scripts).collect();
+        let named: BTreeSet<PathBuf> = gates.every().flat_map(scripts).collect();
         let is_alone = |path: &PathBuf| self.tree.is_ignored_alone(path);
         let place = |path: PathBuf| HeldPlace {
             kind: HeldKind::GateScripts,

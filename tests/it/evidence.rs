@@ -195,3 +195,30 @@ fn what_a_gate_writes_is_no_work_of_the_storys() {
         }
     }
 }
+
+/// Closed, or not begun yet: the story whose work it is looks done afterwards.
+#[test]
+fn the_scripts_of_other_stories_gates_are_asked_about_too() {
+    for (weakens, other) in [("US-001", "US-002"), ("US-002", "US-001")] {
+        let work = "echo work > $RALPH_STORY.txt";
+        let act = format!("rm -f {other}.txt; echo true > check-{other}.sh");
+        let script = format!(
+            "[story.{weakens}]\nsteps = [{{ run = '{work}; {act}' }}, \"complete\"]\n\
+             [story.{other}]\nsteps = [{{ run = \"{work}\" }}, \"complete\"]\n"
+        );
+        let gate = |id| format!(r#""verify": ["sh check-{id}.sh"]"#);
+        let prd = Prd::default().story(&gate("US-001")).story(&gate("US-002"));
+        let world = World::scripted(&prd, &script);
+        for id in ["US-001", "US-002"] {
+            world.write(&format!("check-{id}.sh"), &format!("test -e {id}.txt\n"));
+        }
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "gates"]);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 4, "{weakens}: {}", said.err);
+        let asks =
+            format!("work on {weakens} changed what needs your approval: `check-{other}.sh`");
+        assert!(said.err.contains(&asks), "{weakens}: {}", said.err);
+        assert_eq!(world.passing(), [other], "{weakens}: {}", said.err);
+    }
+}

@@ -15,7 +15,7 @@ use crate::decide::prompt::{CONTRACT, joined};
 use crate::decide::scripts::scripts;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
-use crate::model::{AttemptStarted, EndedBy, Event, Gate, LaneId, Role, Story, StoryId, Usd};
+use crate::model::{AttemptStarted, EndedBy, Event, LaneId, Role, Story, StoryId, Usd};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Spec};
 use crate::runner::error::Result;
@@ -164,8 +164,8 @@ impl World {
             guard: ready.guard,
             is_plain: self.config.is_plain_claim(id, self.env.backlog.current(), &log.state),
             rest: log.state.story(id).and_then(|known| known.work.in_lane()?.rest.clone()),
-            watched: self.own_gates(id).flat_map(scripts).collect(),
-            definitions: self.own_gates(id).flat_map(definitions).collect(),
+            watched: self.config.gates.every().flat_map(scripts).collect(),
+            definitions: self.config.gates.every().flat_map(definitions).collect(),
             wanted: log.state.story(id).map(|known| known.wanted.clone()).unwrap_or_default(),
             config: Arc::clone(&self.config),
             start,
@@ -262,11 +262,6 @@ impl World {
             clock: self.env.clock.clone(),
         };
         task::spawn(&self.mailbox, task.run());
-    }
-
-    /// The gates of its claim, without those of closed stories.
-    fn own_gates(&self, id: &StoryId) -> impl Iterator<Item = &Gate> {
-        self.config.gates.all.iter().chain(self.config.gates.of_story(id))
     }
 
     fn spec(&self, log: &RunLog, start: &AttemptStarted, launch: Launch, root: &Path) -> Spec {
