@@ -15,9 +15,10 @@ pub fn removed_stories(before: &[StoryId], backlog: &Backlog) -> Vec<StoryId> {
     before.iter().filter(|id| backlog.story(id).is_none()).cloned().collect()
 }
 
-/// What differs in the backlog that decides what counts as done: stories that are gone, their order,
-/// criteria, gates and markers, and which project it is: in another one a new run begins. Marks are compared with the journal, and new stories are work, not
-/// an excuse. `own`: the story that was at work.
+/// What differs in the backlog that decides what counts as done and what may run: stories that are gone,
+/// their order, criteria, gates and markers, and which project it is: in another one a new run begins.
+/// Marks are compared with the journal, and new stories are work, not an excuse. `own`: the story that
+/// was at work.
 pub fn of_backlog(before: &Backlog, now: &Backlog, own: Option<&StoryId>) -> Vec<Concern> {
     let mut found = Vec::new();
     if (&before.project, &before.description) != (&now.project, &now.description) {
@@ -55,6 +56,19 @@ fn of_edited(before: &Story, now: &Story, is_own: bool, found: &mut Vec<Concern>
     }
     if before.markers != now.markers {
         compare("completion markers", marker_lines(&before.markers), marker_lines(&now.markers));
+    }
+    let lines = |one: Option<String>| Vec::from_iter(one);
+    let priorities = |one: &Story| lines(one.priority.map(|number| number.to_string()));
+    if before.priority != now.priority {
+        compare("priority", priorities(before), priorities(now));
+    }
+    if before.depends_on != now.depends_on {
+        let ids = |one: &Story| one.depends_on.iter().map(ToString::to_string).collect();
+        compare("dependencies", ids(before), ids(now));
+    }
+    let limits = |one: &Story| lines(one.max_attempts.map(|number| number.to_string()));
+    if before.max_attempts != now.max_attempts {
+        compare("max_attempts", limits(before), limits(now));
     }
 }
 
@@ -132,6 +146,8 @@ fn diff(before: &[String], now: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
     use crate::decide::samples::{id, story};
 
@@ -157,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_backlog_is_compared_with_what_it_was() {
-        let edits: [(&str, Edit, &str, &str); 9] = [
+        let edits: [(&str, Edit, &str, &str); 13] = [
             ("nothing", |_| {}, "", ""),
             ("marks", |all| all[1].passes = true, "", ""),
             ("a title", |all| all[1].title = "other".into(), "", ""),
@@ -170,6 +186,20 @@ mod tests {
                 |all| all[2].verify.push(Gate::shell("true")),
                 "the gates of C changed",
                 "+ true",
+            ),
+            ("priority", |all| all[1].priority = Some(1.0), "the priority of B changed", "+ 1"),
+            ("own priority", |all| all[0].priority = Some(0.5), "its priority changed", "+ 0.5"),
+            (
+                "a dependency",
+                |all| all[2].depends_on.push(id("A")),
+                "the dependencies of C changed",
+                "+ A",
+            ),
+            (
+                "more attempts",
+                |all| all[0].max_attempts = NonZeroU32::new(9),
+                "its max_attempts changed",
+                "+ 9",
             ),
             ("order", |all| all.swap(0, 2), "the order", "- A, B, C\n+ C, B, A"),
         ];

@@ -105,6 +105,9 @@ fn whatever_decides_what_counts_as_done_is_asked_about_also_without_a_claim() {
         ("s/it is done/nothing/", "its criteria changed; the criteria of US-002 changed"),
         (r#"s/"verify": \\["false"\\]/"verify": \\[\\]/"#, "the gates of US-002 changed"),
         (r#"s/"US-002"/"US-003"/"#, "US-002 disappeared from the backlog"),
+        (r#"s/"id": "US-002",/& "priority": 1,/"#, "the priority of US-002 changed"),
+        (r#"s/"id": "US-001",/& "depends_on": ["US-002"],/"#, "its dependencies changed"),
+        (r#"s/"id": "US-001",/& "max_attempts": 9,/"#, "its max_attempts changed"),
     ] {
         let prd = Prd::stories(1).story(r#""verify": ["false"]"#);
         let run = format!("sed -i '{edit}' PRD.json; echo x > x.txt");
