@@ -2,12 +2,16 @@
 
 use std::path::Path;
 
-const LOCK_FILES: [&str; 27] = [
+const LOCK_FILES: [&str; 35] = [
+    ".terraform.lock.hcl",
     "Cargo.lock",
+    "Chart.lock",
     "Gemfile.lock",
+    "MODULE.bazel.lock",
     "Package.resolved",
     "Pipfile.lock",
     "Podfile.lock",
+    "buf.lock",
     "bun.lock",
     "bun.lockb",
     "cabal.project.freeze",
@@ -15,6 +19,7 @@ const LOCK_FILES: [&str; 27] = [
     "conan.lock",
     "deno.lock",
     "flake.lock",
+    "gems.locked",
     "go.sum",
     "go.work.sum",
     "gradle.lockfile",
@@ -24,10 +29,13 @@ const LOCK_FILES: [&str; 27] = [
     "packages.lock.json",
     "paket.lock",
     "pdm.lock",
+    "pixi.lock",
     "pnpm-lock.yaml",
     "poetry.lock",
     "pubspec.lock",
+    "pylock.toml",
     "rebar.lock",
+    "stack.yaml.lock",
     "uv.lock",
     "yarn.lock",
 ];
@@ -47,6 +55,13 @@ mod tests {
             ("Cargo.lock", true),
             ("web/package-lock.json", true),
             ("go.sum", true),
+            ("infra/.terraform.lock.hcl", true),
+            ("MODULE.bazel.lock", true),
+            ("stack.yaml.lock", true),
+            ("gems.locked", true),
+            ("pixi.lock", true),
+            ("pylock.toml", true),
+            ("buf.lock", true),
             ("my-Cargo.lock", false),
             ("Cargo.lock/x", false),
             ("index.lock", false),
