@@ -167,7 +167,9 @@ fn what_defines_a_gates_command_counts_as_its_script() {
         let said = world.run(&[]);
         assert_eq!(said.code, if told.is_some() { 4 } else { 0 }, "{did}: {}", said.err);
         if let Some(path) = told {
-            let asks = format!("US-001 asks: the agent claims US-001, but `{path}` changed");
+            let asks = format!(
+                "US-001 asks: work on US-001 changed what needs your approval: `{path}` changed"
+            );
             assert!(said.err.contains(&asks), "{did}: {}", said.err);
         }
     }
@@ -220,5 +222,27 @@ fn the_scripts_of_other_stories_gates_are_asked_about_too() {
             format!("work on {weakens} changed what needs your approval: `check-{other}.sh`");
         assert!(said.err.contains(&asks), "{weakens}: {}", said.err);
         assert_eq!(world.passing(), [other], "{weakens}: {}", said.err);
+    }
+}
+
+/// Without ralph's mark in the reflog a commit counts as the human's, and stays.
+#[test]
+fn what_a_commit_without_a_mark_changed_of_a_gate_is_asked_about() {
+    for commit in [
+        "env -u GIT_REFLOG_ACTION git commit -qam tweak",
+        "git add -A; git update-ref HEAD $(git commit-tree -p HEAD -m tweak $(git write-tree))",
+    ] {
+        let act = format!("echo true > check.sh; {commit}; echo x > x");
+        let script = format!("[default]\nsteps = [{{ run = '''{act}''' }}, \"complete\"]\n");
+        let world = World::scripted(&Prd::stories(1), &script);
+        world.write("ralph.toml", "verify = [\"sh check.sh\"]\n");
+        world.write("check.sh", "test -e work\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "gate"]);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 4, "{commit}: {}", said.err);
+        let asks = "work on US-001 changed what needs your approval: `check.sh` changed";
+        assert!(said.err.contains(asks), "{commit}: {}", said.err);
+        assert!(world.subjects().contains(&"tweak".to_owned()), "{commit}: {}", said.err);
     }
 }

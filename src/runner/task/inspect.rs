@@ -44,6 +44,9 @@ impl Inspect {
         let parts = GuardPart::after_attempt();
         let Repaired { branch_loss, ticked } = repair(tree, &ran, &self.guard, parts, log)?;
         let was_lost = branch_loss.is_some();
+        // Whose a commit is, its maker may have forged: what decides about the story is compared with
+        // the time before it.
+        let base = self.start.base.clone();
         let (branch_loss, roll_back) = self.follow_human(tree, branch_loss, log)?;
         if was_lost && branch_loss.is_none() {
             // It ended the first check.
@@ -52,7 +55,7 @@ impl Inspect {
         let signals = &ended.report.signals;
         let claims = signals.claims_story || (ticked && !signals.stages_left);
         let mut found = Inspection { branch_loss, roll_back, ticked, ..Inspection::default() };
-        match self.look(tree, ended, claims, log) {
+        match self.look(tree, ended, (claims, &base), log) {
             Ok(difference) => found.difference = difference,
             Err(error) => found.problem = Some(error),
         }
@@ -95,7 +98,7 @@ impl Inspect {
         &self,
         tree: &WorkTree,
         ended: &EndedAttempt,
-        claims: bool,
+        (claims, base): (bool, &Base),
         log: &mut dyn EventSink,
     ) -> Result<Option<Difference>> {
         let (outcome, signals) = (&ended.report.outcome, &ended.report.signals);
@@ -106,7 +109,7 @@ impl Inspect {
         }
         let may_be_done = *outcome == Outcome::Completed && (claims || signals.promises_all);
         if may_be_done {
-            self.hold_changed(tree, log)?;
+            self.hold_changed(tree, base, log)?;
         }
         let is_plain = self.is_plain && *outcome == Outcome::Completed && claims;
         let before = self.start.before();
@@ -115,8 +118,8 @@ impl Inspect {
 
     /// What changed since the story's base of what the claim is measured by: the human decides about
     /// it before the gates run.
-    fn hold_changed(&self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<()> {
-        let (base, protect) = (&self.start.base, &self.config.settings.protect);
+    fn hold_changed(&self, tree: &WorkTree, base: &Base, log: &mut dyn EventSink) -> Result<()> {
+        let protect = &self.config.settings.protect;
         let changed = tree.changed_files(base, &self.watched, &self.definitions, protect)?;
         let changed = held_files::not_wanted(changed, &self.wanted);
         if changed.is_empty() {
