@@ -216,8 +216,8 @@ pub fn repair_armed(
     Ok(repaired)
 }
 
-/// Agents' settings may be what the story is about: the human decides. False: there is no story, or
-/// nothing that could be shown.
+/// Agents' settings may be what an attempt's story is about: the human decides. False: something
+/// else ran, or there is nothing that could be shown.
 fn hold_settings(
     tree: &WorkTree,
     ran: &Ran,
@@ -227,7 +227,8 @@ fn hold_settings(
 ) -> Result<bool> {
     let whose = HeldKind::AgentSettings;
     let is_theirs = matches!(violation, Violation::Held { whose: found, .. } if *found == whose);
-    let Some(story) = ran.story.as_ref().filter(|_| is_theirs) else { return Ok(false) };
+    let could_be_meant = is_theirs && ran.what == Untrusted::Attempt;
+    let Some(story) = ran.story.as_ref().filter(|_| could_be_meant) else { return Ok(false) };
     let Some(changed) = guard.changed_texts(tree, whose)? else { return Ok(false) };
     held_files::record(tree, story, &guard.folder(tree), &changed, log)?;
     Ok(true)
