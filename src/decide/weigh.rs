@@ -7,7 +7,6 @@ use crate::model::{
     Backlog, Concern, Escalation, EscalationKind, EvidenceItem, Gate, GateReport, Recheck, StoryId,
     shorten,
 };
-use crate::state::GateResults;
 
 /// The gates of a run, as of its start.
 #[derive(Clone, Debug, Default)]
@@ -91,8 +90,8 @@ pub struct Findings<'a> {
     pub items: &'a [EvidenceItem],
     /// The work tree differs from the story's base.
     pub changed: bool,
-    /// What the gates said before the story.
-    pub before: &'a GateResults,
+    /// A gate of the story's failed at its base and passes now.
+    pub turned_green: bool,
     /// Earlier claims of the story without any change.
     pub unfounded: u32,
     /// Changes that a human must see before the claim counts.
@@ -126,7 +125,7 @@ pub fn weigh(findings: &Findings<'_>) -> Weighed {
         let is_enough = has_gates || !findings.first_of_two;
         return if is_enough { Weighed::Accepted } else { Weighed::LookAgain };
     }
-    if turned_green(findings.items, findings.before).is_some() {
+    if findings.turned_green {
         return Weighed::Accepted;
     }
     if findings.unfounded == 0 {
@@ -136,12 +135,12 @@ pub fn weigh(findings: &Findings<'_>) -> Weighed {
     }
 }
 
-/// A gate of the story's that failed before its work and passes now. A gate that passed before
-/// proves nothing.
-pub fn turned_green<'a>(items: &'a [EvidenceItem], before: &GateResults) -> Option<&'a str> {
+/// A gate of the story's that failed at its base and passes now. A gate that passed there, or ran at
+/// another state, proves nothing. `red`: those that failed there.
+pub fn turned_green<'a>(items: &'a [EvidenceItem], red: &[String]) -> Option<&'a str> {
     let reports = items.iter().map(|EvidenceItem::Gate(report)| report);
     let mut own = reports.filter(|report| report.guards.is_none() && report.passed());
-    own.find(|report| before.was_red(&report.gate, None)).map(|report| report.gate.as_str())
+    own.find(|report| red.contains(&report.gate)).map(|report| report.gate.as_str())
 }
 
 fn unfounded(has_gates: bool) -> Weighed {

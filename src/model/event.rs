@@ -62,7 +62,12 @@ pub enum Event {
     /// Their processes are gone, and what they changed is put back.
     GatesOver,
     /// Results of all gates before any work, to tell old failures from new ones.
-    BaselineTaken { reports: Vec<GateReport> },
+    BaselineTaken {
+        reports: Vec<GateReport>,
+        /// The branch tip and the work tree then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Base>,
+    },
     /// The evidence for a claim.
     ClaimChecked {
         attempt: String,
@@ -74,6 +79,9 @@ pub enum Event {
         /// The branch tip and the work tree after the gates.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checked: Option<Base>,
+        /// A gate that failed at the story's base and passes now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turned_green: Option<String>,
     },
     /// The gates of an accepted claim saw another state than the branch has now: they run again.
     ClaimOutdated { story: StoryId },

@@ -33,7 +33,7 @@ impl<E: Effects> Dispatcher<E> {
                 let Some(items) = items else { return Ok(()) };
                 let reports: Vec<GateReport> =
                     items.into_iter().map(|EvidenceItem::Gate(report)| report).collect();
-                self.record(vec![Event::BaselineTaken { reports }])
+                self.record(vec![Event::BaselineTaken { reports, at: found.checked }])
             }
             GatesOf::Claim { story, attempt } => {
                 self.tasks.checking.remove(&story);
@@ -46,11 +46,17 @@ impl<E: Effects> Dispatcher<E> {
                     // The human decides first what it is measured by.
                     return Ok(());
                 }
-                let follows = self.weigh(&story, &attempt, &items, found.changed);
+                let follows = self.weigh(&story, &attempt, &items, &found);
                 let rejected = matches!(follows, Event::ClaimRejected { .. });
-                let (story, GatesFound { counted, checked, .. }) = (story.clone(), found);
-                let told =
-                    Event::ClaimChecked { attempt, story: story.clone(), items, counted, checked };
+                let GatesFound { counted, checked, turned_green, .. } = found;
+                let told = Event::ClaimChecked {
+                    attempt,
+                    story: story.clone(),
+                    items,
+                    counted,
+                    checked,
+                    turned_green,
+                };
                 self.record(vec![told, follows])?;
                 if rejected { self.keep(&story) } else { Ok(()) }
             }
@@ -75,7 +81,7 @@ impl<E: Effects> Dispatcher<E> {
         id: &StoryId,
         attempt: &str,
         items: &[EvidenceItem],
-        changed: bool,
+        found: &GatesFound,
     ) -> Event {
         let known = self.log.state.story(id);
         let claim = known.and_then(|known| known.stage.claim());
@@ -88,8 +94,8 @@ impl<E: Effects> Dispatcher<E> {
         let findings = Findings {
             story: id,
             items,
-            changed,
-            before: &self.log.state.gate_results,
+            changed: found.changed,
+            turned_green: found.turned_green.is_some(),
             unfounded: known.map_or(0, |known| known.unfounded),
             concerns: &concerns,
             first_of_two: self.config.is_first_of_two(id, self.backlog(), &self.log.state),
@@ -130,13 +136,15 @@ impl<E: Effects> Dispatcher<E> {
         let claim = self.log.state.story(&story).and_then(|known| known.stage.claim());
         let attempt = claim.map(|claim| claim.attempt.clone()).unwrap_or_default();
         let evidence = claim.map(|claim| claim.evidence.clone()).unwrap_or_default();
+        let turned_green = claim.and_then(|claim| claim.turned_green.clone());
         match how {
             Integration::Done { commit, change } => {
                 let closed = StoryClosed { attempt, story, commit, change: Some(change) };
                 self.record(vec![Event::StoryClosed(closed)])
             }
             Integration::NothingChanged => {
-                let follows = self.weigh(&story, &attempt, &evidence, false);
+                let found = GatesFound { turned_green, ..GatesFound::default() };
+                let follows = self.weigh(&story, &attempt, &evidence, &found);
                 self.record(vec![follows])
             }
             Integration::Unfit { error, beyond_agent } => self.unfit(&story, &error, beyond_agent),

@@ -44,8 +44,10 @@ pub struct GatesFound {
     pub changed: bool,
     /// What the story's changes are counted from: its base, with what gates wrote.
     pub counted: Option<Base>,
-    /// The branch tip and the work tree after the gates of a claim.
+    /// The branch tip and the work tree after the gates of a claim, and with the baseline.
     pub checked: Option<Base>,
+    /// A gate that failed at the story's base and passes now.
+    pub turned_green: Option<String>,
 }
 
 /// The result of a [`LaneJob`].

@@ -1,8 +1,8 @@
-//! What gates said last about the state that the branch has now.
+//! What gates said last, and about which state.
 
 use std::collections::BTreeMap;
 
-use crate::model::{Event, EvidenceItem, GateReport, StoryId};
+use crate::model::{Base, Event, EvidenceItem, GateReport, StoryId};
 
 /// By a gate's command and the closed story that it was run again for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,41 +13,45 @@ struct LastResult {
     /// None: two gates have the same command, and not the same result.
     passed: Option<bool>,
     elapsed_ms: u64,
+    /// The work tree that it is about; None: it is not known.
+    at: Option<Base>,
 }
 
 impl GateResults {
     pub fn apply(&mut self, event: &Event) {
-        if let Event::BaselineTaken { reports } = event {
-            self.take(reports.iter());
+        if let Event::BaselineTaken { reports, at } = event {
+            self.take(reports.iter(), at.as_ref());
         }
     }
 
     /// The work that the evidence is about is on the branch.
-    pub fn closed(&mut self, story: &StoryId, evidence: &[EvidenceItem]) {
+    pub fn closed(&mut self, story: &StoryId, evidence: &[EvidenceItem], at: Option<&Base>) {
         let reports = || evidence.iter().map(|EvidenceItem::Gate(report)| report);
-        self.take(reports());
+        self.take(reports(), at);
         let own = reports().filter(|report| report.guards.is_none());
         let own: Vec<GateReport> = own
             .map(|report| GateReport { guards: Some(story.clone()), ..report.clone() })
             .collect();
-        self.take(own.iter());
+        self.take(own.iter(), at);
     }
 
-    fn take<'a>(&mut self, reports: impl Iterator<Item = &'a GateReport>) {
+    fn take<'a>(&mut self, reports: impl Iterator<Item = &'a GateReport>, at: Option<&Base>) {
         let mut found = BTreeMap::new();
         for report in reports {
             let (passed, elapsed_ms) = (Some(report.passed()), report.elapsed_ms);
             let known = found
                 .entry((report.gate.clone(), report.guards.clone()))
-                .or_insert(LastResult { passed, elapsed_ms });
+                .or_insert(LastResult { passed, elapsed_ms, at: at.cloned() });
             known.passed = known.passed.filter(|_| known.passed == passed);
             known.elapsed_ms = known.elapsed_ms.max(elapsed_ms);
         }
         self.0.extend(found);
     }
 
-    pub fn was_red(&self, gate: &str, guards: Option<&StoryId>) -> bool {
-        self.of(gate, guards).is_some_and(|known| known.passed == Some(false))
+    /// The work tree that a gate failed on when it ran last.
+    pub fn red_at(&self, gate: &str, guards: Option<&StoryId>) -> Option<&Base> {
+        let known = self.of(gate, guards).filter(|known| known.passed == Some(false))?;
+        known.at.as_ref()
     }
 
     /// How long it took.
@@ -76,28 +80,34 @@ mod tests {
     }
 
     #[test]
-    fn the_last_look_at_the_branch_counts() {
+    fn the_last_look_counts_for_the_state_that_it_saw() {
+        let at = |tree: &str| Some(Base { commit: None, tree: tree.to_owned() });
         let mut results = GateResults::default();
-        assert!(!results.was_red("g", None), "it is not known");
+        assert_eq!(results.red_at("g", None), None, "it is not known");
         let reports = vec![report("g", None, false), report("h", None, true)];
-        results.apply(&Event::BaselineTaken { reports });
-        assert!(results.was_red("g", None) && !results.was_red("h", None));
-        assert!(!results.was_red("g", Some(&id("A"))), "another story's");
+        results.apply(&Event::BaselineTaken { reports: reports.clone(), at: at("1") });
+        assert_eq!(results.red_at("g", None), at("1").as_ref());
+        assert_eq!(results.red_at("h", None), None);
+        assert_eq!(results.red_at("g", Some(&id("A"))), None, "another story's");
         let items = [report("g", None, true), report("old", Some("B"), false)];
-        results.closed(&id("A"), &items.map(EvidenceItem::Gate));
-        assert!(!results.was_red("g", None) && !results.was_red("g", Some(&id("A"))));
-        assert!(results.was_red("old", Some(&id("B"))));
+        results.closed(&id("A"), &items.map(EvidenceItem::Gate), at("2").as_ref());
+        let red = [None, Some(&id("A"))].map(|guards| results.red_at("g", guards));
+        assert_eq!(red, [None, None]);
+        assert_eq!(results.red_at("old", Some(&id("B"))), at("2").as_ref());
         assert_eq!(results.last_ms("g", Some(&id("A"))), Some(1));
         assert_eq!(results.last_ms("g", Some(&id("B"))), None);
+        results.apply(&Event::BaselineTaken { reports, at: None });
+        assert_eq!(results.red_at("g", None), None, "an earlier version did not record where");
     }
 
     #[test]
     fn two_gates_with_one_command_are_known_if_they_agree() {
+        let at = Some(Base { commit: None, tree: String::new() });
         for (results, is_red) in [([false, false], true), ([false, true], false)] {
             let reports = results.map(|passes| report("npm test", None, passes)).to_vec();
             let mut results = GateResults::default();
-            results.apply(&Event::BaselineTaken { reports });
-            assert_eq!(results.was_red("npm test", None), is_red);
+            results.apply(&Event::BaselineTaken { reports, at: at.clone() });
+            assert_eq!(results.red_at("npm test", None).is_some(), is_red);
         }
     }
 }

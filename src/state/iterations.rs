@@ -35,7 +35,7 @@ impl WorkTime {
                 self.gates_ms +=
                     items.iter().map(|EvidenceItem::Gate(one)| one.elapsed_ms).sum::<u64>();
             }
-            Event::BaselineTaken { reports } => {
+            Event::BaselineTaken { reports, .. } => {
                 self.gates_ms += reports.iter().map(|report| report.elapsed_ms).sum::<u64>();
             }
             _ => {}

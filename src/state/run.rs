@@ -88,7 +88,8 @@ impl RunState {
         if let Event::StoryClosed(closed) = event {
             let claim = self.stories.get(&closed.story).and_then(|known| known.stage.claim());
             let evidence = claim.map_or(&[][..], |claim| &claim.evidence);
-            self.gate_results.closed(&closed.story, evidence);
+            let at = claim.and_then(|claim| claim.checked.as_ref());
+            self.gate_results.closed(&closed.story, evidence, at);
         }
         stories::apply(&mut self.stories, event, iteration);
         if let Some(id) = event.story() {

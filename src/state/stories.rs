@@ -28,11 +28,12 @@ pub fn apply(stories: &mut BTreeMap<StoryId, StoryState>, event: &Event, iterati
 
 fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
     match event {
-        Event::ClaimChecked { items, counted, checked, .. } => {
+        Event::ClaimChecked { items, counted, checked, turned_green, .. } => {
             if let Some(claim) = story.stage.claim_mut() {
                 claim.evidence.clone_from(items);
                 claim.counted.clone_from(counted);
                 claim.checked.clone_from(checked);
+                claim.turned_green.clone_from(turned_green);
             }
             story.counted = story.base().cloned().zip(counted.clone());
             if let Some(checked) = checked {

@@ -102,6 +102,8 @@ pub struct Claim {
     pub counted: Option<Base>,
     /// The branch tip and the work tree that the gates saw.
     pub checked: Option<Base>,
+    /// A gate that failed at the story's base and passes now.
+    pub turned_green: Option<String>,
     /// Changes that a human must see before it counts.
     pub concerns: Vec<Concern>,
     /// The human accepted it, if its gates pass again.

@@ -2,6 +2,9 @@
 
 use ralph::model::{Event, Recorded, StoryChange};
 
+use rustix::process::Signal;
+
+use crate::support::world::{Ends, signal};
 use crate::support::{Prd, World};
 
 /// Whatever shape its command has: none of them is more than a failed gate.
@@ -245,4 +248,28 @@ fn what_a_commit_without_a_mark_changed_of_a_gate_is_asked_about() {
         assert!(said.err.contains(asks), "{commit}: {}", said.err);
         assert!(world.subjects().contains(&"tweak".to_owned()), "{commit}: {}", said.err);
     }
+}
+
+/// The gate was red before the human made it green, so it says nothing about the agent's work.
+#[test]
+fn a_gate_that_was_red_at_another_state_than_the_storys_base_proves_nothing() {
+    let world = World::scripted(&Prd::stories(1), "[default]\nsteps = [\"complete\"]\n");
+    world.write("ralph.toml", "verify = [\"test -e work\"]\nmax_attempts = 4\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    let hangs = "[default]\nsteps = [{ run = \"echo y > ../here; sleep 600\" }]\n";
+    std::fs::write(world.script(), hangs).unwrap();
+    let mut child = world.start(&[]);
+    world.await_file("../here");
+    signal(&child, Signal::INT);
+    assert_eq!(child.code(), 130);
+    world.write("work", "the human's\n");
+    world.git(&["add", "work"]);
+    world.git(&["commit", "-qm", "work"]);
+    std::fs::write(world.script(), "[default]\nsteps = [\"complete\"]\n").unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.passing(), [""; 0]);
+    let back = "US-001 is not done: nothing changed and nothing turned green";
+    assert!(said.err.contains(back), "{}", said.err);
 }

@@ -194,7 +194,7 @@ fn a_gate_may_be_tried_again_and_has_its_time() {
     // Three times before any work, until it passes, and once for the claim.
     assert_eq!(world.read("../tries").lines().count(), 4, "{}", said.err);
     let passed = |event: Event| match event {
-        Event::BaselineTaken { reports } => Some(reports[0].passed()),
+        Event::BaselineTaken { reports, .. } => Some(reports[0].passed()),
         Event::ClaimChecked { items, .. } => {
             let EvidenceItem::Gate(first) = &items[0];
             Some(first.passed())

@@ -2,7 +2,6 @@
 
 use ralph::decide::select::is_ready;
 use ralph::decide::situation::LaneJob;
-use ralph::decide::weigh::turned_green;
 use ralph::model::{Backlog, Cause, Event, LaneId, OnEscalation, StoryChange, StoryId};
 use ralph::runner::RunnerError;
 use ralph::runner::effects::{GatesOf, Happened, Integration, JobResult, KeptWork};
@@ -194,11 +193,7 @@ impl World {
         let by_evidence = log.state.story(story).is_some_and(|known| {
             matches!(known.stage, Stage::Accepted { by: Acceptance::Evidence, .. })
         });
-        let claim = log.state.story(story).and_then(|known| known.stage.claim());
-        let evidence = claim.map_or(&[][..], |claim| &claim.evidence);
-        let is_evidence = turned_green(evidence, &log.state.gate_results).is_some();
-        let must_change = by_evidence && !is_evidence;
-        if must_change && !self.changed.contains(story) {
+        if by_evidence && !self.changed.contains(story) {
             return Some(Integration::NothingChanged);
         }
         if self.scene.others_are_easy || !by_evidence {

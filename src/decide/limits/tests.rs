@@ -241,6 +241,7 @@ fn only_work_is_run_time() {
             story: id("A"),
             counted: None,
             checked: None,
+            turned_green: None,
             items: vec![EvidenceItem::Gate(gate(HOUR))],
         })
     };
@@ -263,7 +264,7 @@ fn only_work_is_run_time() {
         ("gates count", checked(eleven()), over(12 * HOUR)),
         (
             "the baseline counts",
-            eleven().then(Event::BaselineTaken { reports: vec![gate(HOUR)] }),
+            eleven().then(Event::BaselineTaken { reports: vec![gate(HOUR)], at: None }),
             over(12 * HOUR),
         ),
         (

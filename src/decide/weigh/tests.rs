@@ -1,4 +1,4 @@
-use crate::model::{Concern, Event, EvidenceItem, GateEnd, GateReport};
+use crate::model::{Concern, EvidenceItem, GateEnd, GateReport};
 
 use super::*;
 
@@ -13,9 +13,16 @@ fn gate(end: GateEnd, tail: &str) -> EvidenceItem {
 
 fn weighed(items: &[EvidenceItem], changed: bool, unfounded: u32, concerns: &[Concern]) -> Weighed {
     let story = id("US-002");
-    let before = &GateResults::default();
-    let first_of_two = false;
-    weigh(&Findings { story: &story, items, changed, before, unfounded, concerns, first_of_two })
+    let (turned_green, first_of_two) = (false, false);
+    weigh(&Findings {
+        story: &story,
+        items,
+        changed,
+        turned_green,
+        unfounded,
+        concerns,
+        first_of_two,
+    })
 }
 
 fn concern() -> Concern {
@@ -38,23 +45,28 @@ fn without_a_change_a_gate_must_have_turned_green() {
         GateReport { gate, guards: None, end, elapsed_ms: 5, tail }
     };
     let guards = |report| GateReport { guards: Some(id("US-001")), ..report };
-    for (before, now, turned) in [
-        (vec![], report("a", true), None),
-        (vec![report("a", true)], report("a", true), None),
-        (vec![report("a", false)], report("a", true), Some("a")),
-        (vec![report("a", false)], report("a", false), None),
-        (vec![report("b", false)], report("a", true), None),
-        (vec![guards(report("a", false))], report("a", true), None),
-        (vec![guards(report("a", false))], guards(report("a", true)), None),
+    for (red, now, turned) in [
+        (None, report("a", true), None),
+        (Some("a"), report("a", true), Some("a")),
+        (Some("a"), report("a", false), None),
+        (Some("b"), report("a", true), None),
+        (Some("a"), guards(report("a", true)), None),
     ] {
-        let mut results = GateResults::default();
-        results.apply(&Event::BaselineTaken { reports: before.clone() });
+        let before: Vec<String> = red.into_iter().map(str::to_owned).collect();
         let items = [EvidenceItem::Gate(now.clone())];
-        assert_eq!(turned_green(&items, &results), turned, "{before:?}, {now:?}");
+        assert_eq!(turned_green(&items, &before), turned, "{before:?}, {now:?}");
         let (changed, concerns, first_of_two) = (false, &[][..], false);
         let decided = |unfounded| {
-            let (story, items, before) = (&story, &items[..], &results);
-            weigh(&Findings { story, items, changed, before, unfounded, concerns, first_of_two })
+            let (story, items, turned_green) = (&story, &items[..], turned.is_some());
+            weigh(&Findings {
+                story,
+                items,
+                changed,
+                turned_green,
+                unfounded,
+                concerns,
+                first_of_two,
+            })
         };
         match decided(0) {
             Weighed::Accepted => assert!(turned.is_some(), "{before:?}, {now:?}"),
@@ -72,8 +84,8 @@ fn without_a_change_a_gate_must_have_turned_green() {
 fn the_first_of_two_claims_is_looked_at_again_unless_there_is_more_to_say() {
     let story = id("US-002");
     let weighed = |items: &[EvidenceItem], changed, concerns: &[Concern], first_of_two| {
-        let (story, before, unfounded) = (&story, &GateResults::default(), 0);
-        weigh(&Findings { story, items, changed, before, unfounded, concerns, first_of_two })
+        let (story, turned_green, unfounded) = (&story, false, 0);
+        weigh(&Findings { story, items, changed, turned_green, unfounded, concerns, first_of_two })
     };
     assert_eq!(weighed(&[], true, &[], true), Weighed::LookAgain);
     assert_eq!(weighed(&[], true, &[], false), Weighed::Accepted);

@@ -12,8 +12,14 @@ fn gate(end: GateEnd) -> EvidenceItem {
 
 fn rejected(items: Vec<EvidenceItem>) -> History {
     let (story, attempt) = (id("A"), "attempt 1".to_owned());
-    let checked =
-        Event::ClaimChecked { attempt, story: story.clone(), items, counted: None, checked: None };
+    let checked = Event::ClaimChecked {
+        attempt,
+        story: story.clone(),
+        items,
+        counted: None,
+        checked: None,
+        turned_green: None,
+    };
     let (error, fingerprint, unfounded) = ("e".to_owned(), "f".to_owned(), false);
     let rejected = Event::ClaimRejected { story, error, fingerprint, unfounded };
     History::new().tried("A", Verdict::Done).then(checked).then(rejected)

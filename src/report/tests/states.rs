@@ -14,7 +14,11 @@ fn every_history_has_a_state() {
     let asked = || History::new().tried("A", failed("x")).raised("A");
     for (case, history, state) in [
         ("nothing yet", History::new(), "initializing"),
-        ("baseline", History::new().then(Event::BaselineTaken { reports: vec![] }), "initializing"),
+        (
+            "baseline",
+            History::new().then(Event::BaselineTaken { reports: vec![], at: None }),
+            "initializing",
+        ),
         ("an agent", History::new().started("A"), "running"),
         ("progress", History::new().tried("A", Verdict::Progress), "handoff"),
         ("a failure", History::new().tried("A", failed("x")), "handoff"),

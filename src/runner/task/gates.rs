@@ -10,6 +10,7 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::decide::recheck::{DueGate, in_order};
+use crate::decide::weigh::turned_green;
 use crate::model::{
     Base, Event, EvidenceItem, Exit, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, HeldChange,
     millis,
@@ -37,6 +38,8 @@ pub struct GatesTask {
     pub accepted: Vec<HeldChange>,
     /// What the story's changes are counted from.
     pub counted: Option<Base>,
+    /// The story's gates that failed when they ran last, and on what.
+    pub red: Vec<(String, Base)>,
     /// Its changes in the work tree are no work.
     pub backlog: Option<PathBuf>,
     /// The branch tip that the attempt left.
@@ -87,29 +90,47 @@ impl GatesTask {
             self.guarded(|_, _, log| log.record(Event::GatesOver)).await?;
         }
         let items = ran?;
-        let (of, base) = (self.of.clone(), self.base.clone().filter(|_| items.is_some()));
-        let found = match base {
-            Some(base) => self.found(base, before).await?,
-            None => GatesFound { changed: true, ..GatesFound::default() },
+        let found = match &items {
+            Some(items) => self.found(items, before).await?,
+            None => GatesFound::default(),
         };
         // A full disk must not decide about a claim.
         let _ = self.log.finish().await;
-        Ok(Happened::GatesEnded { of, items, found })
+        Ok(Happened::GatesEnded { of: self.of, items, found })
     }
 
     /// What gates write is no work, not even with the story's next claim.
-    async fn found(&self, base: Base, before: Base) -> Result<GatesFound> {
+    async fn found(&mut self, items: &[EvidenceItem], before: Base) -> Result<GatesFound> {
+        let Some(base) = self.base.clone() else {
+            return Ok(GatesFound {
+                changed: true,
+                checked: Some(before),
+                ..GatesFound::default()
+            });
+        };
         let (head, backlog) = (self.began.clone(), self.backlog.clone());
-        let counted = self.counted.clone();
-        let look = move |tree: &WorkTree| -> Result<GatesFound> {
+        let (counted, red) = (self.counted.take(), std::mem::take(&mut self.red));
+        let look = move |tree: &WorkTree| -> Result<(GatesFound, Vec<String>)> {
+            let differ = |one: &Base, other: &Base| -> Result<bool> {
+                let paths = tree.difference(one, other)?.paths;
+                Ok(paths.iter().any(|path| Some(path) != backlog.as_ref()))
+            };
+            let mut red_at_base = Vec::new();
+            for (gate, at) in red {
+                if tree.has_tree(&at) && !differ(&at, &base)? {
+                    red_at_base.push(gate);
+                }
+            }
             let from = counted.filter(|counted| tree.has_tree(counted)).unwrap_or(base);
-            let paths = tree.difference(&from, &before)?.paths;
-            let changed = paths.iter().any(|path| Some(path) != backlog.as_ref());
+            let changed = differ(&from, &before)?;
             let checked = tree.checked(head.as_deref())?;
             let counted = Some(tree.with_writes(&from, &before, &checked)?);
-            Ok(GatesFound { changed, counted, checked: Some(checked) })
+            let checked = Some(checked);
+            Ok((GatesFound { changed, counted, checked, turned_green: None }, red_at_base))
         };
-        self.lane.with(look).await?
+        let (found, red) = self.lane.with(look).await??;
+        let turned_green = turned_green(items, &red).map(str::to_owned);
+        Ok(GatesFound { turned_green, ..found })
     }
 
     async fn guarded<T: Send + 'static>(

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::decide::situation::LaneJob;
-use crate::decide::weigh::turned_green;
 use crate::model::{Event, EvidenceItem, LaneId, LeftOut, StoryId, StuckEvent};
 use crate::runner::effects::{About, Effects, Happened, JobResult};
 use crate::runner::error::{Result, RunnerError};
@@ -140,7 +139,7 @@ impl World {
             _ => Acceptance::Evidence,
         };
         let is_why = !evidence.is_empty() && by == Acceptance::Evidence;
-        let turned_green = turned_green(&evidence, &log.state.gate_results).map(str::to_owned);
+        let turned_green = claim.and_then(|claim| claim.turned_green.clone());
         let close = Close {
             mark,
             evidence,

@@ -256,13 +256,17 @@ impl Effects for World {
     fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<()> {
         let root = self.env.home.root().to_owned();
         let text_of = |path: &Path| files::read_text(&root.join(path), LARGEST_SCRIPT).ok();
+        let mut red = Vec::new();
         let (due, story, iteration) = match &of {
             GatesOf::Baseline => (self.config.baseline_gates(&text_of), None, 0),
             GatesOf::Claim { story, .. } => {
                 let mut due = self.config.gates_due(story, self.env.backlog.current(), &text_of);
                 for one in &mut due {
                     let gate = self.redact(&one.gate.to_string());
-                    one.last_ms = log.state.gate_results.last_ms(&gate, one.guards.as_ref());
+                    let results = &log.state.gate_results;
+                    one.last_ms = results.last_ms(&gate, one.guards.as_ref());
+                    let red_at = results.red_at(&gate, None).filter(|_| one.guards.is_none());
+                    red.extend(red_at.map(|at| (gate.clone(), at.clone())));
                 }
                 let known = log.state.story(story);
                 (due, Some(story.clone()), known.map_or(0, |known| known.iteration))
@@ -292,6 +296,7 @@ impl Effects for World {
             base,
             accepted: known.map(|known| known.accepted_files()).unwrap_or_default(),
             counted,
+            red,
             backlog: self.config.backlog_in_tree.clone(),
             began,
             guard,
