@@ -4,52 +4,188 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::decide::scripts::{Command, INTERPRETERS, below_root, commands};
-use crate::model::Gate;
+use crate::decide::shell::{Command, TextPlace, name_of, plain};
 
-/// In each group the first file that exists decides, so a new file counts if another one was there.
-const GROUPS: [(&[&str], &[&str]); 7] = [
-    (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
-    (&["npm", "pnpm", "yarn", "bun"], &["package.json"]),
-    (&["just"], &["justfile", "Justfile", ".justfile"]),
-    (&["cargo"], &[".cargo/config.toml", ".cargo/config"]),
-    (&["tox"], &["tox.ini", "setup.cfg", "pyproject.toml"]),
-    (TESTERS, &["pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"]),
-    (TESTERS, &["conftest.py", "tests/conftest.py", "test/conftest.py"]),
+/// Where a command looks for a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    Here,
+    /// And in the folders above, up to the root.
+    Above,
+    /// And in all folders below.
+    Around,
+}
+
+/// Without what a command can do nothing, so that what comes with it makes nothing look done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Needs {
+    /// One of these files.
+    Itself,
+    File(&'static str),
+    /// Some test in Python.
+    PythonTest,
+}
+
+struct Group {
+    programs: &'static [&'static str],
+    names: &'static [&'static str],
+    reach: Reach,
+    needs: Needs,
+}
+
+const GROUPS: [Group; 8] = [
+    Group {
+        programs: &["make", "gmake"],
+        names: &["GNUmakefile", "makefile", "Makefile"],
+        reach: Reach::Here,
+        needs: Needs::Itself,
+    },
+    Group {
+        programs: &["npm", "pnpm", "yarn", "bun"],
+        names: &["package.json"],
+        reach: Reach::Above,
+        needs: Needs::Itself,
+    },
+    Group {
+        programs: &["just"],
+        names: &["justfile", "Justfile", ".justfile"],
+        reach: Reach::Above,
+        needs: Needs::Itself,
+    },
+    Group {
+        programs: &["cargo"],
+        names: &[".cargo/config.toml", ".cargo/config", ".config/nextest.toml"],
+        reach: Reach::Above,
+        needs: Needs::File("Cargo.toml"),
+    },
+    Group {
+        programs: &["tox"],
+        names: &["tox.ini", "setup.cfg", "pyproject.toml"],
+        reach: Reach::Here,
+        needs: Needs::Itself,
+    },
+    Group {
+        programs: &["hatch", "pdm", "poe", "poetry", "uv"],
+        names: &["pyproject.toml", "hatch.toml"],
+        reach: Reach::Above,
+        needs: Needs::Itself,
+    },
+    Group {
+        programs: TESTERS,
+        names: &["pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"],
+        reach: Reach::Above,
+        needs: Needs::PythonTest,
+    },
+    Group {
+        programs: TESTERS,
+        names: &["conftest.py"],
+        reach: Reach::Around,
+        needs: Needs::PythonTest,
+    },
 ];
 /// Programs that run Python's tests.
 const TESTERS: &[&str] = &["pytest", "py.test", "tox"];
 /// Options with a folder, and those with a file.
 const FOLDERS: [&str; 4] = ["-C", "--directory", "--prefix", "--cwd"];
 const FILES: [&str; 6] = ["-f", "--file", "--makefile", "--justfile", "-c", "--config-file"];
+/// Options with a package of a workspace, and where packages are.
+const PACKAGES: [&str; 5] = ["-w", "--workspace", "--filter", "-F", "workspace"];
+const PACKAGE_FOLDERS: [&str; 4] = ["", "packages", "apps", "libs"];
+/// Of pyproject.toml.
+const TABLES: [&str; 5] = ["pytest", "tox", "poe", "pdm", "hatch"];
 
-/// Relative to the root; whether they exist is not known.
-pub fn definitions(gate: &Gate) -> Vec<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for Command { dir, words } in commands(gate) {
-        let (Some(dir), Some(program)) = (dir, program(&words)) else { continue };
-        let below = |path: PathBuf| below_root(&dir.join(path));
-        let folder = values(&words, &FOLDERS).next().unwrap_or_default();
-        let folder = Path::new(folder);
-        let is_its = |(programs, _): &&(&[&str], &[&str])| programs.contains(&program);
-        for (_, names) in GROUPS.iter().filter(is_its) {
-            let paths = names.iter().map(|name| folder.join(name));
-            found.push(paths.filter_map(below).collect());
-            let named = values(&words, &FILES).map(|name| folder.join(name));
-            found.extend(named.filter_map(below).map(|path| vec![path]));
-        }
-    }
-    found.retain(|group: &Vec<PathBuf>| !group.is_empty());
-    found
+/// Files of which a command reads those that are there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Definition {
+    /// Relative to the root.
+    dir: PathBuf,
+    names: &'static [&'static str],
+    reach: Reach,
+    needs: Needs,
 }
 
-/// Its name, also behind `python -m`.
-fn program(words: &[String]) -> Option<&str> {
-    let (first, rest) = words.split_first()?;
-    let module = rest.iter().position(|word| word == "-m").and_then(|at| rest.get(at + 1));
-    let is_interpreter = INTERPRETERS.contains(&first.as_str());
-    let program = module.filter(|_| is_interpreter).unwrap_or(first);
-    Path::new(program).file_name()?.to_str()
+impl Definition {
+    /// Where one may be, except below. Whether they exist is not known.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let above = if self.reach == Reach::Here { 1 } else { usize::MAX };
+        let folders = self.dir.ancestors().take(above);
+        folders.flat_map(|folder| self.names.iter().map(|name| folder.join(name))).collect()
+    }
+
+    /// Where others may be, in a folder.
+    pub fn paths_in(&self, folder: &Path) -> Vec<PathBuf> {
+        let is_its = self.reach == Reach::Around && folder.starts_with(&self.dir);
+        let names = self.names.iter().filter(|_| is_its);
+        names.map(|name| folder.join(name)).collect()
+    }
+
+    /// Whether the command could do anything with these files of a work tree.
+    pub fn could_run<'a>(&self, mut files: impl Iterator<Item = &'a Path>) -> bool {
+        let own = self.paths();
+        files.any(|file| match (self.needs, file.file_name().and_then(|name| name.to_str())) {
+            (Needs::Itself, _) => own.iter().any(|path| path == file),
+            (Needs::File(needed), name) => name == Some(needed),
+            (Needs::PythonTest, name) => name.is_some_and(is_python_test),
+        })
+    }
+}
+
+fn is_python_test(name: &str) -> bool {
+    let stem = name.strip_suffix(".py");
+    stem.is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
+}
+
+/// By convention, and those that the command names. Whether they exist is not known.
+pub(super) fn definitions(
+    command: &Command,
+    place: TextPlace<'_>,
+) -> (Vec<Definition>, Vec<PathBuf>) {
+    let (mut found, mut named) = (Vec::new(), Vec::new());
+    let words = &command.words;
+    for group in &GROUPS {
+        let mut programs = programs(command);
+        if !programs.any(|program| group.programs.contains(&program)) {
+            continue;
+        }
+        let folder = values(words, &FOLDERS).next().unwrap_or(".");
+        let folders = place.paths(&command.dirs, folder);
+        named.extend(values(words, &FILES).flat_map(|file| place.paths(&folders, file)));
+        let packages = match group.names {
+            ["package.json"] => packages(words, &folders),
+            _ => Vec::new(),
+        };
+        found.extend(folders.into_iter().chain(packages).map(|dir| Definition {
+            dir,
+            names: group.names,
+            reach: group.reach,
+            needs: group.needs,
+        }));
+    }
+    (found, named)
+}
+
+/// Their names, also behind `python -m`.
+fn programs(command: &Command) -> impl Iterator<Item = &str> {
+    let words = &command.words;
+    let module = words.iter().position(|word| word == "-m").and_then(|at| words.get(at + 1));
+    let is_python = words.first().is_some_and(|first| name_of(first) == "python");
+    let program = module.filter(|_| is_python).or(words.first());
+    command.before.iter().chain(program).map(|program| name_of(program))
+}
+
+/// Of a workspace, by folder or by name.
+fn packages(words: &[String], folders: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for package in values(words, &PACKAGES) {
+        let name = package.trim_end_matches('.').rsplit('/').next().unwrap_or(package);
+        let below = PACKAGE_FOLDERS.iter().map(|folder| Path::new(folder).join(name));
+        let below: Vec<_> = below.chain([PathBuf::from(package)]).collect();
+        let of = |folder: &PathBuf| below.iter().map(|path| folder.join(path)).collect::<Vec<_>>();
+        found.extend(folders.iter().flat_map(of).filter_map(|path| plain(&path)));
+    }
+    found.sort();
+    found.dedup();
+    found
 }
 
 /// `-C web`, `-Cweb` and `--directory=web`.
@@ -58,7 +194,7 @@ fn values<'a>(words: &'a [String], options: &'a [&str]) -> impl Iterator<Item = 
         if options.contains(&word.as_str()) {
             return words.get(at + 1).map(String::as_str);
         }
-        options.iter().find_map(|option| {
+        options.iter().filter(|option| option.starts_with('-')).find_map(|option| {
             let value = word.strip_prefix(option)?;
             let is_long = option.starts_with("--");
             if is_long { value.strip_prefix('=') } else { Some(value) }
@@ -86,7 +222,7 @@ fn tables_of(text: &str) -> Option<String> {
     let value: toml::Table = text.parse().ok()?;
     let tools = value.get("tool").and_then(toml::Value::as_table);
     let of = |name| tools.and_then(|tools| tools.get(name)).map(|table| format!("{table:?}"));
-    Some(["pytest", "tox"].into_iter().filter_map(of).collect::<Vec<_>>().join("\n"))
+    Some(TABLES.into_iter().filter_map(of).collect::<Vec<_>>().join("\n"))
 }
 
 fn sections_of(text: &str) -> String {
@@ -104,52 +240,6 @@ fn sections_of(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_gate_is_defined_by_the_files_of_its_tool() {
-        for (command, dir, expected) in [
-            ("make test", None, &["GNUmakefile makefile Makefile"][..]),
-            ("cd web && npm test", None, &["web/package.json"]),
-            ("npm --prefix ./web run lint", None, &["web/package.json"]),
-            (
-                "CI=1 /usr/bin/make -Csub test",
-                Some("a"),
-                &["a/sub/GNUmakefile a/sub/makefile a/sub/Makefile"],
-            ),
-            ("make -f tests.mk", None, &["GNUmakefile makefile Makefile", "tests.mk"]),
-            ("just --justfile=ci/just check", None, &["justfile Justfile .justfile", "ci/just"]),
-            ("cargo xtask ci", None, &[".cargo/config.toml .cargo/config"]),
-            ("npx tsc && bash -c 'just x'", None, &["justfile Justfile .justfile"]),
-            (
-                "uv run python -m pytest -q",
-                None,
-                &[
-                    "pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg",
-                    "conftest.py tests/conftest.py test/conftest.py",
-                ],
-            ),
-            (
-                "tox",
-                None,
-                &[
-                    "tox.ini setup.cfg pyproject.toml",
-                    "pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg",
-                    "conftest.py tests/conftest.py test/conftest.py",
-                ],
-            ),
-            ("cd $X && make", None, &[]),
-            ("make -C ../other", None, &[]),
-            ("echo make", None, &[]),
-        ] {
-            let gate = Gate { dir: dir.map(str::to_owned), ..Gate::shell(command) };
-            let names = |group: &Vec<PathBuf>| {
-                let paths = group.iter().map(|path| path.display().to_string());
-                paths.collect::<Vec<_>>().join(" ")
-            };
-            let found: Vec<_> = definitions(&gate).iter().map(names).collect();
-            assert_eq!(found, expected, "{command}");
-        }
-    }
 
     #[test]
     fn only_what_says_what_runs_is_compared() {

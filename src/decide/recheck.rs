@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::decide::scripts::scripts;
+use crate::decide::gate_files::{GateFiles, Sight};
 use crate::model::{Gate, GateCommand, StoryId};
 
 /// The variable that tells a gate which story it runs for.
@@ -18,16 +18,15 @@ pub struct DueGate {
     pub last_ms: Option<u64>,
 }
 
-/// Whether a gate is about one story at a time: as it says itself, else if its command or its script
-/// mentions the story.
-pub fn is_each_story(gate: &Gate, text_of: impl Fn(&Path) -> Option<String>) -> bool {
+/// Whether a gate is about one story at a time: as it says itself, else if its command or a file that
+/// decides what it runs mentions the story.
+pub fn is_each_story(gate: &Gate, sight: Sight<'_>) -> bool {
     gate.each_story.unwrap_or_else(|| {
         let in_command = match &gate.run {
             GateCommand::Shell(command) => command.contains(STORY),
             GateCommand::Program(words) => words.iter().any(|word| word.contains(STORY)),
         };
-        let mentions = |path: &PathBuf| text_of(path).is_some_and(|text| text.contains(STORY));
-        in_command || scripts(gate).iter().any(mentions)
+        in_command || GateFiles::of([gate], sight).mention(STORY, sight)
     })
 }
 
@@ -54,7 +53,7 @@ fn is_below(path: &Path, dir: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::samples::id;
+    use crate::decide::samples::{id, sight};
 
     #[test]
     fn a_gate_that_mentions_the_story_is_for_each() {
@@ -68,17 +67,22 @@ mod tests {
             (Gate::shell("pytest -k \"$RALPH_STORY\""), true),
             (program(&["sh", "-c", "echo ${RALPH_STORY}"]), true),
             (Gate::shell("cd web && ./check.sh"), true),
+            (Gate::shell("sh sources.sh"), true),
+            (Gate::shell("make -s check"), true),
             (Gate::shell("./other.sh"), false),
             (Gate::shell("./missing.sh"), false),
             (said(false, Gate::shell("pytest -k $RALPH_STORY")), false),
             (said(true, Gate::shell("cargo test")), true),
         ] {
-            let text_of = |path: &Path| match path.to_str() {
-                Some("web/check.sh") => Some("test -e $RALPH_STORY.txt".to_owned()),
-                Some("other.sh") => Some("true".to_owned()),
-                _ => None,
-            };
-            assert_eq!(is_each_story(&gate, text_of), is_each, "{gate:?}");
+            let files = [
+                ("web/check.sh", "test -e $RALPH_STORY.txt"),
+                ("other.sh", "true"),
+                ("sources.sh", ". web/check.sh"),
+                ("Makefile", "check:\n\ttest -e $(RALPH_STORY).txt\n"),
+            ];
+            let look = sight(&files);
+            let sight = Sight { root: Path::new("/repo"), look: &look };
+            assert_eq!(is_each_story(&gate, sight), is_each, "{gate:?}");
         }
     }
 

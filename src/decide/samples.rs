@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::path::Path;
 
+use crate::decide::gate_files::Thing;
 use crate::decide::situation::{Observed, Tasks};
 use crate::model::{
     AgentSignals, Answer, AttemptCost, AttemptEnded, AttemptStarted, Backlog, Base, Budgets, Cause,
@@ -313,5 +315,20 @@ impl History {
 
     pub fn of(&self, story: &str) -> StoryState {
         self.state.story(&id(story)).cloned().unwrap_or_default()
+    }
+}
+
+/// A work tree with these files; a text that begins with `->` is a link.
+pub fn sight<'a>(files: &'a [(&str, &str)]) -> impl Fn(&Path) -> Option<Thing> + 'a {
+    move |path| {
+        let file = files.iter().find(|(name, _)| Path::new(name) == path);
+        let is_folder = || files.iter().any(|(name, _)| Path::new(name).starts_with(path));
+        match file {
+            Some((_, text)) => Some(match text.strip_prefix("->") {
+                Some(target) => Thing::Link(target.into()),
+                None => Thing::File((*text).to_owned()),
+            }),
+            None => is_folder().then_some(Thing::Folder),
+        }
     }
 }

@@ -25,8 +25,6 @@ pub struct Due<'a> {
     pub gate: &'a Gate,
     /// The closed story that it is run again for.
     pub guards: Option<StoryId>,
-    /// It is about one story at a time.
-    pub each_story: bool,
 }
 
 impl Gates {
@@ -65,7 +63,7 @@ impl Gates {
             let each_story = each.contains(gate);
             let runs_for = each_story.then(|| guards.unwrap_or(story).clone());
             let guards = guards.cloned();
-            seen.insert((gate, runs_for)).then_some(Due { gate, guards, each_story })
+            seen.insert((gate, runs_for)).then_some(Due { gate, guards })
         });
         due.collect()
     }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS};
-use crate::decide::scripts::scripts;
+use crate::decide::definitions::Definition;
+use crate::decide::scripts::RunBy;
 use crate::decide::weigh::Gates;
 use crate::model::{
     Backlog, ConfigNotice, Gate, HeldKind, Notice, Policy, RunMarkers, SettingsText, StoryId,
@@ -124,15 +125,17 @@ impl Session<'_> {
         }
     }
 
-    /// What is below an ignored folder is a build's or a package manager's.
+    /// Files that decide what gates run and that no commit has. What a build makes anew each time is
+    /// none of them.
     fn ignored_scripts(&self, gates: &Gates) -> Vec<HeldPlace> {
-        let named: BTreeSet<PathBuf> = gates.every().flat_map(scripts).collect();
-        let is_alone = |path: &PathBuf| self.tree.is_ignored_alone(path);
-        let place = |path: PathBuf| HeldPlace {
-            kind: HeldKind::GateScripts,
-            path: self.tree.root().join(path),
-        };
-        named.into_iter().filter(is_alone).map(place).collect()
+        let files = self.tree.gate_files(gates.every());
+        let scripts = files.scripts.iter().filter(|(path, by)| is_held(path, **by));
+        let scripts = scripts.map(|(path, _)| path.clone());
+        let defined = files.definitions.iter().flat_map(Definition::paths);
+        let all: BTreeSet<PathBuf> = scripts.chain(defined).collect();
+        let ignored = all.into_iter().filter(|path| self.tree.is_in_no_commit(path));
+        let path = |path: PathBuf| self.tree.root().join(path);
+        ignored.map(|it| HeldPlace { kind: HeldKind::GateScripts, path: path(it) }).collect()
     }
 
     fn policy(&self, agent: &dyn Backend, gates: &Gates) -> Policy {
@@ -197,6 +200,16 @@ impl Session<'_> {
         };
         Ok(CostStores { repository, user })
     }
+}
+
+/// Folders that builds fill.
+const BUILDS: [&str; 4] = ["build", "dist", "out", "target"];
+
+/// A build's own program must not be put back: the gate would run an old one.
+fn is_held(path: &Path, by: RunBy) -> bool {
+    let mut own = path.iter().take_while(|part| *part != "node_modules");
+    let is_built = own.any(|part| BUILDS.iter().any(|name| part == *name));
+    by == RunBy::Shell || !is_built
 }
 
 /// Fails early if the agent's program is missing.

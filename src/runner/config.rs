@@ -1,7 +1,8 @@
 //! The configuration of a run.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use crate::decide::gate_files::Sight;
 use crate::decide::recheck::{DueGate, STORY, is_each_story};
 use crate::decide::weigh::{Due, Gates};
 use crate::model::{Backlog, CompletionMarkers, Policy, RunMarkers, SettingsText, StoryId};
@@ -51,17 +52,12 @@ impl RunConfig {
         self.markers.of_story(id, now)
     }
 
-    /// Each gate that a claim must pass. `text_of` reads scripts.
-    pub fn gates_due(
-        &self,
-        id: &StoryId,
-        backlog: &Backlog,
-        text_of: &dyn Fn(&Path) -> Option<String>,
-    ) -> Vec<DueGate> {
-        let due = self.gates.due(id, backlog, |gate| is_each_story(gate, text_of));
-        let due = due.into_iter().map(|Due { gate, guards, each_story }| {
+    /// Each gate that a claim must pass. What runs for a closed story hears of that one.
+    pub fn gates_due(&self, id: &StoryId, backlog: &Backlog, sight: Sight<'_>) -> Vec<DueGate> {
+        let due = self.gates.due(id, backlog, |gate| is_each_story(gate, sight));
+        let due = due.into_iter().map(|Due { gate, guards }| {
             let mut gate = gate.clone();
-            if let Some(closed) = guards.as_ref().filter(|_| each_story) {
+            if let Some(closed) = &guards {
                 gate.env.insert(STORY.to_owned(), closed.to_string());
             }
             DueGate { gate, guards, last_ms: None }
@@ -70,8 +66,8 @@ impl RunConfig {
     }
 
     /// Those that say something before any work: without a story, one that asks for it says nothing.
-    pub fn baseline_gates(&self, text_of: &dyn Fn(&Path) -> Option<String>) -> Vec<DueGate> {
-        let all = self.gates.all.iter().filter(|gate| !is_each_story(gate, text_of));
+    pub fn baseline_gates(&self, sight: Sight<'_>) -> Vec<DueGate> {
+        let all = self.gates.all.iter().filter(|gate| !is_each_story(gate, sight));
         all.map(|gate| DueGate { gate: gate.clone(), guards: None, last_ms: None }).collect()
     }
 

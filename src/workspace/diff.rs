@@ -1,14 +1,11 @@
 //! Differences between states of the work tree, for people and for `git apply`.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use git2::{
     DiffFormat, DiffLineType, DiffOptions, Patch, Pathspec, PathspecFlags, Repository, Tree,
 };
 
-use crate::decide::definitions::relevant;
-use crate::files::Dir;
 use crate::model::{Base, Changes, DiffStat, FileChange};
 
 use super::catalog::{SnapshotRef, parse_snapshot};
@@ -19,24 +16,10 @@ use super::{Result, WorkTree};
 
 const READ_KEPT: &str = "read a snapshot";
 
-/// How much of a difference is shown, in bytes.
-const LONGEST_DIFF: usize = 16 * 1024;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangedFile {
-    pub path: PathBuf,
-    /// As a unified diff, for people.
-    pub diff: String,
-    pub old: Option<Vec<u8>>,
-    pub new: Option<Vec<u8>>,
-}
-
 /// Files that are named.
 const MOST_FILES: usize = 20;
 /// In bytes: lines of larger files are not counted.
 const LARGEST_FILE: i64 = 10_000_000;
-/// Of a file that is compared as a whole.
-const LARGEST_COMPARED: u64 = 100_000_000;
 
 impl WorkTree {
     /// From a story's base to the work tree as it is now, as a unified diff.
@@ -151,60 +134,6 @@ impl WorkTree {
         Ok(Changes { files, more: diff.deltas().len().saturating_sub(MOST_FILES) })
     }
 
-    /// Named files that existed at the base and changed, and all changes that match the patterns. Of
-    /// `groups` where one file existed at the base, all whose relevant part changed.
-    pub fn changed_files(
-        &self,
-        base: &Base,
-        named: &[PathBuf],
-        groups: &[Vec<PathBuf>],
-        patterns: &[String],
-    ) -> Result<Vec<ChangedFile>> {
-        let tree = self.tree(&base.tree)?;
-        let matching = self.changed_and_matching(&tree, patterns)?;
-        let mut partly = self.of_known_groups(&tree, groups)?;
-        partly.retain(|path| !named.contains(path) && !matching.contains(path));
-        let paths: BTreeSet<PathBuf> =
-            named.iter().chain(&matching).chain(&partly).cloned().collect();
-        let mut altered = Vec::new();
-        for path in paths {
-            let is_named = named.contains(&path) && !matching.contains(&path);
-            let old = self.content(&tree, &path)?;
-            let new = self.on_disk_now(&path);
-            if (is_named && old.is_none()) || same(old.as_deref(), new.as_deref()) {
-                continue;
-            }
-            let part = |bytes: &Option<Vec<u8>>| {
-                let text = bytes.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
-                relevant(&path, &text)
-            };
-            if partly.contains(&path) && part(&old) == part(&new) {
-                continue;
-            }
-            let diff = unified(&path, old.as_deref(), new.as_deref())?;
-            altered.push(ChangedFile { path, diff, old, new });
-        }
-        Ok(altered)
-    }
-
-    /// None if there is no file, or a link is on the way to it.
-    fn on_disk_now(&self, path: &Path) -> Option<Vec<u8>> {
-        Dir::open(&self.root).ok()?.read(path, LARGEST_COMPARED).ok()
-    }
-
-    fn of_known_groups(&self, base: &Tree<'_>, groups: &[Vec<PathBuf>]) -> Result<Vec<PathBuf>> {
-        let mut known = Vec::new();
-        for group in groups {
-            for path in group {
-                if entry_at(Some(base), path)?.is_some() {
-                    known.extend_from_slice(group);
-                    break;
-                }
-            }
-        }
-        Ok(known)
-    }
-
     /// The file as committed at the story's base, if the branch has another version now.
     pub fn committed_before(&self, base: &Base, path: &Path) -> Result<Option<Vec<u8>>> {
         let Some(commit) = base.commit.as_deref() else { return Ok(None) };
@@ -215,17 +144,6 @@ impl WorkTree {
             return Ok(None);
         }
         self.content(&before, path)
-    }
-
-    fn changed_and_matching(&self, base: &Tree<'_>, patterns: &[String]) -> Result<Vec<PathBuf>> {
-        if patterns.is_empty() {
-            return Ok(Vec::new());
-        }
-        let wanted = Patterns::new("read the patterns of `protect`", patterns)?;
-        let now = self.tree_now()?;
-        let changes = between(&self.repo, Some(base), Some(&now))?;
-        let paths = changes.into_iter().map(|change| change.path);
-        Ok(paths.filter(|path| wanted.matches(path)).collect())
     }
 
     fn content(&self, tree: &Tree<'_>, path: &Path) -> Result<Option<Vec<u8>>> {
@@ -285,18 +203,6 @@ pub(super) fn patch(repo: &Repository, old: Option<&Tree<'_>>, new: &Tree<'_>) -
 pub fn hash(bytes: &[u8]) -> Option<String> {
     let id = git2::Oid::hash_object(git2::ObjectType::Blob, bytes).ok()?;
     Some(id.to_string())
-}
-
-/// Git may have changed the line endings.
-fn same(old: Option<&[u8]>, new: Option<&[u8]>) -> bool {
-    let plain = |bytes: &[u8]| bytes.iter().copied().filter(|byte| *byte != b'\r').collect();
-    old == new || old.map(plain) == new.map::<Vec<u8>, _>(plain)
-}
-
-pub(super) fn unified(path: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<String> {
-    let mut text = text_diff(path, old.unwrap_or_default(), new.unwrap_or_default())?;
-    text.truncate(text.floor_char_boundary(LONGEST_DIFF));
-    Ok(text)
 }
 
 /// As `git diff` shows it.

@@ -222,13 +222,15 @@ impl WorkTree {
         }
     }
 
-    /// It is there, and git ignores it, but not its folder.
-    pub fn is_ignored_alone(&self, path: &Path) -> bool {
-        let is_ignored = |path: &Path| self.repo.is_path_ignored(path).unwrap_or(false);
+    /// Git ignores it, or it is in a repository of its own.
+    pub fn is_in_no_commit(&self, path: &Path) -> bool {
+        let is_tracked = self.repo.index().is_ok_and(|index| index.get_path(path, 0).is_some());
         let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-        let mut folders = folders.map(|folder| folder.join(""));
-        let is_there = self.root.join(path).symlink_metadata().is_ok();
-        is_there && is_ignored(path) && !folders.any(|folder| is_ignored(&folder))
+        let is_nested = || {
+            let mut folders = folders.map(|folder| self.root.join(folder).join(".git"));
+            folders.any(|git| git.symlink_metadata().is_ok())
+        };
+        !is_tracked && (self.repo.is_path_ignored(path).unwrap_or(false) || is_nested())
     }
 
     pub(super) fn is_ignored(&self, path: &Path) -> Result<bool> {

@@ -146,15 +146,22 @@ fn a_gate_about_one_story_runs_again_for_each_closed_one() {
 /// The tools are functions of a shell: what they read is named by no gate.
 #[test]
 fn what_defines_a_gates_command_counts_as_its_script() {
-    let tools =
-        "make() { sh Makefile; }\nnpm() { grep -q jest package.json; }\npytest() { true; }\n";
+    let tools = "make() { sh Makefile; }\nnpm() { grep -q jest package.json; }\n\
+         pytest() { true; }\njust() { true; }\n";
     for (gate, did, told) in [
         ("make test", "echo true > Makefile", Some("Makefile")),
         ("make test", "echo all: > GNUmakefile", Some("GNUmakefile")),
         ("npm test", "sed -i 's/jest/true jest/' package.json", Some("package.json")),
         ("npm test", "sed -i 's/1.0/2.0/' package.json", None),
         ("pytest", "echo x > tests/conftest.py", Some("tests/conftest.py")),
-        ("pytest", "echo x > pytest.ini", None),
+        ("pytest", "echo x > pytest.ini", Some("pytest.ini")),
+        ("cd tests && pytest", "echo x > conftest.py", Some("conftest.py")),
+        (
+            "pytest",
+            "mkdir tests/unit; echo x > tests/unit/conftest.py",
+            Some("tests/unit/conftest.py"),
+        ),
+        ("just", "echo 'a:' > justfile", None),
     ] {
         let script =
             format!("[default]\nsteps = [{{ run = '''echo x > x; {did}''' }}, \"complete\"]\n");
@@ -165,6 +172,7 @@ fn what_defines_a_gates_command_counts_as_its_script() {
         let package = r#"{ "scripts": { "test": "jest" }, "dependencies": { "a": "1.0" } }"#;
         world.write("package.json", package);
         world.write("tests/conftest.py", "");
+        world.write("tests/test_a.py", "");
         world.git(&["add", "."]);
         world.git(&["commit", "-qm", "settings"]);
         let said = world.run(&[]);
@@ -272,4 +280,24 @@ fn a_gate_that_was_red_at_another_state_than_the_storys_base_proves_nothing() {
     assert_eq!(world.passing(), [""; 0]);
     let back = "US-001 is not done: nothing changed and nothing turned green";
     assert!(said.err.contains(back), "{}", said.err);
+}
+
+/// Also where the gate's command and script say nothing of the story.
+#[test]
+fn what_runs_for_a_closed_story_hears_of_that_story() {
+    let own = "echo $RALPH_STORY >> ../ran";
+    for gate in ["sh a.sh", "make -s check", own] {
+        let work = "{ run = \"echo work > $RALPH_STORY.txt\" }";
+        let script = format!("[default]\nsteps = [{work}, \"complete\"]\n");
+        let prd = Prd::default().story(&format!(r#""verify": ["{gate}"]"#)).story("");
+        let world = World::scripted(&prd, &script);
+        world.write("a.sh", ". ./b.sh\n");
+        world.write("b.sh", "test -e $RALPH_STORY.txt\necho $RALPH_STORY >> ../ran\n");
+        world.write("Makefile", "check:\n\t@sh b.sh\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "gates"]);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{gate}: {}", said.err);
+        assert_eq!(world.read("../ran"), "US-001\nUS-001\n", "{gate}");
+    }
 }

@@ -85,3 +85,50 @@ fn what_was_deleted_before_the_driver_was_killed_is_back() {
     is_back(&world, &said.err);
     assert_eq!(restored(&world), [Untrusted::Attempt]);
 }
+
+/// Whatever rule ignores it: these decide what a gate runs, and no commit has them.
+#[test]
+fn what_a_gate_runs_of_an_ignored_folder_is_put_back() {
+    for (gate, path) in [
+        (". .venv/bin/activate && test -e w.txt", ".venv/bin/activate"),
+        ("./node_modules/.bin/jest", "node_modules/jest/bin/jest.js"),
+        ("sh tools/check.sh", "tools/check.sh"),
+        ("make() { test -e w.txt; }; make", "Makefile"),
+    ] {
+        let act = format!("mkdir -p sub; echo x > w.txt; echo true > {path}");
+        let script = format!("[default]\nsteps = [{{ run = '{act}' }}, \"complete\"]\n");
+        let world = World::scripted(&Prd::stories(1), &script);
+        world.write("ralph.toml", &format!("verify = [\"{gate}\"]\n"));
+        world.write(".gitignore", ".venv\nnode_modules/\ntools/*\nMakefile\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "rules"]);
+        let text = "#!/bin/sh\ntest -e w.txt\n";
+        world.write(path, text);
+        fs::set_permissions(world.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+        if gate.contains("jest") {
+            fs::create_dir_all(world.path("node_modules/.bin")).unwrap();
+            let link = world.path("node_modules/.bin/jest");
+            std::os::unix::fs::symlink("../jest/bin/jest.js", link).unwrap();
+        }
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{gate}: {}", said.err);
+        assert_eq!(world.read(path), text, "{gate}: {}", said.err);
+        assert!(said.err.contains(path), "{gate}: {}", said.err);
+    }
+}
+
+#[test]
+fn what_a_build_makes_anew_is_not_put_back() {
+    let act = "echo x > w.txt; echo true > target/app";
+    let script = format!("[default]\nsteps = [{{ run = '{act}' }}, \"complete\"]\n");
+    let world = World::scripted(&Prd::stories(1), &script);
+    world.write("ralph.toml", "verify = [\"./target/app\"]\n");
+    world.write(".gitignore", "target/\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "rules"]);
+    world.write("target/app", "#!/bin/sh\nfalse\n");
+    fs::set_permissions(world.path("target/app"), fs::Permissions::from_mode(0o755)).unwrap();
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.read("target/app"), "true\n", "{}", said.err);
+}

@@ -22,11 +22,7 @@ pub struct Inspect {
     pub is_plain: bool,
     /// The work tree that shelving returns to, if it is not the base's.
     pub rest: Option<String>,
-    /// Files whose changes a human has to see: gates' scripts.
-    pub watched: Vec<PathBuf>,
-    /// Groups of files that say what gates run.
-    pub definitions: Vec<Vec<PathBuf>>,
-    /// Changes of these that the human accepted.
+    /// Changes of what it is measured by that the human accepted.
     pub wanted: Vec<HeldChange>,
     pub config: Arc<RunConfig>,
 }
@@ -120,7 +116,7 @@ impl Inspect {
     /// it before the gates run.
     fn hold_changed(&self, tree: &WorkTree, base: &Base, log: &mut dyn EventSink) -> Result<()> {
         let protect = &self.config.settings.protect;
-        let changed = tree.changed_files(base, &self.watched, &self.definitions, protect)?;
+        let changed = tree.changed_files(base, self.config.gates.every(), protect)?;
         let changed = held_files::not_wanted(changed, &self.wanted);
         if changed.is_empty() {
             return Ok(());
@@ -272,7 +268,7 @@ mod tests {
 
     use super::*;
     use crate::decide::samples::{id, policy};
-    use crate::model::{AgentSignals, EndedBy, LaneId, Role};
+    use crate::model::{AgentSignals, EndedBy, Gate, LaneId, Role};
     use crate::runner::effects::Happened;
     use crate::runner::tests::fake::{self, Heard};
     use crate::workspace::{Guarded, HeldPlace};
@@ -329,16 +325,7 @@ mod tests {
         let places: Vec<HeldPlace> = instructions.map(place).into_iter().collect();
         let guard = Guard::arm(tree, guarded, &places).unwrap();
         let config = Arc::new(fake::config(policy()));
-        Inspect {
-            start,
-            guard,
-            is_plain: false,
-            rest: None,
-            watched: Vec::new(),
-            definitions: Vec::new(),
-            wanted: Vec::new(),
-            config,
-        }
+        Inspect { start, guard, is_plain: false, rest: None, wanted: Vec::new(), config }
     }
 
     fn ended(ended_by: Option<EndedBy>) -> EndedAttempt {
@@ -377,8 +364,9 @@ mod tests {
             let prompt = folder.path().join("PROMPT.md");
             fs::write(&prompt, "- [ ] TASK_COMPLETE\n").unwrap();
             let tree = WorkTree::open(folder.path()).unwrap();
-            let watched = vec![PathBuf::from("a")];
-            let inspect = Inspect { watched, ..begun(&tree, Some(&prompt)) };
+            let mut config = fake::config(policy());
+            config.gates.all = vec![Gate::shell("sh a")];
+            let inspect = Inspect { config: Arc::new(config), ..begun(&tree, Some(&prompt)) };
             fs::write(folder.path().join("a"), "changed").unwrap();
             if ticks {
                 fs::write(&prompt, "- [x] TASK_COMPLETE\n").unwrap();

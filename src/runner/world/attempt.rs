@@ -10,9 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::agent::{Launch, LaunchRequest, StreamReader};
-use crate::decide::definitions::definitions;
 use crate::decide::prompt::{CONTRACT, joined};
-use crate::decide::scripts::scripts;
 use crate::decide::situation::StuckDue;
 use crate::decide::stuck::{StuckPolicy, StuckStep, StuckTracker};
 use crate::model::{AttemptStarted, EndedBy, Event, LaneId, Role, Story, StoryId, Usd};
@@ -164,8 +162,6 @@ impl World {
             guard: ready.guard,
             is_plain: self.config.is_plain_claim(id, self.env.backlog.current(), &log.state),
             rest: log.state.story(id).and_then(|known| known.work.in_lane()?.rest.clone()),
-            watched: self.config.gates.every().flat_map(scripts).collect(),
-            definitions: self.config.gates.every().flat_map(definitions).collect(),
             wanted: log.state.story(id).map(|known| known.wanted.clone()).unwrap_or_default(),
             config: Arc::clone(&self.config),
             start,

@@ -23,10 +23,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
 use crate::agent::{Backend, GIT_PLACES};
+use crate::decide::gate_files::Sight;
 use crate::decide::recheck::STORY;
 use crate::decide::situation::{FreeDisk, LaneJob, Observed};
 use crate::decide::stuck::StuckStep;
-use crate::files;
 use crate::model::{
     Approval, Backlog, Base, EndedBy, Escalation, Event, LaneId, Request, SpentToday, StoryId,
 };
@@ -48,7 +48,7 @@ use crate::store::log::Log;
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{Answers, Approvals, PendingRequest, Requests};
 use crate::text::redact::SecretRules;
-use crate::workspace::{GATES, REFLOG_ACTION, StoredBlob, reflog_action};
+use crate::workspace::{GATES, REFLOG_ACTION, StoredBlob, look_at, reflog_action};
 use attempt::RunningAttempt;
 use backlog::BacklogFile;
 use held_backlog::BacklogWriter;
@@ -57,8 +57,6 @@ use questions::Questions;
 
 /// How often requests, files, the disk and the clock are checked.
 const LOOK: Duration = Duration::from_millis(250);
-/// In bytes: larger scripts are not searched for the story's variable.
-const LARGEST_SCRIPT: u64 = 1 << 20;
 /// Queued activities.
 const ACTIVITIES: usize = 64;
 
@@ -255,12 +253,13 @@ impl Effects for World {
 
     fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<()> {
         let root = self.env.home.root().to_owned();
-        let text_of = |path: &Path| files::read_text(&root.join(path), LARGEST_SCRIPT).ok();
+        let look = |path: &Path| look_at(&root, path);
+        let sight = Sight { root: &root, look: &look };
         let mut red = Vec::new();
         let (due, story, iteration) = match &of {
-            GatesOf::Baseline => (self.config.baseline_gates(&text_of), None, 0),
+            GatesOf::Baseline => (self.config.baseline_gates(sight), None, 0),
             GatesOf::Claim { story, .. } => {
-                let mut due = self.config.gates_due(story, self.env.backlog.current(), &text_of);
+                let mut due = self.config.gates_due(story, self.env.backlog.current(), sight);
                 for one in &mut due {
                     let gate = self.redact(&one.gate.to_string());
                     let results = &log.state.gate_results;

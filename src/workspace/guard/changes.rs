@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::files::{self, free_name};
 use crate::model::{Base, HeldChange, HeldKind};
 use crate::workspace::checkout::remove_if_there;
-use crate::workspace::diff::{hash, unified};
+use crate::workspace::diff::hash;
 use crate::workspace::error::file_error;
+use crate::workspace::gate_files::shown_diff;
 use crate::workspace::tree::{TreeChange, entry_at};
 use crate::workspace::{ChangedFile, Result, WorkTree, with_change};
 
@@ -41,7 +42,7 @@ impl Guard {
             let Ok(path) = path.strip_prefix(tree.root()).map(ToOwned::to_owned) else {
                 return Ok(None);
             };
-            let diff = unified(&path, old.as_deref(), new.as_deref())?;
+            let diff = shown_diff(&path, old.as_deref(), new.as_deref())?;
             found.push(ChangedFile { path, diff, old, new });
         }
         Ok(Some(found))

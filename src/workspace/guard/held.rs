@@ -116,8 +116,12 @@ impl HeldFiles {
         for place in places {
             let place = HeldPlace { path: below_real_folder(root, &place.path), ..place };
             held.note(root, &place)?;
+            // A gate's program outside is the system's.
+            let is_ours =
+                |real: &Path| place.kind != HeldKind::GateScripts || real.starts_with(root);
             if let Ok(real) = fs::canonicalize(&place.path)
                 && real != place.path
+                && is_ours(&real)
             {
                 let real = HeldPlace { path: real, ..place };
                 held.note(root, &real)?;

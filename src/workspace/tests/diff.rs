@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::model::{Changes, FileChange};
+use crate::model::{Changes, FileChange, Gate};
 
 use super::sandbox::Sandbox;
 
@@ -8,9 +8,9 @@ fn altered(repo: &Sandbox, named: &[&str], patterns: &[&str], change: impl Fn())
     let tree = repo.open();
     let base = tree.base().unwrap();
     change();
-    let named: Vec<PathBuf> = named.iter().map(PathBuf::from).collect();
+    let gates: Vec<Gate> = named.iter().map(|name| Gate::shell(&format!("sh {name}"))).collect();
     let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
-    let altered = tree.changed_files(&base, &named, &[], &patterns).unwrap();
+    let altered = tree.changed_files(&base, &gates, &patterns).unwrap();
     altered.iter().map(|one| format!("{} {}", one.path.display(), one.diff)).collect()
 }
 
@@ -45,24 +45,44 @@ fn line_endings_alone_are_no_change() {
 }
 
 #[test]
-fn a_group_counts_if_one_of_its_files_was_there() {
+fn a_definition_counts_if_the_command_could_run_before() {
     let repo = Sandbox::new();
-    repo.write("package.json", r#"{"scripts":{"test":"jest"},"private":true}"#).commit_all("json");
+    repo.write("package.json", r#"{"scripts":{"test":"jest"},"private":true}"#);
+    repo.write("tests/test_a.py", "").write("makefile", "all:\n").commit_all("json");
     let tree = repo.open();
     let base = tree.base().unwrap();
-    let groups = [vec!["GNUmakefile", "a"], vec!["justfile", ".justfile"], vec!["package.json"]];
-    let groups = groups.map(|group| group.into_iter().map(PathBuf::from).collect::<Vec<_>>());
+    let commands = ["make", "just", "npm test", "pytest", "cargo test"];
+    let gates: Vec<Gate> = commands.into_iter().map(Gate::shell).collect();
     let changed = |patterns: &[&str]| -> Vec<PathBuf> {
         let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
-        let found = tree.changed_files(&base, &[], &groups, &patterns).unwrap();
+        let found = tree.changed_files(&base, &gates, &patterns).unwrap();
         found.into_iter().map(|one| one.path).collect()
     };
-    repo.write("GNUmakefile", "x\n").write("justfile", "x\n");
+    let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+    repo.write("GNUmakefile", "x\n").write("justfile", "x\n").write(".cargo/config.toml", "x\n");
     repo.write("package.json", r#"{"scripts":{"test":"jest"}}"#);
-    assert_eq!(changed(&[]), [PathBuf::from("GNUmakefile")], "the other group is new");
-    assert_eq!(changed(&["*.json"]), ["GNUmakefile", "package.json"].map(PathBuf::from));
-    repo.write("package.json", r#"{"scripts":{"test":"true"}}"#).delete("a");
-    assert_eq!(changed(&[]), ["GNUmakefile", "a", "package.json"].map(PathBuf::from));
+    assert_eq!(changed(&[]), paths(&["GNUmakefile"]), "just and cargo could not run");
+    assert_eq!(changed(&["*.json"]), paths(&["GNUmakefile", "package.json"]));
+    repo.write("package.json", r#"{"scripts":{"test":"true"}}"#).delete("makefile");
+    repo.write("tests/conftest.py", "x\n").write("new/conftest.py", "x\n");
+    let all = ["GNUmakefile", "makefile", "new/conftest.py", "package.json", "tests/conftest.py"];
+    assert_eq!(changed(&[]), paths(&all));
+    // Hidden from git's eyes, but not from pytest's.
+    repo.write(".gitignore", "conftest.py\n");
+    assert!(changed(&[]).contains(&PathBuf::from("tests/conftest.py")));
+}
+
+#[test]
+fn a_link_is_compared_as_what_it_is() {
+    let repo = Sandbox::new();
+    repo.write("scripts/check.sh", "false\n").link("bin", "scripts").link("check", "a");
+    repo.commit_all("links");
+    assert_eq!(altered(&repo, &["bin/check.sh", "check"], &[], || {}), [""; 0]);
+    let changed = altered(&repo, &["bin/check.sh", "check"], &[], || {
+        repo.delete("check").write("check", "true\n").write("scripts/check.sh", "true\n");
+    });
+    let paths: Vec<&str> = changed.iter().filter_map(|one| one.split(' ').next()).collect();
+    assert_eq!(paths, ["check", "scripts/check.sh"], "{changed:?}");
 }
 
 fn file(path: &str, added: usize, removed: usize) -> FileChange {
