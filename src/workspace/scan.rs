@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Odb, Oid, Repository, Tree};
+use git2::{DiffDelta, DiffOptions, Index, IndexEntry, IndexTime, Odb, Oid, Repository, Tree};
 
 use super::error::{GitContext, LibResult};
 use super::index::{statted, unstatted};
@@ -31,21 +31,29 @@ impl WorkTree {
 
     /// The work tree as it is now; costs about as much as `git status`.
     pub(super) fn scan(&self) -> Result<Scan> {
-        self.without_pipes(|| self.scan_files())
+        self.scan_reading(&|_| false)
     }
 
-    fn scan_files(&self) -> Result<Scan> {
+    /// Reads these files whatever is known of them: an agent can write that, too.
+    pub(super) fn scan_reading(&self, is_read: &dyn Fn(&Path) -> bool) -> Result<Scan> {
+        self.without_pipes(|| self.scan_files(is_read))
+    }
+
+    fn scan_files(&self, is_read: &dyn Fn(&Path) -> bool) -> Result<Scan> {
         let mut index = self.fresh_index()?;
+        let forgotten = self.forget(&mut index, is_read).doing("read the index")?;
         let mut cache = self.stat_cache();
         let differences = differences(&self.repo, &index).doing(READ_FILES)?;
         let before = self.entries(&index, differences.iter().map(|(path, _)| path.clone()));
-        let is_simple = differences.len() < FEW
+        let is_simple = !forgotten
+            && differences.len() < FEW
             && !index.has_conflicts()
             && left_out_by_sparse_checkout(&index).is_empty()
             && index.find_prefix(format!("{OWN_FOLDER}/")).is_err();
         self.index_is_modified.set(true);
         let (differences, large) = self.without_large_files(differences);
-        let nested = stage_all(&differences, &mut index, &mut |path| cache.knows(path));
+        let nested =
+            stage_all(&differences, &mut index, &mut |path| !is_read(path) && cache.knows(path));
         let nested = nested.doing(READ_FILES)?;
         let odb = self.repo.odb().doing("open the repository's objects")?;
         cache.verify(&odb, &mut index).doing(READ_FILES)?;
@@ -60,6 +68,19 @@ impl WorkTree {
             self.index_is_modified.set(false);
         }
         Ok(Scan { tree, head, nested, large, found })
+    }
+
+    /// Returns whether the in-memory index has less than the one on disk now.
+    fn forget(&self, index: &mut Index, is_read: &dyn Fn(&Path) -> bool) -> LibResult<bool> {
+        let entries: Vec<IndexEntry> =
+            index.iter().filter(|entry| is_read(&path_of(&entry.path))).collect();
+        let is_any = !entries.is_empty();
+        self.index_is_modified.set(is_any);
+        let never = IndexTime::new(0, 0);
+        for entry in entries {
+            index.add(&IndexEntry { mtime: never, ctime: never, file_size: 0, ..entry })?;
+        }
+        Ok(is_any)
     }
 
     /// Without files that are too large to be read, which are returned.

@@ -85,6 +85,44 @@ fn a_link_is_compared_as_what_it_is() {
     assert_eq!(paths, ["check", "scripts/check.sh"], "{changed:?}");
 }
 
+/// The index says of the new file that it is the old one, and an object has another content.
+#[test]
+fn what_an_agent_forges_is_not_believed() {
+    let repo = Sandbox::new();
+    let [old_a, old_b] = ["HEAD:a", "HEAD:b"].map(|name| repo.git(["rev-parse", name]));
+    let changed = altered(&repo, &["a"], &["b"], || {
+        repo.write("a", "forged\n").write("b", "forged too\n").git(["add", "b"]);
+        let new = repo.git(["hash-object", "b"]);
+        let path = repo.path(".git/index");
+        let mut index = std::fs::read(&path).unwrap();
+        let bytes = |id: &str| git2::Oid::from_str(id.trim()).unwrap().as_bytes().to_owned();
+        let at = index.windows(20).position(|id| id == bytes(&new)).unwrap();
+        index.splice(at..at + 20, bytes(&old_b));
+        let end = index.len() - 20;
+        index.truncate(end);
+        index.extend(sha1_of(&repo, &index));
+        std::fs::write(&path, &index).unwrap();
+        let (folder, name) = old_a.trim().split_at(2);
+        let object = repo.path(format!(".git/objects/{folder}/{name}"));
+        let other = repo.git(["hash-object", "-w", "a"]);
+        let (folder, name) = other.trim().split_at(2);
+        let other = repo.path(format!(".git/objects/{folder}/{name}"));
+        std::fs::remove_file(&object).unwrap();
+        std::fs::copy(other, &object).unwrap();
+    });
+    let paths: Vec<&str> = changed.iter().filter_map(|one| one.split(' ').next()).collect();
+    assert_eq!(paths, ["a", "b"], "{changed:?}");
+    assert!(changed[0].contains("damaged"), "{changed:?}");
+}
+
+fn sha1_of(repo: &Sandbox, bytes: &[u8]) -> Vec<u8> {
+    repo.write("../bytes", bytes);
+    let sum = std::process::Command::new("sha1sum").arg(repo.path("../bytes")).output().unwrap();
+    let sum = String::from_utf8(sum.stdout).unwrap();
+    let id = sum.split(' ').next().unwrap();
+    git2::Oid::from_str(id).unwrap().as_bytes().to_owned()
+}
+
 fn file(path: &str, added: usize, removed: usize) -> FileChange {
     FileChange { path: path.to_owned(), added, removed }
 }
