@@ -64,7 +64,7 @@ fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
         Command::Log(args) => ops::log(args.json, &look.clock)?,
         Command::Diff(args) => ops::diff(&args.what, &args.prd, look)?,
         Command::Restore(args) => ops::restore(args.number, &args.paths, &look.clock)?,
-        Command::Checkpoint(args) => ops::checkpoint(args.message.as_deref())?,
+        Command::Checkpoint(args) => ops::checkpoint(args.message.as_deref(), &look.clock)?,
         Command::Undo(args) => ops::undo(&args.story, &args.prd, &look.clock)?,
         Command::Completions(args) => completions(args.shell)?,
         Command::Supervise(args) => supervisor::supervise(args.keep)?,

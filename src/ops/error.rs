@@ -81,6 +81,11 @@ where
 
 impl CommandError {
     /// The journal is damaged.
+    /// Another run has the lease.
+    pub fn is_held_lease(&self) -> bool {
+        matches!(self, Self::Runner(RunnerError::Store(error)) if error.is_held())
+    }
+
     pub fn is_damaged_journal(&self) -> bool {
         matches!(self, Self::Runner(RunnerError::Store(error)) if error.is_damage())
     }

@@ -2,74 +2,19 @@
 
 use std::path::Path;
 
-use crate::model::{Event, GatesStarted, Notice, Untrusted, Violation};
+use crate::model::{Event, GatesStarted, HeldKind, Notice, Violation};
 use crate::ports::Reporter;
 use crate::runner::log::JournalHistory;
 use crate::runner::{EventSink, GateGuard, Ran, RunnerError};
 use crate::state::RunState;
-use crate::store::ralph_dir::RalphDir;
 use crate::ui;
-use crate::workspace::{Guard, GuardPart, Guarded, Head, WorkTree};
+use crate::workspace::{Guard, GuardPart, Head};
 
 use super::error::{CommandError, Result};
-use super::place::{BacklogPlace, find_tree};
+use super::place::BacklogPlace;
 use super::preflight::Preflight;
+use super::setup::{Interrupted, interrupted};
 use super::terminal::{ask, listed};
-
-/// Git's setup says where the work tree is: finds it again if that was put back. Then it must be
-/// ready to work in.
-pub fn restore_setup(mut tree: WorkTree, prd: &Path) -> Result<(WorkTree, Vec<Event>)> {
-    let setup = Guard::restore_setup(&tree)?;
-    if setup.is_some() {
-        tree = find_tree(prd)?;
-    }
-    let index = Guard::restore_index(&tree)?;
-    // In the middle of a merge: the journal says whose it is.
-    if Guard::was_interrupted(&tree) {
-        tree.require_identity()?;
-        RalphDir::put_back(tree.root())?;
-    } else {
-        tree.require_ready()?;
-    }
-    let repaired = setup.into_iter().chain(index).map(|violation| Event::Repaired {
-        after: Untrusted::Attempt,
-        story: None,
-        violation,
-    });
-    Ok((tree, repaired.collect()))
-}
-
-/// Something that ran when its driver died.
-struct Interrupted {
-    ran: Ran,
-    guarded: Guarded,
-    held: Option<String>,
-}
-
-fn interrupted(state: &RunState) -> Vec<Interrupted> {
-    let flights = state.attempts.iter().filter(|one| one.start.lane.is_home());
-    let attempts = flights.map(|flight| &flight.start).map(|start| Interrupted {
-        ran: Ran::attempt(start),
-        guarded: Guarded {
-            ran: start.attempt.clone(),
-            base: start.base.clone(),
-            before: start.before().clone(),
-            snapshot: start.snapshot.clone(),
-        },
-        held: start.held.clone(),
-    });
-    let gates = state.gates.iter().map(|start| Interrupted {
-        ran: Ran { what: start.after, story: start.story.clone() },
-        guarded: Guarded {
-            ran: start.folder.clone(),
-            base: start.before.clone(),
-            before: start.before.clone(),
-            snapshot: None,
-        },
-        held: start.held.clone(),
-    });
-    attempts.chain(gates).collect()
-}
 
 /// The journal is not open yet.
 struct Later<'a> {
@@ -125,6 +70,9 @@ impl Preflight {
                     continue;
                 }
                 guard.repair(&self.tree, &violation)?;
+                if matches!(violation, Violation::Held { whose: HeldKind::GitSetup, .. }) {
+                    self.tree = self.tree.again()?;
+                }
                 history.repaired.push(ran.repaired(violation));
             }
         }
@@ -173,6 +121,7 @@ impl Preflight {
     /// Without an answer they are not.
     fn are_the_humans(&self, violation: &Violation) -> Result<bool> {
         match violation {
+            Violation::Held { whose: HeldKind::GitSetup, .. } => Ok(false),
             Violation::Held { paths, .. } => self.confirm_edits(paths),
             Violation::Refs { names, .. } => self.confirm_edits(names),
             Violation::IgnoredFiles { lost, .. } if !lost.is_empty() => self.confirm_edits(lost),

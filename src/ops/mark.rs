@@ -6,7 +6,6 @@ use std::thread;
 use crate::model::{Backlog, Event, LaneId, Request, StoryId, visible_line};
 use crate::ports::Clock;
 use crate::process::supervised::requester;
-use crate::runner::RunnerError;
 use crate::state::RunState;
 use crate::store::prd::{Loaded, Mark, PrdFile, set_mark};
 use crate::store::{Journal, Lease, Store};
@@ -16,8 +15,9 @@ use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Un
 use super::approvals::{GLANCE, PATIENCE, await_taken};
 use super::error::{CommandError, Result};
 use super::place::{
-    find_story, open_tree, place_of, refuse_agents, state_of, store_of, take_lease,
+    find_story, find_tree, open_tree, place_of, refuse_agents, state_of, store_of, take_lease,
 };
+use super::setup::with_own_setup;
 use super::terminal::print;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path, clock: &Clock) -> Resu
     let backlog = place_of(&tree, prd)?;
     // Only one process at a time writes marks: with an active run, that is the run.
     let _lease = match take_lease(&store, clock) {
-        Err(error) if is_held(&error) && state_of(&store, &backlog)?.is_open() => {
+        Err(error) if error.is_held_lease() && state_of(&store, &backlog)?.is_open() => {
             let (key, story) = (backlog.key.clone(), story.clone());
             let request = Request::Mark { backlog: key, story: story.clone(), passes, skipped };
             match hand_over(&store, &request, clock)? {
@@ -101,15 +101,11 @@ fn hand_over(store: &Store, request: &Request, clock: &Clock) -> Result<HandedOv
             return Ok(HandedOver::Done);
         }
         match take_lease(store, clock) {
-            Err(error) if is_held(&error) => thread::sleep(GLANCE),
+            Err(error) if error.is_held_lease() => thread::sleep(GLANCE),
             lease => return Ok(HandedOver::RunEnded(lease?)),
         }
     }
     Ok(HandedOver::Waits)
-}
-
-fn is_held(error: &CommandError) -> bool {
-    matches!(error, CommandError::Runner(RunnerError::Store(error)) if error.is_held())
 }
 
 /// Earlier marks of the story that no run has taken: this one is newer.
@@ -128,10 +124,12 @@ fn drop_requests(store: &Store, story: &StoryId, key: &str) -> Result<()> {
 pub fn undo(story: &StoryId, prd: &Path, clock: &Clock) -> Result<()> {
     let file = PrdFile::new(prd);
     file.load()?;
-    let tree = open_tree(prd)?;
+    let tree = find_tree(prd)?;
     refuse_agents("`ralph undo`", Some(&tree))?;
     let store = store_of(&tree);
     let _lease = take_lease(&store, clock)?;
+    let tree = with_own_setup(tree, prd, &store)?;
+    tree.require_ready()?;
     tree.remove_own_locks()?;
     let loaded = file.load()?;
     file.check_writable()?;

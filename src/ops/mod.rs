@@ -15,6 +15,7 @@ mod preflight;
 mod prompt;
 mod run;
 mod session;
+mod setup;
 mod snapshots;
 mod status;
 mod terminal;

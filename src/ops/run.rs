@@ -18,11 +18,10 @@ use crate::settings::{AgentChoice, Flags, RunSettings};
 use crate::store::Journal;
 use crate::store::prd::PrdFile;
 use crate::ui::{self, UiOptions};
-use crate::workspace::{Guard, WorkTree, init_scratch};
+use crate::workspace::{WorkTree, init_scratch};
 
 use super::error::{CommandError, Result};
 use super::head::return_to_branch;
-use super::held::restore_setup;
 use super::held_backlog::restore_path;
 use super::in_force::InForce;
 use super::place::{
@@ -31,6 +30,7 @@ use super::place::{
 };
 use super::preflight::{Preflight, report_warnings};
 use super::session::Session;
+use super::setup::{restore_setup, was_interrupted};
 use super::terminal::print;
 
 /// The backlog of a dry run.
@@ -76,7 +76,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     refuse_supervised("`ralph run`", &tree)?;
     let store = store_of(&tree);
     let lease = take_lease(&store, &look.clock)?;
-    let (mut tree, repaired) = restore_setup(tree, prd)?;
+    let (mut tree, repaired) = restore_setup(tree, prd, &store)?;
     let moved = restore_path(prd, &tree, &store)?;
     let found = place_of(&tree, prd)?;
     let mut known = history(&store, &found)?;
@@ -136,7 +136,10 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
 fn tree_of_run(prd: &Path) -> Result<WorkTree> {
     match PrdFile::new(prd).load() {
         Ok(_) => find_tree(prd),
-        Err(error) => Ok(find_tree(prd).ok().filter(Guard::was_interrupted).ok_or(error)?),
+        Err(error) => {
+            let Ok(tree) = find_tree(prd) else { return Err(error.into()) };
+            if was_interrupted(&tree, &store_of(&tree))? { Ok(tree) } else { Err(error.into()) }
+        }
     }
 }
 

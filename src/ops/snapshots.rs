@@ -16,6 +16,7 @@ use crate::workspace::{Restored, SnapshotKind, SnapshotRef, WorkTree};
 
 use super::error::{CommandError, Result};
 use super::place::{find_story, place_of, refuse_supervised, state_of, store_of, take_lease};
+use super::setup::with_own_setup;
 use super::terminal::{listed, print, print_bytes, print_json};
 
 const HEADING: [&str; 7] = ["N", "When", "What", "Story", "Run", "Files", ""];
@@ -116,11 +117,13 @@ pub fn restore(number: u64, paths: &[PathBuf], clock: &Clock) -> Result<()> {
     let here = std::env::current_dir()?;
     let tree = WorkTree::look(&here)?;
     refuse_supervised("`ralph restore`", &tree)?;
+    let store = store_of(&tree);
+    let _lease = take_lease(&store, clock)?;
+    let tree = with_own_setup(tree, &here, &store)?;
     tree.require_identity()?;
     let snapshot = tree.find_snapshot(number)?;
     let inside = |path: &PathBuf| inside(tree.root(), &here.canonicalize()?, path);
     let paths = paths.iter().map(inside).collect::<Result<Vec<_>, _>>()?;
-    let _lease = take_lease(&store_of(&tree), clock)?;
     tree.remove_own_locks()?;
     let except = tree.backlogs_of_runs()?;
     print(&match tree.restore(&snapshot, &paths, &except)? {
@@ -157,9 +160,16 @@ fn inside(root: &Path, here: &Path, path: &Path) -> Result<PathBuf> {
     })
 }
 
-pub fn checkpoint(message: Option<&str>) -> Result<()> {
-    let tree = tree_here()?;
+pub fn checkpoint(message: Option<&str>, clock: &Clock) -> Result<()> {
+    let (here, tree) = (std::env::current_dir()?, tree_here()?);
     refuse_supervised("`ralph checkpoint`", &tree)?;
+    let store = store_of(&tree);
+    // An active run has its own guard.
+    let (tree, _lease) = match take_lease(&store, clock) {
+        Ok(lease) => (with_own_setup(tree, &here, &store)?, Some(lease)),
+        Err(error) if error.is_held_lease() => (tree, None),
+        Err(error) => return Err(error),
+    };
     tree.require_identity()?;
     let text = message.map_or("manual checkpoint", str::trim);
     if text.is_empty() {

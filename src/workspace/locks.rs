@@ -113,9 +113,11 @@ impl WorkTree {
     /// Removes locks that are provably left by killed processes, and returns them. Fails after a
     /// while if a git process is running in the repository.
     ///
-    /// Only for the holder of the lease: an attempt that is noted then was cut short.
+    /// Only for the holder of the lease: an attempt that is noted then was cut short. Its note stays
+    /// until what it did is repaired.
     pub fn remove_own_locks(&self) -> Result<Vec<PathBuf>> {
-        let mut removed = self.end_attempt(true)?;
+        let mut removed = self.locks_of_attempt()?;
+        remove(&removed)?;
         for note in self.notes_of_the_dead()? {
             let names = files::read(&note, LONGEST_NOTE).map_err(io::Error::from);
             let names = names.map_err(file_error("read", &note))?;
@@ -235,12 +237,10 @@ impl WorkTree {
         self.git_dir.join("logs/HEAD")
     }
 
-    /// Call after all processes of the attempt have ended; returns the removed locks.
-    pub fn end_attempt(&self, cut_short: bool) -> Result<Vec<PathBuf>> {
-        let removed = if cut_short { self.locks_of_attempt()? } else { Vec::new() };
-        remove(&removed)?;
+    /// Call when all processes of the attempt have ended and what it did is repaired.
+    pub fn end_attempt(&self) -> Result<()> {
         let note = self.attempt_note();
-        remove_if_there(&note).map(|()| removed).map_err(file_error("delete", &note))
+        remove_if_there(&note).map_err(file_error("delete", &note))
     }
 
     /// Locks that came since the attempt began and that no git process holds.

@@ -75,6 +75,11 @@ impl WorkTree {
         })
     }
 
+    /// Opened once more: its configuration was put back.
+    pub fn again(&self) -> Result<Self> {
+        Ok(Self { run_branch: self.run_branch.clone(), ..Self::look(&self.root)? })
+    }
+
     /// The index; fails during a merge, rebase or the like, because a commit would record half of
     /// it.
     pub(super) fn settled_index(&self) -> Result<Index> {

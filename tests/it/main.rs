@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod after_kill;
 mod after_result;
 mod architecture;
 mod backlog_edits;

@@ -55,6 +55,7 @@ impl World {
         self.env.backlog.compare_marks(&log.state.marks);
         self.copy_user_costs(log)?;
         self.warn_unkept_budgets(log);
+        self.env.home.tree().end_attempt()?;
         self.prune(log);
         Ok(())
     }

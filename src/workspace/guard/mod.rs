@@ -97,6 +97,7 @@ impl GuardPart {
     /// After a crash, before any of these files is used. The settings are compared on their own.
     pub fn held_after_crash() -> &'static [Self] {
         &[
+            Self::Held(HeldKind::GitSetup),
             Self::Held(HeldKind::Instructions),
             Self::Held(HeldKind::AgentSettings),
             Self::Held(HeldKind::GateScripts),
@@ -153,13 +154,11 @@ impl Guard {
         Self { guarded, held, stored, stashes: Vec::new(), refs, ignored }
     }
 
-    /// Puts git's setup back if whatever was guarded was interrupted. Call before anything else:
+    /// Puts git's setup back after whatever was guarded was interrupted. Call before anything else:
     /// the setup says where the work tree is and what programs git runs. Whoever could change what is
     /// held could change the setup too, so the journal is not needed.
     pub fn restore_setup(tree: &WorkTree) -> Result<Option<Violation>> {
-        let Some(held) = tree.unconfirmed_held().filter(|_| tree.was_interrupted()) else {
-            return Ok(None);
-        };
+        let Some(held) = tree.unconfirmed_held() else { return Ok(None) };
         let none = Base { commit: None, tree: String::new() };
         let ran = INTERRUPTED.to_owned();
         let guarded = Guarded { ran, base: none.clone(), before: none, snapshot: None };
@@ -172,15 +171,15 @@ impl Guard {
         Ok(violation)
     }
 
-    /// Something untrusted was under way when its driver died.
+    /// By the note of it: something untrusted was under way when its driver died.
     pub fn was_interrupted(tree: &WorkTree) -> bool {
         tree.was_interrupted()
     }
 
-    /// Puts the index back if whatever was guarded was interrupted and left none that can be used.
-    /// Call before anything reads it.
+    /// Puts the index back if whatever was interrupted left none that can be used. Call before
+    /// anything reads it.
     pub fn restore_index(tree: &WorkTree) -> Result<Option<Violation>> {
-        if !tree.was_interrupted() || !tree.index_is_unusable() {
+        if !tree.index_is_unusable() {
             return Ok(None);
         }
         tree.repair_index(IndexDamage::Whole, &tree.changed_by(INTERRUPTED))?;
@@ -264,7 +263,7 @@ impl Guard {
 
     /// Call after all checks.
     pub fn disarm(&self, tree: &WorkTree) -> Result<()> {
-        tree.end_attempt(false).map(drop)
+        tree.end_attempt()
     }
 
     fn losses(&self, tree: &WorkTree) -> Result<Losses> {

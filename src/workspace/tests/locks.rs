@@ -255,6 +255,7 @@ fn what_came_during_an_attempt_that_was_cut_short_is_removed() {
     // As the next process does it, after a kill.
     assert_eq!(repo.open().remove_own_locks().unwrap(), expected);
     assert!(LOCKS.iter().all(|lock| !repo.exists(lock)));
+    repo.open().end_attempt().unwrap();
     repo.write(LOCKS[0], "");
     assert_eq!(repo.open().remove_own_locks().unwrap(), NONE, "no attempt is under way");
 }
@@ -264,8 +265,8 @@ fn what_an_agent_left_that_ended_by_itself_stays() {
     let repo = under_way();
     repo.write(LOCKS[1], "");
     let tree = repo.open();
-    assert_eq!(tree.end_attempt(false).unwrap(), NONE);
-    assert_eq!(tree.end_attempt(true).unwrap(), NONE, "it is over");
+    tree.end_attempt().unwrap();
+    assert_eq!(tree.remove_own_locks().unwrap(), NONE, "it is over");
     assert!(repo.exists(LOCKS[1]));
 }
 
@@ -276,7 +277,7 @@ fn what_was_there_before_the_attempt_stays() {
     let file = File::options().write(true).open(repo.path(LOCKS[1])).unwrap();
     let before = file.metadata().unwrap().modified().unwrap() - Duration::from_secs(3600);
     file.set_modified(before).unwrap();
-    assert_eq!(repo.open().end_attempt(true).unwrap(), NONE);
+    assert_eq!(repo.open().remove_own_locks().unwrap(), NONE);
     assert!(repo.exists(LOCKS[1]));
 }
 
@@ -286,7 +287,7 @@ fn with_a_git_process_at_work_they_stay() {
     let repo = under_way();
     repo.write(LOCKS[1], "");
     let _at_work = GitAtWork::start(repo.root());
-    assert_eq!(repo.open().end_attempt(true).unwrap(), NONE);
+    assert_eq!(repo.open().remove_own_locks().unwrap(), NONE);
     assert!(repo.exists(LOCKS[1]));
 }
 
@@ -298,7 +299,7 @@ fn a_lock_that_any_process_has_open_stays() {
     command.args(["-c", "exec 3>\"$0\"; echo; cat"]).arg(repo.path(LOCKS[1]));
     let mut holder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     holder.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-    let removed = repo.open().end_attempt(true).unwrap();
+    let removed = repo.open().remove_own_locks().unwrap();
     drop(holder.stdin.take());
     holder.wait().unwrap();
     assert_eq!(removed, NONE);
