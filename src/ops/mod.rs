@@ -9,6 +9,7 @@ mod held;
 mod held_backlog;
 mod in_force;
 mod init;
+mod lost_journal;
 mod mark;
 mod place;
 mod preflight;

@@ -125,6 +125,13 @@ pub struct RunInstructions {
 }
 
 impl RunInstructions {
+    /// Where they would be, without reading them.
+    pub fn unread(named: Option<&Path>, prd: &Path, root: &Path) -> Self {
+        let places = prompt_places(named, prd, Some(root));
+        let places = places.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
+        Self { text: String::new(), file: None, places }
+    }
+
     /// The files that only the human changes.
     pub fn held(&self, root: &Path) -> Vec<HeldPlace> {
         let place = |kind| move |path: PathBuf| HeldPlace { kind, path };
@@ -139,16 +146,20 @@ impl RunInstructions {
     }
 }
 
+fn prompt_places(named: Option<&Path>, prd: &Path, root: Option<&Path>) -> Vec<PathBuf> {
+    let next_to_prd = prd.with_file_name(PROMPT_FILE);
+    let at_root = root.map(|root| root.join(PROMPT_FILE));
+    let usual: Vec<PathBuf> = [Some(next_to_prd), at_root].into_iter().flatten().collect();
+    named.map_or(usual, |named| vec![named.to_owned()])
+}
+
 /// The named file, else PROMPT.md next to the PRD or at the root, else the built-in text.
 pub fn instructions(
     named: Option<&Path>,
     prd: &Path,
     root: Option<&Path>,
 ) -> Result<RunInstructions> {
-    let next_to_prd = prd.with_file_name(PROMPT_FILE);
-    let at_root = root.map(|root| root.join(PROMPT_FILE));
-    let usual: Vec<PathBuf> = [Some(next_to_prd), at_root].into_iter().flatten().collect();
-    let places = named.map_or(usual, |named| vec![named.to_owned()]);
+    let places = prompt_places(named, prd, root);
     let found = places.iter().find(|path| named.is_some() || path.exists()).cloned();
     let places = places.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
     let Some(path) = found else {

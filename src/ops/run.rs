@@ -24,6 +24,7 @@ use super::error::{CommandError, Result};
 use super::head::return_to_branch;
 use super::held_backlog::restore_path;
 use super::in_force::InForce;
+use super::lost_journal::{LostJournal, snapshot_without_journal};
 use super::place::{
     BacklogPlace, RunInstructions, find_story, find_tree, history, instructions, open_tree,
     place_of, refuse_supervised, secrets, store_of, take_lease,
@@ -82,10 +83,12 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let mut known = history(&store, &found)?;
     known.repaired.extend(repaired.into_iter().chain(moved));
     known.repaired.extend(return_to_branch(&mut tree, &found, &known.state)?);
-    let in_force = InForce::of(&known.state, tree.root(), flags)?;
-    check_script(&in_force.plan)?;
     let (reporter, human) = ui::terminal(look);
     let (secrets, clock) = (secrets(), look.clock.clone());
+    let lost = LostJournal { tree: &tree, prd, flags, human: &human, secrets: &secrets };
+    known.repaired.extend(lost.restore(&store, &found, &known)?);
+    let in_force = InForce::of(&known.state, tree.root(), flags)?;
+    check_script(&in_force.plan)?;
     let mut preflight = Preflight { tree, store, in_force, reporter, human, secrets, clock };
     preflight.take_approved_settings(&mut known, flags)?;
     let journal_check = preflight.clean_up()?;
@@ -138,7 +141,10 @@ fn tree_of_run(prd: &Path) -> Result<WorkTree> {
         Ok(_) => find_tree(prd),
         Err(error) => {
             let Ok(tree) = find_tree(prd) else { return Err(error.into()) };
-            if was_interrupted(&tree, &store_of(&tree))? { Ok(tree) } else { Err(error.into()) }
+            let store = store_of(&tree);
+            let may_mend = was_interrupted(&tree, &store)?
+                || snapshot_without_journal(&tree, &store, prd, None)?.is_some();
+            if may_mend { Ok(tree) } else { Err(error.into()) }
         }
     }
 }

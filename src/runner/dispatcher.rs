@@ -19,12 +19,6 @@ use crate::runner::effects::{About, Effects, GatesOf, Happened, JobResult, KeptW
 use crate::runner::error::Result;
 use crate::runner::log::RunLog;
 
-/// This many interrupts end the process at once; the supervisors end the agents.
-const IMPATIENT: u32 = 3;
-/// How long what was killed may take to end.
-const KILL_PATIENCE: i64 = 1000;
-/// How often the loop looks for the end of a menu that must close, which takes a second at most.
-const LAST_LOOKS: u32 = 8;
 /// How long the backlog may be broken while a story waits to be closed.
 const REPAIR_PATIENCE: Duration = Duration::from_mins(1);
 
@@ -47,10 +41,10 @@ pub struct Dispatcher<E> {
     /// The run stops as soon as every menu is closed.
     pub(super) is_stopping: bool,
     /// The first interrupt, and how many came.
-    interrupted: Option<i32>,
-    interrupts: u32,
+    pub(super) interrupted: Option<i32>,
+    pub(super) interrupts: u32,
     /// Since the second interrupt.
-    killed_at: Option<i64>,
+    pub(super) killed_at: Option<i64>,
     /// Since when a decided mark cannot be written.
     unwritable_since: Option<i64>,
     /// What was spent today, at the last check.
@@ -58,7 +52,7 @@ pub struct Dispatcher<E> {
 }
 
 /// What follows an action.
-enum Turn {
+pub(super) enum Turn {
     Decide,
     Wait(Option<Wait>),
     /// With the event that says so.
@@ -85,8 +79,11 @@ impl<E: Effects> Dispatcher<E> {
 
     pub async fn run(&mut self) -> Result<Ending> {
         let ending = self.work().await;
-        if ending.is_err() {
+        if let Err(error) = &ending {
             self.effects.order(Order::Stop);
+            if error.is_lost_journal() {
+                self.put_back_unrecorded().await;
+            }
         }
         self.close_menus().await;
         if ending.is_err() {
@@ -94,30 +91,6 @@ impl<E: Effects> Dispatcher<E> {
             drop(self.record_end(None).await);
         }
         ending
-    }
-
-    /// With the tree that this process leaves, unless something still runs.
-    async fn record_end(&mut self, end: Option<Event>) -> Result<()> {
-        let left = if self.is_idle() { self.effects.leave(&self.log).await } else { None };
-        self.record(left.into_iter().chain(end).collect())?;
-        self.log.sync()
-    }
-
-    /// After an error or several interrupts, a menu may be open, and must not keep the terminal. A human
-    /// who writes in an editor has time until the next interrupt.
-    async fn close_menus(&mut self) {
-        self.is_stopping = true;
-        self.close_all();
-        let mut looks = if self.must_leave() { LAST_LOOKS } else { u32::MAX };
-        while !self.questions.is_empty() && looks > 0 {
-            looks -= 1;
-            match self.effects.next(&mut self.log, None).await {
-                // The journal may have failed.
-                Ok(Happened::Answered { about, asked }) => drop(self.answered(about, asked)),
-                Ok(Happened::Interrupt(_)) => looks = looks.min(LAST_LOOKS),
-                Ok(_) | Err(_) => {}
-            }
-        }
     }
 
     async fn work(&mut self) -> Result<Ending> {
@@ -136,7 +109,9 @@ impl<E: Effects> Dispatcher<E> {
             self.tell_wait(wait.as_ref());
             let most = wait.map(|wait| self.until(&wait));
             let happened = self.effects.next(&mut self.log, most).await?;
+            let checked = self.log.check_place();
             self.conclude(happened)?;
+            checked?;
         }
     }
 
@@ -354,44 +329,7 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     /// No agent, gate or job runs.
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.log.state.attempts.is_idle() && self.tasks.is_idle()
-    }
-
-    /// The first interrupt stops everything cleanly, the second kills it.
-    pub(super) fn take_interrupt(&mut self, signal: i32) {
-        let is_first = self.interrupted.is_none();
-        if is_first && !self.is_idle() {
-            self.log.notice(Notice::Agent(AgentNotice::Ended(EndCause::Interrupt)));
-        }
-        let order = if is_first { Order::Stop } else { Order::Kill };
-        self.interrupted.get_or_insert(signal);
-        self.interrupts += 1;
-        if !is_first {
-            self.killed_at.get_or_insert(self.log.now());
-        }
-        self.close_all();
-        self.effects.order(order);
-    }
-
-    pub(super) fn is_interrupted(&self) -> bool {
-        self.interrupted.is_some()
-    }
-
-    /// Work on the repository cannot be killed: the process leaves it.
-    fn must_leave(&self) -> bool {
-        let is_over = |at| self.log.now().saturating_sub(at) >= KILL_PATIENCE;
-        self.interrupts >= IMPATIENT || self.killed_at.is_some_and(is_over)
-    }
-
-    /// Waits for everything that runs, unless there were too many interrupts.
-    fn interrupt(&mut self, signal: i32) -> Result<Turn> {
-        let waits = !self.is_idle() || !self.questions.is_empty();
-        if waits && !self.must_leave() {
-            return Ok(Turn::Wait(None));
-        }
-        // Otherwise the next process would take an agent's marks for the human's.
-        self.effects.refresh(&mut self.log)?;
-        Ok(Turn::End(Ending::Interrupted { signal }, Event::RunInterrupted { signal }))
     }
 }

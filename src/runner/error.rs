@@ -82,3 +82,10 @@ pub enum RunnerError {
     )]
     Untrusted(String),
 }
+
+impl RunnerError {
+    /// Nothing can be recorded any more.
+    pub fn is_lost_journal(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_lost() || error.is_damage())
+    }
+}

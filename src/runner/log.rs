@@ -39,11 +39,14 @@ pub struct RunLog {
     pub reporter: Box<dyn Reporter>,
     journal: Box<dyn Journal>,
     clock: Clock,
+    /// The journal is not this run's any more.
+    is_cut: bool,
 }
 
 impl RunLog {
     pub fn new(journal: Box<dyn Journal>, reporter: Box<dyn Reporter>, clock: Clock) -> Self {
-        Self { state: RunState::default(), run: String::new(), reporter, journal, clock }
+        let (state, run) = (RunState::default(), String::new());
+        Self { state, run, reporter, journal, clock, is_cut: false }
     }
 
     pub fn now(&self) -> i64 {
@@ -62,7 +65,9 @@ impl RunLog {
             return Ok(());
         }
         let at = self.now();
-        self.journal.append(&self.run, at, &events)?;
+        if !self.is_cut {
+            self.journal.append(&self.run, at, &events)?;
+        }
         for event in events {
             let recorded = Recorded { at, event };
             self.state.apply(&recorded);
@@ -71,10 +76,27 @@ impl RunLog {
         Ok(())
     }
 
+    /// From now on events are only folded and shown: for what has to be put back although the journal
+    /// is lost.
+    pub fn cut_off(&mut self) {
+        self.is_cut = true;
+    }
+
+    pub fn is_cut_off(&self) -> bool {
+        self.is_cut
+    }
+
     /// What was recorded can still be read and synced; does not wait.
-    pub fn check(&self) -> Result<()> {
-        self.journal.check_place()?;
+    pub fn check(&mut self) -> Result<()> {
+        self.check_place()?;
         Ok(self.sync_point().check()?)
+    }
+
+    /// If the journal is lost, nothing more is recorded.
+    pub fn check_place(&mut self) -> Result<()> {
+        let found = self.journal.check_place();
+        self.is_cut |= found.is_err();
+        Ok(found?)
     }
 
     /// When everything recorded until now is on the disk.

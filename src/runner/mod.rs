@@ -13,6 +13,7 @@ mod error;
 mod human;
 mod interrupts;
 mod lane;
+mod leave;
 pub mod log;
 pub mod task;
 pub mod trust;

@@ -39,6 +39,7 @@ mod keep;
 mod kept;
 mod limits;
 mod links;
+mod lost_journal;
 mod mark;
 mod markers;
 mod memory;

@@ -210,9 +210,19 @@ impl World {
             Message::Activity(activity) => log.reporter.on_activity(&activity),
             Message::Notice(notice) => log.notice(notice),
             Message::Record(event, recorded) => {
-                self.record(log, self.redacted(*event))?;
-                // The task may have been given up.
-                let _ = recorded.send(log.sync_point());
+                let event = self.redacted(*event);
+                let done = self.record(log, event.clone());
+                let lost = done.as_ref().is_err_and(RunnerError::is_lost_journal);
+                if lost {
+                    // The task goes on: it is putting something back.
+                    log.cut_off();
+                    self.record(log, event)?;
+                }
+                if lost || done.is_ok() {
+                    // The task may have been given up.
+                    let _ = recorded.send(log.sync_point());
+                }
+                done?;
             }
             Message::Scanned { attempt, changed } => self.scanned(log, attempt, changed)?,
             Message::Prepared(prepared) => {

@@ -70,7 +70,7 @@ impl WorkTree {
         self.repair_user_files(before, &[path.to_owned()])
     }
 
-    fn on_disk(&self, path: &Path) -> Result<OnDisk> {
+    pub(super) fn on_disk(&self, path: &Path) -> Result<OnDisk> {
         if !self.can_hold(path) || self.is_too_large(path) {
             return Ok(OnDisk::Other);
         }
@@ -98,7 +98,7 @@ impl WorkTree {
 }
 
 /// What is at a path.
-enum OnDisk {
+pub(super) enum OnDisk {
     /// A file, a link, or nothing.
     Entry(Option<TreeEntry>),
     Other,

@@ -158,6 +158,10 @@ impl HeldFiles {
         self.files.get(path).map(|file| &file.content)
     }
 
+    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.files.keys()
+    }
+
     /// A file's text; empty without one.
     pub fn text(&self, path: &Path) -> String {
         match self.get(path) {

@@ -46,12 +46,16 @@ impl IgnoredFile {
         Path::new(OsStr::from_bytes(&self.path))
     }
 
-    /// Where its content is stored.
-    pub fn version(&self) -> Option<PathBuf> {
+    pub fn hash(&self) -> Option<&str> {
         match &self.content {
-            IgnoredContent::File { hash, .. } => Some(self.path().join(hash)),
+            IgnoredContent::File { hash, .. } => Some(hash),
             IgnoredContent::Link(_) => None,
         }
+    }
+
+    /// Where its content is stored.
+    pub fn version(&self) -> Option<PathBuf> {
+        self.hash().map(|hash| self.path().join(hash))
     }
 }
 
@@ -105,9 +109,8 @@ impl WorkTree {
         match &file.content {
             IgnoredContent::Link(target) => Some(HeldContent::Link(target.clone())),
             IgnoredContent::File { hash, mode, .. } => {
-                let bytes = self.stored_version(&file.version()?)?;
-                let is_sound = crate::workspace::hash(&bytes).as_ref() == Some(hash);
-                is_sound.then_some(HeldContent::File { bytes, mode: *mode })
+                let bytes = self.stored_version(&file.version()?, hash)?;
+                Some(HeldContent::File { bytes, mode: *mode })
             }
         }
     }

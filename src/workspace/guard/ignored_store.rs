@@ -21,6 +21,9 @@ use super::ignored_walk::FoundIgnored;
 /// The folder of the copies: a folder for each file, with a file for each version.
 const FOLDER: &str = "ignored";
 const LIST: &str = "ignored.json";
+/// Of small files a copy stays in memory too, as long as all of them are at most as large as this:
+/// something untrusted could delete the store.
+const MOST_IN_MEMORY: usize = 4 << 20;
 /// Times are that coarse: a younger file may change without another time.
 const A_MOMENT: Duration = Duration::from_millis(20);
 
@@ -59,6 +62,8 @@ pub(in crate::workspace) struct IgnoredCache {
     found: FoundIgnored,
     files: HashMap<PathBuf, (Option<FileStamp>, IgnoredFile)>,
     held: Option<Arc<HeldIgnored>>,
+    /// By their hashes.
+    copies: HashMap<String, Vec<u8>>,
     /// Files that were named already: a tool that deletes one in each iteration makes one line.
     pub told: BTreeSet<String>,
 }
@@ -100,8 +105,7 @@ impl WorkTree {
                     }
                     let Some(store) = &store else { continue };
                     // It may have disappeared.
-                    let Ok(file) = self.store_ignored(store, &path, &found, cache.limits.file)
-                    else {
+                    let Ok(file) = self.store_ignored(store, &path, &found, cache) else {
                         continue;
                     };
                     file
@@ -110,6 +114,9 @@ impl WorkTree {
             known.insert(path, (stamp, file));
         }
         cache.files = known;
+        let needed: BTreeSet<&str> =
+            cache.files.values().filter_map(|(_, file)| file.hash()).collect();
+        cache.copies.retain(|hash, _| needed.contains(hash.as_str()));
         let mut files: Vec<IgnoredFile> =
             cache.files.values().map(|(_, file)| file.clone()).collect();
         files.sort_by(|one, other| one.path().cmp(other.path()));
@@ -155,14 +162,14 @@ impl WorkTree {
         store: &Dir,
         path: &Path,
         found: &Metadata,
-        limit: Option<u64>,
+        cache: &mut IgnoredCache,
     ) -> io::Result<IgnoredFile> {
         let full = self.root.join(path);
         if found.is_symlink() {
             let target = fs::read_link(full)?.into_os_string().into_vec();
             return Ok(IgnoredFile::new(path, IgnoredContent::Link(target)));
         }
-        let bytes = Dir::open(&self.root)?.read(path, limit.unwrap_or(u64::MAX))?;
+        let bytes = Dir::open(&self.root)?.read(path, cache.limits.file.unwrap_or(u64::MAX))?;
         let hash = crate::workspace::hash(&bytes).unwrap_or_default();
         let (size, mode) = (bytes.len() as u64, found.permissions().mode() & 0o777);
         let versions = store.make_dir(path)?;
@@ -170,11 +177,18 @@ impl WorkTree {
         if versions.read(version, size).ok().as_ref() != Some(&bytes) {
             versions.publish(version, &bytes)?;
         }
+        let total: usize = cache.copies.values().map(Vec::len).sum();
+        if total + bytes.len() <= MOST_IN_MEMORY {
+            cache.copies.insert(hash.clone(), bytes);
+        }
         Ok(IgnoredFile::new(path, IgnoredContent::File { hash, size, mode }))
     }
 
-    pub(super) fn stored_version(&self, version: &Path) -> Option<Vec<u8>> {
-        Dir::open(&self.ignored_folder()).ok()?.read(version, MOST_STORED).ok()
+    pub(super) fn stored_version(&self, version: &Path, hash: &str) -> Option<Vec<u8>> {
+        let stored = Dir::open(&self.ignored_folder());
+        let stored = stored.ok().and_then(|folder| folder.read(version, MOST_STORED).ok());
+        let is_sound = |bytes: &Vec<u8>| crate::workspace::hash(bytes).as_deref() == Some(hash);
+        stored.filter(is_sound).or_else(|| self.ignored.borrow().copies.get(hash).cloned())
     }
 
     /// What was held at the last look; None if it is unknown.

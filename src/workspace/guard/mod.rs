@@ -18,6 +18,7 @@ mod ref_repair;
 mod ref_store;
 mod refs;
 mod stashes;
+mod unrecorded;
 mod writes;
 
 use std::path::{Path, PathBuf};
