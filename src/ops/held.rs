@@ -123,6 +123,7 @@ impl Preflight {
         match violation {
             Violation::Held { whose: HeldKind::GitSetup, .. } => Ok(false),
             Violation::Held { paths, .. } => self.confirm_edits(paths),
+            Violation::Stashes { messages } => self.confirm_edits(messages),
             Violation::Refs { names, .. } => self.confirm_edits(names),
             Violation::IgnoredFiles { lost, .. } if !lost.is_empty() => self.confirm_edits(lost),
             _ => Ok(false),

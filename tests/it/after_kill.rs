@@ -20,6 +20,10 @@ fn killed(act: &str) -> World {
         "#
     );
     let world = World::scripted(&Prd::stories(2), &script);
+    for text in ["older", "newer"] {
+        world.write("README.md", &format!("{text} and stashed\n"));
+        world.git(&["stash", "push", "-q", "-m", text]);
+    }
     kill_when_here(&world);
     world
 }
@@ -70,4 +74,15 @@ fn no_command_that_writes_takes_a_setup_without_a_record_for_the_humans() {
         assert!(!world.path("../ran").exists(), "{command:?}: the planted program ran");
         assert!(world.path("one.txt").exists());
     }
+}
+
+#[test]
+fn a_stash_that_was_dropped_comes_back() {
+    let world = killed("git stash clear; git gc -q --prune=now");
+    assert_eq!(world.git(&["stash", "list"]), "");
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("restored stashes that the agent dropped: "), "{}", said.err);
+    assert_eq!(world.git(&["show", "stash@{0}:README.md"]), "newer and stashed\n");
+    assert_eq!(world.git(&["show", "stash@{1}:README.md"]), "older and stashed\n");
 }

@@ -68,6 +68,8 @@ pub struct HeldObjects {
     pub refs: Option<String>,
     /// The hash of the list of ignored files.
     pub ignored: Option<String>,
+    /// With their messages, newest first.
+    pub stashes: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

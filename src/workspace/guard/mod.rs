@@ -102,6 +102,7 @@ impl GuardPart {
             Self::Held(HeldKind::Instructions),
             Self::Held(HeldKind::AgentSettings),
             Self::Held(HeldKind::GateScripts),
+            Self::Stashes,
             Self::Refs,
             Self::Ignored,
         ]
@@ -138,6 +139,7 @@ impl Guard {
         held.objects = HeldObjects {
             refs: Some(refs.commit.to_string()),
             ignored: Some(ignored.hash.clone()),
+            stashes: stashes.iter().map(Stash::stored).collect(),
         };
         let stored = tree.store_held(&held)?;
         tree.hold_index()?;
@@ -151,8 +153,9 @@ impl Guard {
         let refs = held.objects.refs.as_deref().and_then(|id| tree.stored_refs(id));
         let ignored = held.objects.ignored.as_deref();
         let ignored = ignored.and_then(|hash| tree.stored_ignored(hash));
+        let stashes = held.objects.stashes.iter().filter_map(Stash::from_stored).collect();
         let stored = stored.map(ToOwned::to_owned);
-        Self { guarded, held, stored, stashes: Vec::new(), refs, ignored }
+        Self { guarded, held, stored, stashes, refs, ignored }
     }
 
     /// Puts git's setup back after whatever was guarded was interrupted. Call before anything else:

@@ -15,6 +15,16 @@ pub struct Stash {
     pub message: String,
 }
 
+impl Stash {
+    pub fn stored(&self) -> (String, String) {
+        (self.id.to_string(), self.message.clone())
+    }
+
+    pub fn from_stored((id, message): &(String, String)) -> Option<Self> {
+        Some(Self { id: Oid::from_str(id).ok()?, message: message.clone() })
+    }
+}
+
 impl WorkTree {
     /// All stashes, newest first; protects them from `git gc`.
     pub fn hold_stashes(&self) -> Result<Vec<Stash>> {
