@@ -133,6 +133,29 @@ pub fn weigh(findings: &Findings<'_>) -> Weighed {
     }
 }
 
+/// A story that only the trailers of a commit call closed: its gates decide, else the human.
+pub fn weigh_confirmation(story: &StoryId, items: &[EvidenceItem]) -> Weighed {
+    let mut reports = items.iter().map(|EvidenceItem::Gate(report)| report);
+    if let Some(failed) = reports.clone().find(|report| !report.passed()) {
+        return rejected(failed);
+    }
+    if reports.any(|report| report.guards.is_none()) {
+        return Weighed::Accepted;
+    }
+    let summary = format!("{story} has a closing commit, but the journal that confirms it is lost");
+    let context = "An agent can make such a commit too, and the story has no gate to check it.";
+    Weighed::Doubtful { question: claim_question(story, summary, context.to_owned()) }
+}
+
+/// Of a story that only a commit of its skip mark calls skipped: the human decides.
+pub fn lost_skip(story: &StoryId) -> Escalation {
+    let summary =
+        format!("{story} was skipped by its commit, but the journal that confirms it is lost");
+    let context = "An agent can make such a commit too.".to_owned();
+    let (kind, question) = (EscalationKind::Stuck, format!("Skip {story}?"));
+    Escalation { kind, summary, context, options: Vec::new(), question, unread: None }
+}
+
 /// A gate of the story's that failed at its base and passes now. A gate that passed there, or ran at
 /// another state, proves nothing. `red`: those that failed there.
 pub fn turned_green<'a>(items: &'a [EvidenceItem], red: &[String]) -> Option<&'a str> {

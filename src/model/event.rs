@@ -85,10 +85,17 @@ pub enum Event {
     },
     /// The gates of an accepted claim saw another state than the branch has now: they run again.
     ClaimOutdated { story: StoryId },
+    /// The journal was lost, and only the trailers of this commit say that the story is closed: its
+    /// gates decide.
+    ConfirmationWanted { story: StoryId, commit: String },
+    /// They failed: the story is open again, and no attempt is to blame.
+    ConfirmationFailed { story: StoryId, error: String },
     /// The evidence contradicts the claim. `unfounded`: it had no changes to show.
     ClaimRejected { story: StoryId, error: String, fingerprint: String, unfounded: bool },
     /// A claim is accepted and about to be committed.
     ClosePlanned { attempt: String, story: StoryId },
+    /// The commit of a close or of a skip is ready, and the branch is about to move to it.
+    CommitPrepared { story: StoryId, commit: String },
     /// The work cannot be committed as it is; the claim is not accepted.
     CloseRefused {
         story: StoryId,
@@ -257,8 +264,11 @@ impl Event {
             Self::AttemptLost { story, .. }
             | Self::ClaimChecked { story, .. }
             | Self::ClaimOutdated { story }
+            | Self::ConfirmationWanted { story, .. }
+            | Self::ConfirmationFailed { story, .. }
             | Self::ClaimRejected { story, .. }
             | Self::ClosePlanned { story, .. }
+            | Self::CommitPrepared { story, .. }
             | Self::CloseRefused { story, .. }
             | Self::QuestionRaised { story, .. }
             | Self::QuestionAnswered { story, .. }

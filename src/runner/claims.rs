@@ -1,6 +1,6 @@
 //! What becomes of claims: the gates, and what follows from them.
 
-use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_content};
+use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_confirmation, weigh_content};
 use crate::model::{Event, EvidenceItem, GateReport, StoryClosed, StoryId};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{Effects, GatesFound, GatesOf, Integration};
@@ -85,6 +85,9 @@ impl<E: Effects> Dispatcher<E> {
     ) -> Event {
         let known = self.log.state.story(id);
         let claim = known.and_then(|known| known.stage.claim());
+        if claim.is_some_and(|claim| claim.confirms.is_some()) {
+            return confirm(id, attempt, items);
+        }
         let mut concerns = claim.map(|claim| claim.concerns.clone()).unwrap_or_default();
         if claim.is_some_and(|claim| claim.accepted.is_none() && !claim.is_seen) {
             // The story may have been edited during the gates.
@@ -157,5 +160,17 @@ impl<E: Effects> Dispatcher<E> {
     pub(super) fn conflicts(&mut self, story: StoryId) -> Result<()> {
         let error = "its work conflicts with the branch".to_owned();
         self.refuse_close(story, error, false)
+    }
+}
+
+/// Of a story that only a commit calls closed. No attempt is to blame if it is not.
+fn confirm(id: &StoryId, attempt: &str, items: &[EvidenceItem]) -> Event {
+    let story = id.clone();
+    match weigh_confirmation(id, items) {
+        Weighed::Rejected { error, .. } => Event::ConfirmationFailed { story, error },
+        Weighed::Doubtful { question } => Event::QuestionRaised { story, question },
+        Weighed::Accepted | Weighed::LookAgain => {
+            Event::ClosePlanned { attempt: attempt.to_owned(), story }
+        }
     }
 }

@@ -21,6 +21,7 @@ pub fn apply(stories: &mut BTreeMap<StoryId, StoryState>, event: &Event, iterati
         Event::AttemptEnded(end) => story.end(end, iteration),
         Event::AttemptLost { counted, .. } => story.pay(*counted),
         _ if apply_to_claim(story, event) => {}
+        _ if apply_to_confirmation(story, event) => {}
         _ if apply_to_question(story, event) => {}
         _ => apply_to_work(story, event),
     }
@@ -45,12 +46,10 @@ fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
                 Stage::Accepted { by: by @ Acceptance::Human { .. }, .. } => Some(by),
                 _ => None,
             };
-            let Claim { attempt, iteration, concerns, is_seen, .. } =
-                story.stage.take_claim().unwrap_or_default();
-            let concerns = if accepted.is_some() { Vec::new() } else { concerns };
-            let claim =
-                Claim { attempt, iteration, concerns, accepted, is_seen, ..Claim::default() };
-            story.stage = Stage::Claimed(claim);
+            let claim = story.stage.take_claim().unwrap_or_default();
+            let concerns = if accepted.is_some() { Vec::new() } else { claim.concerns };
+            let (evidence, checked) = (Vec::new(), None);
+            story.stage = Stage::Claimed(Claim { evidence, checked, concerns, accepted, ..claim });
         }
         Event::ClaimRejected { error, fingerprint, unfounded, .. } => {
             let evidence = story.stage.claim().map_or(&[][..], |claim| &claim.evidence);
@@ -85,6 +84,22 @@ fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
         }
         Event::StorySkipped { .. } => story.settled(Stage::Skipped),
         Event::StageReached { stage, .. } => story.stages.push(stage.clone()),
+        _ => return false,
+    }
+    true
+}
+
+fn apply_to_confirmation(story: &mut StoryState, event: &Event) -> bool {
+    match event {
+        Event::ConfirmationWanted { commit, .. } => {
+            let confirms = Some(commit.clone());
+            story.stage = Stage::Claimed(Claim { confirms, ..Claim::default() });
+        }
+        Event::ConfirmationFailed { error, .. } => {
+            story.stage = Stage::Open;
+            story.last_error = Some(error.clone());
+        }
+        Event::CommitPrepared { commit, .. } => story.prepared = Some(commit.clone()),
         _ => return false,
     }
     true
@@ -174,6 +189,7 @@ impl StoryState {
         self.totals.attempts += 1;
         self.tries += 1;
         self.reminder = None;
+        self.prepared = None;
         match &mut self.stage {
             Stage::Asking { claim, .. } => *claim = None,
             stage => *stage = Stage::Open,
@@ -282,8 +298,8 @@ impl StoryState {
 
     /// The claim stands, for the tree as it is now.
     fn check_again(&mut self, claim: Option<Claim>, is_seen: bool) {
-        if let Some(Claim { attempt, iteration, .. }) = claim {
-            let claim = Claim { attempt, iteration, is_seen, ..Claim::default() };
+        if let Some(Claim { attempt, iteration, confirms, .. }) = claim {
+            let claim = Claim { attempt, iteration, is_seen, confirms, ..Claim::default() };
             self.stage = Stage::Claimed(claim);
         }
     }

@@ -45,6 +45,8 @@ pub struct StoryState {
     pub unfounded: u32,
     /// How often its work could not be committed because of its content.
     pub unfit: u32,
+    /// The commit of its mark that was made ready last: it may be on the branch already.
+    pub prepared: Option<String>,
     /// Changes that the human has to decide about. They are not in any work tree.
     pub held: Vec<HeldChange>,
     /// Those that the human accepted and that are not in the work tree yet.
@@ -110,6 +112,8 @@ pub struct Claim {
     pub accepted: Option<Acceptance>,
     /// The human accepted changes of what it is measured by.
     pub is_seen: bool,
+    /// No agent made it, but the trailers of this commit: the journal that had its end was lost.
+    pub confirms: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,12 +283,21 @@ impl StoryState {
         matches!(self.stage, Stage::Accepted { .. } | Stage::Skipping)
     }
 
+    /// Only a commit says that it is closed: the journal that had it was lost.
+    pub fn is_to_be_confirmed(&self) -> bool {
+        self.stage.claim().is_some_and(|claim| claim.confirms.is_some())
+    }
+
     /// It has something that the next run needs.
     pub fn is_worth_carrying(&self) -> bool {
         let waits = matches!(self.stage, Stage::Asking { .. } | Stage::Skipping);
         let decides = !self.held.is_empty() || !self.accepted.is_empty();
         !self.stage.is_settled()
-            && (waits || decides || self.work != Work::None || !self.guidance.is_empty())
+            && (waits
+                || decides
+                || self.is_to_be_confirmed()
+                || self.work != Work::None
+                || !self.guidance.is_empty())
     }
 
     /// Failed attempts in a row.

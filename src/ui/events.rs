@@ -34,9 +34,12 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::CommitsTaken { .. } | Event::SettingsTaken(_) | Event::GatesOver => vec![],
         Event::BacklogTaken(_) | Event::TreeLeft { .. } | Event::ApprovalsSeen { .. } => vec![],
         Event::UserEditsFound { .. } | Event::GatesStarted(_) => vec![],
+        Event::CommitPrepared { .. } => vec![],
         Event::BaselineTaken { reports, .. } => reports.iter().map(before).collect(),
         Event::ClaimChecked { items, .. } => items.iter().map(check).collect(),
         Event::ClaimOutdated { story } => vec![warning(at, format!("{story}: {OUTDATED}"))],
+        Event::ConfirmationWanted { story, commit } => vec![to_confirm(at, story, commit)],
+        Event::ConfirmationFailed { story, error } => vec![rejected(at, story, error)],
         Event::ClaimRejected { story, error, .. } => vec![rejected(at, story, error)],
         Event::CloseRefused { story, error, .. } => vec![not_closed(at, story, error)],
         Event::StoryClosed(closed) => vec![complete(at, closed, view), progress()],
@@ -179,6 +182,11 @@ fn complete(at: i64, closed: &StoryClosed, view: View<'_>) -> Line {
         .figures(time_and_cost(totals.elapsed_ms, &totals.usage))
         .figures([short_commit(&closed.commit)])
         .into()
+}
+
+fn to_confirm(at: i64, story: &StoryId, commit: &str) -> Line {
+    let commit = short_commit(commit);
+    warning(at, format!("{story} is to be confirmed: only its commit {commit} calls it closed"))
 }
 
 fn good(at: i64, text: String) -> TextLine {

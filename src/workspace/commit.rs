@@ -90,19 +90,15 @@ pub struct ClosedStory {
 }
 
 impl WorkTree {
-    /// The newest commit with all these trailers, from HEAD down to a commit
-    /// (not included) or to the first one.
-    pub fn find_closing(
-        &self,
-        trailers: &[(&str, &str)],
-        down_to: Option<&str>,
-    ) -> Result<Option<String>> {
-        self.find_commit(down_to, |commit| {
-            Ok(has_trailers(commit, trailers)?.then(|| commit.id().to_string()))
-        })
+    /// HEAD's history has the commit.
+    pub fn is_on_branch(&self, commit: &str) -> Result<bool> {
+        let found = Oid::from_str(commit).and_then(|id| self.repo.find_commit(id));
+        // An agent's `git gc` may have deleted it.
+        let Ok(found) = found else { return Ok(false) };
+        self.contains(tip(&self.repo)?.commit, Some(found.id()))
     }
 
-    /// The newest closing commit of a story, undone or not.
+    /// The newest closing commit of a story by its trailers, undone or not.
     pub fn newest_closing(&self, story: &StoryId, backlog: &str) -> Result<Option<ClosedStory>> {
         let wanted = [("Ralph-Story", story.as_str()), ("Ralph-Backlog", backlog)];
         let mut undone = Vec::new();

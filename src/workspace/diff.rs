@@ -146,6 +146,13 @@ impl WorkTree {
         self.content(&before, path)
     }
 
+    /// A file as the branch has it.
+    pub fn committed(&self, path: &Path) -> Result<Option<Vec<u8>>> {
+        let Some(now) = self.head_commit()? else { return Ok(None) };
+        let now = self.commit_named(&now)?.tree().doing("read a commit's tree")?;
+        self.content(&now, path)
+    }
+
     fn content(&self, tree: &Tree<'_>, path: &Path) -> Result<Option<Vec<u8>>> {
         let Some(entry) = entry_at(Some(tree), path)? else { return Ok(None) };
         if entry.is_nested_repository() {

@@ -71,6 +71,13 @@ pub(super) struct Advance {
     pub action: &'static str,
 }
 
+impl ReadyCommit {
+    /// Its full id.
+    pub fn id(&self) -> String {
+        self.commit.to_string()
+    }
+}
+
 impl<'a> Replacement<'a> {
     pub fn new(path: &'a Path, bytes: &'a [u8]) -> Self {
         Self { path, bytes, stored: None }

@@ -6,10 +6,15 @@ use crate::support::world::Ends;
 use crate::support::world::until;
 use crate::support::{Prd, World};
 
+/// Stories with a gate each.
+fn gated(count: usize) -> Prd {
+    (0..count).fold(Prd::default(), |prd, _| prd.story(r#""verify": ["true"]"#))
+}
+
 /// Two of three stories are closed, and there is kept work of the third.
 fn two_of_three() -> World {
     let script = "[story.US-003]\nsteps = [{ write = \"half.txt\", text = \"x\" }, { escalate = { type = \"stuck\", summary = \"s\", question = \"q\" } }]\n";
-    let world = World::scripted(&Prd::stories(3), script);
+    let world = World::scripted(&gated(3), script);
     let said = world.run(&[]);
     assert_eq!(said.code, 4, "{}", said.err);
     assert_eq!(world.passing(), ["US-001", "US-002"]);
@@ -41,6 +46,9 @@ fn a_damaged_journal_is_renamed_and_committed_stories_stay_closed() {
     assert!(said.err.contains(kept), "{}", said.err);
     assert_eq!(world.git(&["show", "HEAD:half.txt"]), "x");
     assert_eq!(kept_journals(&world), 1);
+    for told in ["US-001 is to be confirmed", "US-002 is to be confirmed"] {
+        assert!(said.err.contains(told), "{told} is not in {}", said.err);
+    }
     let subjects = ["US-003: Story 3", "US-002: Story 2", "US-001: Story 1", "backlog", "first"];
     assert_eq!(world.subjects(), subjects);
 }
@@ -71,7 +79,7 @@ fn other_commands_say_what_to_do_about_a_damaged_journal() {
 
 /// US-001 is closed; the agent of US-002 marked everything as passing, and the driver was killed.
 fn marked_by_the_agent() -> World {
-    let world = World::with(&Prd::stories(2));
+    let world = World::with(&gated(2));
     assert_eq!(world.run(&["--once"]).code, 3);
     let marks = r#"sed -i 's/"passes": false/"passes": true/' PRD.json; echo y > ../here"#;
     let script = format!("[default]\nsteps = [{{ run = '''{marks}''' }}, \"hang\"]\n");
@@ -163,7 +171,7 @@ fn a_damaged_status_file_changes_nothing() {
 
 #[test]
 fn a_run_whose_journal_is_deleted_stops_at_once_and_the_next_believes_no_mark() {
-    let world = World::with(&Prd::stories(2));
+    let world = World::with(&gated(2));
     assert_eq!(world.run(&["--once"]).code, 3);
     let act = r#"sed -i 's/"passes": false/"passes": true/' PRD.json; rm -rf .git/ralph"#;
     let script = format!("[default]\nsteps = [{{ run = '''{act}''' }}, \"hang\"]\n");

@@ -25,6 +25,7 @@ mod earlier_runs;
 mod escalation;
 mod evidence;
 mod faults;
+mod forged;
 mod gate_writes;
 mod gates;
 mod head_moved;

@@ -3,7 +3,8 @@
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ralph::model::{Event, Recorded};
+use ralph::model::{Event, Recorded, StoryId};
+use ralph::store::Journal;
 
 use crate::support::world::{Ends, Runs, Said, signal, until};
 use crate::support::{Prd, World};
@@ -172,13 +173,15 @@ fn killed_after_its_commit(world: &World) -> String {
     let marked = world.read("PRD.json").replacen("\"passes\": false", "\"passes\": true", 1);
     world.write("PRD.json", &marked);
     world.git(&["add", "."]);
+    let message = "US-001: Story 1\n\nRalph-Story: US-001\nRalph-Backlog: PRD.json\n";
+    world.git(&["commit", "-qm", message]);
+    let commit = world.git(&["rev-parse", "HEAD"]).trim().to_owned();
     let run = world.state()["run"].as_str().unwrap().to_owned();
-    let message = format!(
-        "US-001: Story 1\n\nRalph-Story: US-001\nRalph-Backlog: PRD.json\nRalph-Run: {run}\n\
-         Ralph-Iteration: 1\n"
-    );
-    world.git(&["commit", "-qm", &message]);
-    world.git(&["rev-parse", "HEAD"]).trim().to_owned()
+    let mut journal = world.store().journal("PRD.json").unwrap();
+    let story = StoryId::try_from("US-001").unwrap();
+    let prepared = Event::CommitPrepared { story, commit: commit.clone() };
+    journal.append(&run, 0, &[prepared]).unwrap();
+    commit
 }
 
 fn closed(world: &World) -> Option<String> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    AgentNotice, Base, CommitsReplaced, EvidenceItem, LaneId, LeftOut, Notice, Story, StoryChange,
-    first_few, visible_line,
+    AgentNotice, Base, CommitsReplaced, Event, EvidenceItem, LaneId, LeftOut, Notice, Story,
+    StoryChange, first_few, visible_line,
 };
 use crate::runner::config::RunConfig;
 use crate::runner::effects::Integration;
@@ -16,9 +16,9 @@ use crate::runner::task::inspect::instructions_in;
 use crate::runner::task::occupant::Occupant;
 use crate::runner::task::shelve::Landing;
 use crate::runner::task::{EventSink, Mailbox, Message};
-use crate::state::Acceptance;
+use crate::state::{Acceptance, Marks};
 use crate::store::SyncPoint;
-use crate::store::prd::{MarkedText, WrittenText, broken_beside};
+use crate::store::prd::{MarkedText, PrdFile, WrittenText, broken_beside};
 use crate::store::ralph_dir::RalphDir;
 use crate::text::redact::SecretRules;
 use crate::workspace::{
@@ -28,8 +28,6 @@ use crate::workspace::{
 
 /// The most files named in a trailer.
 const NAMED: usize = 10;
-const RUN_TRAILER: &str = "Ralph-Run";
-const ITERATION_TRAILER: &str = "Ralph-Iteration";
 
 type Trailer = (&'static str, String);
 
@@ -42,14 +40,14 @@ pub struct MarkCommit {
     pub stored: Option<StoredBlob>,
     pub run: String,
     pub iteration: u32,
-    /// The commit may exist already: an earlier process died before it was confirmed.
-    pub unconfirmed: bool,
+    /// The commit that an earlier try made ready: it may be on the branch already.
+    pub prepared: Option<String>,
     pub base: Option<Base>,
     /// The work tree that shelving returns to, if commits of the story's stay on the branch.
     pub rest: Option<String>,
     /// The branch tip that its last attempt, or the gates of its claim, left.
     pub head: Option<String>,
-    /// Why this happens must be safe before the branch moves.
+    /// Why this happens must be safe before the mark is written.
     pub planned: SyncPoint,
     pub config: Arc<RunConfig>,
 }
@@ -77,6 +75,8 @@ pub struct Close {
     pub by: Acceptance,
     /// The gate that is evidence even if nothing changed.
     pub turned_green: Option<String>,
+    /// The commit that says that it was closed before the journal was lost.
+    pub confirms: Option<String>,
     /// If the human accepted it after it had left its lane.
     pub landing: Option<Landing>,
     pub secrets: Arc<SecretRules>,
@@ -98,7 +98,10 @@ impl Close {
         let closed = match self.mark.commit_from_before(tree)? {
             Some(commit) => self.confirm(tree, commit),
             None if self.is_outdated(tree, mailbox)? => return Ok(Integration::Outdated),
-            None => self.commit(tree),
+            None => match self.is_committed(tree)? {
+                Some(commit) => self.confirm(tree, commit),
+                None => self.commit(tree, mailbox),
+            },
         };
         let (commit, change, written) = match closed {
             // The human committed at this moment.
@@ -146,7 +149,18 @@ impl Close {
         Ok(self.checked.as_ref().is_some_and(|checked| has_moved || !tree.has_tree(checked)))
     }
 
-    /// An earlier process made the commit.
+    /// The commit that the story is confirmed by, if the branch has the mark too.
+    fn is_committed(&self, tree: &WorkTree) -> Result<Option<String>> {
+        let Some(commit) = &self.confirms else { return Ok(None) };
+        let config = &self.mark.config;
+        let Some(path) = &config.backlog_in_tree else { return Ok(Some(commit.clone())) };
+        let bytes = tree.committed(path)?.unwrap_or_default();
+        let loaded = PrdFile::new(path).parse(String::from_utf8_lossy(&bytes).into_owned());
+        let marks = loaded.map(|loaded| Marks::of(&loaded.backlog)).unwrap_or_default();
+        Ok(marks.passing.contains(&self.mark.story.id).then(|| commit.clone()))
+    }
+
+    /// The branch has the commit.
     fn confirm(self, tree: &WorkTree, commit: String) -> Result<Closed> {
         let backlog = self.mark.config.backlog_in_tree.clone();
         let stat = tree.stat_of_closing(&commit, backlog.as_slice())?;
@@ -154,8 +168,10 @@ impl Close {
         Ok((commit, change, self.mark.confirm()?))
     }
 
-    fn commit(self, tree: &WorkTree) -> Result<Closed> {
-        let Self { mark, evidence, checked, counted, by, turned_green, secrets, .. } = self;
+    fn commit(self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<Closed> {
+        let Self { mark, evidence, checked, counted, by, turned_green, confirms, secrets, .. } =
+            self;
+        let is_evident = turned_green.is_some() || confirms.is_some();
         let base = mark.base.as_ref();
         let prompt = mark.instructions(tree)?;
         let prompt = prompt.as_ref().map(|(path, bytes)| Replacement::new(path, bytes));
@@ -170,7 +186,7 @@ impl Close {
                 base,
                 counted: counted.as_ref().filter(|counted| tree.has_tree(counted)),
                 checked: checked.as_ref(),
-                must_change: turned_green.is_none() && by == Acceptance::Evidence,
+                must_change: !is_evident && by == Acceptance::Evidence,
                 except: &except,
                 staging: Some(Staging { rules: &mark.config.settings.staging, secrets: &secrets }),
                 as_it_is: by == Acceptance::Human { as_it_is: true },
@@ -194,7 +210,7 @@ impl Close {
         let own = base.map(|base| tree.keep_replaced(&work, story, iteration, base)).transpose()?;
         let ready = tree.prepare_commit(work, &replaced, &message)?;
         drop(replaced);
-        let (done, mut written) = mark.advance(tree, ready)?;
+        let (done, mut written) = mark.advance(tree, ready, log)?;
         written.replaced = own.flatten();
         written.next_base = done.next_base.filter(|_| is_known_after);
         Ok((done.commit, change, written))
@@ -211,7 +227,7 @@ pub struct Skip {
 impl Skip {
     /// Returns the commit, if the backlog is committed.
     pub fn run(self, tree: &WorkTree, mailbox: &mut Mailbox) -> Result<Option<String>> {
-        let (commit, written) = self.mark.skip(tree)?;
+        let (commit, written) = self.mark.skip(tree, mailbox)?;
         if let (Some(occupant), Some(_)) = (self.occupant, &commit) {
             occupant.follow_branch(tree, mailbox)?;
         }
@@ -227,7 +243,11 @@ impl MarkCommit {
         Some(Occupant { story: self.story.id.clone(), lane: LaneId::HOME, base, rest, head })
     }
 
-    fn skip(self, tree: &WorkTree) -> Result<(Option<String>, MarkWritten)> {
+    fn skip(
+        self,
+        tree: &WorkTree,
+        log: &mut dyn EventSink,
+    ) -> Result<(Option<String>, MarkWritten)> {
         let before = self.commit_from_before(tree)?;
         if before.is_some() || self.config.backlog_in_tree.is_none() {
             self.planned.wait()?;
@@ -236,13 +256,20 @@ impl MarkCommit {
         let message = message(&format!("{}: skipped", self.story.id), &self.trailers());
         let nothing = tree.collect_nothing()?;
         let ready = tree.prepare_commit(nothing, self.backlog().as_slice(), &message)?;
-        let (done, written) = self.advance(tree, ready)?;
+        let (done, written) = self.advance(tree, ready, log)?;
         Ok((Some(done.commit), written))
     }
 
-    /// Writes the backlog and moves the branch, after the plan is synced.
-    fn advance(self, tree: &WorkTree, ready: ReadyCommit) -> Result<(Committed, MarkWritten)> {
-        self.planned.wait()?;
+    /// Writes the backlog and moves the branch, after the plan and the commit's id are synced: after a
+    /// crash, no other commit is taken for it.
+    fn advance(
+        self,
+        tree: &WorkTree,
+        ready: ReadyCommit,
+        log: &mut dyn EventSink,
+    ) -> Result<(Committed, MarkWritten)> {
+        let (story, commit) = (self.story.id.clone(), ready.id());
+        log.record(Event::CommitPrepared { story, commit })?;
         let backlog = self.config.backlog_in_tree.as_deref();
         let advance = |found: Option<&Metadata>| tree.advance(ready, backlog.zip(found));
         let (written, done) = self.text.write_during(advance)?;
@@ -264,29 +291,18 @@ impl MarkCommit {
         Ok(MarkWritten { written, next_base: None, left_out: Vec::new(), replaced: None })
     }
 
-    /// An earlier process may have died between the commit and its confirmation.
+    /// An earlier try may have ended between the commit and its confirmation.
     fn commit_from_before(&self, tree: &WorkTree) -> Result<Option<String>> {
-        if !self.unconfirmed {
-            return Ok(None);
-        }
-        let mut trailers = self.trailers();
-        // After the story's base it is the only one, even if an edit began another run since.
-        trailers.retain(|(key, _)| match *key {
-            RUN_TRAILER => self.base.is_none(),
-            key => key != ITERATION_TRAILER,
-        });
-        let wanted: Vec<(&str, &str)> =
-            trailers.iter().map(|(key, value)| (*key, value.as_str())).collect();
-        let down_to = self.base.as_ref().and_then(|base| base.commit.as_deref());
-        Ok(tree.find_closing(&wanted, down_to)?)
+        let Some(prepared) = &self.prepared else { return Ok(None) };
+        Ok(tree.is_on_branch(prepared)?.then(|| prepared.clone()))
     }
 
     fn trailers(&self) -> Vec<Trailer> {
         vec![
             ("Ralph-Story", self.story.id.to_string()),
             ("Ralph-Backlog", visible_line(&self.config.backlog_name)),
-            (RUN_TRAILER, self.run.clone()),
-            (ITERATION_TRAILER, self.iteration.to_string()),
+            ("Ralph-Run", self.run.clone()),
+            ("Ralph-Iteration", self.iteration.to_string()),
         ]
     }
 

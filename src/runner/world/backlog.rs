@@ -8,7 +8,7 @@ use crate::decide::concerns::{of_backlog, removed_stories};
 use crate::model::{Backlog, BacklogText, Concern, Event, LaneId, Notice, StoryId};
 use crate::runner::error::Result;
 use crate::runner::log::RunLog;
-use crate::state::{Marks, StoryState};
+use crate::state::Marks;
 use crate::store::prd::{
     EditError, LoadError, Loaded, Mark, MarkedText, PrdFile, PrdLook, TextAhead, TextOnDisk,
     TrackedPrd, WriteError, WrittenText, broken_name, text_with_marks,
@@ -352,8 +352,11 @@ impl World {
             self.marks_are_suspect = true;
             return Ok(());
         };
-        // The driver's own marks are about to be set again.
-        ids.retain(|id| !log.state.story(id).is_some_and(StoryState::is_being_settled));
+        // The driver's own marks are about to be set again, and others wait to be confirmed.
+        ids.retain(|id| {
+            let known = log.state.story(id);
+            !known.is_some_and(|known| known.is_being_settled() || known.is_to_be_confirmed())
+        });
         if ids.is_empty() { Ok(()) } else { self.record(log, Event::MarksPutBack { stories: ids }) }
     }
 }

@@ -144,6 +144,7 @@ impl World {
             mark,
             evidence,
             turned_green,
+            confirms: claim.and_then(|claim| claim.confirms.clone()),
             checked: claim.and_then(|claim| claim.checked.clone()).filter(|_| is_why),
             counted: claim.and_then(|claim| claim.counted.clone()),
             by,
@@ -180,7 +181,7 @@ impl World {
             stored,
             run: log.run.clone(),
             iteration: claimed.or(known.map(|known| known.iteration)).unwrap_or_default(),
-            unconfirmed: self.unconfirmed.contains(id),
+            prepared: known.and_then(|known| known.prepared.clone()),
             base: known.and_then(|known| known.base().cloned()),
             rest: known.and_then(|known| known.work.in_lane()?.rest.clone()),
             head: known.and_then(|known| known.head.clone()),
@@ -263,12 +264,8 @@ impl World {
         match happened {
             Happened::GatesEnded { of, .. } => self.gates.retain(|(running, ..)| running != of),
             Happened::Answered { asked, .. } => self.questions.ended(asked),
-            Happened::JobEnded { lane: LaneId::HOME, story, result } => {
+            Happened::JobEnded { lane: LaneId::HOME, .. } => {
                 self.is_writing_marks = false;
-                // Otherwise it is tried again, and the commit may still be there.
-                if matches!(result, JobResult::Integrated(_) | JobResult::Skipped(_)) {
-                    self.unconfirmed.remove(story);
-                }
             }
             _ => {}
         }

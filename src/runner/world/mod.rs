@@ -99,8 +99,6 @@ pub struct World {
     backlog_writer: Option<BacklogWriter>,
     /// A job writes the backlog file.
     is_writing_marks: bool,
-    /// Stories that were being settled when this process began: their commits may exist already.
-    unconfirmed: BTreeSet<StoryId>,
     /// The free space when agents were ended because of it.
     disk_was_low: Option<FreeDisk>,
     /// What was spent today, at the last check.
@@ -135,7 +133,6 @@ impl World {
             marks_are_suspect: false,
             backlog_writer: None,
             is_writing_marks: false,
-            unconfirmed: BTreeSet::new(),
             disk_was_low: None,
             today: SpentToday::default(),
             approvals: Approvals::default(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::decide::findings::findings;
+use crate::decide::weigh::lost_skip;
 use crate::model::{
     AttemptStarted, Backlog, Base, ConfigNotice, Event, LaneId, Notice, Recorded, RunStarted,
     StoryId, TreeNotice, visible_line,
@@ -39,8 +40,6 @@ impl World {
     /// Before anything is recorded.
     pub(in crate::runner) fn take_up(&mut self, log: &mut RunLog, cut_off: bool) -> Result<()> {
         self.marks_are_suspect = cut_off;
-        let settling = log.state.stories.iter().filter(|(_, known)| known.is_being_settled());
-        self.unconfirmed = settling.map(|(id, _)| id.clone()).collect();
         self.know_earlier_requests(cut_off)?;
         self.know_approvals()?;
         self.env.home.tree().serve(&log.run, &self.config.backlog_key);
@@ -246,13 +245,18 @@ impl World {
         Ok(is_missing)
     }
 
-    /// A mark counts if a commit of the branch confirms it. Shelved work comes back.
+    /// No mark counts until it is confirmed: a commit of the branch may call its story closed, but an
+    /// agent can make one too. Shelved work comes back.
     fn known_without_a_journal(&self) -> Result<Vec<Event>> {
         let Marks { passing, skipped } = Marks::of(self.env.backlog.current());
-        let mut events = vec![Event::MarksSeen {
-            passing: self.confirmed(passing.into_iter())?,
-            skipped: self.confirmed(skipped.into_iter())?,
-        }];
+        let mut events = vec![Marks::default().seen()];
+        for (story, commit) in self.closings_of(passing)? {
+            events.push(Event::ConfirmationWanted { story, commit });
+        }
+        for (story, _) in self.closings_of(skipped)? {
+            let question = lost_skip(&story);
+            events.push(Event::QuestionRaised { story, question });
+        }
         for kept in self.last_kept()? {
             if let (SnapshotKind::Shelved, Some(story)) = (kept.kind, kept.story) {
                 let (reference, claimed) = (Some(kept.reference), false);
@@ -262,16 +266,15 @@ impl World {
         Ok(events)
     }
 
-    fn confirmed(&self, ids: impl Iterator<Item = StoryId>) -> Result<Vec<StoryId>> {
+    /// Those of the stories that have a closing commit by its trailers, and that.
+    fn closings_of(&self, ids: BTreeSet<StoryId>) -> Result<Vec<(StoryId, String)>> {
         let backlog = visible_line(&self.config.backlog_name);
-        let mut confirmed = Vec::new();
+        let mut found = Vec::new();
         for id in ids {
             let closing = self.env.home.tree().newest_closing(&id, &backlog)?;
-            if closing.is_some_and(|closing| !closing.is_undone) {
-                confirmed.push(id);
-            }
+            found.extend(closing.filter(|one| !one.is_undone).map(|one| (id, one.commit)));
         }
-        Ok(confirmed)
+        Ok(found)
     }
 
     /// The newest snapshot of each open story of this backlog.

@@ -225,21 +225,13 @@ fn files_of_an_external_filter_are_refused() {
 }
 
 #[test]
-fn finds_the_commit_by_its_trailers() {
+fn a_commit_is_on_the_branch_if_head_has_it() {
     let repo = Sandbox::new();
-    let tree = repo.open();
-    let first = repo.head();
-    let message = "close\n\nRalph-Run: r1\nRalph-Iteration: 3\n";
-    let request = CommitRequest { message, ..CommitRequest::default() };
-    let closed = request.commit(&tree).unwrap().commit;
-    repo.commit_all("later");
-    let find = |iteration, down_to| {
-        let trailers = [("Ralph-Run", "r1"), ("Ralph-Iteration", iteration)];
-        tree.find_closing(&trailers, down_to).unwrap()
-    };
-    assert_eq!(find("3", Some(&first)), Some(closed.clone()));
-    assert_eq!(find("3", None), Some(closed.clone()));
-    assert_eq!(find("4", Some(&first)), None);
-    assert_eq!(find("3", Some(&closed)), None);
-    assert_eq!(Sandbox::unborn().open().find_closing(&[("a", "b")], None).unwrap(), None);
+    let (tree, first) = (repo.open(), repo.head());
+    let closed = CommitRequest::default().commit(&tree).unwrap().commit;
+    assert!(tree.is_on_branch(&first).unwrap() && tree.is_on_branch(&closed).unwrap());
+    repo.git(["reset", "-q", "--hard", &first]);
+    assert!(!tree.is_on_branch(&closed).unwrap());
+    assert!(!tree.is_on_branch("no id").unwrap());
+    assert!(!Sandbox::unborn().open().is_on_branch(&first).unwrap());
 }

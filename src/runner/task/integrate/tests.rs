@@ -57,7 +57,7 @@ impl Scene {
             stored: None,
             run: "run".into(),
             iteration: 1,
-            unconfirmed: false,
+            prepared: None,
             base: Some(self.base.clone()),
             rest: None,
             head: self.tree.head_commit().unwrap(),
@@ -78,12 +78,12 @@ impl Scene {
             counted: None,
             by,
             turned_green: None,
+            confirms: None,
             landing: None,
             secrets: Arc::new(SecretRules::new([])),
             ralph_dir: RalphDir::open(self.folder.path()).unwrap(),
         };
-        let (mut mailbox, _messages) = tokio::sync::mpsc::channel(8);
-        close.run(&self.tree, &mut mailbox)
+        recording(|mailbox| close.run(&self.tree, mailbox)).0
     }
 
     fn close(&self, by: Acceptance) -> Integration {
@@ -96,6 +96,24 @@ impl Scene {
         let blob = self.repo.find_blob(entry.id()).unwrap();
         String::from_utf8(blob.content().to_vec()).unwrap()
     }
+}
+
+/// What the work returns, and what it records.
+fn recording<T>(work: impl FnOnce(&mut Mailbox) -> T) -> (T, Vec<Event>) {
+    let (mut mailbox, mut messages) = tokio::sync::mpsc::channel(8);
+    let recorded = thread::spawn(move || {
+        let mut recorded = Vec::new();
+        while let Some(message) = messages.blocking_recv() {
+            if let Message::Record(event, done) = message {
+                recorded.push(*event);
+                assert!(done.send(SyncPoint::default()).is_ok());
+            }
+        }
+        recorded
+    });
+    let result = work(&mut mailbox);
+    drop(mailbox);
+    (result, recorded.join().unwrap())
 }
 
 fn human(as_it_is: bool) -> Acceptance {
@@ -163,23 +181,14 @@ fn a_skip_is_no_part_of_the_work_that_is_in_the_lane() {
     let (base, head) = (scene.base.clone(), scene.base.commit.clone());
     let occupant = Some(Occupant { story: id("B"), lane: LaneId::HOME, base, rest: None, head });
     let skip = Skip { mark: scene.mark_commit(Mark::Skipped(true)), occupant };
-    let (mut mailbox, mut messages) = tokio::sync::mpsc::channel(8);
-    let recorded = thread::spawn(move || {
-        let mut recorded = Vec::new();
-        while let Some(message) = messages.blocking_recv() {
-            if let Message::Record(event, done) = message {
-                recorded.push(*event);
-                assert!(done.send(SyncPoint::default()).is_ok());
-            }
-        }
-        recorded
-    });
-    let skipped = skip.run(&scene.tree, &mut mailbox).unwrap();
-    drop(mailbox);
-    let recorded = recorded.join().unwrap();
-    assert!(skipped.is_some() && skipped == scene.tree.head_commit().unwrap());
-    let [Event::BaseSet { story, base, .. }] = &recorded[..] else { panic!("{recorded:?}") };
-    assert_eq!((story, base), (&id("B"), &scene.tree.base().unwrap()));
+    let (skipped, recorded) = recording(|mailbox| skip.run(&scene.tree, mailbox).unwrap());
+    let skipped = skipped.unwrap();
+    assert_eq!(Some(&skipped), scene.tree.head_commit().unwrap().as_ref());
+    let (prepared, base) = (
+        Event::CommitPrepared { story: id("A"), commit: skipped },
+        Event::BaseSet { story: id("B"), base: scene.tree.base().unwrap(), lane: LaneId::HOME },
+    );
+    assert_eq!(recorded, [prepared, base]);
 }
 
 #[test]
@@ -190,8 +199,21 @@ fn a_commit_of_a_process_that_died_says_how_much_changed() {
     let made = scene.close(Acceptance::Evidence);
     let Integration::Done { commit, change } = made else { panic!("{made:?}") };
     assert_eq!(change.to_string(), "2 files, +2 -0");
-    let mark = MarkCommit { unconfirmed: true, ..scene.mark_commit(Mark::Passes(true)) };
+    let prepared = Some(commit.clone());
+    let mark = MarkCommit { prepared, ..scene.mark_commit(Mark::Passes(true)) };
     let found = scene.close_with(mark, Acceptance::Evidence).unwrap();
     let Integration::Done { commit: found, change: again } = found else { panic!("{found:?}") };
     assert_eq!((found, again), (commit, change));
+}
+
+/// The branch may have it no more, or an agent's `git gc` deleted it.
+#[test]
+fn a_commit_that_was_made_ready_counts_on_the_branch_only() {
+    let scene = scene();
+    fs::write(scene.folder.path().join("a"), "work\n").unwrap();
+    let prepared = Some("0123456789012345678901234567890123456789".to_owned());
+    let mark = MarkCommit { prepared, ..scene.mark_commit(Mark::Passes(true)) };
+    let closed = scene.close_with(mark, Acceptance::Evidence).unwrap();
+    let Integration::Done { commit, .. } = closed else { panic!("{closed:?}") };
+    assert_eq!(scene.committed("a"), "work\n", "{commit}");
 }
