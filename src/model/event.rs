@@ -176,6 +176,9 @@ pub enum Event {
     StageReached { story: StoryId, stage: String },
     /// Two claims are required, and this was the first: the next attempt checks again.
     SecondLookWanted { story: StoryId },
+    /// The story is about to be reverted: branch, index and files move to this commit, from the tip
+    /// that it is made for.
+    UndoPlanned { story: StoryId, commit: String, from: String },
     /// A human reverted the closed story.
     StoryReopened { story: StoryId, commit: Option<String> },
     /// Shelved work is in the tree again, or conflicts with it.
@@ -290,6 +293,7 @@ impl Event {
             | Self::InstructionsPutBack { story, .. }
             | Self::SecondLookWanted { story }
             | Self::StoryReopened { story, .. }
+            | Self::UndoPlanned { story, .. }
             | Self::WorkBroughtBack { story, .. }
             | Self::StorySkipped { story, .. }
             | Self::CommitsTaken { story, .. }

@@ -133,6 +133,8 @@ pub enum ConfigNotice {
     JournalDamaged { kept: PathBuf },
     /// Only its snapshots are left.
     JournalMissing,
+    /// A command of the human's was killed, and this run carried it out to its end.
+    CommandFinished { command: String },
     /// ralph.toml changed while the run was interrupted: the run keeps its settings, and the
     /// changed version, if there is one, is at `kept`.
     SettingsRestored { kept: Option<PathBuf> },

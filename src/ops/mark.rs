@@ -1,23 +1,21 @@
-//! `ralph mark`, `ralph undo` and `ralph nudge`: what a human decides about stories.
+//! `ralph mark` and `ralph nudge`: what a human decides about stories.
 
 use std::path::Path;
 use std::thread;
 
-use crate::model::{Backlog, Event, LaneId, Request, StoryId, visible_line};
+use crate::model::{Request, StoryId};
 use crate::ports::Clock;
 use crate::process::supervised::requester;
 use crate::state::RunState;
 use crate::store::prd::{Loaded, Mark, PrdFile, set_mark};
 use crate::store::{Journal, Lease, Store};
-use crate::ui;
-use crate::workspace::{ClosedStory, Replacement, UNDONE_TRAILER, UndoRequest, Undone, WorkTree};
+use crate::workspace::WorkTree;
 
 use super::approvals::{GLANCE, PATIENCE, await_taken};
 use super::error::{CommandError, Result};
 use super::place::{
-    find_story, find_tree, open_tree, place_of, refuse_agents, state_of, store_of, take_lease,
+    find_story, open_tree, place_of, refuse_agents, state_of, store_of, take_lease,
 };
-use super::setup::with_own_setup;
 use super::terminal::print;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,87 +117,6 @@ fn drop_requests(store: &Store, story: &StoryId, key: &str) -> Result<()> {
         }
     }
     Ok(())
-}
-
-pub fn undo(story: &StoryId, prd: &Path, clock: &Clock) -> Result<()> {
-    let file = PrdFile::new(prd);
-    file.load()?;
-    let tree = find_tree(prd)?;
-    refuse_agents("`ralph undo`", Some(&tree))?;
-    let store = store_of(&tree);
-    let _lease = take_lease(&store, clock)?;
-    let tree = with_own_setup(tree, prd, &store)?;
-    tree.require_ready()?;
-    tree.remove_own_locks()?;
-    let loaded = file.load()?;
-    file.check_writable()?;
-    let known = find_story(&loaded.backlog, story)?;
-    if !known.passes {
-        return Err(CommandError::NotClosed(story.clone()));
-    }
-    let place = place_of(&tree, prd)?;
-    let backlog_name = visible_line(&place.name);
-    let closing = tree.newest_closing(story, &backlog_name)?;
-    let closing = closing.ok_or_else(|| CommandError::NoCommitOf(story.clone()))?;
-    let text = set_mark(&loaded.text, story, Mark::Passes(false))?;
-    let before = tree.head_commit()?;
-    // A process that was killed may have made the commit already.
-    let undone = if closing.is_undone {
-        None
-    } else {
-        let replacement = |path| Replacement::new(path, text.as_bytes());
-        let replaced: Vec<_> = place.in_tree.as_deref().map(replacement).into_iter().collect();
-        let message = undo_message(story, &known.title, &backlog_name, &closing);
-        let request = UndoRequest { closing: &closing, replaced: &replaced, message: &message };
-        Some(tree.undo(&request)?)
-    };
-    file.write(&text)?;
-    let commit = undone.as_ref().map(|undone| undone.commit.clone());
-    let mut journal = store.journal(&place.key)?;
-    let state = RunState::of(&journal.read(0)?.0);
-    let mut events = vec![Event::StoryReopened { story: story.clone(), commit }];
-    events.extend(moved_base(&tree, &state, story, before.as_deref())?);
-    let run = state.run.as_ref().map_or("", |run| run.run.as_str());
-    journal.append(run, clock.now().wall, &events)?;
-    journal.sync_point().wait()?;
-    print(&undone_text(story, undone.as_ref(), &loaded.backlog))
-}
-
-fn undo_message(story: &StoryId, title: &str, backlog: &str, closing: &ClosedStory) -> String {
-    let title = visible_line(title);
-    format!(
-        "Revert {story}: {title}\n\n{UNDONE_TRAILER}: {}\nRalph-Reopened: {story}\n\
-         Ralph-Backlog: {backlog}\n",
-        closing.commit
-    )
-}
-
-/// If another story's unfinished work is in the tree, its base moves onto the new commit.
-fn moved_base(
-    tree: &WorkTree,
-    state: &RunState,
-    story: &StoryId,
-    before: Option<&str>,
-) -> Result<Option<Event>> {
-    let other = state.lanes.occupant(LaneId::HOME).filter(|other| *other != story);
-    let base = other.and_then(|other| Some((other.clone(), state.story(other)?.base()?)));
-    let Some((story, base)) = base else { return Ok(None) };
-    let base = tree.move_base(base, before)?;
-    tree.hold(&base)?;
-    Ok(Some(Event::BaseSet { story, base, lane: LaneId::HOME }))
-}
-
-fn undone_text(story: &StoryId, undone: Option<&Undone>, backlog: &Backlog) -> String {
-    let how = undone.map(|Undone { commit, files }| {
-        format!(" in {} ({})", ui::short_commit(commit), ui::counted(*files, "file"))
-    });
-    let mut text = format!("reverted {story}{} and reopened it\n", how.unwrap_or_default());
-    let depend = backlog.stories.iter().filter(|s| s.passes && s.depends_on.contains(story));
-    let depend: Vec<String> = depend.map(|story| story.id.to_string()).collect();
-    if !depend.is_empty() {
-        text.push_str(&format!("stories that depend on it still pass: {}\n", depend.join(", ")));
-    }
-    text
 }
 
 pub fn nudge(text: &str, clock: &Clock) -> Result<()> {

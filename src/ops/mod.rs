@@ -21,15 +21,17 @@ mod snapshots;
 mod status;
 mod terminal;
 mod trust;
+mod undo;
 
 pub use check::check;
 pub use cost::{CostFormat, CostGrouping, cost};
 pub use error::CommandError;
 pub use init::init;
-pub use mark::{StoryMark, mark, nudge, undo};
+pub use mark::{StoryMark, mark, nudge};
 pub use prompt::prompt;
 pub use run::{dry_run, run};
 pub use snapshots::{checkpoint, diff, log, restore};
 pub use status::status;
 pub use terminal::print;
 pub use trust::trust;
+pub use undo::undo;

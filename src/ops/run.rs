@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::files::atomic::remove_leftovers;
 use crate::mock;
 use crate::model::{
     Budgets, ConfigNotice, Event, Limits, Notice, OnEscalation, Recorded, SettingsText,
@@ -15,8 +16,9 @@ use crate::ports::{Ask, Asked, Human};
 use crate::runner::BacklogFile;
 use crate::runner::log::JournalHistory;
 use crate::settings::{AgentChoice, Flags, RunSettings};
-use crate::store::Journal;
+use crate::state::RunState;
 use crate::store::prd::PrdFile;
+use crate::store::{Journal, Store};
 use crate::ui::{self, UiOptions};
 use crate::workspace::{WorkTree, init_scratch};
 
@@ -33,6 +35,7 @@ use super::preflight::{Preflight, report_warnings};
 use super::session::Session;
 use super::setup::{restore_setup, was_interrupted};
 use super::terminal::print;
+use super::undo::UndoScene;
 
 /// The backlog of a dry run.
 const SCRATCH_PRD: &str = "PRD.json";
@@ -83,6 +86,10 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
     let mut known = history(&store, &found)?;
     known.repaired.extend(repaired.into_iter().chain(moved));
     known.repaired.extend(return_to_branch(&mut tree, &found, &known.state)?);
+    if known.state.undo.is_some() {
+        known.events = finish_undo(&tree, &store, prd, look)?.unwrap_or(known.events);
+        known.state = RunState::of(&known.events);
+    }
     let (reporter, human) = ui::terminal(look);
     let (secrets, clock) = (secrets(), look.clock.clone());
     let lost = LostJournal { tree: &tree, prd, flags, human: &human, secrets: &secrets };
@@ -132,6 +139,24 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
         history,
     }
     .run()
+}
+
+/// Carries out a `ralph undo` that was killed. Returns all events if that added some.
+fn finish_undo(
+    tree: &WorkTree,
+    store: &Store,
+    prd: &Path,
+    look: &UiOptions,
+) -> Result<Option<Vec<Recorded>>> {
+    tree.remove_own_locks()?;
+    remove_leftovers(prd)?;
+    let place = place_of(tree, prd)?;
+    let scene =
+        UndoScene { tree, store, file: PrdFile::new(prd), place: &place, clock: &look.clock };
+    let Some((story, _)) = scene.finish()? else { return Ok(None) };
+    let command = format!("ralph undo {story}");
+    ui::reporter(look).on_notice(&Notice::Config(ConfigNotice::CommandFinished { command }));
+    Ok(Some(history(store, &place)?.events))
 }
 
 /// Refuses a broken backlog, unless something was killed that may have left it so, or left another

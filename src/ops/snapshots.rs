@@ -15,9 +15,10 @@ use crate::ui::{self, UiOptions};
 use crate::workspace::{Restored, SnapshotKind, SnapshotRef, WorkTree};
 
 use super::error::{CommandError, Result};
-use super::place::{find_story, place_of, refuse_supervised, state_of, store_of, take_lease};
+use super::place::{find_story, history, place_of, refuse_supervised, store_of, take_lease};
 use super::setup::with_own_setup;
 use super::terminal::{listed, print, print_bytes, print_json};
+use super::undo::closing_of;
 
 const HEADING: [&str; 7] = ["N", "When", "What", "Story", "Run", "Files", ""];
 const FIGURES: [bool; 7] = [true, false, false, false, false, true, false];
@@ -94,11 +95,11 @@ fn diff_of_story(tree: &WorkTree, what: &str, prd: &Path) -> Result<Vec<u8>> {
     let story = StoryId::try_from(what).map_err(neither)?;
     let loaded = PrdFile::new(prd).load()?;
     let place = place_of(tree, prd)?;
-    let state = state_of(&store_of(tree), &place)?;
-    if let Some(base) = state.story(&story).and_then(|known| known.base()) {
+    let known = history(&store_of(tree), &place)?;
+    if let Some(base) = known.state.story(&story).and_then(|known| known.base()) {
         return Ok(tree.diff_since(base)?);
     }
-    let closing = tree.newest_closing(&story, &visible_line(&place.name))?;
+    let closing = closing_of(tree, &known.events, &story, &visible_line(&place.name))?;
     if let Some(closing) = closing.filter(|closing| !closing.is_undone) {
         return Ok(tree.diff_of_closing(&closing)?);
     }

@@ -56,6 +56,8 @@ pub struct RunState {
     pub ended: Option<StopReason>,
     /// The previous process died without recording an end.
     pub cut_off: bool,
+    /// A story that is being reverted, the commit, and the branch tip that it is made for.
+    pub undo: Option<(StoryId, String, String)>,
     /// The branch tip and the work tree that it left, if it had an end and left unfinished work.
     pub left: Option<Base>,
 }
@@ -109,7 +111,10 @@ impl RunState {
         // Commands between runs do not change how the last process ended.
         let is_between = matches!(
             event,
-            Event::StoryReopened { .. } | Event::MarksSeen { .. } | Event::ApprovalsSeen { .. }
+            Event::StoryReopened { .. }
+                | Event::UndoPlanned { .. }
+                | Event::MarksSeen { .. }
+                | Event::ApprovalsSeen { .. }
         );
         if !is_between {
             self.cut_off = match event {
@@ -130,7 +135,12 @@ impl RunState {
                 self.ask_again();
                 self.left = None;
                 self.gates = None;
+                self.undo = None;
             }
+            Event::UndoPlanned { story, commit, from } => {
+                self.undo = Some((story.clone(), commit.clone(), from.clone()));
+            }
+            Event::StoryReopened { .. } => self.undo = None,
             Event::GatesStarted(start) => self.gates = Some(*start.clone()),
             Event::GatesOver => self.gates = None,
             Event::Repaired { violation: Violation::Written { paths, kept, .. }, .. } => {

@@ -34,7 +34,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::CommitsTaken { .. } | Event::SettingsTaken(_) | Event::GatesOver => vec![],
         Event::BacklogTaken(_) | Event::TreeLeft { .. } | Event::ApprovalsSeen { .. } => vec![],
         Event::UserEditsFound { .. } | Event::GatesStarted(_) => vec![],
-        Event::CommitPrepared { .. } => vec![],
+        Event::CommitPrepared { .. } | Event::UndoPlanned { .. } => vec![],
         Event::BaselineTaken { reports, .. } => reports.iter().map(before).collect(),
         Event::ClaimChecked { items, .. } => items.iter().map(check).collect(),
         Event::ClaimOutdated { story } => vec![warning(at, format!("{story}: {OUTDATED}"))],

@@ -208,6 +208,9 @@ fn config(notice: &ConfigNotice) -> (Tone, String) {
              the refs and the commits"
                 .to_owned(),
         ),
+        ConfigNotice::CommandFinished { command } => {
+            info(format!("`{command}` was interrupted; finished it"))
+        }
         ConfigNotice::SettingsRestored { kept } => warning(settings_restored(kept.as_deref())),
         ConfigNotice::SettingsChanged => info("the run continues with the changed ralph.toml"),
         ConfigNotice::AgentCommand { command } => {

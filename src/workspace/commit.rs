@@ -98,6 +98,12 @@ impl WorkTree {
         self.contains(tip(&self.repo)?.commit, Some(found.id()))
     }
 
+    /// A commit that closed a story. None: the branch does not have it, as after a rebase.
+    pub fn closing(&self, commit: &str) -> Result<Option<ClosedStory>> {
+        let is_there = self.is_on_branch(commit)?;
+        is_there.then(|| Ok(closing(&self.commit_named(commit)?, &[]))).transpose()
+    }
+
     /// The newest closing commit of a story by its trailers, undone or not.
     pub fn newest_closing(&self, story: &StoryId, backlog: &str) -> Result<Option<ClosedStory>> {
         let wanted = [("Ralph-Story", story.as_str()), ("Ralph-Backlog", backlog)];

@@ -3,19 +3,18 @@
 //! A story's contribution becomes one commit on top of the branch, in two steps. `prepare_commit`
 //! makes the commit, which is on no branch yet. `advance` changes index and files, then moves the
 //! branch: if that fails, changes are staged and nothing is lost. The lane of the contribution has
-//! the files already; any other work tree gets them now. `undo` does so with a commit that reverts
-//! a story.
+//! the files already; any other work tree gets them now.
 
 use std::fs::Metadata;
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use git2::{ErrorCode, Index, Oid, Tree};
+use git2::{ErrorCode, Index, Oid};
 
 use crate::model::{Base, LeftOut};
 
 use super::branch::{Tip, short, tip};
-use super::commit::{ClosedStory, is_stored_as_it_is};
+use super::commit::is_stored_as_it_is;
 use super::error::{GitContext, GitError, LibResult};
 use super::index::{Staged, statted, unstatted};
 use super::staging::Contribution;
@@ -75,6 +74,11 @@ impl ReadyCommit {
     /// Its full id.
     pub fn id(&self) -> String {
         self.commit.to_string()
+    }
+
+    /// The branch tip that it is made for.
+    pub(super) fn from(&self) -> Option<Oid> {
+        self.advance.from
     }
 }
 
@@ -317,54 +321,4 @@ impl WorkTree {
 
 fn as_edits(replaced: &[(PathBuf, TreeEntry)]) -> Vec<Edit<'_>> {
     replaced.iter().map(|(path, entry)| (bytes_of(path), Some(*entry))).collect()
-}
-
-pub struct UndoRequest<'a> {
-    pub closing: &'a ClosedStory,
-    /// The backlog, relative to the root, with the bytes that it will have on disk.
-    pub replaced: &'a [Replacement<'a>],
-    pub message: &'a str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undone {
-    /// The new commit's full id.
-    pub commit: String,
-    /// The number of reverted files, without the backlog.
-    pub files: usize,
-}
-
-impl WorkTree {
-    /// Reverts everything from the story's base to its closing commit, on top of HEAD, in index and
-    /// files too. Changes nothing if there are conflicts or uncommitted changes in the way.
-    pub fn undo(&self, request: &UndoRequest<'_>) -> Result<Undone> {
-        let index = self.settled_index()?;
-        let head = tip(&self.repo)?;
-        let (Some(on), Some(ours)) = (head.commit, self.tree_at(head.commit)?) else {
-            return Err(GitError::NothingToUndo);
-        };
-        let except: Vec<PathBuf> = request.replaced.iter().map(|one| one.path.to_owned()).collect();
-        let changes = self.without_story(request.closing, &ours, &except)?;
-        self.require_unedited(&changes)?;
-        let files = changes.len();
-        let advance = Advance {
-            from: self.branch_commit(&head)?,
-            ..Advance::of_changes(on, changes, "revert")
-        };
-        let replaced = self.replacements(&index, &Contribution::default(), request.replaced)?;
-        let commit = self.advance(self.ready(advance, replaced, request.message)?, None)?.commit;
-        Ok(Undone { commit, files })
-    }
-
-    fn without_story(
-        &self,
-        closing: &ClosedStory,
-        ours: &Tree<'_>,
-        except: &[PathBuf],
-    ) -> Result<Vec<TreeChange>> {
-        let (before, after) = self.sides_of(closing)?;
-        let before = before.map_or_else(|| self.tree_or_empty(None), Ok)?;
-        let sides = ThreeWay { base: &after, ours, theirs: &before, prefers_theirs: false };
-        sides.merge(&self.repo, except)?.map_err(GitError::UndoConflicts)
-    }
 }

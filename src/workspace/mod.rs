@@ -35,6 +35,7 @@ mod staging;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod undo;
 mod versions;
 
 use std::cell::{Cell, RefCell};
@@ -51,12 +52,13 @@ pub use edits::UserEdits;
 pub use error::GitError;
 pub use gate_files::{ChangedFile, look_at};
 pub use guard::{Guard, GuardPart, Guarded, HeldPlace, Losses, MayStay, Stash, Writes};
-pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob, UndoRequest, Undone};
+pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob};
 pub use moved_away::Moved;
 pub use open::{FileLocation, Surroundings, Uncommitted, init_scratch};
 pub use shelve::{Reset, Unshelved};
 pub use snapshot::Restored;
 pub use staging::{CollectRequest, Contribution, Staging};
+pub use undo::{ReadyUndo, UndoRequest, Undone};
 pub use versions::with_change;
 
 use moved_away::MovedAway;

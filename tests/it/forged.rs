@@ -76,3 +76,37 @@ fn only_the_commit_that_ralph_made_ready_closes_a_story_after_a_crash() {
     assert_eq!(world.git(&["show", "HEAD:one.txt"]), "one\n");
     assert_eq!(world.status(), "");
 }
+
+/// US-001 is closed by ralph; then the agent of US-002 makes this commit.
+fn after_us_001(message: &str) -> World {
+    let world = World::with(&Prd::stories(3));
+    let first = r#"[story.US-001]
+steps = [{ run = "echo one > one.txt" }, "complete"]
+"#;
+    let act = format!("echo two > two.txt; git add two.txt; {message}; echo more > more.txt");
+    let second = acts(&act, "\"complete\"").replace("[default]", "[story.US-002]");
+    fs::write(world.script(), format!("{first}{second}")).unwrap();
+    assert_eq!(world.run(&["--max-iterations", "2"]).code, 3);
+    assert_eq!(world.passing(), ["US-001", "US-002"]);
+    world
+}
+
+#[test]
+fn diff_and_undo_take_the_commit_that_the_journal_has() {
+    let world = after_us_001(closing("US-001").trim_end_matches("; "));
+    let said = world.ralph(&["diff", "US-001"]);
+    assert!(said.out.contains("+++ b/one.txt"), "{}", said.out);
+    let said = world.ralph(&["undo", "US-001"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!world.path("one.txt").exists() && world.path("two.txt").exists(), "{}", said.out);
+}
+
+#[test]
+fn a_commit_that_says_to_revert_a_story_does_not() {
+    let forged = "printf 'x\\n\\nRalph-Undone: %s\\n' $(git rev-parse HEAD) | git commit -qF -";
+    let world = after_us_001(forged);
+    let said = world.ralph(&["undo", "US-001"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!world.path("one.txt").exists(), "{}", said.out);
+    assert_eq!(world.subjects()[0], "Revert US-001: Story 1");
+}

@@ -164,6 +164,7 @@ fn configuration_notices() {
     insta::assert_snapshot!(read([
         ConfigNotice::JournalDamaged { kept: "journal.db.corrupt-1".into() },
         ConfigNotice::JournalMissing,
+        ConfigNotice::CommandFinished { command: "ralph undo US-001".into() },
         ConfigNotice::SettingsRestored { kept: Some(".ralph/changed-1-ralph.toml".into()) },
         ConfigNotice::SettingsRestored { kept: None },
         ConfigNotice::SettingsChanged,
@@ -178,6 +179,7 @@ fn configuration_notices() {
     ].map(Notice::Config)), @r"
     warning: the journal was damaged and is kept as `journal.db.corrupt-1`; rebuilding it from the backlog, the refs and the commits
     warning: this backlog was worked on, but its journal was deleted; rebuilding it from the backlog, the refs and the commits
+    `ralph undo US-001` was interrupted; finished it
     warning: ralph.toml is not as it was in this run; the run keeps its settings, and the file is restored (the changed version is `.ralph/changed-1-ralph.toml`). To change settings during a run, edit the file and run `ralph trust`
     warning: ralph.toml is not as it was in this run; the run keeps its settings, and the file is restored. To change settings during a run, edit the file and run `ralph trust`
     the run continues with the changed ralph.toml

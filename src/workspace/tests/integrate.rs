@@ -218,7 +218,8 @@ fn undo(tree: &WorkTree, name: &str, replaced: &[(PathBuf, Vec<u8>)]) -> Result<
     let message = format!("undo\n\nRalph-Undone: {}\n", closing.commit);
     let replaced = replaced.iter().map(|(path, bytes)| Replacement::new(path, bytes));
     let replaced: Vec<_> = replaced.collect();
-    tree.undo(&UndoRequest { closing: &closing, replaced: &replaced, message: &message })
+    let request = UndoRequest { closing: &closing, replaced: &replaced, message: &message };
+    Ok(tree.carry_out_undo(&tree.prepare_undo(&request)?, &[])?.unwrap())
 }
 
 #[test]

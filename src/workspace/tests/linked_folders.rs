@@ -93,7 +93,10 @@ const ACTS: [(&str, Act); 10] = [
     ("undo", |it| {
         let replaced = [Replacement::new("PRD.json".as_ref(), b"{}")];
         let request = UndoRequest { closing: &it.closing, replaced: &replaced, message: "undo" };
-        it.tree.undo(&request).map(drop)
+        it.tree
+            .prepare_undo(&request)
+            .and_then(|ready| it.tree.carry_out_undo(&ready, &[]))
+            .map(drop)
     }),
     ("switch", |it| it.repo.open().switch_to("earlier").map(drop)),
     ("repair", |it| {
