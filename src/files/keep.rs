@@ -1,46 +1,80 @@
 //! Keeps what is replaced, under another name.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, linkat, renameat};
+
+use super::read;
+use super::{Dir, FileKind};
 
 /// Appended to a name on the same disk if the other one is on another.
 const CHANGED: &str = "changed";
+/// Of a file on another disk.
+const LARGEST_COPY: u64 = 1 << 30;
 
-/// Links a file instead of moving it, so that it is never missing.
-pub fn keep(path: &Path, kept: &Path) -> io::Result<()> {
+/// Keeps it as `name` below the folder, and nothing on the way to it is followed if it is a link.
+/// Links a file instead of moving it, so that it is never missing. Returns where it is.
+pub fn keep(path: &Path, folder: &Path, name: &Path) -> io::Result<PathBuf> {
     let found = match fs::symlink_metadata(path) {
-        Err(error) if is_absence(&error) => return Ok(()),
+        Err(error) if is_absence(&error) => return Ok(folder.join(name)),
         found => found?,
     };
-    if let Some(folder) = kept.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    let kept = free_name(kept);
+    let parent = name.parent().unwrap_or(Path::new(""));
+    let kept_in = Dir::open(folder)?.make_way(parent)?;
+    // A killed process may have used the first name.
+    let kept = first_free(Path::new(name.file_name().unwrap_or_default()), |name| {
+        kept_in.kind(name) == FileKind::Nothing
+    });
     if found.is_dir() {
         // A folder moves only if it can be written.
         let _ = fs::set_permissions(path, Permissions::from_mode(0o700));
     }
-    let done = if found.is_file() { fs::hard_link(path, &kept) } else { fs::rename(path, &kept) };
-    match done {
+    let done = if found.is_file() {
+        linkat(CWD, path, &kept_in.0, &kept, AtFlags::empty())
+    } else {
+        renameat(CWD, path, &kept_in.0, &kept)
+    };
+    match done.map_err(io::Error::from) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             if found.is_file() {
-                fs::copy(path, &kept).map(drop)
+                kept_in.publish(&kept, &read::read(path, LARGEST_COPY)?)?;
             } else {
-                fs::rename(path, free_name(&path.with_added_extension(CHANGED)))
+                let kept = free_name(&path.with_added_extension(CHANGED));
+                return fs::rename(path, &kept).map(|()| kept);
             }
         }
-        done => done,
+        done => done?,
+    }
+    Ok(folder.join(parent).join(kept))
+}
+
+impl Dir {
+    /// A folder below this one. What is in the place of one of its parts gets another name.
+    pub fn make_way(&self, name: &Path) -> io::Result<Self> {
+        let mut parts: Vec<&Path> =
+            name.ancestors().filter(|part| *part != Path::new("")).collect();
+        parts.reverse();
+        for part in parts {
+            if self.kind(part).is_in_the_way() {
+                let free = first_free(part, |name| self.kind(name) == FileKind::Nothing);
+                self.rename(part, self, &free)?;
+            }
+        }
+        self.make_dir(name)
     }
 }
 
-/// A killed process may have used the first name.
 pub fn free_name(path: &Path) -> PathBuf {
+    first_free(path, |name| fs::symlink_metadata(name).is_err())
+}
+
+fn first_free(path: &Path, is_free: impl Fn(&Path) -> bool) -> PathBuf {
     let numbered = (1..).map(|number| path.with_added_extension(number.to_string()));
     let mut names = std::iter::once(path.to_owned()).chain(numbered);
-    let is_free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
-    names.find(is_free).unwrap_or_default()
+    names.find(|name| is_free(name)).unwrap_or_default()
 }
 
 fn is_absence(error: &io::Error) -> bool {

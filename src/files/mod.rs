@@ -12,5 +12,5 @@ mod write_below;
 
 pub use dir::Dir;
 pub use keep::{free_name, keep};
-pub use read::{ReadError, ReadResult, find, open, read, read_from, read_text};
+pub use read::{ReadError, ReadResult, find, open, open_place, read, read_from, read_text};
 pub use write_below::FileKind;

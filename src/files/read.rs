@@ -54,6 +54,11 @@ fn open_without_waiting(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
+/// For a lock: whatever is at the path, a folder too, without waiting for it.
+pub fn open_place(path: &Path) -> io::Result<File> {
+    open_without_waiting(path)
+}
+
 pub(super) const NON_BLOCKING: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
 
 /// The whole content; an error if it is longer than `limit`.

@@ -25,8 +25,16 @@ pub enum FileKind {
     Nothing,
     File,
     Folder,
-    /// A link, a pipe, a socket or a device.
+    Link,
+    /// A pipe, a socket or a device.
     Other,
+}
+
+impl FileKind {
+    /// Something that no folder can be in the place of.
+    pub fn is_in_the_way(self) -> bool {
+        matches!(self, Self::File | Self::Link | Self::Other)
+    }
 }
 
 impl Dir {
@@ -108,6 +116,7 @@ impl Dir {
         match FileType::from_raw_mode(found.st_mode) {
             FileType::RegularFile => FileKind::File,
             FileType::Directory => FileKind::Folder,
+            FileType::Symlink => FileKind::Link,
             _ => FileKind::Other,
         }
     }

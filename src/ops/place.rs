@@ -44,11 +44,20 @@ pub fn open_tree(prd: &Path) -> Result<WorkTree> {
 
 /// The same in any state.
 pub fn find_tree(prd: &Path) -> Result<WorkTree> {
+    find_with(prd, WorkTree::look)
+}
+
+/// The same for a run.
+pub fn find_tree_for_run(prd: &Path) -> Result<WorkTree> {
+    find_with(prd, WorkTree::look_for_run)
+}
+
+fn find_with(prd: &Path, look: fn(&Path) -> Result<WorkTree, GitError>) -> Result<WorkTree> {
     let here = std::env::current_dir()?;
-    match WorkTree::look(&here) {
+    match look(&here) {
         Err(GitError::NotARepository { .. }) => {
             let folder = std::path::absolute(prd)?;
-            Ok(WorkTree::look(folder.parent().unwrap_or(&here))?)
+            Ok(look(folder.parent().unwrap_or(&here))?)
         }
         found => Ok(found?),
     }

@@ -28,7 +28,7 @@ use super::held_backlog::restore_path;
 use super::in_force::InForce;
 use super::lost_journal::{LostJournal, snapshot_without_journal};
 use super::place::{
-    BacklogPlace, RunInstructions, find_story, find_tree, history, instructions, open_tree,
+    BacklogPlace, RunInstructions, find_story, find_tree_for_run, history, instructions, open_tree,
     place_of, refuse_supervised, secrets, store_of, take_lease,
 };
 use super::preflight::{Preflight, report_warnings};
@@ -163,9 +163,9 @@ fn finish_undo(
 /// branch.
 fn tree_of_run(prd: &Path) -> Result<WorkTree> {
     match PrdFile::new(prd).load() {
-        Ok(_) => find_tree(prd),
+        Ok(_) => find_tree_for_run(prd),
         Err(error) => {
-            let Ok(tree) = find_tree(prd) else { return Err(error.into()) };
+            let Ok(tree) = find_tree_for_run(prd) else { return Err(error.into()) };
             let store = store_of(&tree);
             let may_mend = was_interrupted(&tree, &store)?
                 || snapshot_without_journal(&tree, &store, prd, None)?.is_some();

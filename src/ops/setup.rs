@@ -75,7 +75,7 @@ pub fn restore_setup(
     }
     let setup = Guard::restore_setup(&tree)?;
     if setup.is_some() {
-        tree = find_tree(prd)?;
+        tree = find_tree(prd)?.after(tree);
     }
     let index = Guard::restore_index(&tree)?;
     // In the middle of a merge: the journal says whose it is.

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::files;
 use crate::files::atomic::{keep_private, private_folder};
 use crate::model::visible_line;
 use sqlite::{Database, Newest};
@@ -28,6 +29,7 @@ pub use sqlite::sync::SyncPoint;
 
 const JOURNAL: &str = "journal.db";
 const LOCK: &str = "lock";
+const LONGEST_HOLDER: u64 = 4096;
 /// The holder, when the file that names it is gone.
 const NAMELESS: &str = "its lock file was deleted";
 /// How long a look for the holder may take, and how often to try again.
@@ -130,7 +132,7 @@ impl Store {
         try_lock(&file).map_err(|error| match error {
             TryLockError::Error(source) => failed(source),
             TryLockError::WouldBlock => {
-                let holder = fs::read_to_string(&path).unwrap_or_default();
+                let holder = files::read_text(&path, LONGEST_HOLDER).unwrap_or_default();
                 Problem::Held { holder: visible_line(&holder) }
             }
         })?;
@@ -155,7 +157,7 @@ impl Store {
     pub fn lease_holder(&self) -> Option<String> {
         let path = self.place.own.join(LOCK);
         if is_held(&path) {
-            return Some(fs::read_to_string(&path).unwrap_or_default());
+            return Some(files::read_text(&path, LONGEST_HOLDER).unwrap_or_default());
         }
         is_held(&self.place.anchor).then(|| NAMELESS.to_owned())
     }
@@ -289,7 +291,8 @@ impl StorePlace {
 }
 
 fn is_held(path: &Path) -> bool {
-    let look = File::open(path).map(|file| file.try_lock_shared());
+    // What an agent put in the place of the lock must not be waited for.
+    let look = files::open_place(path).map(|file| file.try_lock_shared());
     matches!(look, Ok(Err(TryLockError::WouldBlock)))
 }
 

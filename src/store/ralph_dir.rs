@@ -170,7 +170,7 @@ impl RalphDir {
             name.ancestors().filter(|part| *part != Path::new("")).collect();
         parts.reverse();
         for part in parts {
-            if matches!(folder.kind(part), FileKind::File | FileKind::Other) {
+            if folder.kind(part).is_in_the_way() {
                 folder.rename(part, folder, &free_place(folder))?;
             }
         }

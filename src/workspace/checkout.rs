@@ -54,8 +54,7 @@ impl WorkTree {
 
     /// An ignored file is in no snapshot: overwriting it would lose it.
     pub(super) fn is_in_the_way(&self, change: &TreeChange) -> bool {
-        let is_file = |kind| matches!(kind, FileKind::File | FileKind::Other);
-        let is_there = || self.dir().is_ok_and(|root| is_file(root.kind(&change.path)));
+        let is_there = || self.dir().is_ok_and(|root| root.kind(&change.path).is_in_the_way());
         change.old.is_none() && is_there()
     }
 
@@ -142,23 +141,28 @@ impl WorkTree {
     }
 
     /// Whatever is in the place of a file's folder moves away, mostly a link: nothing is written
-    /// through it. What the work tree had of it is in a snapshot, so this was ignored.
+    /// through it. What the work tree had of it is in a snapshot, so this was ignored. The same with
+    /// a pipe in the place of a file, which no snapshot has: libgit2 would open it.
     pub(super) fn make_way(&self, changes: &[TreeChange]) -> Result<()> {
         let written = changes.iter().filter(|change| change.new.is_some());
         let folders: BTreeSet<&Path> =
-            written.flat_map(|change| change.path.ancestors().skip(1)).collect();
+            written.clone().flat_map(|change| change.path.ancestors().skip(1)).collect();
         // A folder comes before those in it.
         for folder in folders.into_iter().filter(|folder| !folder.as_os_str().is_empty()) {
-            let move_away = || {
-                let is_in_the_way = |kind| matches!(kind, FileKind::File | FileKind::Other);
-                if is_in_the_way(self.dir()?.kind(folder)) {
-                    self.moved_away.take(&self.root.join(folder), folder)?;
-                }
-                Ok(())
-            };
-            move_away().map_err(file_error("move", &self.root.join(folder)))?;
+            self.move_away_if(folder, FileKind::is_in_the_way)?;
         }
-        Ok(())
+        written
+            .map(|change| &change.path)
+            .try_for_each(|path| self.move_away_if(path, |kind| kind == FileKind::Other))
+    }
+
+    fn move_away_if(&self, path: &Path, is_in_the_way: impl Fn(FileKind) -> bool) -> Result<()> {
+        let place = self.root.join(path);
+        let move_away = || match self.dir()?.kind(path) {
+            kind if is_in_the_way(kind) => self.moved_away.take(&place, path),
+            _ => Ok(()),
+        };
+        move_away().map_err(file_error("move", &place))
     }
 
     fn dir(&self) -> io::Result<Dir> {

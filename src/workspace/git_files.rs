@@ -1,145 +1,252 @@
 //! The files of the git folder that libgit2 reads whole, waits for or writes through a link: each
 //! must be what git makes it.
 //!
-//! During a run, what is not goes to the kept files, and what a link led to takes its place. At the
-//! start it is refused, because it may be the human's.
+//! During a run, and after something was interrupted, what is not goes to the kept files, and what a
+//! link led to takes its place. Else it is refused, because it may be the human's.
 
-use std::fs;
+mod folders;
+mod named;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::files::{self, ReadError};
 
+use super::checkout::is_absence;
 use super::error::{GitError, file_error};
+use super::moved_away::MovedAway;
 use super::{OWN_GIT_FOLDER, Result, WorkTree};
+
+pub(super) use folders::KnownFolders;
 
 /// No file of git's that is read whole is larger, except packs.
 const LARGEST: u64 = 1 << 30;
-/// Of a file that took its place as a link, or of a pointer to a git folder.
+/// Git's configuration and lists of commits.
+const LARGEST_SETUP: u64 = 64 << 20;
+/// A name or an id.
+const LARGEST_NAME: u64 = 64 << 10;
+/// Of a file that took its place as a link.
 const LARGEST_COPY: u64 = 64 << 20;
-const LARGEST_POINTER: u64 = 4096;
 const NO_FOLDER: &str = "it is a link or a pipe instead of a folder";
 const HEAD: &str = "HEAD";
 const INDEX: &str = "index";
+const OBJECTS: &str = "objects";
 /// Here while something untrusted runs, and after it was interrupted.
 const ATTEMPT: &str = "ralph/attempt";
+const FILE_IN_PLACE: &str = "file that also has a name elsewhere";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
-    /// A file that is written.
-    File,
+    /// A file that is replaced as a whole.
+    File(u64),
+    /// A file that is written into.
+    Written(u64),
     /// A folder in which files are written.
     Folder,
     /// A file that is only read; a link to it may be the human's.
-    Readable,
+    Readable(u64),
+    /// A folder with such files.
+    ReadableFolder,
 }
 
+use Expected::{Folder, Readable, ReadableFolder, Written};
+
 /// Of one work tree.
-const OWN: [(&str, Expected); 12] = [
-    (HEAD, Expected::File),
-    (INDEX, Expected::File),
-    ("logs", Expected::Folder),
-    ("logs/HEAD", Expected::File),
-    ("config.worktree", Expected::Readable),
-    ("commondir", Expected::Readable),
-    ("gitdir", Expected::Readable),
-    (OWN_GIT_FOLDER, Expected::Folder),
-    ("ralph/seen", Expected::File),
-    ("ralph/lock", Expected::File),
-    (ATTEMPT, Expected::File),
-    ("ralph/changed", Expected::Folder),
+const OWN: [(&str, Expected); 17] = [
+    (HEAD, Expected::File(LARGEST_NAME)),
+    (INDEX, Expected::File(LARGEST)),
+    ("logs", Folder),
+    ("config.worktree", Readable(LARGEST_SETUP)),
+    ("commondir", Readable(LARGEST_NAME)),
+    ("gitdir", Readable(LARGEST_NAME)),
+    (OWN_GIT_FOLDER, Folder),
+    (ATTEMPT, Expected::File(LARGEST_NAME)),
+    ("ralph/seen", Expected::File(LARGEST)),
+    ("ralph/lock", Written(LARGEST_NAME)),
+    ("ralph/index", Expected::File(LARGEST)),
+    ("ralph/held.json", Expected::File(LARGEST)),
+    ("ralph/ignored.json", Expected::File(LARGEST)),
+    ("ralph/ignored", Folder),
+    ("ralph/changed", Folder),
+    ("ralph/changed/replaced", Folder),
+    ("ralph/changed/interrupted", Folder),
 ];
 
 /// Shared by all work trees of a repository.
-const SHARED: [(&str, Expected); 18] = [
-    ("config", Expected::Readable),
-    ("packed-refs", Expected::File),
-    ("refs", Expected::Folder),
-    ("refs/heads", Expected::Folder),
-    ("refs/ralph", Expected::Folder),
-    ("logs", Expected::Folder),
-    ("logs/refs", Expected::Folder),
-    ("logs/refs/heads", Expected::Folder),
-    ("objects", Expected::Folder),
-    ("info/attributes", Expected::Readable),
-    ("info/exclude", Expected::Readable),
-    ("objects/info/alternates", Expected::Readable),
-    (OWN_GIT_FOLDER, Expected::Folder),
-    ("ralph/journal.db", Expected::File),
-    ("ralph/journal.db-wal", Expected::File),
-    ("ralph/journal.db-shm", Expected::File),
-    ("ralph/numbers", Expected::File),
-    ("ralph/kept", Expected::File),
+const SHARED: [(&str, Expected); 24] = [
+    ("config", Readable(LARGEST_SETUP)),
+    ("packed-refs", Expected::File(LARGEST)),
+    ("shallow", Readable(LARGEST_SETUP)),
+    ("refs", Folder),
+    ("refs/heads", Folder),
+    ("refs/ralph", Folder),
+    ("logs", Folder),
+    ("logs/refs", Folder),
+    ("logs/refs/heads", Folder),
+    (OBJECTS, Folder),
+    ("hooks", ReadableFolder),
+    ("info", ReadableFolder),
+    ("info/attributes", Readable(LARGEST_SETUP)),
+    ("info/exclude", Readable(LARGEST_SETUP)),
+    ("info/grafts", Readable(LARGEST_SETUP)),
+    ("objects/info/alternates", Readable(LARGEST_SETUP)),
+    (OWN_GIT_FOLDER, Folder),
+    ("ralph/journal.db", Written(u64::MAX)),
+    ("ralph/journal.db-wal", Written(u64::MAX)),
+    ("ralph/journal.db-shm", Written(u64::MAX)),
+    ("ralph/journal.db-journal", Written(u64::MAX)),
+    ("ralph/journal.db-newest", Written(LARGEST_NAME)),
+    ("ralph/numbers", Written(LARGEST_NAME)),
+    ("ralph/kept", Written(LARGEST)),
 ];
 
 impl Expected {
+    /// Nothing may be there at all.
     fn check(self, path: &Path) -> Result<(), ReadError> {
         let found = match fs::symlink_metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if is_absence(&error) => return Ok(()),
             found => found?,
         };
-        match self {
+        let limit = match self {
             // Of a format that libgit2 refuses, it may be a file.
-            Self::Folder if found.is_dir() || found.is_file() => Ok(()),
-            Self::Folder => Err(io::Error::new(io::ErrorKind::NotADirectory, NO_FOLDER).into()),
-            Self::File if found.is_symlink() => Err(ReadError::NotAFile("link")),
+            Folder if found.is_dir() || found.is_file() => return Ok(()),
+            ReadableFolder if fs::metadata(path).is_ok_and(|found| found.is_dir()) => return Ok(()),
+            Folder | ReadableFolder => {
+                return Err(io::Error::new(io::ErrorKind::NotADirectory, NO_FOLDER).into());
+            }
+            Self::File(_) | Written(_) if found.is_symlink() => {
+                return Err(ReadError::NotAFile("link"));
+            }
             // What a link of the human's leads to may be missing.
-            Self::Readable if found.is_symlink() && !path.exists() => Ok(()),
-            Self::File | Self::Readable => match files::find(path)?.len() {
-                0..=LARGEST => Ok(()),
-                _ => Err(ReadError::TooLarge { limit: LARGEST }),
-            },
+            Readable(_) if found.is_symlink() && !path.exists() => return Ok(()),
+            Self::File(limit) | Written(limit) | Readable(limit) => limit,
+        };
+        if files::find(path)?.len() > limit {
+            return Err(ReadError::TooLarge { limit });
         }
+        Ok(())
+    }
+
+    /// Writing into it would change a file elsewhere. A human may have made it so.
+    fn is_shared(self, path: &Path) -> bool {
+        let is_shared = |found: fs::Metadata| found.is_file() && found.nlink() > 1;
+        matches!(self, Written(_)) && fs::symlink_metadata(path).is_ok_and(is_shared)
+    }
+}
+
+/// The git folder of a work tree, and the one that it shares.
+struct GitFolders {
+    own: PathBuf,
+    shared: PathBuf,
+}
+
+impl GitFolders {
+    /// Like libgit2 finds them.
+    fn of(start: &Path) -> Option<Self> {
+        let start = start.canonicalize().ok()?;
+        let found = start.ancestors().map(|folder| folder.join(".git"));
+        let found = found.into_iter().find(|path| path.exists())?;
+        let own = match files::read_text(&found, LARGEST_NAME) {
+            Ok(text) => found.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
+            Err(_) => found,
+        };
+        let shared = match files::read_text(&own.join("commondir"), LARGEST_NAME) {
+            Ok(text) => own.join(text.trim()),
+            Err(_) => own.clone(),
+        };
+        Some(Self { own, shared })
+    }
+
+    fn was_interrupted(&self) -> bool {
+        self.own.join(ATTEMPT).symlink_metadata().is_ok()
+    }
+
+    fn places(&self) -> impl Iterator<Item = (PathBuf, Expected)> {
+        let own = OWN.iter().map(|(name, expected)| (self.own.join(name), *expected));
+        let shared = SHARED.iter().map(|(name, expected)| (self.shared.join(name), *expected));
+        own.chain(shared)
+    }
+
+    /// Folders come before what is in them, and are looked into only if they are real.
+    fn odd(&self, known: &KnownFolders) -> Vec<(PathBuf, ReadError)> {
+        let problem = |(path, expected): (PathBuf, Expected)| {
+            let problem = expected.check(&path).err()?;
+            Some((path, problem))
+        };
+        if fs::metadata(&self.own).is_ok_and(|found| !found.is_dir()) {
+            let problem = io::Error::new(io::ErrorKind::NotADirectory, NO_FOLDER);
+            return vec![(self.own.clone(), problem.into())];
+        }
+        let mut odd: Vec<_> = self.places().filter_map(problem).collect();
+        odd.extend(named::odd_names(self));
+        for folder in [&self.own, &self.shared] {
+            known.look(folder, folder == &self.shared, &mut odd);
+            if self.own == self.shared {
+                break;
+            }
+        }
+        let mut seen = BTreeSet::new();
+        odd.retain(|(path, _)| seen.insert(path.clone()));
+        odd
+    }
+
+    /// Files that ralph or libgit2 would write into, and that have a name elsewhere too.
+    fn shared_files(&self) -> Vec<(PathBuf, ReadError)> {
+        let shared = self.places().filter(|(path, expected)| expected.is_shared(path));
+        let logs = [&self.own, &self.shared].map(|folder| folder.join("logs"));
+        let logs = logs.iter().flat_map(|logs| folders::files_below(logs));
+        let logs = logs.filter(|path| Written(LARGEST).is_shared(path));
+        let paths = shared.map(|(path, _)| path).chain(logs);
+        paths.map(|path| (path, ReadError::NotAFile(FILE_IN_PLACE))).collect()
     }
 }
 
 /// Of the repository that a folder is in. Call before libgit2 looks at it.
 pub(super) fn require_plain_files(start: &Path) -> Result<()> {
-    let Some((own, shared)) = git_folders(start) else { return Ok(()) };
-    // The guard puts the index back, and reads nothing of one that is no file.
-    let was_interrupted = own.join(ATTEMPT).symlink_metadata().is_ok();
-    let is_put_back = |path: &Path, problem: &ReadError| {
-        let is_large = matches!(problem, ReadError::TooLarge { .. });
-        was_interrupted && !is_large && path == own.join(INDEX)
-    };
-    match odd_files(&own, &shared).find(|(path, problem)| !is_put_back(path, problem)) {
+    let Some(folders) = GitFolders::of(start) else { return Ok(()) };
+    match folders.odd(&KnownFolders::default()).into_iter().next() {
         Some((path, problem)) => Err(GitError::OddFile { path, problem }),
         None => Ok(()),
     }
 }
 
-fn odd_files<'a>(
-    own: &'a Path,
-    shared: &'a Path,
-) -> impl Iterator<Item = (PathBuf, ReadError)> + 'a {
-    let own = OWN.iter().map(move |(name, expected)| (own.join(name), expected));
-    let shared = SHARED.iter().map(move |(name, expected)| (shared.join(name), expected));
-    own.chain(shared).filter_map(|(path, expected)| {
-        let problem = expected.check(&path).err()?;
-        Some((path, problem))
-    })
-}
-
-/// Like libgit2 finds them: the work tree's own git folder, and the one that it shares.
-fn git_folders(start: &Path) -> Option<(PathBuf, PathBuf)> {
-    let start = start.canonicalize().ok()?;
-    let found = start.ancestors().map(|folder| folder.join(".git")).find(|path| path.exists())?;
-    let own = match files::read_text(&found, LARGEST_POINTER) {
-        Ok(text) => found.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
-        Err(_) => found,
+/// The same, but if something was interrupted, what is odd makes room: it is not the human's. Unless
+/// a run is active, which does that itself.
+pub(super) fn mend_after_interruption(start: &Path) -> Result<Option<MovedAway>> {
+    let Some(folders) = GitFolders::of(start).filter(GitFolders::was_interrupted) else {
+        return Ok(None);
     };
-    let shared = match files::read_text(&own.join("commondir"), LARGEST_POINTER) {
-        Ok(text) => own.join(text.trim()),
-        Err(_) => own.clone(),
-    };
-    Some((own, shared))
+    let Ok(own) = folders.own.canonicalize() else { return Ok(None) };
+    let place = files::open_place(&own).map_err(file_error("open", &own))?;
+    if place.try_lock().is_err() {
+        return Ok(None);
+    }
+    let moved = MovedAway::to(&own);
+    let known = KnownFolders::default();
+    let mender = Mender { folders: &folders, moved: &moved, branch: None, is_running: false };
+    // What it names may be found only once a file is back.
+    for _ in 0..2 {
+        mender.mend_all(folders.odd(&known))?;
+    }
+    mender.mend_all(folders.shared_files())?;
+    Ok(Some(moved))
 }
 
 impl WorkTree {
     /// What is odd in the git folder makes room for what git expects.
     pub fn mend_git_files(&self) -> Result<()> {
-        let odd: Vec<_> = odd_files(&self.git_dir, &self.common_dir).collect();
-        odd.into_iter().try_for_each(|(path, problem)| self.mend(&path, problem))
+        let folders = self.folders();
+        let mender = self.mender(&folders);
+        let branch = self.run_branch.iter().map(String::as_str).chain(["refs/stash"]);
+        let branch = branch.flat_map(|name| [name.to_owned(), format!("logs/{name}")]);
+        let as_folder = branch.map(|name| self.common_dir.join(name)).filter(|path| is_dir(path));
+        let as_folder = as_folder.map(|path| (path, ReadError::Folder));
+        let odd = folders.odd(&self.known_folders).into_iter().chain(as_folder);
+        let shared = if self.service.is_some() { folders.shared_files() } else { Vec::new() };
+        mender.mend_all(odd.chain(shared))
     }
 
     /// Nothing is written through a link on the way to a ref, an index or their logs.
@@ -149,7 +256,8 @@ impl WorkTree {
             let Ok(name) = file.strip_prefix(folder) else { continue };
             for path in [folder.join(name), folder.join("logs").join(name)] {
                 if let Some(link) = first_link(folder, &path) {
-                    self.mend(&link, ReadError::NotAFile("link"))?;
+                    let folders = self.folders();
+                    self.mender(&folders).mend(&link, ReadError::NotAFile("link"))?;
                 }
             }
             break;
@@ -157,36 +265,70 @@ impl WorkTree {
         Ok(())
     }
 
+    fn folders(&self) -> GitFolders {
+        GitFolders { own: self.git_dir.clone(), shared: self.common_dir.clone() }
+    }
+
+    fn mender<'a>(&'a self, folders: &'a GitFolders) -> Mender<'a> {
+        let is_running = self.service.is_some();
+        let branch = self.run_branch.as_deref().filter(|_| is_running);
+        Mender { folders, moved: &self.moved_away, branch, is_running }
+    }
+}
+
+/// Moves away what is odd.
+struct Mender<'a> {
+    folders: &'a GitFolders,
+    moved: &'a MovedAway,
+    branch: Option<&'a str>,
+    /// Else something was interrupted, and nothing has the journal open.
+    is_running: bool,
+}
+
+impl Mender<'_> {
+    fn mend_all(&self, odd: impl IntoIterator<Item = (PathBuf, ReadError)>) -> Result<()> {
+        odd.into_iter().try_for_each(|(path, problem)| self.mend(&path, problem))
+    }
+
     fn mend(&self, path: &Path, problem: ReadError) -> Result<()> {
-        if self.service.is_none() || !self.can_be_replaced(path) {
+        let may_mend = self.is_running || self.folders.was_interrupted();
+        if !may_mend || !self.can_be_replaced(path) {
             return Err(GitError::OddFile { path: path.to_owned(), problem });
         }
         let text = self.text_for(path);
         let replace = || {
-            self.moved_away.take(path, &self.shown(path))?;
+            self.moved.take(path, &self.shown(path))?;
             match text {
-                Some(text) => fs::File::create_new(path)?.write_all(&text),
+                Some(text) => File::create_new(path)?.write_all(&text),
                 None => Ok(()),
             }
         };
         replace().map_err(file_error("replace", path))
     }
 
-    /// Without the objects nothing can be read, and without the journal's files the run is lost.
+    /// Without the objects nothing can be read, and without the journal's files the run is lost. What
+    /// is elsewhere is the human's.
     fn can_be_replaced(&self, path: &Path) -> bool {
+        let GitFolders { own, shared } = self.folders;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_store = name.starts_with("journal.db") || name == "lock" || name == OWN_GIT_FOLDER;
-        !is_store && path != self.common_dir.join("objects")
+        let is_open = matches!(&*name, "journal.db" | "journal.db-wal" | "journal.db-shm");
+        let is_inside = path.starts_with(own) || path.starts_with(shared);
+        let is_own = [own, shared].iter().any(|git| path == git.join(OWN_GIT_FOLDER));
+        let is_needed = path == own || path == shared.join(OBJECTS) || is_own;
+        is_inside && !is_needed && !(is_open && self.is_running)
     }
 
     /// What belongs there: HEAD is known, and an agent may have moved the file to where the link
     /// leads.
     fn text_for(&self, path: &Path) -> Option<Vec<u8>> {
-        let start = match path.strip_prefix(&self.git_dir).ok()?.to_str()? {
-            HEAD => {
-                let name = self.run_branch.as_ref()?;
-                return Some(format!("ref: {name}\n").into_bytes());
-            }
+        let found = fs::symlink_metadata(path).ok()?;
+        if found.is_file() && found.nlink() > 1 {
+            return files::read(path, LARGEST_COPY).ok();
+        }
+        let name = path.strip_prefix(&self.folders.own).ok()?.to_str()?;
+        let start = match name {
+            HEAD => return self.head(),
+            ATTEMPT => return Some(Vec::new()),
             INDEX => "DIRC",
             "packed-refs" => "# pack-refs",
             _ => return None,
@@ -194,6 +336,30 @@ impl WorkTree {
         let text = files::read(path, LARGEST_COPY).ok()?;
         text.starts_with(start.as_bytes()).then_some(text)
     }
+
+    /// The branch; else the commit that it was at, and the journal knows the branch.
+    fn head(&self) -> Option<Vec<u8>> {
+        let text = match self.branch {
+            Some(name) => format!("ref: {name}"),
+            None => {
+                let note = files::read_text(&self.folders.own.join(ATTEMPT), LARGEST_NAME).ok()?;
+                let commit = note.lines().next()?.to_owned();
+                Some(commit).filter(|commit| !commit.is_empty())?
+            }
+        };
+        Some((text + "\n").into_bytes())
+    }
+
+    /// For people.
+    fn shown(&self, path: &Path) -> PathBuf {
+        let GitFolders { own, shared } = self.folders;
+        let inside = [own, shared].into_iter().find_map(|folder| path.strip_prefix(folder).ok());
+        Path::new(".git").join(inside.unwrap_or(path))
+    }
+}
+
+fn is_dir(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
 fn first_link(folder: &Path, path: &Path) -> Option<PathBuf> {

@@ -92,6 +92,7 @@ pub struct WorkTree {
     index_is_modified: Cell<bool>,
     lock_patience: Duration,
     moved_away: MovedAway,
+    known_folders: git_files::KnownFolders,
     /// What is known of the human's ignored files.
     ignored: RefCell<guard::IgnoredCache>,
 }

@@ -1,15 +1,17 @@
 //! What was in the way of git or of ralph, and where it is now.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::files::keep;
+use crate::files::{Dir, keep};
+
+use super::checkout::remove_if_there;
+use super::{CHANGED, OWN_GIT_FOLDER, REPLACED};
 
 /// Nothing is lost: it all goes to a folder.
 pub(super) struct MovedAway {
-    folder: PathBuf,
+    git_dir: PathBuf,
     found: Mutex<Vec<Moved>>,
 }
 
@@ -21,18 +23,23 @@ pub struct Moved {
 }
 
 impl MovedAway {
-    pub fn to(folder: PathBuf) -> Self {
-        Self { folder, found: Mutex::default() }
+    /// To a folder in the git folder of a work tree.
+    pub fn to(git_dir: &Path) -> Self {
+        Self { git_dir: git_dir.to_owned(), found: Mutex::default() }
     }
 
     /// `shown`: its name for people, and in the folder.
     pub fn take(&self, path: &Path, shown: &Path) -> io::Result<()> {
-        let kept = self.folder.join(shown);
-        keep(path, &kept)?;
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        let folder = Path::new(OWN_GIT_FOLDER).join(CHANGED).join(REPLACED);
+        let kept = if self.git_dir.join(&folder).starts_with(path) {
+            // The folder itself, which gets another name.
+            Dir::open(&self.git_dir)?.make_way(&folder)?;
+            path.parent().unwrap_or(path).to_owned()
+        } else {
+            let kept = keep(path, &self.git_dir, &folder.join(shown))?;
+            remove_if_there(path)?;
+            kept
+        };
         self.found().push(Moved { path: shown.to_owned(), kept });
         Ok(())
     }

@@ -16,12 +16,12 @@ use git2::{
 };
 
 use super::error::{GitContext, GitError, LibResult, file_error};
-use super::git_files::require_plain_files;
+use super::git_files::{KnownFolders, mend_after_interruption, require_plain_files};
 use super::moved_away::MovedAway;
 use super::scan::{differences, left_out_by_sparse_checkout, stage_all};
 use super::sign::Signer;
 use super::tree::{conflicting_paths, path_of};
-use super::{CHANGED, OWN_FOLDER, OWN_GIT_FOLDER, REPLACED, Result, WorkTree, branch};
+use super::{OWN_FOLDER, Result, WorkTree, branch};
 
 /// How long to wait for a lock of another process.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -58,10 +58,9 @@ impl WorkTree {
             .map_err(|error| refusal(start, error))?;
         let folder = repo.workdir().ok_or_else(|| GitError::Bare(repo.path().to_owned()))?;
         let git_dir = canonical(repo.path())?;
-        let replaced = git_dir.join(OWN_GIT_FOLDER).join(CHANGED).join(REPLACED);
         Ok(Self {
             root: canonical(folder)?,
-            moved_away: MovedAway::to(replaced),
+            moved_away: MovedAway::to(&git_dir),
             git_dir,
             common_dir: canonical(repo.commondir())?,
             run_branch: branch::tip(&repo)?.reference,
@@ -71,6 +70,7 @@ impl WorkTree {
             index_is_modified: Cell::new(true),
             lock_patience: LOCK_PATIENCE,
             ignored: RefCell::default(),
+            known_folders: KnownFolders::default(),
             repo,
         })
     }
@@ -78,6 +78,21 @@ impl WorkTree {
     /// Opened once more: its configuration was put back.
     pub fn again(&self) -> Result<Self> {
         Ok(Self { run_branch: self.run_branch.clone(), ..Self::look(&self.root)? })
+    }
+
+    /// Like `look`, for a run: what something left in git's way before it was interrupted makes room.
+    pub fn look_for_run(start: &Path) -> Result<Self> {
+        let moved_away = mend_after_interruption(start)?;
+        let tree = Self::look(start)?;
+        Ok(match moved_away {
+            Some(moved_away) => Self { moved_away, ..tree },
+            None => tree,
+        })
+    }
+
+    /// Opened again: what moved away before is still to be told.
+    pub fn after(self, earlier: Self) -> Self {
+        Self { moved_away: earlier.moved_away, ..self }
     }
 
     /// The index; fails during a merge, rebase or the like, because a commit would record half of

@@ -230,7 +230,7 @@ impl WorkTree {
             let mut folders = folders.map(|folder| self.root.join(folder).join(".git"));
             folders.any(|git| git.symlink_metadata().is_ok())
         };
-        !is_tracked && (self.repo.is_path_ignored(path).unwrap_or(false) || is_nested())
+        !is_tracked && (self.is_ignored(path).unwrap_or(false) || is_nested())
     }
 
     pub(super) fn is_ignored(&self, path: &Path) -> Result<bool> {

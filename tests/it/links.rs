@@ -97,6 +97,11 @@ fn pipes_gigabytes_and_links_in_gits_files_cost_an_iteration_at_most() {
         "rm -f .git/info/exclude; mkfifo .git/info/exclude",
         "rm .git/config; mkfifo .git/config",
         "rm -f .git/packed-refs; mkfifo .git/packed-refs",
+        "rm .git/logs/refs/heads/work; mkfifo .git/logs/refs/heads/work .git/logs/refs/stash",
+        "rm -f .git/ralph/index; mkfifo .git/ralph/index .git/shallow .git/info/grafts",
+        "mkfifo $OUT/../fifo; git config include.path ../../fifo",
+        "rm README.md; mkfifo README.md",
+        "rm -f .git/ralph/lock; mkfifo .git/ralph/lock",
         "rm -f .git/packed-refs; ln -s $OUT/new .git/packed-refs",
         "rm -f .git/ralph/numbers; mkfifo .git/ralph/numbers; rm -f .git/ralph/seen; mkfifo .git/ralph/seen",
     ] {

@@ -87,7 +87,7 @@ fn nothing_is_made_moved_or_removed_through_a_link() {
     assert_eq!(scene.dir.rename(own, &scene.dir, through).err().map(kind), refused);
     assert_eq!(scene.dir.rename(through, &scene.dir, own).err().map(kind), refused);
     assert_eq!(scene.dir.kind(through), FileKind::Nothing);
-    assert_eq!(scene.dir.kind(Path::new("folder")), FileKind::Other);
+    assert_eq!(scene.dir.kind(Path::new("folder")), FileKind::Link);
     assert_eq!(scene.dir.kind(own), FileKind::File);
     scene.is_untouched("links");
     scene.dir.remove(Path::new("folder")).unwrap();

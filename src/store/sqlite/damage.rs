@@ -16,6 +16,7 @@ use std::{fs, io};
 use rusqlite::ffi::SQLITE_ERROR;
 use rusqlite::{Error, ErrorCode};
 
+use crate::files;
 use crate::files::atomic::{keep_private, naming};
 use crate::store::{Problem, Result};
 
@@ -23,8 +24,9 @@ use super::Database;
 
 const MARK: &str = ".corrupt-";
 const NEWEST: &str = "-newest";
+const LONGEST_LINE: u64 = 100;
 /// The database and the files next to it.
-const PARTS: [&str; 4] = ["", "-wal", "-shm", NEWEST];
+const PARTS: [&str; 5] = ["", "-wal", "-shm", "-journal", NEWEST];
 
 pub fn reading(error: Error) -> Problem {
     if is_damage(&error) { Problem::Damaged(error.to_string()) } else { Problem::Read(error) }
@@ -120,7 +122,7 @@ impl Newest {
 
     /// None: unknown or damaged.
     pub fn read(&self) -> Option<i64> {
-        let text = fs::read_to_string(&self.0).ok()?;
+        let text = files::read_text(&self.0, LONGEST_LINE).ok()?;
         let seq = text.split(' ').next()?.parse().ok()?;
         (text == line(seq)).then_some(seq)
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::files::{self, free_name};
+use crate::files;
 use crate::model::{Base, HeldChange, HeldKind};
 use crate::workspace::checkout::remove_if_there;
 use crate::workspace::diff::hash;
@@ -59,9 +59,7 @@ impl WorkTree {
     pub fn take_out(&self, base: &Base, path: &Path, folder: &Path) -> Result<()> {
         let place = self.root.join(path);
         if self.can_hold(path) {
-            let kept = free_name(&folder.join(path));
-            files::keep(&place, &kept).map_err(file_error("keep", &place))?;
-            remove_if_there(&place).map_err(file_error("delete", &place))?;
+            self.move_to(&place, &folder.join(path))?;
         }
         let tree = self.tree(&base.tree)?;
         let new = entry_at(Some(&tree), path)?;
@@ -69,6 +67,13 @@ impl WorkTree {
             return Ok(());
         }
         self.replace_files(&tree, &[TreeChange { path: path.to_owned(), old: None, new }])
+    }
+
+    /// `kept` is in the git folder.
+    pub(super) fn move_to(&self, place: &Path, kept: &Path) -> Result<()> {
+        let name = kept.strip_prefix(&self.git_dir).unwrap_or(kept);
+        files::keep(place, &self.git_dir, name).map_err(file_error("keep", place))?;
+        remove_if_there(place).map_err(file_error("delete", place))
     }
 
     /// Makes an accepted change in the file as it is now. False: they do not fit together, or the

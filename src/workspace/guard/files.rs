@@ -4,7 +4,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::files;
 use crate::model::Base;
 use crate::workspace::checkout::{is_absence, remove_if_there};
 use crate::workspace::error::{GitContext, file_error};
@@ -65,7 +64,7 @@ impl WorkTree {
             return Ok(());
         }
         let place = self.root.join(path);
-        let kept = files::keep(&place, &folder.join(path)).map_err(file_error("keep", &place));
+        let kept = self.keep(&place, &folder.join(path)).map_err(file_error("keep", &place));
         kept.and_then(|()| remove_if_there(&place).map_err(file_error("delete", &place)))?;
         self.repair_user_files(before, &[path.to_owned()])
     }

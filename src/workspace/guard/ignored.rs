@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::keep;
 use crate::model::Violation;
 use crate::workspace::checkout::is_absence;
 use crate::workspace::error::file_error;
@@ -122,7 +121,7 @@ impl WorkTree {
             let path = self.root.join(name);
             let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
             let moved =
-                if is_file { Ok(()) } else { keep(&path, &self.changed_by(ran).join(name)) };
+                if is_file { Ok(()) } else { self.keep(&path, &self.changed_by(ran).join(name)) };
             let done = moved.and_then(|()| self.write_held(&path, then));
             done.map_err(file_error("restore", &path))?;
         }

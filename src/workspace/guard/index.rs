@@ -127,7 +127,7 @@ impl WorkTree {
     fn replace_index(&self, folder: &Path) -> Result<()> {
         let (index, held) = (self.index_file(), self.held_index());
         let kept = folder.join(self.shown(&index));
-        files::keep(&index, &kept).map_err(file_error("keep", &index))?;
+        self.keep(&index, &kept).map_err(file_error("keep", &index))?;
         self.index_is_modified.set(true);
         match files::read(&held, LARGEST) {
             Ok(bytes) => {

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::files::{free_name, keep};
+use crate::files::{self, free_name};
 use crate::workspace::checkout::remove_if_there;
 use crate::workspace::error::file_error;
 use crate::workspace::locks::private_parent;
@@ -51,11 +51,17 @@ impl WorkTree {
         if matches!(before, Some(HeldContent::Large { .. } | HeldContent::Other)) {
             return Ok(());
         }
-        keep(path, &folder.join(self.shown(path)))?;
+        self.keep(path, &folder.join(self.shown(path)))?;
         match before {
             Some(content) => self.write_held(path, content),
             None => remove_if_there(path),
         }
+    }
+
+    /// `kept`: its new place, in the git folder.
+    pub(super) fn keep(&self, path: &Path, kept: &Path) -> io::Result<()> {
+        let name = kept.strip_prefix(&self.git_dir).map_err(io::Error::other)?;
+        files::keep(path, &self.git_dir, name).map(drop)
     }
 
     pub(super) fn write_held(&self, path: &Path, content: &HeldContent) -> io::Result<()> {

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use git2::{Oid, Repository};
 
-use crate::files::keep;
 use crate::model::Violation;
 use crate::workspace::checkout::remove_if_there;
 use crate::workspace::error::{GitContext, file_error};
@@ -118,7 +117,7 @@ impl WorkTree {
         for name in back.keys().filter(is_odd) {
             let path = self.common_dir.join(name);
             let kept = self.changed_by(ran).join(Path::new(".git").join(name));
-            let moved = keep(&path, &kept).and_then(|()| remove_if_there(&path));
+            let moved = self.keep(&path, &kept).and_then(|()| remove_if_there(&path));
             moved.map_err(file_error("restore", &path))?;
         }
         Ok(())

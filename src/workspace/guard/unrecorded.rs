@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use git2::{Config, TreeWalkMode, TreeWalkResult};
 
-use crate::files::{self, keep};
+use crate::files;
 use crate::model::Base;
 use crate::workspace::catalog::{SnapshotKind, SnapshotRef};
-use crate::workspace::checkout::remove_if_there;
-use crate::workspace::error::{GitContext, file_error};
+use crate::workspace::error::GitContext;
 use crate::workspace::tree::{entry_at, path_of};
 use crate::workspace::{Result, WorkTree};
 
@@ -139,8 +138,7 @@ impl WorkTree {
         for path in paths {
             let place = self.root.join(path);
             if super::held::first_link(&self.root, &place).is_none() {
-                keep(&place, &folder.join(path)).map_err(file_error("keep", &place))?;
-                remove_if_there(&place).map_err(file_error("delete", &place))?;
+                self.move_to(&place, &folder.join(path))?;
             }
             self.return_file(&before, path, folder)?;
         }

@@ -4,20 +4,31 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use crate::workspace::GitError;
+use crate::workspace::{GitError, Guard, WorkTree};
 
-use super::sandbox::{Sandbox, close};
+use super::sandbox::{Sandbox, close, story};
 
 const GIGABYTES: u64 = 10 << 30;
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 15] = [
     "HEAD",
     "index",
     "packed-refs",
     "logs/HEAD",
     "logs/refs/heads/main",
+    "logs/refs/stash",
+    "refs/ralph/new",
+    "refs/worktree/ralph/new",
     "ralph/seen",
     "ralph/numbers",
+    "ralph/index",
+    "ralph/lock",
+    "ralph/journal.db-newest",
+    "ralph/journal.db-journal",
+    "objects/aa/9e4c9ae5ab6f2e1fa1d5a3d5a7a3b6c0e1d2f3",
 ];
+/// Those of the human's may be links.
+const READ_ONLY: [&str; 5] =
+    ["config", "info/exclude", "info/grafts", "shallow", "objects/info/alternates"];
 
 fn sandbox() -> Sandbox {
     let repo = Sandbox::new();
@@ -31,6 +42,7 @@ fn sandbox() -> Sandbox {
 fn plant(repo: &Sandbox, name: &str, what: &str) {
     let path = repo.path(".git").join(name);
     let _ = fs::remove_file(&path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
     match what {
         "pipe" => drop(repo.fifo(&path)),
         "gigabytes" => File::create(&path).unwrap().set_len(GIGABYTES).unwrap(),
@@ -40,11 +52,10 @@ fn plant(repo: &Sandbox, name: &str, what: &str) {
 
 #[test]
 fn at_the_start_they_are_refused_by_name() {
-    for name in NAMES.into_iter().chain(["config", "info/exclude"]) {
+    for name in NAMES.into_iter().chain(READ_ONLY) {
         for what in ["pipe", "gigabytes", "link"] {
-            let is_read_only = name == "config" || name.starts_with("info");
-            // A log of a branch is only looked at when it is written.
-            if name.starts_with("logs/refs") || (is_read_only && what == "link") {
+            let is_large = what == "gigabytes" && name.ends_with("-journal");
+            if is_large || (READ_ONLY.contains(&name) && what == "link") {
                 continue;
             }
             let repo = sandbox();
@@ -62,7 +73,7 @@ fn during_a_run_they_make_room() {
     for name in NAMES {
         for what in ["pipe", "gigabytes", "link"] {
             let case = format!("{name} {what}");
-            if name.starts_with("logs/refs") && what != "link" {
+            if what == "gigabytes" && name.ends_with("-journal") {
                 continue;
             }
             let repo = sandbox();
@@ -89,6 +100,127 @@ fn during_a_run_they_make_room() {
             assert!(fs::symlink_metadata(&moved[0].kept).is_ok(), "{case}");
         }
     }
+}
+
+#[test]
+fn after_an_interruption_they_make_room_at_the_start() {
+    for name in NAMES.into_iter().chain(READ_ONLY).chain(["ralph/attempt", "refs/heads/main"]) {
+        let repo = sandbox();
+        let before = repo.head();
+        repo.open().begin_attempt().unwrap();
+        plant(&repo, name, "pipe");
+        let tree = WorkTree::look_for_run(repo.root()).unwrap();
+        let moved = tree.moved_away();
+        assert_eq!(moved.len(), 1, "{name}: {moved:?}");
+        assert_eq!(moved[0].path, Path::new(".git").join(name));
+        assert!(Guard::was_interrupted(&tree), "{name}");
+        if name == "HEAD" {
+            assert_eq!(repo.head(), before, "the commit; the journal knows the branch");
+        }
+    }
+}
+
+#[test]
+fn a_start_beside_a_run_leaves_its_files_alone() {
+    let repo = sandbox();
+    repo.open().begin_attempt().unwrap();
+    let run = File::open(repo.path(".git")).unwrap();
+    run.try_lock().unwrap();
+    plant(&repo, "ralph/seen", "pipe");
+    assert!(WorkTree::look_for_run(repo.root()).is_err());
+    assert!(repo.exists(".git/ralph/seen"));
+    drop(run);
+    WorkTree::look_for_run(repo.root()).unwrap();
+}
+
+#[test]
+fn files_that_the_configuration_names_are_not_waited_for() {
+    for text in ["[include]\n\tpath = ../../pipe\n", "[core] excludesFile = \"PIPE\"\n"] {
+        let repo = sandbox();
+        repo.fifo(repo.beside("pipe"));
+        repo.open().begin_attempt().unwrap();
+        let config = repo.read(".git/config");
+        let text = text.replace("PIPE", &repo.beside("pipe").to_string_lossy());
+        repo.write(".git/config", config.clone() + &text);
+        assert!(matches!(repo.refusal(), GitError::OddFile { .. }), "{text}");
+        let moved = WorkTree::look_for_run(repo.root()).unwrap().moved_away();
+        assert_eq!(moved[0].path, Path::new(".git/config"));
+        assert!(repo.exists("../pipe"), "it is not in the repository");
+    }
+}
+
+#[test]
+fn a_file_with_a_second_name_elsewhere_is_not_written_into() {
+    for name in ["logs/HEAD", "logs/refs/heads/main", "ralph/numbers", "ralph/kept"] {
+        let repo = sandbox();
+        let mut tree = repo.open();
+        tree.serve("run-1", "PRD.json");
+        let base = tree.base().unwrap();
+        let place = repo.path(".git").join(name);
+        let _ = fs::remove_file(&place);
+        fs::hard_link(repo.beside("theirs"), &place).unwrap();
+        tree.mend_git_files().unwrap();
+        repo.write("a", "a1\n");
+        tree.checkpoint("two").unwrap();
+        close(&tree, &base);
+        assert_eq!(repo.read(repo.beside("theirs")), "theirs\n", "{name}");
+    }
+}
+
+#[test]
+fn objects_are_not_written_through_links() {
+    let repo = sandbox();
+    let outside = repo.beside("outside");
+    fs::create_dir(&outside).unwrap();
+    let mut tree = repo.open();
+    tree.serve("run-1", "PRD.json");
+    for name in (0..=255).map(|number| format!(".git/objects/{number:02x}")) {
+        if !repo.exists(&name) {
+            repo.link(&name, outside.to_str().unwrap());
+        }
+    }
+    tree.mend_git_files().unwrap();
+    repo.write("a", "a1\n");
+    tree.checkpoint("two").unwrap();
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+#[test]
+fn what_moves_away_does_not_go_through_links() {
+    for link in ["changed", "changed/replaced", "changed/replaced/.git"] {
+        let repo = sandbox();
+        let outside = repo.beside("outside");
+        fs::create_dir(&outside).unwrap();
+        let mut tree = repo.open();
+        tree.serve("run-1", "PRD.json");
+        let place = repo.path(".git/ralph").join(link);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&outside, &place).unwrap();
+        plant(&repo, "ralph/seen", "pipe");
+        tree.mend_git_files().unwrap();
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "{link}");
+        assert!(!repo.exists(".git/ralph/seen") && place.metadata().unwrap().is_dir(), "{link}");
+        assert!(tree.moved_away().iter().any(|one| one.path == Path::new(".git/ralph/seen")));
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_tracked_file_makes_room() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.delete("a").fifo("a").delete("docs/c").fifo("docs/c");
+    tree.shelve(&story("S-1"), 1, &base, &[]).unwrap();
+    assert_eq!((repo.read("a").as_str(), repo.read("docs/c").as_str()), ("a0\n", "c0\n"));
+    assert_eq!(tree.moved_away().len(), 2);
+}
+
+#[test]
+fn rules_for_one_path_are_not_waited_for() {
+    let repo = Sandbox::new();
+    let tree = repo.open();
+    repo.fifo(".gitignore").fifo("docs/.gitignore");
+    assert!(!tree.is_ignored_alone(Path::new("docs/c")));
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn after_a_crash_it_is_back_before_anything_reads_it() {
     let before = staged(&repo);
     drop(armed(&repo, &repo.open()));
     repo.delete(".git/index").fifo(".git/index");
-    let tree = WorkTree::look(repo.root()).unwrap();
+    let tree = WorkTree::look_for_run(repo.root()).unwrap();
     assert_eq!(Guard::restore_index(&tree).unwrap(), Some(index(&[])));
     assert_eq!(repo.status(), before);
     fs::remove_file(repo.path(".git/ralph/attempt")).unwrap();
