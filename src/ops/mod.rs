@@ -22,6 +22,7 @@ mod status;
 mod terminal;
 mod trust;
 mod undo;
+mod watch;
 
 pub use check::check;
 pub use cost::{CostFormat, CostGrouping, cost};

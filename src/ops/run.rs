@@ -36,6 +36,7 @@ use super::session::Session;
 use super::setup::{restore_setup, was_interrupted};
 use super::terminal::print;
 use super::undo::UndoScene;
+use super::watch::Watch;
 
 /// The backlog of a dry run.
 const SCRATCH_PRD: &str = "PRD.json";
@@ -56,10 +57,12 @@ fn require_descriptors() -> Result<()> {
 /// without asking.
 pub fn run(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
     require_descriptors()?;
-    match run_once(prd, flags, trust, look) {
+    let here = std::env::current_dir()?;
+    let watch = || Watch::start(&here, look);
+    match run_once(prd, flags, trust, look, watch()?) {
         Err(error) if error.is_damaged_journal() => {
             rename_damaged_journal(prd, look)?;
-            run_once(prd, flags, trust, look)
+            run_once(prd, flags, trust, look, watch()?)
         }
         result => result,
     }
@@ -75,7 +78,7 @@ fn rename_damaged_journal(prd: &Path, look: &UiOptions) -> Result<()> {
     Ok(())
 }
 
-fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
+fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions, watch: Watch) -> Result<u8> {
     let tree = tree_of_run(prd)?;
     refuse_supervised("`ralph run`", &tree)?;
     let store = store_of(&tree);
@@ -137,6 +140,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<
         store,
         lease,
         history,
+        watch: Some(watch),
     }
     .run()
 }
@@ -222,6 +226,7 @@ pub fn dry_run(prd: &Path, flags: &Flags, look: &UiOptions) -> Result<u8> {
         store: store.clone(),
         lease,
         history: JournalHistory::default(),
+        watch: None,
     };
     let code = session.run()?;
     let (events, _) = store.journal(SCRATCH_PRD)?.read(0)?;

@@ -28,6 +28,7 @@ use crate::workspace::{HeldPlace, WorkTree};
 
 use super::error::{Result, exit_code_of};
 use super::place::{BacklogPlace, RunInstructions, human_files};
+use super::watch::Watch;
 
 pub struct Session<'a> {
     pub tree: WorkTree,
@@ -50,6 +51,8 @@ pub struct Session<'a> {
     pub lease: Lease,
     /// The journal when the run began.
     pub history: JournalHistory,
+    /// Until the loop begins.
+    pub watch: Option<Watch>,
 }
 
 impl Session<'_> {
@@ -88,7 +91,11 @@ impl Session<'_> {
             clock: self.look.clock.clone(),
             new_id,
         };
-        let ending = runtime.block_on(async { begin(log, self.history, env, config)?.run().await });
+        let ending = runtime.block_on(async {
+            let mut run = begin(log, self.history, env, config)?;
+            drop(self.watch);
+            run.run().await
+        });
         // An open menu must not delay the exit.
         runtime.shutdown_background();
         let error = ending.as_ref().err().map(ToString::to_string);

@@ -13,6 +13,7 @@ use crate::runner::{Interrupts, SIGINT};
 use crate::ui::{self, TerminalHuman};
 
 use super::error::{CommandError, Result};
+use super::watch::Waiting;
 
 /// More files than these are only counted.
 const MOST_NAMED: usize = 20;
@@ -50,6 +51,7 @@ pub fn ask<T: Send + 'static>(
     if !TerminalHuman::is_there() {
         return Ok(None);
     }
+    let _waiting = Waiting::begin();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answer = runtime.block_on(async {
         let mut signals = Interrupts::listen()?;

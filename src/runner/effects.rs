@@ -143,6 +143,9 @@ pub enum Integration {
     Outdated,
 }
 
+/// The last event of a process before its end, if any.
+pub type Left = Result<Option<Event>>;
+
 pub trait Effects {
     /// With the marks that count, whatever the file says.
     fn backlog(&self) -> &Backlog;
@@ -187,9 +190,15 @@ pub trait Effects {
     /// Secrets in a text are replaced.
     fn redact(&self, text: &str) -> String;
     fn disown(&mut self, log: &mut RunLog, story: &StoryId);
-    /// The process ends and nothing runs: how it leaves the human's tree, if a story's work is there.
-    fn leave(&mut self, _log: &RunLog) -> impl Future<Output = Option<Event>> {
-        async { None }
+    /// The process ends: if nothing runs, how it leaves the human's tree, if a story's work is there.
+    /// After a success, what is on the branch must be whole.
+    fn leave(
+        &mut self,
+        _log: &RunLog,
+        _is_idle: bool,
+        _end: Option<&Event>,
+    ) -> impl Future<Output = Left> {
+        async { Ok(None) }
     }
     /// Sets a story's marks in the file and in the journal; false: not now.
     fn mark(

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::time::sleep;
+
 use crate::runner::error::{Result, RunnerError};
-use crate::workspace::WorkTree;
+use crate::workspace::{GRACE, GitError, PATIENCE, WorkTree, damaged_object};
 
 /// Looking at a work tree and changing it takes time: tasks do that on a thread. At most one task
 /// has a lane at a time, so only a task that prepares something ever waits for its lock.
@@ -46,7 +48,27 @@ impl Lane {
             tree.mend_git_files()?;
             Ok(work(&tree))
         };
-        let done = tokio::task::spawn_blocking(work).await;
-        done.unwrap_or_else(|lost| Err(RunnerError::TaskLost(lost.to_string())))
+        tokio::select! {
+            done = tokio::task::spawn_blocking(work) => {
+                done.unwrap_or_else(|lost| Err(RunnerError::TaskLost(lost.to_string())))
+            }
+            path = self.damage() => Err(GitError::DamagedObject { path }.into()),
+        }
+    }
+
+    /// Why work at the repository does not end: then nobody can wait for it.
+    async fn damage(&self) -> PathBuf {
+        let mut patience = PATIENCE;
+        loop {
+            sleep(patience).await;
+            let common_dir = self.common_dir.clone();
+            let look = tokio::task::spawn_blocking(move || damaged_object(&common_dir));
+            if let Ok(Some(path)) = look.await {
+                // It may not be in the way.
+                sleep(GRACE).await;
+                return path;
+            }
+            patience *= 2;
+        }
     }
 }

@@ -31,7 +31,8 @@ impl<E: Effects> Dispatcher<E> {
 
     /// With the tree that this process leaves, unless something still runs.
     pub(super) async fn record_end(&mut self, end: Option<Event>) -> Result<()> {
-        let left = if self.is_idle() { self.effects.leave(&self.log).await } else { None };
+        let is_idle = self.is_idle();
+        let left = self.effects.leave(&self.log, is_idle, end.as_ref()).await?;
         self.record(left.into_iter().chain(end).collect())?;
         self.log.sync()
     }

@@ -104,6 +104,11 @@ pub enum GitError {
     NothingToUndo,
     #[error("`{}` cannot be used: {problem}; move it away, then run again", .path.display())]
     OddFile { path: PathBuf, problem: ReadError },
+    #[error(
+        "the git object {} is damaged or gone: `git fsck` lists all that are; restore them from a \
+         clone or a backup, then run again", .path.display()
+    )]
+    DamagedObject { path: PathBuf },
     #[error("cannot {doing} {}: {source}; check its permissions and the free disk space, then run again", .path.display())]
     File { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("git cannot {doing}: {}; check with `git status` and `git fsck`, then run again", .source.message())]

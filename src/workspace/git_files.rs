@@ -204,6 +204,11 @@ impl GitFolders {
     }
 }
 
+/// The git folder of the repository that a folder is in, found without libgit2.
+pub fn shared_git_folder(start: &Path) -> Option<PathBuf> {
+    GitFolders::of(start).map(|folders| folders.shared)
+}
+
 /// Of the repository that a folder is in. Call before libgit2 looks at it.
 pub(super) fn require_plain_files(start: &Path) -> Result<()> {
     let Some(folders) = GitFolders::of(start) else { return Ok(()) };

@@ -49,6 +49,7 @@ mod new_files;
 mod nights;
 mod not_for_agents;
 mod nudge;
+mod objects;
 mod one_run;
 mod own_commits;
 mod permissions;

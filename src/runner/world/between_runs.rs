@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use crate::model::{Base, Event, LaneId, StoryId};
+use crate::runner::effects::Left;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::state::RunState;
@@ -14,10 +15,14 @@ use super::recovery::base_on_branch;
 
 impl World {
     /// The tree that this process leaves. None: no unfinished work is in it, or it cannot be read.
-    pub(super) async fn left_tree(&self, log: &RunLog) -> Option<Event> {
-        let story = log.state.lanes.occupant(LaneId::HOME)?.clone();
-        let left = self.env.home.with(WorkTree::leave).await.ok()?.ok()?;
-        Some(Event::TreeLeft { story, left })
+    /// After a success, what is on the branch must be whole.
+    pub(super) async fn left_tree(&self, log: &RunLog, end: Option<&Event>) -> Left {
+        if matches!(end, Some(Event::RunEnded { reason }) if reason.stop().exit_code == 0) {
+            self.env.home.with(WorkTree::require_whole_tip).await??;
+        }
+        let Some(story) = log.state.lanes.occupant(LaneId::HOME).cloned() else { return Ok(None) };
+        let left = self.env.home.with(WorkTree::leave).await.and_then(|left| Ok(left?)).ok();
+        Ok(left.map(|left| Event::TreeLeft { story, left }))
     }
 
     /// What the user changed in the files since the last process's end is no part of the story.

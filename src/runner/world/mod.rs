@@ -34,7 +34,7 @@ use crate::ports::{Ask, Clock, Human};
 use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Supervisor};
 use crate::runner::config::RunConfig;
-use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Happened};
+use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Happened, Left};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::interrupts::Interrupts;
 use crate::runner::lane::Lane;
@@ -311,8 +311,8 @@ impl Effects for World {
         self.disown_work(log, story);
     }
 
-    async fn leave(&mut self, log: &RunLog) -> Option<Event> {
-        self.left_tree(log).await
+    async fn leave(&mut self, log: &RunLog, is_idle: bool, end: Option<&Event>) -> Left {
+        if is_idle { self.left_tree(log, end).await } else { Ok(None) }
     }
 
     fn mark(
