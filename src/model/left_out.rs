@@ -24,6 +24,8 @@ pub enum WhyLeftOut {
     Name,
     /// It is the user's and was untracked when the story began.
     Users,
+    /// Git ignored it when the story began.
+    Ignored,
     /// It needs an external git filter.
     Filter,
 }

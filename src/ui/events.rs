@@ -289,6 +289,7 @@ fn left_out(at: i64, one: &LeftOut) -> Line {
         WhyLeftOut::Repository => "it is a nested repository",
         WhyLeftOut::Name => "it matches `never_commit` (see ralph.toml)",
         WhyLeftOut::Users => "it was untracked before the story, and the agent changed it",
+        WhyLeftOut::Ignored => "git ignored it when the story began",
         WhyLeftOut::Filter => "it needs a git filter; commit it yourself with git",
     };
     let count = if one.files > 1 { format!(" ({} files)", one.files) } else { String::new() };

@@ -24,6 +24,7 @@ impl WorkTree {
         let mut all = self.changes_since(&index, request)?;
         let is_excluded = |path: &PathBuf| request.except.contains(path);
         all.excluded = all.paths.extract_if(.., |path, _| is_excluded(path)).collect();
+        self.leave_ignored_out(&mut all, request.base)?;
         all.replaces = self.unclean_commits(&all, request)?;
         if all.replaces.is_some() {
             all.on = all.began;
@@ -78,6 +79,7 @@ impl WorkTree {
             began: commit_id(base)?,
             paths: paths?,
             left_out: nested.chain(large).collect(),
+            ignored: scan.beside,
             work_tree: Some(scan.tree),
             ..Contribution::default()
         })

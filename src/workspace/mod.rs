@@ -41,6 +41,7 @@ mod versions;
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use authors::{GATES, HumanCommits, REFLOG_ACTION, reflog_action};
@@ -98,6 +99,8 @@ pub struct WorkTree {
     known_folders: git_files::KnownFolders,
     /// What is known of the human's ignored files.
     ignored: RefCell<guard::IgnoredCache>,
+    /// What was beside git's files when the story began, once it is read.
+    beside: RefCell<Option<Arc<guard::Beside>>>,
 }
 
 impl WorkTree {

@@ -71,6 +71,7 @@ impl WorkTree {
             lock_patience: LOCK_PATIENCE,
             ignored: RefCell::default(),
             known_folders: KnownFolders::default(),
+            beside: RefCell::default(),
             repo,
         })
     }

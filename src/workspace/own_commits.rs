@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use git2::{Commit, Oid, Tree};
 
@@ -14,6 +15,7 @@ use crate::model::{Base, CommitsReplaced, LeftOut, StoryId, Unclean, WhyLeftOut,
 use super::catalog::SnapshotKind;
 use super::collect::Shared;
 use super::error::GitContext;
+use super::guard::Beside;
 use super::index::unstatted;
 use super::snapshot::SnapshotNote;
 use super::staging::{CollectRequest, Contribution, OwnCommits};
@@ -30,6 +32,7 @@ struct Look<'a> {
     committed: Option<Tree<'a>>,
     /// What was uncommitted at the base.
     users: BTreeMap<PathBuf, TreeChange>,
+    beside: Arc<Beside>,
     /// The agent's newest commit.
     last: Option<Tree<'a>>,
 }
@@ -47,6 +50,7 @@ impl WorkTree {
             request,
             committed: self.committed_at(request.base)?,
             users: users.map(|change| (change.path.clone(), change)).collect(),
+            beside: self.beside(),
             last: self.tree_at(Some(tip))?,
         };
         let mut hidden = vec![all.began];
@@ -58,8 +62,12 @@ impl WorkTree {
         for id in &commits {
             let commit = self.repo.find_commit(*id).doing(READ)?;
             let unclean = self.unclean_in(&look, &commit)?;
-            let has_secret = unclean.iter().any(|(why, _)| *why == WhyUnclean::Secret);
-            if has_secret || commit.parent_ids().any(|parent| secret.contains(&parent)) {
+            let is_private = |(why, path): &(WhyUnclean, PathBuf)| {
+                *why == WhyUnclean::Secret || look.beside.ignored(path).is_some()
+            };
+            if unclean.iter().any(is_private)
+                || commit.parent_ids().any(|parent| secret.contains(&parent))
+            {
                 secret.insert(*id);
             } else {
                 keepable.retain(|kept| commit.parent_ids().all(|parent| parent != *kept));
@@ -126,6 +134,9 @@ impl WorkTree {
         let committed = entry_at(look.committed.as_ref(), path)?;
         if new == committed {
             return Ok(None);
+        }
+        if new.is_some() && committed.is_none() && look.beside.ignored(path).is_some() {
+            return Ok(Some(WhyUnclean::Users));
         }
         let accepted = look.request.as_it_is && entry_at(look.last.as_ref(), path)? == new;
         let content = match look.request.staging.filter(|_| !accepted) {
@@ -254,6 +265,8 @@ impl WorkTree {
         base: &Base,
     ) -> Result<Option<CommitsReplaced>> {
         let Some(own) = &work.replaces else { return Ok(None) };
+        // It has them too.
+        self.release_before_gates()?;
         let kept = match own.keepable.is_empty() {
             true => None,
             false => Some(self.keep_own(own, story, iteration, base)?),

@@ -3,7 +3,7 @@
 //! Git's index covers unchanged tracked files. The stat cache, a small index file of the driver's own,
 //! has times and hashes of the others, so that scans do not read them again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{self, Metadata, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use git2::{DiffDelta, DiffOptions, Index, IndexEntry, IndexTime, Odb, Oid, Repos
 use super::error::{GitContext, LibResult};
 use super::index::{statted, unstatted};
 use super::locks::private_parent;
-use super::tree::{TreeEntry, bytes_of, changes_in, edited, path_of};
+use super::tree::{TreeEntry, bytes_of, changes_in, edited, entry_at, path_of};
 use super::{OWN_FOLDER, Result, WorkTree, branch};
 
 /// Git's bit for files that a sparse checkout leaves out of the work tree.
@@ -44,7 +44,12 @@ impl WorkTree {
         let forgotten = self.forget(&mut index, is_read).doing("read the index")?;
         let mut cache = self.stat_cache();
         let differences = differences(&self.repo, &index).doing(READ_FILES)?;
-        let before = self.entries(&index, differences.iter().map(|(path, _)| path.clone()));
+        let beside = self.beside();
+        let (hidden, differences): (Differences, _) =
+            differences.into_iter().partition(|(path, _)| beside.ignored(path).is_some());
+        let staged = self.beside_in(&index);
+        let paths = differences.iter().map(|(path, _)| path).chain(&staged);
+        let before = self.entries(&index, paths.cloned());
         let is_simple = !forgotten
             && differences.len() < FEW
             && !index.has_conflicts()
@@ -58,6 +63,7 @@ impl WorkTree {
         let odb = self.repo.odb().doing("open the repository's objects")?;
         cache.verify(&odb, &mut index).doing(READ_FILES)?;
         let head = branch::tip(&self.repo)?.commit;
+        self.unstage(&mut index, &staged, head)?;
         let tree = self.tree_of_index(head, &index, &cache.unchanged)?;
         cache.remember(self, &index);
         let entry = |(path, _): (PathBuf, bool)| (path.clone(), index.get_path(&path, 0));
@@ -67,7 +73,22 @@ impl WorkTree {
             before.restore(&mut index).doing("restore the index")?;
             self.index_is_modified.set(false);
         }
-        Ok(Scan { tree, head, nested, large, found })
+        let beside = hidden.into_iter().map(|(path, _)| path).chain(staged).collect();
+        Ok(Scan { tree, head, nested, large, beside, found })
+    }
+
+    /// In memory, these are as in the commit.
+    fn unstage(&self, index: &mut Index, paths: &[PathBuf], head: Option<Oid>) -> Result<()> {
+        let head = self.tree_at(head)?;
+        for path in paths {
+            let committed = entry_at(head.as_ref(), path)?;
+            let done = match committed.map(|entry| unstatted(path, entry)) {
+                Some(entry) => index.add(&entry),
+                None => index.remove_path(path),
+            };
+            done.doing(READ_FILES)?;
+        }
+        Ok(())
     }
 
     /// Returns whether the in-memory index has less than the one on disk now.
@@ -122,6 +143,8 @@ pub(super) struct Scan {
     pub nested: Vec<PathBuf>,
     /// Files that are too large to be read: they are as in the index.
     pub large: Vec<PathBuf>,
+    /// Files that were ignored when the story began, and that git would look at now.
+    pub beside: BTreeSet<PathBuf>,
     /// Files that differ from the index, with the entries that they would have in it.
     pub found: BTreeMap<PathBuf, Option<IndexEntry>>,
 }

@@ -40,6 +40,8 @@ pub struct Contribution {
     pub(super) staged: BTreeMap<PathBuf, Option<IndexEntry>>,
     /// Changed files that are not the story's.
     pub(super) excluded: BTreeMap<PathBuf, Option<IndexEntry>>,
+    /// Files that were ignored when the story began, and that git looks at now.
+    pub(super) ignored: BTreeSet<PathBuf>,
     pub(super) left_out: Vec<LeftOut>,
     /// Objections to committing it.
     pub(super) objections: Vec<Objection>,
@@ -74,6 +76,23 @@ pub struct CollectRequest<'a> {
 }
 
 impl WorkTree {
+    /// What git ignored when the story began is the user's, in the index too, whatever the rules say
+    /// now.
+    pub(super) fn leave_ignored_out(&self, all: &mut Contribution, base: &Base) -> Result<()> {
+        let (beside, committed) = (self.beside(), self.committed_at(base)?);
+        let is_beside = |path: &PathBuf| beside.ignored(path).is_some();
+        all.ignored.extend(all.paths.keys().filter(|path| is_beside(path)).cloned());
+        for path in std::mem::take(&mut all.ignored) {
+            if entry_at(committed.as_ref(), &path)?.is_none() {
+                all.paths.remove(&path);
+                all.staged.insert(path.clone(), None);
+                all.ignored.insert(path);
+            }
+        }
+        all.left_out.extend(beside.left_out(all.ignored.iter()));
+        Ok(())
+    }
+
     /// Removes files that are never committed, from the index too, so that the user's next commit
     /// does not include them.
     pub(super) fn leave_out(&self, all: &mut Contribution, of: &CollectRequest<'_>) -> Result<()> {

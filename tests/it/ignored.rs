@@ -57,6 +57,47 @@ fn what_git_clean_deletes_is_back_after_an_attempt() {
     assert_eq!(restored(&world), [Untrusted::Attempt]);
 }
 
+/// Whatever an agent or a gate does to the rules.
+#[test]
+fn what_was_ignored_when_the_story_began_is_in_no_commit_and_no_object() {
+    let commit = "git add -f .env conf; git commit -qm all";
+    for (act, gate) in [
+        ("rm .gitignore", "true"),
+        ("echo other > .gitignore", "true"),
+        ("echo '!.env' >> .gitignore; git add -A", "true"),
+        ("git mv .gitignore rules", "true"),
+        (commit, "true"),
+        ("rm .gitignore; git add -A; git commit -qm all; git rm -q --cached .env", "true"),
+        (":", "rm -f .gitignore"),
+    ] {
+        let script = "[default]\nsteps = [{ run = \"sh ../act; echo w > w.txt\" }, \"complete\"]\n";
+        let world = world(script);
+        fs::write(world.path("../act"), act).unwrap();
+        world.write("ralph.toml", &format!("verify = [\"{gate}\"]\n"));
+        world.write(".gitignore", ".env\nnode_modules/\nconf/\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "rules and a gate"]);
+        world.write("conf/db", "a password\n");
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{act}: {}", said.err);
+        let committed = world.git(&["log", "--all", "--format=", "--name-only"]);
+        for private in [".env", "conf/db", "node_modules"] {
+            assert!(!committed.contains(private), "{act}, {gate}: {committed}");
+        }
+        let staged = world.git(&["ls-files", ".env", "conf", "node_modules"]);
+        assert_eq!(staged, "", "{act}");
+        let said_all = said.err.contains(".env was not committed: git ignored it")
+            && said.err.contains("conf/db was not committed");
+        assert!(act == ":" || act.contains("!.env") || said_all, "{act}: {}", said.err);
+        let objects = world.git(&["cat-file", "--batch-check", "--batch-all-objects"]);
+        let blobs = objects.lines().filter_map(|line| line.split_once(" blob "));
+        let mut texts = blobs.map(|(blob, _)| world.git(&["cat-file", "-p", blob]));
+        let is_there = texts.any(|text| text == "a password\n");
+        assert!(act.contains("git add") || !is_there, "{act}, {gate}");
+        assert_eq!(world.read("conf/db") + &world.read(".env"), "a password\nPORT=1\n");
+    }
+}
+
 #[test]
 fn what_a_gate_empties_is_back_after_it() {
     let steps = "[default]\nsteps = [{ write = \"w.txt\", text = \"w\\n\" }, \"complete\"]\n";

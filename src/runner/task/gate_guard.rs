@@ -41,6 +41,9 @@ pub struct ArmedGates {
 impl GateGuard {
     /// Call before they start. What is recorded is on the disk then.
     pub fn arm(&self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<ArmedGates> {
+        if self.base.is_none() {
+            tree.note_beside()?;
+        }
         let before = tree.base()?;
         tree.hold_before_gates(&before)?;
         let guard = Guard::arm(tree, self.guarded(&before), &self.held)?;

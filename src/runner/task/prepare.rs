@@ -55,6 +55,7 @@ impl Prepare {
             Some(occupant) => occupant.follow_branch(tree, log)?,
             None => {
                 tree.hold(&before)?;
+                tree.note_beside()?;
                 before.clone()
             }
         };

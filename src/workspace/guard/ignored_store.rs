@@ -86,14 +86,29 @@ impl WorkTree {
         held
     }
 
-    fn hold_ignored_with(&self, cache: &mut IgnoredCache) -> Result<Arc<HeldIgnored>> {
+    pub(super) fn with_found_ignored(&self, look: impl FnOnce(&FoundIgnored)) -> Result<()> {
+        let mut cache = self.ignored.take();
+        let found = self.find_ignored_again(&mut cache);
+        look(&cache.found);
+        self.ignored.replace(cache);
+        found
+    }
+
+    fn find_ignored_again(&self, cache: &mut IgnoredCache) -> Result<()> {
         if !self.is_current(&cache.found) {
             cache.found = self.find_ignored()?;
         }
+        Ok(())
+    }
+
+    fn hold_ignored_with(&self, cache: &mut IgnoredCache) -> Result<Arc<HeldIgnored>> {
+        self.find_ignored_again(cache)?;
         let folder = self.ignored_folder();
         let mut store = None;
         let mut known = HashMap::new();
-        for (path, found) in self.within(&cache.found.files, &cache.limits) {
+        let mut paths: BTreeSet<PathBuf> = self.ignored_before().into_iter().collect();
+        paths.extend(cache.found.files.iter().cloned());
+        for (path, found) in self.within(&paths, &cache.limits) {
             let stamp = FileStamp::settled(&found, SystemTime::now());
             let before =
                 cache.files.remove(&path).filter(|(then, _)| then.is_some() && *then == stamp);
@@ -137,7 +152,11 @@ impl WorkTree {
     }
 
     /// Small files first, as many as fit.
-    fn within(&self, files: &[PathBuf], limits: &IgnoredLimits) -> Vec<(PathBuf, Metadata)> {
+    fn within(
+        &self,
+        files: &BTreeSet<PathBuf>,
+        limits: &IgnoredLimits,
+    ) -> Vec<(PathBuf, Metadata)> {
         let look = |path: &PathBuf| {
             let found = fs::symlink_metadata(self.root.join(path)).ok()?;
             let is_small = found.is_file() && limits.file.is_none_or(|most| found.len() <= most);

@@ -1,8 +1,8 @@
-//! Finds ignored files, without build and dependency folders.
+//! Finds what no commit gets: ignored files and folders, other repositories, empty folders.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -11,40 +11,36 @@ use crate::workspace::{OWN_FOLDER, Result, WorkTree};
 
 use super::ignored_store::FileStamp;
 
-/// An ignored folder with more is one that a tool fills. So are more ignored files in one folder.
+/// An ignored folder with more is one that a tool fills.
 const MOST_ENTRIES: usize = 200;
 const GIT: &str = ".git";
 const RULES: &str = ".gitignore";
 /// Tools mark their folders with it: <https://bford.info/cachedir/>.
 const CACHE_MARK: &str = "CACHEDIR.TAG";
-/// Folders that tools fill, however small they are.
-const OUTPUT: [&str; 17] = [
-    "target",
-    "node_modules",
-    "dist",
-    "build",
-    "out",
-    "coverage",
-    "htmlcov",
-    "tmp",
-    "log",
-    "logs",
-    "venv",
-    ".venv",
-    ".tox",
-    ".cache",
-    ".next",
-    ".gradle",
-    "__pycache__",
+/// Folders that a build fills, however small they are.
+const OUTPUT: [&str; 5] = ["dist", "build", "coverage", "htmlcov", ".next"];
+/// The same of other tools.
+#[rustfmt::skip]
+const TOOLS: [&str; 14] = [
+    "target", "node_modules", "venv", ".venv", ".tox", ".cache", ".gradle", "__pycache__",
+    ".terraform", ".idea", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".eggs",
 ];
 /// Files that come and go. A lock or a database's journal must not come back.
-const PASSING: [&str; 10] =
-    [".log", ".pid", ".lock", ".tmp", ".swp", ".pyc", ".o", "-journal", "-wal", "-shm"];
+const PASSING: [&str; 9] =
+    [".pid", ".lock", ".tmp", ".swp", ".pyc", ".o", "-journal", "-wal", "-shm"];
 
-/// Ignored files, as long as none of the places changed.
+/// It is all there as long as none of the places changed.
 #[derive(Debug, Default)]
-pub(super) struct FoundIgnored {
+pub(in crate::workspace) struct FoundIgnored {
+    /// Ignored, outside tools' folders.
     pub files: Vec<PathBuf>,
+    /// Ignored files that come and go.
+    pub passing: Vec<PathBuf>,
+    /// Ignored folders that tools fill.
+    pub tools: Vec<PathBuf>,
+    pub repositories: Vec<PathBuf>,
+    /// Folders.
+    pub empty: Vec<PathBuf>,
     /// Folders and files with rules. None: it may change without another stamp.
     places: Vec<(PathBuf, Option<FileStamp>)>,
 }
@@ -88,89 +84,124 @@ impl Walk<'_> {
         self.found.places.push((place, stamp));
     }
 
-    /// One that is not ignored.
-    fn folder(&mut self, folder: &Path) -> Result<()> {
+    /// One that is not ignored. Returns whether it has nothing but empty folders.
+    fn folder(&mut self, folder: &Path) -> Result<bool> {
         self.note(self.tree.root.join(folder));
-        let mut files = Vec::new();
+        let (mut has_files, mut empty) = (false, Vec::new());
         for entry in fs::read_dir(self.tree.root.join(folder)).into_iter().flatten().flatten() {
             let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
             let path = folder.join(&name);
+            let is_plain_folder = kind.is_dir() && !self.tracked.contains(&path);
+            has_files |= !is_plain_folder;
             if name == GIT || path == Path::new(OWN_FOLDER) {
-                continue;
-            }
-            if name == RULES {
-                self.note(entry.path());
-            }
-            if !kind.is_dir() {
-                let is_kind = kind.is_file() || kind.is_symlink();
-                if is_kind && !self.tracked.contains(&path) && self.is_held(&path)? {
-                    files.push(path);
-                }
-            } else if self.folders.contains(&path) {
-                self.folder(&path)?;
-            } else if entry.path().join(GIT).exists() {
-                // Another repository.
-            } else if self.tree.is_ignored(&path)? {
-                self.ignored(&path);
+                has_files = true;
+            } else if !kind.is_dir() {
+                self.entry(path, &entry.path(), kind)?;
+            } else if !is_plain_folder {
+                // A submodule.
+            } else if !self.folders.contains(&path) && self.is_foreign(&path)? {
+                has_files = true;
+            } else if self.folder(&path)? {
+                empty.push(path);
             } else {
-                self.folder(&path)?;
+                has_files = true;
             }
         }
-        if files.len() <= MOST_ENTRIES {
-            self.found.files.append(&mut files);
+        if has_files || folder.as_os_str().is_empty() {
+            self.found.empty.append(&mut empty);
+        }
+        Ok(!has_files)
+    }
+
+    fn entry(&mut self, path: PathBuf, full: &Path, kind: FileType) -> Result<()> {
+        if path.ends_with(RULES) {
+            self.note(full.to_owned());
+        }
+        let is_kind = kind.is_file() || kind.is_symlink();
+        if is_kind && !self.tracked.contains(&path) && self.tree.is_ignored(&path)? {
+            self.file(path);
         }
         Ok(())
     }
 
-    fn is_held(&self, path: &Path) -> Result<bool> {
-        Ok(!is_passing(path) && self.tree.is_ignored(path)?)
+    /// Another repository, or an ignored folder.
+    fn is_foreign(&mut self, folder: &Path) -> Result<bool> {
+        if self.tree.root.join(folder).join(GIT).exists() {
+            self.found.repositories.push(folder.to_owned());
+        } else if self.tree.is_ignored(folder)? {
+            self.ignored(folder);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn file(&mut self, path: PathBuf) {
+        let found = &mut self.found;
+        if is_passing(&path) { found.passing.push(path) } else { found.files.push(path) }
     }
 
     fn ignored(&mut self, folder: &Path) {
-        let (mut files, mut folders, mut left) = (Vec::new(), Vec::new(), Some(MOST_ENTRIES));
-        if self.list(folder, &mut files, &mut folders, &mut left).is_some() {
-            self.found.files.append(&mut files);
-            folders.into_iter().for_each(|folder| self.note(folder));
+        let mut listed = Listed { left: Some(MOST_ENTRIES), ..Listed::default() };
+        if self.list(folder, &mut listed).is_some() {
+            listed.files.into_iter().for_each(|file| self.file(file));
+            listed.folders.into_iter().for_each(|folder| self.note(folder));
+            self.found.tools.append(&mut listed.tools);
+            self.found.repositories.append(&mut listed.repositories);
+        } else {
+            self.found.tools.push(folder.to_owned());
         }
     }
 
     /// None: it is a tool's.
-    fn list(
-        &self,
-        folder: &Path,
-        files: &mut Vec<PathBuf>,
-        folders: &mut Vec<PathBuf>,
-        left: &mut Option<usize>,
-    ) -> Option<()> {
+    fn list(&self, folder: &Path, listed: &mut Listed) -> Option<()> {
         let full = self.tree.root.join(folder);
-        let is_output =
-            folder.file_name().and_then(OsStr::to_str).is_some_and(|n| OUTPUT.contains(&n));
-        if is_output || full.join(CACHE_MARK).exists() {
+        if is_of_tools(&full) {
             return None;
         }
         for entry in fs::read_dir(&full).into_iter().flatten().flatten() {
-            *left = left.and_then(|left| left.checked_sub(1));
-            left.as_ref()?;
+            listed.left = listed.left.and_then(|left| left.checked_sub(1));
+            listed.left?;
             let (path, Ok(kind)) = (folder.join(entry.file_name()), entry.file_type()) else {
                 continue;
             };
-            if kind.is_dir() && !entry.path().join(GIT).exists() {
+            if kind.is_dir() && entry.path().join(GIT).exists() {
+                listed.repositories.push(path);
+            } else if kind.is_dir() {
                 // A tool's folder in it is left out.
-                let length = files.len();
-                if self.list(&path, files, folders, left).is_none() {
-                    files.truncate(length);
-                    left.as_ref()?;
+                if self.list(&path, listed).is_none() {
+                    listed.left?;
+                    listed.tools.push(path);
                 }
-            } else if (kind.is_file() || kind.is_symlink()) && !is_passing(&path) {
-                files.push(path);
+            } else if kind.is_file() || kind.is_symlink() {
+                listed.files.push(path);
             }
         }
-        folders.push(full);
+        listed.folders.push(full);
         Some(())
     }
 }
 
-fn is_passing(path: &Path) -> bool {
+/// What is in an ignored folder.
+#[derive(Default)]
+struct Listed {
+    files: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+    tools: Vec<PathBuf>,
+    repositories: Vec<PathBuf>,
+    /// How many entries there may still be.
+    left: Option<usize>,
+}
+
+fn is_of_tools(folder: &Path) -> bool {
+    has_name(folder, &TOOLS) || has_name(folder, &OUTPUT) || folder.join(CACHE_MARK).exists()
+}
+
+fn has_name(folder: &Path, names: &[&str]) -> bool {
+    folder.file_name().and_then(OsStr::to_str).is_some_and(|name| names.contains(&name))
+}
+
+pub(super) fn is_passing(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     PASSING.iter().any(|ending| name.ends_with(ending.as_bytes()))
 }

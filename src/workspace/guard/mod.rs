@@ -5,6 +5,7 @@
 //! be compared. The caller records a violation before it repairs it, so that an interrupted repair
 //! is repeated.
 
+mod beside;
 mod changes;
 mod earlier;
 mod files;
@@ -35,6 +36,7 @@ use self::ignored::HeldIgnored;
 use self::index::IndexDamage;
 use self::ref_store::HeldRefs;
 
+pub(super) use beside::Beside;
 pub use files::Losses;
 pub use held::HeldPlace;
 pub(super) use ignored_store::IgnoredCache;

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use crate::model::Base;
 use crate::workspace::authors::GATES;
 use crate::workspace::diff::Patterns;
-use crate::workspace::error::GitContext;
+use crate::workspace::error::{GitContext, if_found};
 use crate::workspace::tree::{TreeChange, between, entry_at, with_changes};
 use crate::workspace::{Result, WorkTree};
 
 /// Keeps the tree before the gates from a gate's `git gc`; each work tree has its own.
 const HELD_BEFORE_GATES: &str = "refs/worktree/ralph/before-gates";
+
+const RELEASE: &str = "let go of the work tree before the gates";
 
 /// What was written to the work tree since a recorded state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +66,12 @@ impl Writes {
 impl WorkTree {
     pub fn hold_before_gates(&self, before: &Base) -> Result<()> {
         self.hold_at(HELD_BEFORE_GATES, before, "ralph: the work tree before the gates")
+    }
+
+    /// They are over.
+    pub(in crate::workspace) fn release_before_gates(&self) -> Result<()> {
+        let held = if_found(self.repo.find_reference(HELD_BEFORE_GATES)).doing(RELEASE)?;
+        held.map_or(Ok(()), |mut held| held.delete().doing(RELEASE))
     }
 
     /// Without what commits of the human's since then brought.

@@ -10,8 +10,7 @@ use crate::workspace::{Guard, GuardPart};
 use super::guard::{armed, guarded, repair};
 use super::sandbox::Sandbox;
 
-const RULES: &str =
-    ".env*\nsecrets/\nlocal/\nnode_modules/\ntarget/\n*.log\n*-journal\nmany/\n*.key\n";
+const RULES: &str = ".env*\nsecrets/\nlocal/\nnode_modules/\ntarget/\ntmp/\n*.lock\n*.log\n*-journal\nmany/\n*.key\n";
 
 /// With ignored files of every kind.
 fn sandbox() -> Sandbox {
@@ -22,7 +21,8 @@ fn sandbox() -> Sandbox {
     let mode = fs::Permissions::from_mode(0o600);
     fs::set_permissions(repo.path(".env"), mode).unwrap();
     // Of tools.
-    repo.write("target/debug/x", "x\n").write("server.log", "log\n").write("db-journal", "hot\n");
+    repo.write("target/debug/x", "x\n").write("x.lock", "1\n").write("db-journal", "hot\n");
+    repo.write("server.log", "log\n").write("tmp/notes", "mine\n");
     for number in 0..300 {
         repo.write(format!("many/{number}"), "x\n");
     }
@@ -44,7 +44,7 @@ fn lost(found: &[Violation]) -> Vec<&str> {
 #[test]
 fn files_that_are_gone_empty_or_no_files_any_more_are_back() {
     type Act = fn(&Sandbox);
-    let acts: [(&str, Act, &[&str]); 9] = [
+    let acts: [(&str, Act, &[&str]); 10] = [
         ("nothing", |_| {}, &[]),
         ("deleted", |s| _ = s.delete(".env").delete(".env.link"), &[".env", ".env.link"]),
         ("with its folder", |s| _ = s.delete("secrets"), &["secrets/deep/a", "secrets/empty"]),
@@ -55,10 +55,11 @@ fn files_that_are_gone_empty_or_no_files_any_more_are_back() {
         (
             "what tools wrote",
             |s| {
-                s.delete("target").delete("server.log").delete("db-journal").delete("many");
+                s.delete("target").delete("x.lock").delete("db-journal").delete("many");
             },
             &[],
         ),
+        ("small ones", |s| _ = s.delete("tmp").delete("server.log"), &["server.log", "tmp/notes"]),
         ("changed, and a new one", |s| _ = s.write(".env", "KEY=3\n").write("new.key", "k\n"), &[]),
     ];
     let repo = sandbox();
@@ -98,7 +99,7 @@ fn the_next_process_restores_what_a_dead_one_could_not() {
     let tree = repo.open();
     let guard = Guard::recovered(&tree, guarded(&base), Some(&stored));
     let found = repair(&guard, &tree, GuardPart::held_after_crash());
-    assert_eq!(lost(&found).len(), 5);
+    assert_eq!(lost(&found).len(), 7);
     assert_eq!(repo.read(".env"), "KEY=1\n");
     // Copies that were changed are not put back.
     for version in fs::read_dir(repo.path(".git/ralph/ignored/.env")).unwrap().flatten() {
@@ -173,6 +174,33 @@ fn a_tool_that_deletes_a_file_again_and_again_is_told_of_once() {
         assert_eq!(lost(&repair(&guard, &tree, &IGNORED)), expected);
         assert_eq!(repo.read(".env"), "KEY=1\n");
     }
+}
+
+#[test]
+fn what_was_held_when_the_story_began_stays_held() {
+    let repo = sandbox();
+    let tree = repo.open();
+    tree.note_beside().unwrap();
+    armed(&repo, &tree);
+    repo.write(".gitignore", "nothing\n");
+    for number in 0..300 {
+        repo.write(format!("secrets/{number}"), "x\n");
+    }
+    let guard = armed(&repo, &tree);
+    repo.delete(".env").delete("secrets");
+    assert_eq!(lost(&repair(&guard, &tree, &IGNORED)), [".env", "secrets/deep/a", "secrets/empty"]);
+}
+
+#[test]
+fn many_ignored_files_beside_others_are_all_held() {
+    let repo = sandbox();
+    for number in 0..201 {
+        repo.write(format!("docs/{number}.key"), "x\n");
+    }
+    let tree = repo.open();
+    let guard = armed(&repo, &tree);
+    repo.delete("docs/.env.local").delete("docs/7.key");
+    assert_eq!(lost(&repair(&guard, &tree, &IGNORED)), ["docs/.env.local", "docs/7.key"]);
 }
 
 /// A look reads only what changed since the one before.
