@@ -44,7 +44,8 @@ impl Preflight {
         self.require_known_setup(&history.state)?;
         self.restore_held(history)?;
         self.restore_backlog(prd, place, history)?;
-        self.restore_writes(place, history)
+        self.restore_writes(place, history)?;
+        Ok(self.tree.show_unseen()?)
     }
 
     /// What ran could change the record of git's setup too; the journal has its hash. If it is another

@@ -157,7 +157,8 @@ fn tree(notice: &TreeNotice) -> (Tone, String) {
         }
         TreeNotice::MovedAway { path, kept } => {
             let (path, kept) = (shown(path), shown(kept));
-            warning(format!("moved `{path}` away, because git cannot use it as it is: now {kept}"))
+            let why = "git cannot use it as it is, or its place is taken";
+            warning(format!("moved `{path}` away, because {why}: now {kept}"))
         }
         TreeNotice::NotPruned { problem } => {
             warning(format!("cannot remove old snapshots: {problem}"))

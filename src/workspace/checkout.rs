@@ -170,7 +170,7 @@ impl WorkTree {
     }
 
     /// Git has no empty folders, so a restored tree must not have any either.
-    fn prune_folders(&self, path: &Path) {
+    pub(super) fn prune_folders(&self, path: &Path) {
         let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
         for folder in folders {
             if self.dir().and_then(|root| root.remove_dir(folder)).is_err() {

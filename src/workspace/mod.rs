@@ -37,6 +37,7 @@ mod staging;
 mod tests;
 mod tree;
 mod undo;
+mod unseen;
 mod versions;
 
 use std::cell::{Cell, RefCell};

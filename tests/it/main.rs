@@ -73,5 +73,6 @@ mod staging;
 mod stagnation;
 mod terminal;
 mod trust;
+mod unseen;
 mod untrusted_backlog;
 mod waiting;

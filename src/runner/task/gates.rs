@@ -13,17 +13,18 @@ use crate::decide::recheck::{DueGate, in_order};
 use crate::decide::weigh::turned_green;
 use crate::model::{
     Base, Event, EvidenceItem, Exit, GATE_TAIL, Gate, GateCommand, GateEnd, GateReport, HeldChange,
-    millis,
+    first_few, millis,
 };
 use crate::ports::{Activity, Clock, Doing};
 use crate::process::pump::{Deadline, Pump, Pumped, SupervisedEnd};
 use crate::process::{NO_INPUT, Order, Spec, Supervisor};
+use crate::runner::config::RunConfig;
 use crate::runner::effects::{GatesFound, GatesOf, Happened};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::lane::Lane;
 use crate::runner::task::gate_guard::{ArmedGates, GateGuard};
 use crate::runner::task::transcript::Transcript;
-use crate::runner::task::{EventSink, Mailbox, Message, held_files};
+use crate::runner::task::{EventSink, Mailbox, Message, held_files, tell_moved};
 use crate::text::redact::{Redactor, SecretRules};
 use crate::workspace::WorkTree;
 
@@ -54,7 +55,12 @@ pub struct GatesTask {
     pub log: Transcript,
     pub mailbox: Mailbox,
     pub clock: Clock,
+    pub config: Arc<RunConfig>,
 }
+
+const HIDDEN: &str = "not there for the gates, because no commit would have them";
+/// More files are only counted.
+const NAMED: usize = 10;
 
 /// How one process of a gate ended.
 struct Tried {
@@ -67,29 +73,15 @@ struct Tried {
 impl GatesTask {
     /// Whatever becomes of the gates, what they left behind is put back.
     pub async fn run(mut self) -> Result<Happened> {
-        let accepted = std::mem::take(&mut self.accepted);
-        let arm = move |guard: &GateGuard, tree: &WorkTree, log: &mut dyn EventSink| {
-            if let Some(story) = &guard.ran.story {
-                held_files::apply(tree, story, &accepted, log)?;
-            }
-            guard.arm(tree, log)
-        };
-        let mut armed = self.guarded(arm).await?;
-        let before = armed.before.clone();
-        let ran = self.run_all(&mut armed).await;
-        if !matches!(ran, Ok(Some(_))) {
-            self.settle(&armed, false).await?;
-        }
-        self.guarded(move |guard, tree, log| {
-            guard.disarm(tree, &armed, log);
+        let hidden = self.hide_unseen().await?;
+        let ran = self.run_guarded(&hidden).await;
+        let show = |_: &GateGuard, tree: &WorkTree, log: &mut dyn EventSink| {
+            tree.show_unseen()?;
+            tell_moved(tree, log);
             Ok(())
-        })
-        .await?;
-        if ran.is_err() {
-            // The loop ends without hearing that they are over.
-            self.guarded(|_, _, log| log.record(Event::GatesOver)).await?;
-        }
-        let items = ran?;
+        };
+        self.guarded(show).await?;
+        let (items, before) = ran?;
         let found = match &items {
             Some(items) => self.found(items, before).await?,
             None => GatesFound::default(),
@@ -131,6 +123,47 @@ impl GatesTask {
         let (found, red) = self.lane.with(look).await??;
         let turned_green = turned_green(items, &red).map(str::to_owned);
         Ok(GatesFound { turned_green, ..found })
+    }
+
+    /// Returns the state that they began with, too.
+    async fn run_guarded(
+        &mut self,
+        hidden: &[PathBuf],
+    ) -> Result<(Option<Vec<EvidenceItem>>, Base)> {
+        let accepted = std::mem::take(&mut self.accepted);
+        let arm = move |guard: &GateGuard, tree: &WorkTree, log: &mut dyn EventSink| {
+            if let Some(story) = &guard.ran.story {
+                held_files::apply(tree, story, &accepted, log)?;
+            }
+            guard.arm(tree, log)
+        };
+        let mut armed = self.guarded(arm).await?;
+        let before = armed.before.clone();
+        let mut ran = self.run_all(&mut armed).await;
+        if !matches!(ran, Ok(Some(_))) {
+            self.settle(&armed, false).await?;
+        }
+        self.guarded(move |guard, tree, log| {
+            guard.disarm(tree, &armed, log);
+            Ok(())
+        })
+        .await?;
+        if ran.is_err() {
+            // The loop ends without hearing that they are over.
+            self.guarded(|_, _, log| log.record(Event::GatesOver)).await?;
+        }
+        if let Ok(Some(items)) = &mut ran {
+            items.iter_mut().for_each(|item| tell_hidden(item, hidden));
+        }
+        Ok((ran?, before))
+    }
+
+    /// What no commit would have is away while they run.
+    async fn hide_unseen(&self) -> Result<Vec<PathBuf>> {
+        let Some(base) = self.base.clone() else { return Ok(Vec::new()) };
+        let config = Arc::clone(&self.config);
+        let hide = move |tree: &WorkTree| tree.hide_unseen(&base, &config.settings.staging);
+        Ok(self.lane.with(hide).await??)
     }
 
     async fn guarded<T: Send + 'static>(
@@ -305,6 +338,15 @@ impl GatesTask {
         self.log.output(clean).await;
         // The loop runs on the same thread.
         yield_now().await;
+    }
+}
+
+/// The next agent has to know why a gate failed that passed for the agent.
+fn tell_hidden(item: &mut EvidenceItem, hidden: &[PathBuf]) {
+    let EvidenceItem::Gate(report) = item;
+    if !report.passed() && !hidden.is_empty() {
+        let paths = first_few(hidden, NAMED);
+        report.tail.push_str(&format!("\nralph: {HIDDEN}: {paths}\n"));
     }
 }
 

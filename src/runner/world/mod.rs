@@ -302,6 +302,7 @@ impl Effects for World {
             log: Transcript::begin(Log::new(file, self.config.settings.log_limit), None),
             mailbox: self.mailbox.clone(),
             clock: self.env.clock.clone(),
+            config: Arc::clone(&self.config),
         };
         task::spawn(&self.mailbox, task.run());
         Ok(())

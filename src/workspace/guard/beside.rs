@@ -44,6 +44,10 @@ impl Beside {
         path.ancestors().find(|part| self.ignored.contains(*part))
     }
 
+    pub fn has(&self, path: &Path) -> bool {
+        self.ignored(path).is_some() || path.ancestors().any(|part| self.others.contains(part))
+    }
+
     /// Each ignored file or folder once, with the number of these paths in it.
     pub fn left_out<'a>(&self, paths: impl Iterator<Item = &'a PathBuf>) -> Vec<LeftOut> {
         let mut found = std::collections::BTreeMap::<&Path, usize>::new();

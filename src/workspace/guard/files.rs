@@ -87,7 +87,7 @@ impl WorkTree {
     }
 
     /// Whether no parent folder is a link, so that nothing is written through one.
-    pub(super) fn can_hold(&self, path: &Path) -> bool {
+    pub(in crate::workspace) fn can_hold(&self, path: &Path) -> bool {
         let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
         folders.into_iter().all(|folder| match fs::symlink_metadata(self.root.join(folder)) {
             Ok(found) => found.is_dir(),

@@ -86,7 +86,10 @@ impl WorkTree {
         held
     }
 
-    pub(super) fn with_found_ignored(&self, look: impl FnOnce(&FoundIgnored)) -> Result<()> {
+    pub(in crate::workspace) fn with_found_ignored(
+        &self,
+        look: impl FnOnce(&FoundIgnored),
+    ) -> Result<()> {
         let mut cache = self.ignored.take();
         let found = self.find_ignored_again(&mut cache);
         look(&cache.found);

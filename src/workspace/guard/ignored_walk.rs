@@ -21,9 +21,9 @@ const CACHE_MARK: &str = "CACHEDIR.TAG";
 const OUTPUT: [&str; 5] = ["dist", "build", "coverage", "htmlcov", ".next"];
 /// The same of other tools.
 #[rustfmt::skip]
-const TOOLS: [&str; 14] = [
+const TOOLS: [&str; 13] = [
     "target", "node_modules", "venv", ".venv", ".tox", ".cache", ".gradle", "__pycache__",
-    ".terraform", ".idea", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".eggs",
+    ".terraform", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".eggs",
 ];
 /// Files that come and go. A lock or a database's journal must not come back.
 const PASSING: [&str; 9] =
@@ -43,6 +43,13 @@ pub(in crate::workspace) struct FoundIgnored {
     pub empty: Vec<PathBuf>,
     /// Folders and files with rules. None: it may change without another stamp.
     places: Vec<(PathBuf, Option<FileStamp>)>,
+}
+
+impl FoundIgnored {
+    /// Tools' folders that only a build or their size tells from the story's.
+    pub fn outputs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.tools.iter().filter(|path| !has_name(path, &TOOLS))
+    }
 }
 
 struct Walk<'a> {
@@ -193,7 +200,7 @@ struct Listed {
     left: Option<usize>,
 }
 
-fn is_of_tools(folder: &Path) -> bool {
+pub(in crate::workspace) fn is_of_tools(folder: &Path) -> bool {
     has_name(folder, &TOOLS) || has_name(folder, &OUTPUT) || folder.join(CACHE_MARK).exists()
 }
 

@@ -40,6 +40,7 @@ pub(super) use beside::Beside;
 pub use files::Losses;
 pub use held::HeldPlace;
 pub(super) use ignored_store::IgnoredCache;
+pub(super) use ignored_walk::is_of_tools;
 pub use stashes::Stash;
 pub use writes::{MayStay, Writes};
 
