@@ -15,7 +15,7 @@ use crate::text::redact::SecretRules;
 use crate::workspace::{WorkTree, with_change};
 
 use super::World;
-use super::held::folder_of;
+use super::gates::folder_of;
 
 /// Something untrusted that could write PRD.json.
 #[derive(Clone, Debug)]

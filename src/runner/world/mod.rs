@@ -4,7 +4,7 @@ mod approvals;
 mod attempt;
 pub mod backlog;
 pub mod between_runs;
-mod held;
+mod gates;
 pub mod held_backlog;
 mod jobs;
 mod lost_head;
@@ -15,23 +15,19 @@ pub mod recovery;
 mod requests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
-use crate::agent::{Backend, GIT_PLACES};
-use crate::decide::gate_files::Sight;
-use crate::decide::recheck::STORY;
+use crate::agent::Backend;
 use crate::decide::situation::{FreeDisk, LaneJob, Observed};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
     Approval, Backlog, Base, EndedBy, Escalation, Event, LaneId, Request, SpentToday, StoryId,
 };
 use crate::ports::{Ask, Clock, Human};
-use crate::process::sweep::RUN_ID;
 use crate::process::{Order, Supervisor};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{About, Effects, EndedAttempt, GatesOf, Happened, Left};
@@ -39,16 +35,13 @@ use crate::runner::error::{Result, RunnerError};
 use crate::runner::interrupts::Interrupts;
 use crate::runner::lane::Lane;
 use crate::runner::log::RunLog;
-use crate::runner::task::gates::GatesTask;
 use crate::runner::task::human::SkipWait;
 use crate::runner::task::prepare::Prepared;
-use crate::runner::task::transcript::Transcript;
-use crate::runner::task::{self, Mailbox, Message};
-use crate::store::log::Log;
+use crate::runner::task::{Mailbox, Message};
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{Answers, Approvals, PendingRequest, Requests};
 use crate::text::redact::SecretRules;
-use crate::workspace::{GATES, REFLOG_ACTION, StoredBlob, look_at, reflog_action};
+use crate::workspace::StoredBlob;
 use attempt::RunningAttempt;
 use backlog::BacklogFile;
 use held_backlog::BacklogWriter;
@@ -249,63 +242,7 @@ impl Effects for World {
     }
 
     fn run_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<()> {
-        let root = self.env.home.root().to_owned();
-        let look = |path: &Path| look_at(&root, path);
-        let sight = Sight { root: &root, look: &look };
-        let mut red = Vec::new();
-        let (due, story, iteration) = match &of {
-            GatesOf::Baseline => (self.config.baseline_gates(sight), None, 0),
-            GatesOf::Claim { story, .. } => {
-                let mut due = self.config.gates_due(story, self.env.backlog.current(), sight);
-                for one in &mut due {
-                    let gate = self.redact(&one.gate.to_string());
-                    let results = &log.state.gate_results;
-                    one.last_ms = results.last_ms(&gate, one.guards.as_ref());
-                    let red_at = results.red_at(&gate, None).filter(|_| one.guards.is_none());
-                    red.extend(red_at.map(|at| (gate.clone(), at.clone())));
-                }
-                let known = log.state.story(story);
-                (due, Some(story.clone()), known.map_or(0, |known| known.iteration))
-            }
-        };
-        let is_broken = self.env.backlog.problem().is_some();
-        self.backlog_writer = Some(BacklogWriter::gates(&of, is_broken));
-        let lane = story.as_ref().and_then(|story| log.state.lanes.of(story));
-        let known = story.as_ref().and_then(|story| log.state.story(story));
-        let base = known.and_then(|known| known.base().cloned());
-        let counted = known.and_then(|known| known.counted().cloned());
-        let began = known.and_then(|known| known.head.clone());
-        let file = self.env.ralph_dir.gates(&log.run, iteration, story.as_ref())?;
-        let mut env: Vec<_> = GIT_PLACES.iter().map(|name| (name.into(), None)).collect();
-        env.push((RUN_ID.into(), Some(log.run.clone().into())));
-        env.push((REFLOG_ACTION.into(), Some(reflog_action(GATES).into())));
-        env.push(("RALPH_ITERATION".into(), Some(iteration.to_string().into())));
-        env.extend(story.map(|story| (STORY.into(), Some(story.to_string().into()))));
-        let guard = self.gate_guard(log, &of, base.clone());
-        let (orders, stop) = watch::channel(None);
-        self.gates.push((of.clone(), orders, Instant::now()));
-        let task = GatesTask {
-            of,
-            due,
-            supervisor: self.env.supervisor.clone(),
-            lane: self.lane(lane.unwrap_or(LaneId::HOME))?.clone(),
-            base,
-            accepted: known.map(|known| known.accepted_files()).unwrap_or_default(),
-            counted,
-            red,
-            backlog: self.config.backlog_in_tree.clone(),
-            began,
-            guard,
-            env,
-            stop,
-            secrets: Arc::clone(&self.env.secrets),
-            log: Transcript::begin(Log::new(file, self.config.settings.log_limit), None),
-            mailbox: self.mailbox.clone(),
-            clock: self.env.clock.clone(),
-            config: Arc::clone(&self.config),
-        };
-        task::spawn(&self.mailbox, task.run());
-        Ok(())
+        self.begin_gates(log, of)
     }
 
     fn disown(&mut self, log: &mut RunLog, story: &StoryId) {
