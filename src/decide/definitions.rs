@@ -91,6 +91,8 @@ const FILES: [&str; 6] = ["-f", "--file", "--makefile", "--justfile", "-c", "--c
 /// Options with a package of a workspace, and where packages are.
 const PACKAGES: [&str; 5] = ["-w", "--workspace", "--filter", "-F", "workspace"];
 const PACKAGE_FOLDERS: [&str; 4] = ["", "packages", "apps", "libs"];
+/// By convention a command of `cargo` that is a package of the workspace.
+const XTASK: &str = "xtask";
 /// Of pyproject.toml.
 const TABLES: [&str; 5] = ["pytest", "tox", "poe", "pdm", "hatch"];
 
@@ -119,13 +121,19 @@ impl Definition {
         names.map(|name| folder.join(name)).collect()
     }
 
-    /// Whether the command could do anything with these files of a work tree.
+    /// Whether the command could do anything with these files of a work tree, or one of them defines
+    /// it.
     pub fn could_run<'a>(&self, mut files: impl Iterator<Item = &'a Path>) -> bool {
         let own = self.paths();
-        files.any(|file| match (self.needs, file.file_name().and_then(|name| name.to_str())) {
-            (Needs::Itself, _) => own.iter().any(|path| path == file),
-            (Needs::File(needed), name) => name == Some(needed),
-            (Needs::PythonTest, name) => name.is_some_and(is_python_test),
+        let is_needed = |name: &str| match self.needs {
+            Needs::Itself => false,
+            Needs::File(needed) => name == needed,
+            Needs::PythonTest => is_python_test(name),
+        };
+        files.any(|file| {
+            let name = file.file_name().and_then(|name| name.to_str());
+            let below = file.parent().map(|folder| self.paths_in(folder)).unwrap_or_default();
+            name.is_some_and(is_needed) || own.iter().chain(&below).any(|path| path == file)
         })
     }
 }
@@ -150,6 +158,8 @@ pub(super) fn definitions(
         let folder = values(words, &FOLDERS).next().unwrap_or(".");
         let folders = place.paths(&command.dirs, folder);
         named.extend(values(words, &FILES).flat_map(|file| place.paths(&folders, file)));
+        let xtask = words.iter().any(|word| word == XTASK).then_some("xtask/src/main.rs");
+        named.extend(xtask.into_iter().flat_map(|file| place.paths(&folders, file)));
         let packages = match group.names {
             ["package.json"] => packages(words, &folders),
             _ => Vec::new(),

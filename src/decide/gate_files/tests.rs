@@ -3,7 +3,8 @@ use crate::decide::samples::sight;
 use crate::model::GateCommand;
 
 /// One that fails if they are read.
-const FILES: [(&str, &str); 27] = [
+const FILES: [(&str, &str); 28] = [
+    ("xtask/src/main.rs", ""),
     ("check.sh", "test -e done\n"),
     (
         "scripts/a.sh",
@@ -93,6 +94,7 @@ fn a_gate_runs_its_scripts_and_looks_at_the_work() {
         ("npm test --prefix web", None, &["web/run.js"]),
         ("make -f ci.mk", None, &["check.sh", "ci.mk"]),
         ("just", None, &["c.sh", "check.sh"]),
+        ("cargo xtask ci", None, &["xtask/src/main.rs"]),
     ] {
         let gate = Gate { dir: dir.map(str::to_owned), ..Gate::shell(command) };
         assert_eq!(found(&gate), expected, "{command}");

@@ -72,6 +72,20 @@ fn a_definition_counts_if_the_command_could_run_before() {
     assert!(changed(&[]).contains(&PathBuf::from("tests/conftest.py")));
 }
 
+/// What its command needs besides may be nowhere, or not be known.
+#[test]
+fn a_definition_that_was_there_counts_whatever_else_is() {
+    let repo = Sandbox::new();
+    repo.write("tests/unit/conftest.py", "").write(".cargo/config", "").commit_all("settings");
+    let tree = repo.open();
+    let base = tree.base().unwrap();
+    repo.write("tests/unit/conftest.py", "x\n").write(".cargo/config.toml", "x\n");
+    let gates = ["pytest", "cargo test"].map(Gate::shell);
+    let found = tree.changed_files(&base, &gates, &[]).unwrap();
+    let paths: Vec<_> = found.iter().map(|one| one.path.to_str().unwrap()).collect();
+    assert_eq!(paths, [".cargo/config.toml", "tests/unit/conftest.py"]);
+}
+
 #[test]
 fn a_link_is_compared_as_what_it_is() {
     let repo = Sandbox::new();
