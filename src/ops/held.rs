@@ -8,7 +8,7 @@ use crate::runner::log::JournalHistory;
 use crate::runner::{EventSink, GateGuard, Ran, RunnerError};
 use crate::state::RunState;
 use crate::ui;
-use crate::workspace::{Guard, GuardPart, Head};
+use crate::workspace::{Guard, GuardPart, Guarded, Head};
 
 use super::error::{CommandError, Result};
 use super::place::BacklogPlace;
@@ -85,6 +85,7 @@ impl Preflight {
         let Some(start) = history.state.gates.take() else { return Ok(()) };
         if self.tree.has_tree(&start.before) && self.is_on_branch(&history.state)? {
             let guard = self.gate_guard(&start, place, &history.state);
+            self.restore_index(&start, history)?;
             let gates = guard.recovered(&self.tree, &start);
             let written = guard.forbidden_writes(&self.tree, &gates)?.paths();
             if !written.is_empty() && !self.confirm_edits(&listed(&written))? {
@@ -93,6 +94,22 @@ impl Preflight {
             }
         }
         history.repaired.push(Event::GatesOver);
+        Ok(())
+    }
+
+    /// After gates; that of an attempt is compared when its branch is back.
+    fn restore_index(&self, start: &GatesStarted, history: &mut JournalHistory) -> Result<()> {
+        let before = start.before.clone();
+        let ran = start.folder.clone();
+        let guarded = Guarded { ran, base: before.clone(), before, snapshot: None };
+        let guard = Guard::recovered(&self.tree, guarded, start.held.as_deref());
+        let Some(violation) = guard.check(&self.tree, GuardPart::Index)? else { return Ok(()) };
+        let Violation::Index { paths } = &violation else { return Ok(()) };
+        if !self.confirm_edits(paths)? {
+            guard.repair(&self.tree, &violation)?;
+            let ran = Ran { what: start.after, story: start.story.clone() };
+            history.repaired.push(ran.repaired(violation));
+        }
         Ok(())
     }
 

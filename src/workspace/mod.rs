@@ -95,6 +95,8 @@ pub struct WorkTree {
     highest: Cell<Option<u64>>,
     /// The in-memory index differs from the one on disk.
     index_is_modified: Cell<bool>,
+    /// The held copy of the index is that of the last look before something untrusted ran.
+    holds_index: Cell<bool>,
     lock_patience: Duration,
     moved_away: MovedAway,
     known_folders: git_files::KnownFolders,

@@ -68,6 +68,7 @@ impl WorkTree {
             service: None,
             highest: Cell::new(None),
             index_is_modified: Cell::new(true),
+            holds_index: Cell::new(false),
             lock_patience: LOCK_PATIENCE,
             ignored: RefCell::default(),
             known_folders: KnownFolders::default(),

@@ -2,7 +2,7 @@
 //! merges the work into the tree again.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use git2::{Commit, Oid, RepositoryState, Tree};
 
@@ -231,8 +231,23 @@ impl WorkTree {
         });
         paths.extend(changed.map(|change| change.path.clone()));
         paths.extend(unmerged_paths(&index)?);
-        let entry = |path: &Path| entry_at(way.committed.as_ref(), path);
-        let staged = |path: PathBuf| Ok((path.clone(), entry(&path)?.map(|e| unstatted(&path, e))));
+        let held = self.index_before();
+        let mut users = BTreeSet::new();
+        if held.is_some() {
+            let edits = between(&self.repo, way.committed.as_ref(), Some(&way.base_tree))?;
+            users.extend(edits.into_iter().map(|edit| edit.path));
+            paths.extend(users.iter().cloned());
+        }
+        let staged = |path: PathBuf| {
+            let entry = match held.as_ref().filter(|_| users.contains(&path)) {
+                Some(held) => held.get_path(&path, 0),
+                None => {
+                    let entry = entry_at(way.committed.as_ref(), &path)?;
+                    entry.map(|entry| unstatted(&path, entry))
+                }
+            };
+            Ok((path, entry))
+        };
         paths.into_iter().map(staged).collect()
     }
 

@@ -68,6 +68,8 @@ pub struct HeldObjects {
     pub refs: Option<String>,
     /// The hash of the list of ignored files.
     pub ignored: Option<String>,
+    /// The checksum of the index; None without one that can be held.
+    pub index: Option<String>,
     /// With their messages, newest first.
     pub stashes: Vec<(String, String)>,
 }

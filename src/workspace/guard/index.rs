@@ -3,9 +3,9 @@
 //! An agent may stage its own work. But it may not remove the index or empty it, nor change the
 //! entries of files that the user had not committed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use git2::{Index, IndexEntry, Oid, Tree};
@@ -21,6 +21,8 @@ use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
 
 /// A copy, in the work tree's own git folder.
 const HELD: &str = "index";
+/// A tree with the blobs that were staged.
+const HELD_STAGED: &str = "refs/worktree/ralph/staged";
 /// Larger ones are not held.
 const LARGEST: u64 = 256 << 20;
 /// An index ends with its checksum.
@@ -41,23 +43,67 @@ pub(super) enum IndexDamage {
 }
 
 impl WorkTree {
-    /// Call before anything untrusted starts.
-    pub(super) fn hold_index(&self) -> Result<()> {
+    /// Call before anything untrusted starts. Returns the checksum of the copy.
+    pub(super) fn hold_index(&self) -> Result<Option<String>> {
         let (index, held) = (self.index_file(), self.held_index());
-        let is_file = fs::symlink_metadata(&index).is_ok_and(|found| found.is_file());
-        if !is_file {
-            return remove_if_there(&held).map_err(file_error("delete", &held));
+        if !is_the_same(&index, &held) {
+            clear(&held).map_err(file_error("delete", &held))?;
+            let is_file = fs::symlink_metadata(&index).is_ok_and(|found| found.is_file());
+            if let Some(bytes) = is_file.then(|| files::read(&index, LARGEST).ok()).flatten() {
+                self.write_whole(&held, &bytes, 0o600).map_err(file_error("write", &held))?;
+                self.keep_staged()?;
+            }
         }
-        if is_the_same(&index, &held) {
-            return Ok(());
-        }
-        match files::read(&index, LARGEST) {
-            Ok(bytes) => self.write_whole(&held, &bytes, 0o600).map_err(file_error("write", &held)),
-            Err(_) => remove_if_there(&held).map_err(file_error("delete", &held)),
-        }
+        let sum = checksum(&held);
+        self.holds_index.set(sum.is_some());
+        Ok(sum)
     }
 
-    pub(super) fn index_damage(&self, base: &Base) -> Result<Option<IndexDamage>> {
+    /// What was staged stays whatever becomes of the index and of git's garbage.
+    fn keep_staged(&self) -> Result<()> {
+        let Some(held) = self.sound_held_index() else { return Ok(()) };
+        let head = self.tree_at(tip(&self.repo)?.commit)?;
+        let changed = self.repo.diff_tree_to_index(head.as_ref(), Some(&held), None);
+        let changed = changed.doing("compare the index")?;
+        let staged: BTreeSet<Oid> = changed.deltas().map(|delta| delta.new_file().id()).collect();
+        self.keep_blobs(staged.into_iter().filter(|id| self.repo.find_blob(*id).is_ok()))
+    }
+
+    fn keep_blobs(&self, blobs: impl Iterator<Item = Oid>) -> Result<()> {
+        let store = || {
+            let mut tree = self.repo.treebuilder(None)?;
+            for id in blobs {
+                tree.insert(id.to_string(), id, 0o100_644)?;
+            }
+            tree.write()
+        };
+        let tree = store().doing("store what is staged")?;
+        self.set_ref(HELD_STAGED, tree, "ralph", "store what is staged")
+    }
+
+    /// After a crash: whether the copy is the one that was made.
+    pub(super) fn check_held_index(&self, sum: Option<&str>) {
+        let is_known = sum.is_some() && checksum(&self.held_index()).as_deref() == sum;
+        self.holds_index.set(is_known);
+    }
+
+    /// The copy, if it can be used.
+    fn sound_held_index(&self) -> Option<Index> {
+        end_of(&self.held_index())?;
+        Index::open(&self.held_index()).ok()
+    }
+
+    /// The same, if it is from right before what ran last.
+    pub(in crate::workspace) fn index_before(&self) -> Option<Index> {
+        if self.holds_index.get() { self.sound_held_index() } else { None }
+    }
+
+    /// `began`: HEAD's commit then.
+    pub(super) fn index_damage(
+        &self,
+        base: &Base,
+        began: Option<&str>,
+    ) -> Result<Option<IndexDamage>> {
         let (index, held) = (self.index_file(), self.held_index());
         if is_the_same(&index, &held) {
             return Ok(None);
@@ -65,11 +111,15 @@ impl WorkTree {
         if self.index_is_unusable() {
             return Ok(Some(IndexDamage::Whole));
         }
-        if held.symlink_metadata().is_err() {
-            return Ok(None);
-        }
-        let entries = self.changed_entries(&open(&held)?, &open(&index)?, base)?;
+        let Some(held) = self.index_before() else { return Ok(None) };
+        let now = Index::open(&index).doing("read the index")?;
+        let entries = self.changed_entries(&held, &now, base, self.tree_began(began)?.as_ref())?;
         Ok((!entries.is_empty()).then_some(IndexDamage::Entries(entries)))
+    }
+
+    fn tree_began(&self, began: Option<&str>) -> Result<Option<Tree<'_>>> {
+        let id = began.filter(|id| !id.is_empty()).map(Oid::from_str).transpose();
+        self.tree_at(id.doing("read where the attempt began")?)
     }
 
     /// Nothing is opened that is not a file: that could wait for ever.
@@ -77,16 +127,21 @@ impl WorkTree {
         let index = self.index_file();
         match fs::symlink_metadata(&index) {
             Ok(found) => !found.is_file() || Index::open(&index).is_err(),
-            Err(_) => self.held_index().symlink_metadata().is_ok(),
+            Err(_) => self.holds_index.get() || self.held_index().symlink_metadata().is_ok(),
         }
     }
 
-    fn changed_entries(&self, held: &Index, now: &Index, base: &Base) -> Result<Vec<Staged>> {
-        let before = self.tree_at(self.attempt_began_at()?)?;
+    fn changed_entries(
+        &self,
+        held: &Index,
+        now: &Index,
+        base: &Base,
+        before: Option<&Tree<'_>>,
+    ) -> Result<Vec<Staged>> {
         let head = self.tree_at(tip(&self.repo)?.commit)?;
         // What the agent committed is for the close.
         let is_as_before = |path: &Path| -> Result<bool> {
-            Ok(entry_at(before.as_ref(), path)? == entry_at(head.as_ref(), path)?)
+            Ok(entry_at(before, path)? == entry_at(head.as_ref(), path)?)
         };
         let mut changed = BTreeMap::new();
         for entry in held.iter().filter(|entry| entry.flags & STAGE == 0) {
@@ -118,27 +173,40 @@ impl WorkTree {
         Ok(found.is_ok_and(|found| !found.is_dir()) && !self.is_ignored(path)?)
     }
 
-    /// `folder`: for the version that was there.
-    pub(super) fn repair_index(&self, damage: IndexDamage, folder: &Path) -> Result<()> {
-        let IndexDamage::Entries(entries) = damage else { return self.replace_index(folder) };
+    /// `began`: HEAD's commit then. `folder`: for the version that was there.
+    pub(super) fn repair_index(
+        &self,
+        damage: IndexDamage,
+        began: Option<&str>,
+        folder: &Path,
+    ) -> Result<()> {
+        let IndexDamage::Entries(entries) = damage else {
+            return self.replace_index(began, folder);
+        };
         self.update_index(&entries)
     }
 
-    fn replace_index(&self, folder: &Path) -> Result<()> {
+    fn replace_index(&self, began: Option<&str>, folder: &Path) -> Result<()> {
         let (index, held) = (self.index_file(), self.held_index());
         let kept = folder.join(self.shown(&index));
         self.keep(&index, &kept).map_err(file_error("keep", &index))?;
+        clear(&index).map_err(file_error("delete", &index))?;
         self.index_is_modified.set(true);
-        match files::read(&held, LARGEST) {
-            Ok(bytes) => {
-                self.write_whole(&index, &bytes, MODE).map_err(file_error("restore", &index))?;
-            }
-            // Git makes a new one.
-            Err(_) => return remove_if_there(&index).map_err(file_error("delete", &index)),
-        }
-        let before = self.tree_at(self.attempt_began_at()?)?;
         let head = self.tree_at(tip(&self.repo)?.commit)?;
-        let staged = self.committed_since(&open(&held)?, before.as_ref(), head.as_ref())?;
+        let Some(before) = self.sound_held_index() else {
+            // Nothing is known of what was staged.
+            let staged = between(&self.repo, None, head.as_ref())?.into_iter();
+            let staged = staged.map(|change| {
+                let entry = change.new.map(|new| unstatted(&change.path, new));
+                (change.path, entry)
+            });
+            return self.update_index(&staged.collect::<Vec<_>>());
+        };
+        let bytes = files::read(&held, LARGEST).map_err(io::Error::from);
+        let bytes = bytes.map_err(file_error("read", &held))?;
+        self.write_whole(&index, &bytes, MODE).map_err(file_error("restore", &index))?;
+        let began = self.tree_began(began)?;
+        let staged = self.committed_since(&before, began.as_ref(), head.as_ref())?;
         self.update_index(&staged)
     }
 
@@ -159,12 +227,6 @@ impl WorkTree {
         Ok(staged.collect())
     }
 
-    fn attempt_began_at(&self) -> Result<Option<Oid>> {
-        let Some(text) = self.head_at_attempt() else { return Ok(None) };
-        let id = (!text.is_empty()).then(|| Oid::from_str(&text)).transpose();
-        id.doing("read where the attempt began")
-    }
-
     fn index_file(&self) -> PathBuf {
         self.git_dir.join("index")
     }
@@ -174,8 +236,18 @@ impl WorkTree {
     }
 }
 
-fn open(path: &Path) -> Result<Index> {
-    Index::open(path).doing("read the index")
+/// Whatever is there: a folder has no place in the git folder.
+fn clear(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        _ => remove_if_there(path),
+    }
+}
+
+fn checksum(index: &Path) -> Option<String> {
+    let (length, end) = end_of(index)?;
+    let hex: String = end.iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(format!("{length}-{hex}"))
 }
 
 fn is_hidden(entry: &IndexEntry) -> bool {

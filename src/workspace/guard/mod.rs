@@ -139,13 +139,14 @@ impl Guard {
         let mut held = HeldFiles::hold(tree.root(), places.collect())?;
         let refs = tree.hold_refs()?;
         let ignored = tree.hold_ignored()?;
+        let index = tree.hold_index()?;
         held.objects = HeldObjects {
+            index,
             refs: Some(refs.commit.to_string()),
             ignored: Some(ignored.hash.clone()),
             stashes: stashes.iter().map(Stash::stored).collect(),
         };
         let stored = tree.store_held(&held)?;
-        tree.hold_index()?;
         tree.begin_attempt()?;
         Ok(Self { guarded, held, stored, stashes, refs: Some(refs), ignored: Some(ignored) })
     }
@@ -156,6 +157,7 @@ impl Guard {
         let refs = held.objects.refs.as_deref().and_then(|id| tree.stored_refs(id));
         let ignored = held.objects.ignored.as_deref();
         let ignored = ignored.and_then(|hash| tree.stored_ignored(hash));
+        tree.check_held_index(held.objects.index.as_deref());
         let stashes = held.objects.stashes.iter().filter_map(Stash::from_stored).collect();
         let stored = stored.map(ToOwned::to_owned);
         Self { guarded, held, stored, stashes, refs, ignored }
@@ -183,13 +185,15 @@ impl Guard {
         tree.was_interrupted()
     }
 
-    /// Puts the index back if whatever was interrupted left none that can be used. Call before
-    /// anything reads it.
+    /// Puts the index back if something untrusted left none that can be used. Call before anything
+    /// reads it.
     pub fn restore_index(tree: &WorkTree) -> Result<Option<Violation>> {
         if !tree.index_is_unusable() {
             return Ok(None);
         }
-        tree.repair_index(IndexDamage::Whole, &tree.changed_by(INTERRUPTED))?;
+        let began = tree.head_at_attempt();
+        let folder = tree.changed_by(INTERRUPTED);
+        tree.repair_index(IndexDamage::Whole, began.as_deref(), &folder)?;
         Ok(Some(Violation::Index { paths: Vec::new() }))
     }
 
@@ -213,7 +217,7 @@ impl Guard {
                 let held = self.refs.as_ref();
                 held.and_then(|held| tree.refs_violation(held, &self.guarded.ran))
             }
-            GuardPart::Index => tree.index_damage(&self.guarded.base)?.map(|damage| {
+            GuardPart::Index => self.index_damage(tree)?.map(|damage| {
                 let paths: Vec<PathBuf> = match damage {
                     IndexDamage::Whole => Vec::new(),
                     IndexDamage::Entries(entries) => entries.into_iter().map(|one| one.0).collect(),
@@ -252,8 +256,11 @@ impl Guard {
                 Some(held) => tree.repair_refs(held, &self.guarded.ran),
                 None => Ok(()),
             },
-            Violation::Index { .. } => match tree.index_damage(&self.guarded.base)? {
-                Some(damage) => tree.repair_index(damage, &tree.changed_by(&self.guarded.ran)),
+            Violation::Index { .. } => match self.index_damage(tree)? {
+                Some(damage) => {
+                    let folder = tree.changed_by(&self.guarded.ran);
+                    tree.repair_index(damage, self.guarded.before.commit.as_deref(), &folder)
+                }
                 None => Ok(()),
             },
             Violation::IgnoredFiles { .. } => match &self.ignored {
@@ -271,6 +278,10 @@ impl Guard {
     /// Call after all checks.
     pub fn disarm(&self, tree: &WorkTree) -> Result<()> {
         tree.end_attempt()
+    }
+
+    fn index_damage(&self, tree: &WorkTree) -> Result<Option<IndexDamage>> {
+        tree.index_damage(&self.guarded.base, self.guarded.before.commit.as_deref())
     }
 
     fn losses(&self, tree: &WorkTree) -> Result<Losses> {
