@@ -30,7 +30,9 @@ pub fn return_to_branch(
         return Ok(repaired);
     }
     for start in starts {
-        if !tree.head_is_as_left(start.before(), &start.attempt)? {
+        let before = start.before();
+        let is_as_left = tree.head_is_as_left(before, &start.attempt)?;
+        if !is_as_left && !tree.is_astray(branch, before)? {
             tree.require_ready()?;
             return Ok(None);
         }
@@ -52,7 +54,8 @@ fn return_from_gates(
     gates: &GatesStarted,
 ) -> Result<Option<Event>> {
     let before = &gates.before;
-    if !tree.has_tree(before) || !tree.head_is_as_left(before, GATES)? {
+    let is_as_left = tree.head_is_as_left(before, GATES)?;
+    if !tree.has_tree(before) || !(is_as_left || tree.is_astray(branch, before)?) {
         return Ok(None);
     }
     tree.work_on(branch);

@@ -20,7 +20,7 @@ use crate::state::RunState;
 use crate::store::prd::PrdFile;
 use crate::store::{Journal, Store};
 use crate::ui::{self, UiOptions};
-use crate::workspace::{WorkTree, init_scratch};
+use crate::workspace::{WorkTree, init_scratch, mend_heads};
 
 use super::error::{CommandError, Result};
 use super::head::return_to_branch;
@@ -33,7 +33,7 @@ use super::place::{
 };
 use super::preflight::{Preflight, report_warnings};
 use super::session::Session;
-use super::setup::{restore_setup, was_interrupted};
+use super::setup::{repaired_setup, restore_setup, was_interrupted};
 use super::terminal::print;
 use super::undo::UndoScene;
 use super::watch::Watch;
@@ -79,7 +79,7 @@ fn rename_damaged_journal(prd: &Path, look: &UiOptions) -> Result<()> {
 }
 
 fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions, watch: Watch) -> Result<u8> {
-    let tree = tree_of_run(prd)?;
+    let (tree, mended) = tree_of_run(prd)?;
     refuse_supervised("`ralph run`", &tree)?;
     let store = store_of(&tree);
     let lease = take_lease(&store, &look.clock)?;
@@ -87,7 +87,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions, watch: Wat
     let moved = restore_path(prd, &tree, &store)?;
     let found = place_of(&tree, prd)?;
     let mut known = history(&store, &found)?;
-    known.repaired.extend(repaired.into_iter().chain(moved));
+    known.repaired.extend(mended.into_iter().chain(repaired).chain(moved));
     known.repaired.extend(return_to_branch(&mut tree, &found, &known.state)?);
     if known.state.undo.is_some() {
         known.events = finish_undo(&tree, &store, prd, look)?.unwrap_or(known.events);
@@ -165,17 +165,22 @@ fn finish_undo(
 
 /// Refuses a broken backlog, unless something was killed that may have left it so, or left another
 /// branch.
-fn tree_of_run(prd: &Path) -> Result<WorkTree> {
-    match PrdFile::new(prd).load() {
-        Ok(_) => find_tree_for_run(prd),
-        Err(error) => {
-            let Ok(tree) = find_tree_for_run(prd) else { return Err(error.into()) };
-            let store = store_of(&tree);
-            let may_mend = was_interrupted(&tree, &store)?
-                || snapshot_without_journal(&tree, &store, prd, None)?.is_some();
-            if may_mend { Ok(tree) } else { Err(error.into()) }
-        }
+fn tree_of_run(prd: &Path) -> Result<(WorkTree, Option<Event>)> {
+    let (found, mended) = match find_tree_for_run(prd) {
+        Err(error) => match mend_heads(&std::env::current_dir()?)? {
+            Some(violation) => (find_tree_for_run(prd), Some(repaired_setup(violation))),
+            None => (Err(error), None),
+        },
+        found => (found, None),
+    };
+    if let Err(error) = PrdFile::new(prd).load() {
+        let Ok(tree) = found else { return Err(error.into()) };
+        let store = store_of(&tree);
+        let may_mend = was_interrupted(&tree, &store)?
+            || snapshot_without_journal(&tree, &store, prd, None)?.is_some();
+        return if may_mend { Ok((tree, mended)) } else { Err(error.into()) };
     }
+    Ok((found?, mended))
 }
 
 fn check_script(plan: &RunSettings) -> Result<()> {

@@ -8,7 +8,7 @@ use crate::runner::Ran;
 use crate::state::RunState;
 use crate::store::ralph_dir::RalphDir;
 use crate::store::{Journal, Store};
-use crate::workspace::{Guard, Guarded, WorkTree};
+use crate::workspace::{Guard, Guarded, WorkTree, mend_heads};
 
 use super::error::{CommandError, Result};
 use super::place::find_tree;
@@ -74,19 +74,21 @@ pub fn restore_setup(
         return Ok((tree, Vec::new()));
     }
     let setup = Guard::restore_setup(&tree)?;
-    if setup.is_some() {
+    let heads = mend_heads(tree.root())?;
+    if setup.is_some() || heads.is_some() {
         tree = find_tree(prd)?.after(tree);
     }
     let index = Guard::restore_index(&tree)?;
     // In the middle of a merge: the journal says whose it is.
     tree.require_identity()?;
     RalphDir::put_back(tree.root())?;
-    let repaired = setup.into_iter().chain(index).map(|violation| Event::Repaired {
-        after: Untrusted::Attempt,
-        story: None,
-        violation,
-    });
+    let repaired = setup.into_iter().chain(heads).chain(index).map(repaired_setup);
     Ok((tree, repaired.collect()))
+}
+
+/// What an attempt or a gate did; which one is not known yet.
+pub fn repaired_setup(violation: Violation) -> Event {
+    Event::Repaired { after: Untrusted::Attempt, story: None, violation }
 }
 
 /// For a command that writes between runs: what a killed attempt left in git's setup names no

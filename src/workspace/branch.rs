@@ -79,6 +79,16 @@ impl WorkTree {
         Ok(name.filter(|_| self.require_own_branch().is_err()))
     }
 
+    /// After a crash, whatever the reflog says: the branch lost what it had, or HEAD is on none.
+    pub fn is_astray(&self, branch: &str, before: &Base) -> Result<bool> {
+        let name = format!("refs/heads/{branch}");
+        let home = if_found(self.repo.refname_to_id(&name)).doing("read the run's branch")?;
+        let head = tip(&self.repo)?;
+        let has_no_branch = head.reference.is_none() || head.commit.is_none();
+        let has_lost = !self.contains(home, commit_id(before)?)?;
+        Ok(has_lost || (head.reference.as_ref() != Some(&name) && has_no_branch))
+    }
+
     /// From now on the run's branch is this one, wherever HEAD is.
     pub fn work_on(&mut self, branch: &str) {
         self.run_branch = Some(format!("refs/heads/{branch}"));

@@ -204,6 +204,11 @@ impl GitFolders {
     }
 }
 
+/// Like libgit2 finds them: the work tree's own git folder, and the one that it shares.
+pub(super) fn git_folders(start: &Path) -> Option<(PathBuf, PathBuf)> {
+    GitFolders::of(start).map(|folders| (folders.own, folders.shared))
+}
+
 /// The git folder of the repository that a folder is in, found without libgit2.
 pub fn shared_git_folder(start: &Path) -> Option<PathBuf> {
     GitFolders::of(start).map(|folders| folders.shared)
@@ -251,7 +256,13 @@ impl WorkTree {
         let as_folder = as_folder.map(|path| (path, ReadError::Folder));
         let odd = folders.odd(&self.known_folders).into_iter().chain(as_folder);
         let shared = if self.service.is_some() { folders.shared_files() } else { Vec::new() };
-        mender.mend_all(odd.chain(shared))
+        mender.mend_all(odd.chain(shared))?;
+        for (path, text) in self.broken_heads() {
+            let moved = self.moved_away.take(&path, &self.shown(&path));
+            let mended = moved.and_then(|()| text.map_or(Ok(()), |text| fs::write(&path, text)));
+            mended.map_err(file_error("restore", &path))?;
+        }
+        Ok(())
     }
 
     /// Nothing is written through a link on the way to a ref, an index or their logs.

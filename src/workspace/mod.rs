@@ -55,7 +55,7 @@ pub use edits::UserEdits;
 pub use error::GitError;
 pub use gate_files::{ChangedFile, look_at};
 pub use git_files::shared_git_folder;
-pub use guard::{Guard, GuardPart, Guarded, HeldPlace, Losses, MayStay, Stash, Writes};
+pub use guard::{Guard, GuardPart, Guarded, HeldPlace, Losses, MayStay, Stash, Writes, mend_heads};
 pub use integrate::{Committed, ReadyCommit, Replacement, StoredBlob};
 pub use moved_away::Moved;
 pub use objects::{GRACE, PATIENCE, damaged_object};

@@ -25,7 +25,9 @@ impl World {
 
     fn why_lost(&self, log: &mut RunLog, start: &AttemptStarted) -> Result<Option<Cause>> {
         let tree = self.env.home.tree();
-        if !tree.head_is_as_left(start.before(), &start.attempt)? {
+        let is_as_left = tree.head_is_as_left(start.before(), &start.attempt)?;
+        let branch = self.config.branch.as_deref().unwrap_or_default();
+        if !is_as_left && !tree.is_astray(branch, start.before())? {
             return Ok(None);
         }
         let base = log.state.story(&start.story).and_then(|known| known.base());

@@ -71,8 +71,7 @@ impl WorkTree {
 
     /// `kept` is in the git folder.
     pub(super) fn move_to(&self, place: &Path, kept: &Path) -> Result<()> {
-        let name = kept.strip_prefix(&self.git_dir).unwrap_or(kept);
-        files::keep(place, &self.git_dir, name).map_err(file_error("keep", place))?;
+        self.keep(place, kept).map_err(file_error("keep", place))?;
         remove_if_there(place).map_err(file_error("delete", place))
     }
 

@@ -68,10 +68,18 @@ pub struct HeldObjects {
     pub refs: Option<String>,
     /// The hash of the list of ignored files.
     pub ignored: Option<String>,
+    pub head: Option<HeldHead>,
     /// The checksum of the index; None without one that can be held.
     pub index: Option<String>,
     /// With their messages, newest first.
     pub stashes: Vec<(String, String)>,
+}
+
+/// The branch that the run works on, by its full name, and its tip.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldHead {
+    pub branch: String,
+    pub commit: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -265,6 +273,11 @@ impl WorkTree {
         }
     }
 
+    pub(super) fn held_head_now(&self) -> Result<Option<HeldHead>> {
+        let commit = self.head_commit()?;
+        Ok(self.run_branch.clone().map(|branch| HeldHead { branch, commit }))
+    }
+
     fn read_held(&self) -> Option<Vec<u8>> {
         files::read(&self.held_file(), MOST_STORED).ok()
     }
@@ -272,6 +285,12 @@ impl WorkTree {
     fn held_file(&self) -> PathBuf {
         self.git_dir.join(OWN_GIT_FOLDER).join(HELD)
     }
+}
+
+/// Of a repository that may not be found any more, by its git folder.
+pub(super) fn held_head(git_dir: &Path) -> Option<HeldHead> {
+    let text = files::read(&git_dir.join(OWN_GIT_FOLDER).join(HELD), MOST_STORED).ok()?;
+    HeldFiles::from_json(&text)?.objects.head
 }
 
 /// The path with a real folder, if it is not below the root: what comes later is compared with it.

@@ -9,6 +9,7 @@ mod beside;
 mod changes;
 mod earlier;
 mod files;
+mod heads;
 mod held;
 mod ignored;
 mod ignored_store;
@@ -38,6 +39,7 @@ use self::ref_store::HeldRefs;
 
 pub(super) use beside::Beside;
 pub use files::Losses;
+pub use heads::mend_heads;
 pub use held::HeldPlace;
 pub(super) use ignored_store::IgnoredCache;
 pub(super) use ignored_walk::is_of_tools;
@@ -142,6 +144,7 @@ impl Guard {
         let index = tree.hold_index()?;
         held.objects = HeldObjects {
             index,
+            head: tree.held_head_now()?,
             refs: Some(refs.commit.to_string()),
             ignored: Some(ignored.hash.clone()),
             stashes: stashes.iter().map(Stash::stored).collect(),
