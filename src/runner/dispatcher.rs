@@ -212,11 +212,11 @@ impl<E: Effects> Dispatcher<E> {
     }
 
     /// Where a story's work is, or would be.
-    fn lane_of(&self, story: &StoryId) -> LaneId {
+    pub(super) fn lane_of(&self, story: &StoryId) -> LaneId {
         self.log.state.lanes.of(story).unwrap_or(LaneId::HOME)
     }
 
-    fn start_job(&mut self, job: LaneJob, story: &StoryId, lane: LaneId) -> Result<()> {
+    pub(super) fn start_job(&mut self, job: LaneJob, story: &StoryId, lane: LaneId) -> Result<()> {
         self.tasks.jobs.insert(lane, job);
         self.effects.start_job(&mut self.log, job, story, lane)
     }

@@ -1,5 +1,6 @@
 //! How a process of the run ends: what still runs, open menus, and what is recorded last.
 
+use crate::decide::situation::LaneJob;
 use crate::model::{AgentNotice, EndCause, Event, Notice};
 use crate::process::Order;
 use crate::runner::dispatcher::{Dispatcher, Ending, Turn};
@@ -21,7 +22,11 @@ impl<E: Effects> Dispatcher<E> {
     pub(super) async fn put_back_unrecorded(&mut self) {
         self.log.cut_off();
         let end = self.log.now().saturating_add(PUT_BACK_PATIENCE);
-        while !self.is_idle() && !self.must_leave() && self.log.now() < end {
+        loop {
+            let is_over = self.is_idle() && !self.start_roll_back().unwrap_or_default();
+            if is_over || self.must_leave() || self.log.now() >= end {
+                return;
+            }
             let Ok(happened) = self.effects.next(&mut self.log, None).await else { return };
             if self.conclude(happened).is_err() {
                 return;
@@ -86,8 +91,23 @@ impl<E: Effects> Dispatcher<E> {
         if waits && !self.must_leave() {
             return Ok(Turn::Wait(None));
         }
+        // The branch is put back before anybody looks at it.
+        if !self.must_leave() && self.start_roll_back()? {
+            return Ok(Turn::Wait(None));
+        }
         // Otherwise the next process would take an agent's marks for the human's.
         self.effects.refresh(&mut self.log)?;
         Ok(Turn::End(Ending::Interrupted { signal }, Event::RunInterrupted { signal }))
+    }
+
+    /// Of what an attempt left. Returns whether there is something to put back.
+    fn start_roll_back(&mut self) -> Result<bool> {
+        let mut unfinished = self.log.state.unfinished();
+        let due = unfinished.find(|(_, known)| known.work.roll_back().is_some());
+        let Some(story) = due.map(|(story, _)| story.clone()) else { return Ok(false) };
+        drop(unfinished);
+        let lane = self.lane_of(&story);
+        self.start_job(LaneJob::RollBack, &story, lane)?;
+        Ok(true)
     }
 }

@@ -102,7 +102,8 @@ impl WorkTree {
         }))
     }
 
-    /// Nobody has moved HEAD since an attempt, or gates, that began there.
+    /// Nobody has moved HEAD since an attempt, or gates, that began there. People's commands say what
+    /// they do; only plumbing says nothing.
     pub fn head_is_as_left(&self, before: &Base, attempt: &str) -> Result<bool> {
         let from = before.commit.as_deref().map(Oid::from_str).transpose();
         let since = self.log_length_at_attempt().and_then(|length| self.end_of_log(length));
@@ -113,7 +114,7 @@ impl WorkTree {
                 self.moves_since(from.doing(READ_COMMIT)?, &attempt).into_iter().next()
             }
         };
-        Ok(newest.is_none_or(|newest| newest.is_ralphs()))
+        Ok(newest.is_none_or(|newest| newest.is_ralphs() || newest.action.trim().is_empty()))
     }
 
     /// The state that gates saw, which began at this branch tip. If the human committed meanwhile, it
