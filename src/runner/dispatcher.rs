@@ -47,6 +47,8 @@ pub struct Dispatcher<E> {
     pub(super) killed_at: Option<i64>,
     /// Since when a decided mark cannot be written.
     unwritable_since: Option<i64>,
+    /// What ended last could not be recorded.
+    pub(super) is_unrecorded: bool,
     /// What was spent today, at the last check.
     pub(super) today: SpentToday,
 }
@@ -73,6 +75,7 @@ impl<E: Effects> Dispatcher<E> {
             interrupts: 0,
             killed_at: None,
             unwritable_since: None,
+            is_unrecorded: false,
             today: SpentToday::default(),
         }
     }
@@ -110,8 +113,9 @@ impl<E: Effects> Dispatcher<E> {
             let most = wait.map(|wait| self.until(&wait));
             let happened = self.effects.next(&mut self.log, most).await?;
             let checked = self.log.check_place();
-            self.conclude(happened)?;
-            checked?;
+            let concluded = self.conclude(happened);
+            self.is_unrecorded = concluded.is_err();
+            concluded.and(checked)?;
         }
     }
 

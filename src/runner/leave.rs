@@ -21,6 +21,11 @@ impl<E: Effects> Dispatcher<E> {
     /// now has changed.
     pub(super) async fn put_back_unrecorded(&mut self) {
         self.log.cut_off();
+        if self.is_unrecorded {
+            // Its guard is through; only the backlog is left.
+            drop(self.effects.gates_are_over(&mut self.log));
+            return;
+        }
         let end = self.log.now().saturating_add(PUT_BACK_PATIENCE);
         loop {
             let is_over = self.is_idle() && !self.start_roll_back().unwrap_or_default();
