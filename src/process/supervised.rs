@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::process::{Pid, getpid, getsid};
+use rustix::process::{Pid, getpid};
 
 use crate::model::Requester;
 
@@ -55,8 +55,8 @@ pub fn is_human_command(by: Requester, any_of: &[&str], flag: &str) -> bool {
 
 fn is_below(table: &ProcessTable, pid: Pid, flag: &str) -> bool {
     // Where orphans are not adopted, the session still shows whose they are.
-    let leader = getsid(Some(pid)).ok().and_then(|leader| table.find(leader.as_raw_pid()));
-    let mut above = table.above(pid.as_raw_pid()).into_iter().chain(leader);
+    let pid = pid.as_raw_pid();
+    let mut above = table.above(pid).into_iter().chain(table.leader_of(pid));
     above.any(|process| is_supervisor(process, flag))
 }
 

@@ -58,6 +58,11 @@ impl ProcessTable {
         self.all.iter().find(|process| process.pid == pid)
     }
 
+    /// The leader of its session, if that is visible: it may be outside of a container.
+    pub fn leader_of(&self, pid: i32) -> Option<&ProcessFacts> {
+        self.find(platform::session(pid)?)
+    }
+
     /// A process's ancestors, nearest first.
     pub fn above(&self, pid: i32) -> Vec<&ProcessFacts> {
         let parent = |child: &&ProcessFacts| self.find(child.parent);
@@ -132,6 +137,18 @@ mod platform {
         words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
+    pub fn session(pid: i32) -> Option<i32> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        session_in(&String::from_utf8_lossy(&stat))
+    }
+
+    /// 0 if its leader is in another namespace.
+    pub(super) fn session_in(stat: &str) -> Option<i32> {
+        let (_, after) = stat.rsplit_once(')')?;
+        let session = after.split_ascii_whitespace().nth(3)?.parse().ok()?;
+        (session != 0).then_some(session)
+    }
+
     /// The system's current run, from its boot on.
     pub fn boot_id() -> Option<String> {
         let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
@@ -181,7 +198,7 @@ mod platform {
 mod platform {
     use std::process::Command;
 
-    use rustix::process::{Pid, Signal, kill_process};
+    use rustix::process::{Pid, Signal, getsid, kill_process};
 
     use super::ProcessFacts;
 
@@ -211,6 +228,10 @@ mod platform {
         let shown = Command::new("/bin/ps").args(["-ww", "-o", "args=", "-p", &pid]).output();
         let line = shown.map(|shown| shown.stdout).unwrap_or_default();
         String::from_utf8_lossy(&line).split_ascii_whitespace().map(str::to_owned).collect()
+    }
+
+    pub fn session(pid: i32) -> Option<i32> {
+        getsid(Pid::from_raw(pid)).ok().map(Pid::as_raw_pid)
     }
 
     /// Nothing is searched for, so nothing has to be compared.
@@ -285,7 +306,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     mod linux {
-        use super::super::platform::{has, parse};
+        use super::super::platform::{has, parse, session_in};
         use super::*;
 
         #[test]
@@ -296,6 +317,12 @@ mod tests {
                 seen,
                 Some(ProcessFacts { pid: 7, name: "a) b (c".to_owned(), parent: 42, started: 991 })
             );
+        }
+
+        #[test]
+        fn a_session_from_outside_has_no_leader() {
+            assert_eq!(session_in("7 (a) b (c) S 42 7 6 0 -1 4"), Some(6));
+            assert_eq!(session_in("7 (x) S 0 7 0 0 -1 4"), None);
         }
 
         #[test]
