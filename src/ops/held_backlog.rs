@@ -49,7 +49,9 @@ pub fn restore_path(prd: &Path, tree: &WorkTree, store: &Store) -> Result<Option
         let state = RunState::of(&store.journal(&open.backlog)?.read(0)?.0);
         let Some(cut) = Cut::of(&state).filter(|cut| cut.known.path == path) else { continue };
         let link = cut.known.link.as_deref().map(Path::new);
-        let is_there = file.has_link(link) && fs::symlink_metadata(prd).is_ok();
+        // The key is where it really was.
+        let was_led = tree.clear_way_to(Path::new(&open.backlog))?;
+        let is_there = !was_led && file.has_link(link) && fs::symlink_metadata(prd).is_ok();
         if !is_there && let Ok(before) = file.parse(cut.before.to_owned()) {
             let text = marked(&before, &state.marks)?;
             let problem = format!("{} leads elsewhere, or is gone", prd.display());

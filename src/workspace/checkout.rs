@@ -156,6 +156,20 @@ impl WorkTree {
             .try_for_each(|path| self.move_away_if(path, |kind| kind == FileKind::Other))
     }
 
+    /// Moves away what is in the place of a folder on the way to a file in the work tree. Returns whether
+    /// something was.
+    pub fn clear_way_to(&self, path: &Path) -> Result<bool> {
+        let Some(file) = path.is_relative().then(|| self.root.join(path)) else { return Ok(false) };
+        let mut folders: Vec<&Path> = file.ancestors().skip(1).collect();
+        folders.reverse();
+        let below = folders.into_iter().filter_map(|folder| folder.strip_prefix(&self.root).ok());
+        let before = below.filter(|folder| !folder.as_os_str().is_empty()).map(|folder| {
+            let is_led = self.dir().is_ok_and(|root| root.kind(folder).is_in_the_way());
+            self.move_away_if(folder, FileKind::is_in_the_way).map(|()| is_led)
+        });
+        before.collect::<Result<Vec<bool>>>().map(|led| led.contains(&true))
+    }
+
     fn move_away_if(&self, path: &Path, is_in_the_way: impl Fn(FileKind) -> bool) -> Result<()> {
         let place = self.root.join(path);
         let move_away = || match self.dir()?.kind(path) {

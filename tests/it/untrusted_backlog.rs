@@ -119,3 +119,29 @@ fn what_is_left_in_its_place_by_a_kill_is_put_back_first() {
         }
     }
 }
+
+/// It looks like another backlog then, which has no history.
+#[test]
+fn a_folder_of_it_that_a_kill_left_as_a_link_is_put_back_first() {
+    for ignored in [false, true] {
+        let step = "[ -e ../here ] || { mv docs ../docs; ln -s ../docs docs; \
+                    sed -i 's/\"passes\": false/\"passes\": true/' docs/PRD.json; touch ../here; sleep 1000; }";
+        let world = scripted(step);
+        let folder = world.path("docs");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::rename(world.path("PRD.json"), folder.join("PRD.json")).unwrap();
+        world.write(".gitignore", if ignored { "docs\n" } else { "" });
+        world.git(&["add", "-A"]);
+        world.git(&["commit", "-qm", "docs"]);
+        let mut child = world.start(&["docs/PRD.json"]);
+        until("the edit", || world.path("../here").exists().then_some(()));
+        child.kill().unwrap();
+        child.code();
+        let said = world.run(&["docs/PRD.json"]);
+        assert_eq!(said.code, 0, "{ignored}: {}", said.err);
+        assert!(said.err.contains("restored the backlog"), "{ignored}: {}", said.err);
+        assert!(!folder.is_symlink() && folder.join("PRD.json").exists(), "{ignored}");
+        let closed = world.subjects().iter().filter(|subject| subject.starts_with("US-")).count();
+        assert_eq!(closed, 3, "{ignored}: {}", said.err);
+    }
+}
