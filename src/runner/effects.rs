@@ -17,7 +17,7 @@ use crate::process::Order;
 use crate::process::pump::SupervisedEnd;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
-use crate::workspace::Difference;
+use crate::workspace::{Difference, reading};
 
 /// What ends the loop's one wait.
 pub enum Happened {
@@ -190,6 +190,10 @@ pub trait Effects {
     /// Secrets in a text are replaced.
     fn redact(&self, text: &str) -> String;
     fn disown(&mut self, log: &mut RunLog, story: &StoryId);
+    /// Work on the repository that changes nothing takes long, as large files do.
+    fn has_read_for_long(&self) -> bool {
+        reading::has_lasted()
+    }
     /// The process ends: if nothing runs, how it leaves the human's tree, if a story's work is there.
     /// After a success, what is on the branch must be whole.
     fn leave(

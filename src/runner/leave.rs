@@ -41,8 +41,7 @@ impl<E: Effects> Dispatcher<E> {
 
     /// With the tree that this process leaves, unless something still runs.
     pub(super) async fn record_end(&mut self, end: Option<Event>) -> Result<()> {
-        let is_idle = self.is_idle();
-        let left = self.effects.leave(&self.log, is_idle, end.as_ref()).await?;
+        let left = self.effects.leave(&self.log, self.is_idle(), end.as_ref()).await?;
         self.record(left.into_iter().chain(end).collect())?;
         self.log.sync()
     }
@@ -84,10 +83,11 @@ impl<E: Effects> Dispatcher<E> {
         self.interrupted.is_some()
     }
 
-    /// Work on the repository cannot be killed: the process leaves it.
+    /// Work on the repository cannot be killed: the process leaves it, and soon if that only reads.
     fn must_leave(&self) -> bool {
         let is_over = |at| self.log.now().saturating_sub(at) >= KILL_PATIENCE;
-        self.interrupts >= IMPATIENT || self.killed_at.is_some_and(is_over)
+        let only_reads = self.interrupted.is_some() && self.effects.has_read_for_long();
+        only_reads || self.interrupts >= IMPATIENT || self.killed_at.is_some_and(is_over)
     }
 
     /// Waits for everything that runs, unless there were too many interrupts.

@@ -28,6 +28,7 @@ mod open;
 mod own_commits;
 mod packed_refs;
 mod pipes;
+pub mod reading;
 mod scan;
 mod shelve;
 mod sign;

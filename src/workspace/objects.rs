@@ -10,6 +10,7 @@ use std::time::Duration;
 use git2::{Commit, ObjectType, Odb, Oid, Tree};
 
 use super::error::{GitContext, GitError, LibResult};
+use super::reading::Reading;
 use super::{Result, WorkTree, branch};
 
 /// Before a job at the repository is suspicious.
@@ -89,6 +90,7 @@ impl WorkTree {
     /// The newest commits of the branch, and all that the newest one has, are in the repository, whole
     /// and with the content of their names.
     pub fn require_whole_tip(&self) -> Result<()> {
+        let _reading = Reading::begin();
         let Some(tip) = branch::tip(&self.repo)?.commit else { return Ok(()) };
         let odb = fresh(&self.common_dir.join("objects")).doing(OPEN)?;
         let require = |id: Oid| {

@@ -14,6 +14,7 @@ use git2::{DiffDelta, DiffOptions, Index, IndexEntry, IndexTime, Odb, Oid, Repos
 use super::error::{GitContext, LibResult};
 use super::index::{statted, unstatted};
 use super::locks::private_parent;
+use super::reading::Reading;
 use super::tree::{TreeEntry, bytes_of, changes_in, edited, entry_at, path_of};
 use super::{OWN_FOLDER, Result, WorkTree, branch};
 
@@ -36,6 +37,7 @@ impl WorkTree {
 
     /// Reads these files whatever is known of them: an agent can write that, too.
     pub(super) fn scan_reading(&self, is_read: &dyn Fn(&Path) -> bool) -> Result<Scan> {
+        let _reading = Reading::begin();
         self.without_pipes(|| self.scan_files(is_read))
     }
 

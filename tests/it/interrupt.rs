@@ -268,3 +268,23 @@ fn signals_are_heard_while_large_files_are_hashed() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.passing(), ["US-001"]);
 }
+
+/// Which would take a minute.
+#[test]
+fn one_interrupt_is_enough_while_large_files_are_read() {
+    let files = "for n in 1 2 3 4 5 6 7 8; do truncate -s 1G large$n; done";
+    let script =
+        format!("[default]\nsteps = [{{ run = '{files}; echo y > ../here' }}, \"complete\"]\n");
+    let world = World::scripted(&Prd::stories(1), &script);
+    let child = world.start(&[]);
+    world.await_file("../here");
+    signal(&child, Signal::INT);
+    let start = Instant::now();
+    let (code, err) = end(child);
+    let took = start.elapsed();
+    assert_eq!(code, 130, "{err}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let last = world.journal().pop().unwrap().event;
+    assert_eq!(last, Event::RunInterrupted { signal: 2 });
+    no_process_is_left(&world);
+}

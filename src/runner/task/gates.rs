@@ -255,6 +255,10 @@ impl GatesTask {
         let started = self.clock.now().steady;
         let mut tries = gate.retries + 1;
         loop {
+            // An order that came while something else was done: nothing is started any more.
+            if self.stop.borrow().is_some() {
+                return Ok(None);
+            }
             let tried = self.once(gate).await?;
             if tried.stopped {
                 return Ok(None);

@@ -2,6 +2,9 @@
 //! unfinished work is there: a process records the tree that it leaves, and the next one compares.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use crate::model::{Base, Event, LaneId, StoryId};
 use crate::runner::effects::Left;
@@ -13,6 +16,9 @@ use crate::workspace::{UserEdits, WorkTree};
 use super::World;
 use super::recovery::base_on_branch;
 
+/// How long a look at the tree may take after a signal.
+const LAST_LOOK: Duration = Duration::from_secs(2);
+
 impl World {
     /// The tree that this process leaves. None: no unfinished work is in it, or it cannot be read.
     /// After a success, what is on the branch must be whole.
@@ -21,7 +27,13 @@ impl World {
             self.env.home.with(WorkTree::require_whole_tip).await??;
         }
         let Some(story) = log.state.lanes.occupant(LaneId::HOME).cloned() else { return Ok(None) };
-        let left = self.env.home.with(WorkTree::leave).await.and_then(|left| Ok(left?)).ok();
+        let left = self.env.home.with(WorkTree::leave);
+        // After a signal nobody waits for large files.
+        let left = match end {
+            Some(Event::RunInterrupted { .. }) => timeout(LAST_LOOK, left).await.ok(),
+            _ => Some(left.await),
+        };
+        let left = left.and_then(|left| left.ok()?.ok());
         Ok(left.map(|left| Event::TreeLeft { story, left }))
     }
 
