@@ -15,12 +15,13 @@ use std::time::SystemTime;
 use rustix::fs::{AtFlags, CWD, Gid, OFlags, Uid};
 use tempfile::{Builder, NamedTempFile};
 
-use super::read::{NON_BLOCKING, require_file};
+use super::read::{NON_BLOCKING, read, require_file};
 
 const RANDOM_LEN: usize = 6;
 const SUFFIX: &str = ".tmp";
 const NEW_FILE_MODE: u32 = 0o644;
 const PRIVATE: u32 = 0o600;
+const LARGEST_COPY: u64 = 64 << 20;
 
 /// A file for its owner only, to write anywhere in it. The error does not name the file.
 pub fn keep_private(path: &Path) -> io::Result<File> {
@@ -33,12 +34,17 @@ pub fn append_private(path: &Path) -> io::Result<File> {
     own(OpenOptions::new().read(true).append(true).create(true), path)
 }
 
-/// Neither through a link nor into something that is not a file, where the opening would block.
+/// Neither through a link nor into something that is not a file, where the opening would block. A file
+/// that has a name elsewhere too is replaced by a copy.
 fn own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | NON_BLOCKING).bits().cast_signed();
-    let file = options.mode(PRIVATE).custom_flags(flags).open(path)?;
-    require_file(file.metadata()?)?;
-    Ok(file)
+    let mut open = || options.mode(PRIVATE).custom_flags(flags).open(path);
+    let file = open()?;
+    if require_file(file.metadata()?)?.nlink() <= 1 {
+        return Ok(file);
+    }
+    publish(path, &read(path, LARGEST_COPY)?)?;
+    open()
 }
 
 /// Creates a private file. A file that exists is not even opened: closing it again would drop the

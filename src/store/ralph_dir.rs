@@ -6,7 +6,7 @@
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::iter;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::files::atomic::naming;
@@ -208,7 +208,11 @@ impl RalphDir {
         let folder = self.existing()?;
         let archive = self.make_in(&folder, Path::new(ARCHIVE))?;
         folder.rename(Path::new(SCRATCHPAD), &archive, Path::new(name))?;
-        Ok(file.set_permissions(Permissions::from_mode(0o600))?)
+        // The mode of a file that has a name elsewhere too is not ralph's.
+        if file.metadata()?.nlink() == 1 {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
+        Ok(())
     }
 
     fn existing(&self) -> io::Result<Dir> {

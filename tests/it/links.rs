@@ -1,6 +1,7 @@
 //! Links that an agent leaves where ralph writes: nothing outside of the work tree changes.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{Prd, World};
 
@@ -114,5 +115,26 @@ fn pipes_gigabytes_and_links_in_gits_files_cost_an_iteration_at_most() {
         assert_eq!(world.git(&["branch", "--show-current"]), "work\n", "{act}");
         assert_eq!(world.git(&["show", "HEAD~1:a.txt"]), "a\n", "{act}");
         assert_eq!(world.git(&["fsck", "--strict", "--no-dangling"]), "", "{act}");
+    }
+}
+
+#[test]
+fn second_names_of_files_elsewhere_are_not_written_into() {
+    for name in [
+        ".git/ralph/numbers",
+        ".git/ralph/kept",
+        ".git/ralph/journal.db-newest",
+        ".git/ralph/lock",
+        ".git/logs/HEAD",
+        ".git/logs/refs/heads/work",
+        ".ralph/status.json",
+        ".ralph/scratchpad.md",
+    ] {
+        let world = with_outside(&format!("chmod 644 $OUT/file; ln -f $OUT/file {name}"));
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{name}\n{}", said.err);
+        outside_is_untouched(&world, name);
+        let mode = fs::metadata(world.path("../outside/file")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o644, "{name}");
     }
 }

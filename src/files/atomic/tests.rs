@@ -159,3 +159,20 @@ fn a_file_that_exists_is_not_opened() {
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     ensure_private(&socket).unwrap();
 }
+
+#[test]
+fn what_has_a_name_elsewhere_too_is_not_written_into() {
+    let folder = tempfile::tempdir().unwrap();
+    let (theirs, own) = (folder.path().join("theirs"), folder.path().join("own"));
+    for open in [keep_private, append_private] {
+        fs::write(&theirs, "theirs").unwrap();
+        fs::set_permissions(&theirs, Permissions::from_mode(0o644)).unwrap();
+        let _ = fs::remove_file(&own);
+        fs::hard_link(&theirs, &own).unwrap();
+        open(&own).unwrap().write_all(b"ours!!").unwrap();
+        assert_eq!(fs::read(&theirs).unwrap(), b"theirs");
+        assert_eq!(theirs.metadata().unwrap().mode() & 0o777, 0o644);
+        assert!(fs::read(&own).unwrap().ends_with(b"ours!!"));
+    }
+    assert_eq!(names_in(folder.path()), ["own", "theirs"]);
+}
