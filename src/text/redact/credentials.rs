@@ -100,7 +100,7 @@ pub const ALL: &[Credential] = &[
     open("slack-token", &["xoxb-", "xoxp-", "xoxa-", "xoxr-"], ALPHANUMERIC_OR_DASH, 20),
     open("slack-token", &["xoxs-", "xoxe-", "xoxe.xox", "xapp-1-"], ALPHANUMERIC_OR_DASH, 20),
     open("slack-webhook", &["hooks.slack.com/services/"], PATH, 30),
-    open("discord-webhook", &["discord.com/api/webhooks/"], PATH, 40),
+    open("discord-webhook", DISCORD_WEBHOOKS, PATH, 40),
     open("stripe-key", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], ALPHANUMERIC, 16),
     open("webhook-secret", &["whsec_"], BASE64_ANY, 24),
     shape("sendgrid-key", &["SG."], sendgrid),
@@ -128,23 +128,40 @@ pub const ALL: &[Credential] = &[
     // Some write `/` as `\/` in JSON.
     shape("url-password", &["://", ":\\/\\/"], url_password),
     // What only a name shows.
-    shape("password", PASSWORD_NAMES, named::assigned),
+    shape("password", PASSWORD_NAMES, named::password),
     shape("secret", SECRET_NAMES, named::assigned),
     shape("api-key", KEY_NAMES, named::assigned),
     shape("token", TOKEN_NAMES, named::assigned),
     shape("authorization", &["uthorization", "UTHORIZATION"], named::authorization),
-    shape(
-        "curl-password",
-        &[" -u ", " -u'", " -u\"", " -u\\", "--user ", "--user="],
-        named::curl_user,
-    ),
+    shape("secret", &["ENV ", "set -gx ", "setenv "], named::variable),
+    shape("curl-password", CURL_USER, named::curl_user),
     shape("netrc-password", &["login ", "login\t"], named::netrc),
+    shape("netrc-password", &["machine "], named::netrc_machine),
 ];
 
 /// The ends of names, in the spellings of programs, settings and environments.
 const PASSWORD_NAMES: Starts = &["assword", "ASSWORD", "asswd", "ASSWD", "assphrase", "ASSPHRASE"];
 const SECRET_NAMES: Starts = &["ecret", "ECRET", "ecretKey", "ecret_key", "ECRET_KEY"];
-const KEY_NAMES: Starts = &["pi_key", "pi-key", "piKey", "pikey", "pi-Key", "PI-KEY", "_KEY"];
+#[rustfmt::skip]
+const KEY_NAMES: Starts = &[
+    "pi_key", "pi-key", "piKey", "pikey", "pi-Key", "pi_Key", "PI-KEY", "PI-Key", "PI-key", "PIKEY",
+    "PIKey", "_KEY", "cryption_key", "cryption-key", "cryptionKey", "igning_key", "igning-key",
+    "igningKey", "rivate_key", "rivate-key", "rivateKey", "ccess_key", "ccess-key", "ccessKey",
+    "aster_key", "aster-key", "asterKey", "ccount_key", "ccountKey", "dmin_key", "dminKey",
+    "ervice_key", "erviceKey", "uth_key", "uthKey", "ebhook_key", "ebhookKey", "icense_key",
+    "icenseKey", "hared_key", "haredKey", "mac_key", "macKey",
+];
+#[rustfmt::skip]
+const DISCORD_WEBHOOKS: Starts = &[
+    "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "discord.com/api/v8/webhooks/",
+    "discord.com/api/v9/webhooks/", "discord.com/api/v10/webhooks/",
+];
+/// Short options end with the one that counts.
+#[rustfmt::skip]
+const CURL_USER: Starts = &[
+    " -u ", " -u", " -su", " -sSu", " -Ssu", " -ku", " -sku", " -fsSu", " -fsSLu", " -vu", " -iu", " -U ",
+    "--user ", "--user=", "--proxy-user ", "--proxy-user=",
+];
 const TOKEN_NAMES: Starts = &["_TOKEN", "_token", "uthToken", "ccessToken"];
 
 /// The first of its hex digits belongs to the start.
@@ -154,8 +171,19 @@ const TWILIO: Starts = &[
     "SK8", "SK9", "SKa", "SKb", "SKc", "SKd", "SKe", "SKf",
 ];
 
-/// An id of digits in base64; those of the last years begin with a one.
-const DISCORD: Starts = &["MTA", "MTE", "MTI", "MTM", "MTQ", "MTU", "MTY", "MTc", "MTg", "MTk"];
+/// An id of digits in base64, which does not begin with a zero.
+#[rustfmt::skip]
+const DISCORD: Starts = &[
+    "MTA", "MTE", "MTI", "MTM", "MTQ", "MTU", "MTY", "MTc", "MTg", "MTk",
+    "MjA", "MjE", "MjI", "MjM", "MjQ", "MjU", "MjY", "Mjc", "Mjg", "Mjk",
+    "MzA", "MzE", "MzI", "MzM", "MzQ", "MzU", "MzY", "Mzc", "Mzg", "Mzk",
+    "NDA", "NDE", "NDI", "NDM", "NDQ", "NDU", "NDY", "NDc", "NDg", "NDk",
+    "NTA", "NTE", "NTI", "NTM", "NTQ", "NTU", "NTY", "NTc", "NTg", "NTk",
+    "NjA", "NjE", "NjI", "NjM", "NjQ", "NjU", "NjY", "Njc", "Njg", "Njk",
+    "NzA", "NzE", "NzI", "NzM", "NzQ", "NzU", "NzY", "Nzc", "Nzg", "Nzk",
+    "ODA", "ODE", "ODI", "ODM", "ODQ", "ODU", "ODY", "ODc", "ODg", "ODk",
+    "OTA", "OTE", "OTI", "OTM", "OTQ", "OTU", "OTY", "OTc", "OTg", "OTk",
+];
 
 type Starts = &'static [&'static str];
 type Shape = fn(Lookahead<'_>, usize) -> Match;
@@ -191,8 +219,12 @@ const fn behind(before: usize, credential: Credential) -> Credential {
     Credential { before, ..credential }
 }
 
-/// `ghp_xxxxxxxx…` and `AKIA0000…` in documentation are not secrets.
+/// `ghp_xxxxxxxx…` and `AKIA…EXAMPLE` in documentation are not secrets.
 fn is_varied(bytes: &[u8]) -> bool {
+    const EXAMPLE: &[u8] = b"EXAMPLE";
+    if bytes.windows(EXAMPLE.len()).any(|part| part == EXAMPLE) {
+        return false;
+    }
     let seen = bytes.iter().fold(0u128, |seen, byte| seen | 1 << (byte & 127));
     seen.count_ones() > 5
 }

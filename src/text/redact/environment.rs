@@ -47,7 +47,7 @@ pub fn shown(name: &str) -> String {
     name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
 
-fn is_secret_name(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     if matches!(upper.as_str(), "PWD" | "OLDPWD") {
         return false;

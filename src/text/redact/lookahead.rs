@@ -12,6 +12,9 @@ pub type Match = Result<Option<SecretRange>, More>;
 /// The longest lookahead, which limits what is held back.
 pub const REACH: usize = 512;
 
+/// How many bytes before a start a rule can look at.
+pub const BEHIND: usize = 16;
+
 /// The bytes that have arrived. Asking for a later one yields [`More`], and the rule decides later.
 /// So a rule decides the same however the stream is cut into chunks.
 #[derive(Clone, Copy)]
@@ -19,11 +22,25 @@ pub struct Lookahead<'a> {
     bytes: &'a [u8],
     /// These are the last bytes.
     is_all: bool,
+    behind: [u8; BEHIND],
 }
 
 impl<'a> Lookahead<'a> {
     pub fn new(bytes: &'a [u8], is_all: bool) -> Self {
-        Self { bytes, is_all }
+        Self { bytes, is_all, behind: [b'\n'; BEHIND] }
+    }
+
+    /// With what is before them.
+    pub fn behind(self, behind: [u8; BEHIND]) -> Self {
+        Self { behind, ..self }
+    }
+
+    /// Whether one of these words is right before, in any case.
+    pub fn is_behind(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| {
+            let at = BEHIND.saturating_sub(word.len());
+            self.behind.get(at..).is_some_and(|end| end.eq_ignore_ascii_case(word.as_bytes()))
+        })
     }
 
     /// None after the end of the stream.
@@ -67,7 +84,7 @@ impl<'a> Lookahead<'a> {
     }
 
     pub fn from(&self, place: usize) -> Self {
-        Self { bytes: self.bytes.get(place..).unwrap_or_default(), is_all: self.is_all }
+        Self { bytes: self.bytes.get(place..).unwrap_or_default(), ..*self }
     }
 }
 

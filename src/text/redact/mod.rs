@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use credentials::Credential;
-use lookahead::{ByteClass, Lookahead, More, SecretRange, SecretRest};
+use lookahead::{BEHIND, ByteClass, Lookahead, More, SecretRange, SecretRest};
 
 /// Triggers are compared by this many bytes first.
 const KEY: usize = 3;
@@ -163,12 +163,12 @@ pub struct Redactor {
     /// Inside a secret whose marker is already written.
     rest: Option<SecretRest>,
     /// The last original bytes before `held`.
-    behind: [u8; 2],
+    behind: [u8; BEHIND],
 }
 
 impl Redactor {
     pub fn new(rules: Arc<SecretRules>) -> Self {
-        Self { rules, held: Vec::new(), rest: None, behind: *b"\n\n" }
+        Self { rules, held: Vec::new(), rest: None, behind: [b'\n'; BEHIND] }
     }
 
     /// Appends clean or redacted bytes to `out`.
@@ -216,7 +216,7 @@ impl Redactor {
                 }
             }
         }
-        self.behind = self.two_before(bytes, done);
+        self.behind = self.behind(bytes, done);
         done
     }
 
@@ -251,7 +251,8 @@ impl Redactor {
         let ahead = Lookahead::new(bytes, is_all);
         let mut at = from;
         while let Some(place) = rules.next_candidate(bytes, at, is_all) {
-            match rules.look(ahead.from(place), self.is_after_word(bytes, place)) {
+            let behind = self.behind(bytes, place);
+            match rules.look(ahead.from(place).behind(behind), is_after_word(behind)) {
                 Ok(Some(found)) => return Ok((place, found)),
                 Ok(None) => at = place + 1,
                 Err(More) => return Err(place),
@@ -260,22 +261,27 @@ impl Redactor {
         Err(bytes.len())
     }
 
-    fn two_before(&self, bytes: &[u8], place: usize) -> [u8; 2] {
-        match bytes.get(..place) {
-            Some([.., a, b]) => [*a, *b],
-            Some([b]) => [self.behind[1], *b],
-            _ => self.behind,
+    /// The original bytes before a place.
+    fn behind(&self, bytes: &[u8], place: usize) -> [u8; BEHIND] {
+        let before = bytes.get(..place).unwrap_or_default();
+        if let Some(last) = before.last_chunk() {
+            return *last;
         }
+        let mut behind = self.behind;
+        behind.rotate_left(before.len());
+        let known = BEHIND - before.len();
+        behind.iter_mut().skip(known).zip(before).for_each(|(to, from)| *to = *from);
+        behind
     }
+}
 
-    /// The bytes before are part of the same word. The letter of `\n` is not, nor the end of a
-    /// color's escape sequence.
-    fn is_after_word(&self, bytes: &[u8], place: usize) -> bool {
-        match self.two_before(bytes, place) {
-            [b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => false,
-            [b'0'..=b'9' | b'[' | b';', b'm'] => false,
-            [_, before] => before.is_ascii_alphanumeric(),
-        }
+/// The bytes before are part of the same word. The letter of `\n` is not, nor the end of a color's
+/// escape sequence.
+fn is_after_word(behind: [u8; BEHIND]) -> bool {
+    match behind {
+        [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => false,
+        [.., b'0'..=b'9' | b'[' | b';', b'm'] => false,
+        [.., before] => before.is_ascii_alphanumeric(),
     }
 }
 

@@ -3,8 +3,9 @@
 //!
 //! Such words stand in every program, so the value must look like a secret ([`super::value`]).
 
+use super::environment::is_secret_name;
 use super::lookahead::{ByteClass, Lookahead, Match, More, REACH, SecretRange};
-use super::value::{is_secret, is_written_out};
+use super::value::{is_password, is_secret, is_written_out};
 
 const QUOTE: ByteClass = |byte| matches!(byte, b'"' | b'\'' | b'`' | b'\\');
 const BLANK: ByteClass = |byte| matches!(byte, b' ' | b'\t');
@@ -12,11 +13,30 @@ const SIGN: ByteClass = |byte| matches!(byte, b':' | b'=' | b'>' | b'?');
 const LETTER: ByteClass = |byte| byte.is_ascii_alphabetic();
 const IN_QUOTES: ByteClass = |byte| byte > b' ' && byte != 127 && !QUOTE(byte);
 const BARE: ByteClass = |byte| IN_QUOTES(byte) && !b",;&|()[]{}<>".contains(&byte);
+const UPPER: ByteClass = |byte| byte.is_ascii_uppercase();
+const DIGIT: ByteClass = |byte| byte.is_ascii_digit();
+const NAME: ByteClass = |byte| byte.is_ascii_alphanumeric() || byte == b'_';
+const TYPE: ByteClass = |byte| NAME(byte) || b"&'<>[]. |?:".contains(&byte);
+const LINE_END: ByteClass = |byte| matches!(byte, b'\n' | b'\r');
 const USER: ByteClass = |byte| BARE(byte) && byte != b':';
 
 /// Levels of quotes in JSON inside JSON, and blanks that line up a table.
 const MARKS: usize = 16;
 const LONGEST_USER: usize = 128;
+const LONGEST_TYPE: usize = 32;
+
+/// What a key or a token is called that may be known.
+#[rustfmt::skip]
+const PUBLIC: [&str; 17] = [
+    "PUBLIC", "PUBLISHABLE", "CACHE", "IDEMPOTENCY", "PRIMARY", "FOREIGN", "PARTITION", "SORT",
+    "STORAGE", "SITE", "HOT", "INDEX", "ROW", "next_page", "page", "continuation", "sync",
+];
+/// How a secret's name continues, after a dash or an underscore.
+#[rustfmt::skip]
+const ENDINGS: [&[u8]; 18] = [
+    b"BASE", b"PRODUCTION", b"PROD", b"STAGING", b"STAGE", b"DEV", b"TEST", b"LIVE", b"MAIN",
+    b"OLD", b"NEW", b"NEXT", b"PREVIOUS", b"PREV", b"CURRENT", b"SECONDARY", b"BACKUP", b"V",
+];
 
 /// Where a value begins, and what it consists of.
 struct Place {
@@ -65,18 +85,81 @@ impl Value<'_> {
 
 /// A value that a sign gives to the name before it.
 pub fn assigned(ahead: Lookahead<'_>, name: usize) -> Match {
+    if ahead.is_behind(&PUBLIC) {
+        return Ok(None);
+    }
     let Some(from) = after_sign(ahead, name)? else { return Ok(None) };
     let value = Place::at(ahead, from)?.map(|place| place.value(ahead)).transpose()?;
     Ok(value.flatten().and_then(Value::if_secret))
 }
 
+/// In an environment or a list of settings only data can stand: `DB_PASSWORD=…`.
+pub fn password(ahead: Lookahead<'_>, name: usize) -> Match {
+    let found = assigned(ahead, name)?;
+    if found.is_some() || !ahead.is(name - 1, UPPER)? {
+        return Ok(found);
+    }
+    let end = after_name(ahead, name)?;
+    let is_equal = ahead.at(end)? == Some(b'=');
+    let from = ahead.run(end + 1, BLANK, 1)?;
+    let is_listed = ahead.at(end)? == Some(b':') && from > end + 1;
+    if !(is_listed || is_equal && from == end + 1) {
+        return Ok(None);
+    }
+    let value = Place::at(ahead, from)?.map(|place| place.value(ahead)).transpose()?;
+    let Some(value) = value.flatten().filter(|value| is_password(value.text)) else {
+        return Ok(None);
+    };
+    let after = ahead.run(value.to, QUOTE, MARKS)?;
+    let is_escape = ahead.part(value.to, after).ends_with(b"\\");
+    let is_line = is_escape || ahead.at(after)?.is_none_or(LINE_END);
+    Ok((is_equal || is_line).then_some(value.range))
+}
+
+/// `ENV API_KEY value`, as Dockerfiles and shells have it. They also have `ENV API_KEY=value`.
+pub fn variable(ahead: Lookahead<'_>, command: usize) -> Match {
+    let end = ahead.run(command, NAME, LONGEST_USER)?;
+    let from = ahead.run(end, BLANK, MARKS)?;
+    let name = String::from_utf8_lossy(ahead.part(command, end));
+    if from == end || !is_secret_name(&name) {
+        return Ok(None);
+    }
+    let value = Place::at(ahead, from)?.map(|place| place.value(ahead)).transpose()?;
+    Ok(value.flatten().and_then(Value::if_secret))
+}
+
+/// The end of a name that continues: `SECRET_KEY_BASE`, `PASSWORD1`.
+fn after_name(ahead: Lookahead<'_>, name: usize) -> Result<usize, More> {
+    let mut end = ahead.run(name, DIGIT, 3)?;
+    if ahead.is(end, |byte| matches!(byte, b'_' | b'-'))? {
+        let word = ahead.run(end + 1, |byte| byte.is_ascii_alphabetic(), MARKS)?;
+        let part = ahead.part(end + 1, word);
+        let after = ahead.run(word, DIGIT, 3)?;
+        let is_known = ENDINGS.iter().any(|known| part.eq_ignore_ascii_case(known));
+        let is_number = word == end + 1 && after > word;
+        if is_known || is_number {
+            end = after;
+        }
+    }
+    Ok(end)
+}
+
 /// Behind `=`, `:`, `=>`, `:=` and the like. The name may be quoted, or a key in brackets.
 fn after_sign(ahead: Lookahead<'_>, name: usize) -> Result<Option<usize>, More> {
+    let name = after_name(ahead, name)?;
+    // `${NAME:-value}`.
+    if ahead.has(name, b":-")? {
+        return Ok(Some(name + 2));
+    }
     let end = ahead.run(name, QUOTE, MARKS)?;
     let end = if ahead.at(end)? == Some(b']') { end + 1 } else { end };
+    let end = after_pair(ahead, name)?.unwrap_or(end);
     let blank = ahead.run(end, BLANK, MARKS)?;
     let sign = ahead.run(blank, SIGN, 4)?;
     let value = ahead.run(sign, BLANK, MARKS)?;
+    if let Some(value) = after_type(ahead, blank, value)? {
+        return Ok(Some(value));
+    }
     let gives = match ahead.part(blank, sign) {
         // Not in a path or a resource's name: `secret::Key`, `arn:aws:…:secret:name`.
         b"::" => false,
@@ -86,12 +169,41 @@ fn after_sign(ahead: Lookahead<'_>, name: usize) -> Result<Option<usize>, More> 
     Ok(gives.then_some(value))
 }
 
+/// In a list of names and values the sign is after `value`: `name: API_KEY`, `value: …`.
+fn after_pair(ahead: Lookahead<'_>, name: usize) -> Result<Option<usize>, More> {
+    let mut end = ahead.run(name, QUOTE, MARKS)?;
+    // These belong to what follows.
+    while end > name && ahead.at(end - 1)? == Some(b'\\') {
+        end -= 1;
+    }
+    let comma = if ahead.at(end)? == Some(b',') { end + 1 } else { end };
+    let next = gap(ahead, comma)?;
+    let word = ahead.run(next, QUOTE, MARKS)?;
+    let is_pair = word > end && ahead.has(word, b"value")?;
+    let value = ahead.run(word + b"value".len(), QUOTE, MARKS)?;
+    Ok(is_pair.then_some(value))
+}
+
+/// Behind a type, where programs have one: `: &str = "…"`.
+fn after_type(ahead: Lookahead<'_>, sign: usize, from: usize) -> Result<Option<usize>, More> {
+    if ahead.at(sign)? != Some(b':') || from == sign + 1 {
+        return Ok(None);
+    }
+    let end = ahead.run(from, TYPE, LONGEST_TYPE)?;
+    let is_type = end > from + 1 && ahead.has(end, b"= ")? && ahead.part(end - 1, end) == b" ";
+    let value = ahead.run(end + 1, BLANK, MARKS)?;
+    Ok((is_type && ahead.is(value, QUOTE)?).then_some(value))
+}
+
 /// With or without the name of a scheme. Bearer and Basic have their own rules.
 pub fn authorization(ahead: Lookahead<'_>, name: usize) -> Match {
     let Some(place) = after_sign(ahead, name)? else { return Ok(None) };
     let Some(place) = Place::at(ahead, place)? else { return Ok(None) };
     let scheme = ahead.run(place.from, LETTER, MARKS)?;
-    let from = if ahead.at(scheme)? == Some(b' ') { scheme + 1 } else { place.from };
+    let mut from = if ahead.at(scheme)? == Some(b' ') { scheme + 1 } else { place.from };
+    if ahead.has(from, b"token=")? {
+        from = ahead.run(from + b"token=".len(), QUOTE, MARKS)?;
+    }
     let is_known = [b"bearer".as_slice(), b"basic"];
     if is_known.iter().any(|known| ahead.part(place.from, scheme).eq_ignore_ascii_case(known)) {
         return Ok(None);
@@ -115,20 +227,47 @@ pub fn curl_user(ahead: Lookahead<'_>, option: usize) -> Match {
     Ok(if is_one { Some(value.range) } else { value.if_secret() })
 }
 
-/// `login USER password PASSWORD`, on one line or several.
+/// `login USER password PASSWORD`, on one line or several, with an account between them or none.
 pub fn netrc(ahead: Lookahead<'_>, login: usize) -> Match {
-    let user = gap(ahead, login)?;
-    let user_end = ahead.run(user, USER, LONGEST_USER)?;
-    let word = gap(ahead, user_end)?;
-    let is_login = user_end > user && word > user_end;
-    if !is_login || !ahead.has(word, b"password")? {
+    let Some(mut word) = after_word(ahead, login)? else { return Ok(None) };
+    if ahead.has(word, ACCOUNT)? {
+        let Some(next) = after_word(ahead, word + ACCOUNT.len())? else { return Ok(None) };
+        word = next;
+    }
+    Ok(netrc_password(ahead, word)?.map(|value| value.range))
+}
+
+/// `machine HOST password PASSWORD login USER`.
+pub fn netrc_machine(ahead: Lookahead<'_>, machine: usize) -> Match {
+    let Some(mut word) = after_word(ahead, machine)? else { return Ok(None) };
+    if ahead.has(word, ACCOUNT)? {
+        let Some(next) = after_word(ahead, word + ACCOUNT.len())? else { return Ok(None) };
+        word = next;
+    }
+    let Some(value) = netrc_password(ahead, word)? else { return Ok(None) };
+    let next = gap(ahead, value.to)?;
+    let is_entry = ahead.has(next, b"login")? || ahead.has(next, ACCOUNT)?;
+    Ok(is_entry.then_some(value.range))
+}
+
+const ACCOUNT: &[u8] = b"account";
+
+/// The next word behind this one.
+fn after_word(ahead: Lookahead<'_>, from: usize) -> Result<Option<usize>, More> {
+    let start = gap(ahead, from)?;
+    let end = ahead.run(start, USER, LONGEST_USER)?;
+    let next = gap(ahead, end)?;
+    Ok((end > start && next > end).then_some(next))
+}
+
+fn netrc_password<'a>(ahead: Lookahead<'a>, word: usize) -> Result<Option<Value<'a>>, More> {
+    if !ahead.has(word, b"password")? {
         return Ok(None);
     }
     let end = word + b"password".len();
     let from = gap(ahead, end)?;
     let value = Place { from, is_quoted: false }.value(ahead)?;
-    let value = value.filter(|value| from > end && is_written_out(value.text));
-    Ok(value.map(|value| value.range))
+    Ok(value.filter(|value| from > end && is_written_out(value.text)))
 }
 
 /// The end of blanks and line ends, also of those that JSON escapes.

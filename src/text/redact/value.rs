@@ -40,16 +40,34 @@ pub fn is_written_out(value: &[u8]) -> bool {
     !stands_for_another(&text) && left(&text) >= LEAST_LEFT
 }
 
-/// A variable, a template, a path, an address.
+/// Names of resources, and keys that everybody may know.
+const PUBLIC: [&str; 3] = ["arn:", "pk_live_", "pk_test_"];
+
+/// A variable, a template, a path, an address, an example.
 fn stands_for_another(text: &str) -> bool {
     let has_pair = |open, close| {
         text.split_once(open).is_some_and(|(_, rest): (_, &str)| rest.contains::<char>(close))
     };
     text.starts_with(['$', '<', '{', '[', '%', '(', '*'])
+        || PUBLIC.iter().any(|start| text.starts_with(start))
+        || text.contains("EXAMPLE")
         || ["${", "$(", "%s", "%d", "://"].iter().any(|part| text.contains(part))
         || has_pair('{', '}')
         || has_pair('<', '>')
         || is_path(text)
+}
+
+/// It may be a password of words, where only data can stand: no label, no constant and no part of a
+/// program.
+pub fn is_password(value: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(value);
+    let is_plain = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+    let has_digit = text.contains(|c: char| c.is_ascii_digit());
+    let begins_small = text.starts_with(|c: char| c.is_lowercase());
+    let is_code = is_plain && text.contains(['.', '_']) || is_plain && !has_digit && !begins_small;
+    let rises = text.chars().skip(1).any(|c| c.is_uppercase());
+    let is_name = is_plain && !has_digit && rises;
+    text.chars().count() >= LEAST && is_written_out(value) && !is_code && !is_name
 }
 
 /// How many letters and digits are no part of a stand-in's words.

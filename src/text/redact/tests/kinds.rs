@@ -37,7 +37,7 @@ fn prefixed() -> Vec<(&'static str, String, String)> {
         (
             "aws-secret-key",
             format!("aws_secret_access_key = {}", mixed(40)),
-            format!("aws_secret_access_key = {}", mixed(41)),
+            "aws_secret_access_key = ${AWS_SECRET_ACCESS_KEY_OF_THE_PROJECT}".into(),
         ),
         (
             "aws-secret-key",
@@ -94,6 +94,16 @@ fn prefixed() -> Vec<(&'static str, String, String)> {
             "discord-token",
             format!("MTAx{}.G{}.{}", mixed(22), mixed(5), mixed(38)),
             format!("MTAx{}.G{}.{}", mixed(22), mixed(8), mixed(38)),
+        ),
+        (
+            "discord-token",
+            format!("NzMy{}.X{}.{}", mixed(20), mixed(5), mixed(27)),
+            format!("NzMy{}.X{}.{}", mixed(12), mixed(5), mixed(27)),
+        ),
+        (
+            "discord-webhook",
+            format!("discordapp.com/api/webhooks/{}/{}", row("0123456789", 18), mixed(68)),
+            "discordapp.com/api/webhooks/{id}".into(),
         ),
         (
             "telegram-token",

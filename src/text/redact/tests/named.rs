@@ -13,6 +13,8 @@ pub fn named() -> Vec<(&'static str, String, String)> {
         (kind, text.replace('@', secret), text.replace('@', other))
     };
     let mut all = assignments(both);
+    all.extend(spellings(both));
+    all.extend(passwords());
     all.extend(
         [
             ("client-secret", "client_secret: @", id, "$CLIENT_SECRET"),
@@ -77,6 +79,82 @@ fn assignments(
         both("secret", "const clientSecret = `@`;", "${secret}"),
         both("api-key", "https://h/v1?api_key=@&q=1", "{api_key}"),
     ]
+}
+
+/// Other spellings of a name, and other places of a value.
+fn spellings(
+    both: impl Fn(&'static str, &str, &str) -> (&'static str, String, String),
+) -> Vec<(&'static str, String, String)> {
+    let id = "550e8400-e29b-41d4-a716-446655440000";
+    vec![
+        both("api-key", "X-API-Key: @", "<your key>"),
+        both("api-key", "\"API-Key\": \"@\"", "string"),
+        both("api-key", "APIKey: \"@\",", "$API_KEY"),
+        both("api-key", "DD_APIKEY=@", "your-api-key-here"),
+        both("api-key", "encryption_key: @", "{{ encryption_key }}"),
+        both("api-key", "{\"signingKey\": \"@\"}", "process.env.SIGNING_KEY"),
+        both("api-key", "private_key = \"@\"", "/etc/tls/private1.key"),
+        both("api-key", "accessKey: \"@\"", "storage.access.key"),
+        both("api-key", "const API_KEY: string = \"@\";", "your-key"),
+        both("api-key", "let api_key: &str = \"@\";", "example-key-1234"),
+        both("api-key", "static API_KEY: &'static str = \"@\";", "${KEY}"),
+        both("secret", "SECRET_KEY_BASE=@", "changeme1234"),
+        both("password", "PASSWORD1=@", "$PASSWORD2"),
+        both("api-key", "API_KEY_PROD=@", "<key>"),
+        both("api-key", "ENCRYPTION_KEY_V2: @", "none"),
+        both("api-key", "key=${API_KEY:-@}", "your-api-key-here"),
+        both("token", "- name: API_TOKEN\n  value: \"@\"", "$(API_TOKEN)"),
+        both("token", "{\"name\":\"API_TOKEN\",\"value\":\"@\"}", "string"),
+        both("secret", "ENV API_KEY @", "${API_KEY}"),
+        both("secret", "set -gx API_TOKEN @", "$argv"),
+        both("authorization", "Authorization: Token token=\"@\"", "your-token"),
+        both("api-key", "STRIPE_KEY=@", "pk_live_51H8x9yKJ2mN5pR7tW4xZ9bC"),
+        both(
+            "secret",
+            "secret: \"@\"",
+            "arn:aws:secretsmanager:eu-1:123456789012:secret:Db-a1b2c3",
+        ),
+        both("api-key", "SERVICE_KEY=@", &format!("x\nIDEMPOTENCY_KEY={id}")),
+        ("aws-access-key", "AKIAQ7RTWXKP4ZSLD2VF".into(), "AKIAIOSFODNN7EXAMPLE".into()),
+    ]
+}
+
+/// Where only data can stand, a password need not look random.
+fn passwords() -> Vec<(&'static str, String, String)> {
+    [
+        ("password", "DB_PASSWORD=@", "purple-monkey-dishwasher", "example"),
+        ("password", "DB_PASSWORD=@", "sunshine99", "settings.db_password"),
+        ("password", "export SMTP_PASSWORD='@'", "qwxzplkvbnmrtyue", "my-secret-pw"),
+        ("password", "  DB_PASSWORD: @\n", "MyDogRex2019", "string"),
+        ("password", "  DB_PASSWORD: @\n", "blue-monkey", "Passwortfeld"),
+        ("password", "MYSQL_PASSWORD=@", "opensesame", "DEFAULT_PASSWORD_2"),
+        ("curl-password", "curl -su me:@ https://h", "opensesam", "$PASSWORD"),
+        ("curl-password", "curl -ume:@ https://h", "opensesam", "password"),
+        ("curl-password", "curl --proxy-user me:@ https://h", "opensesam", "<password>"),
+        ("netrc-password", "machine h login me account x password @", "opensesam", "$PASSWORD"),
+        ("netrc-password", "machine h password @ login me", "opensesam", "<password>"),
+    ]
+    .map(|(kind, text, secret, other)| (kind, text.replace('@', secret), text.replace('@', other)))
+    .into()
+}
+
+#[test]
+fn names_of_what_everybody_may_know_are_kept() {
+    let value = mixed(24);
+    for text in [
+        "PUBLISHABLE_KEY=@",
+        "VAPID_PUBLIC_KEY=@",
+        "CACHE_KEY=@",
+        "IDEMPOTENCY_KEY=@",
+        "next_page_token: \"@\"",
+        "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "DB_PASSWORD: passwordSchema,\nFORGOT_PASSWORD: Vergessen\nRESET_PASSWORD=Zurücksetzen",
+        "a machine that needs a password to login",
+    ] {
+        let text = text.replace('@', &value);
+        assert_eq!(redacted(&text), text);
+    }
 }
 
 #[test]
