@@ -25,7 +25,7 @@ pub use backend::{
 pub use claude::{Claude, args_choose_mode};
 pub use plain::Plain;
 pub use reader::{AgentReport, StreamReader};
-pub use settings_files::SETTINGS_FILES;
+pub use settings_files::{SETTINGS_FILES, named_files};
 
 const MOCK: &str = "mock";
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS};
+use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS, named_files};
 use crate::decide::definitions::Definition;
 use crate::decide::scripts::RunBy;
 use crate::decide::weigh::Gates;
@@ -111,6 +111,7 @@ impl Session<'_> {
         let (plan, place) = (&self.plan, &self.place);
         let mut held = self.instructions.held(self.tree.root());
         held.extend(self.ignored_scripts(&gates));
+        held.extend(self.named_settings());
         RunConfig {
             settings: plan.clone(),
             settings_text: self.settings_text.clone(),
@@ -130,6 +131,18 @@ impl Session<'_> {
             journal_was_damaged: self.store.was_damaged(),
             agent_keeps_allowance: agent.capabilities().own_budget,
         }
+    }
+
+    /// Files of the work tree that the agent's settings name, if they are there.
+    fn named_settings(&self) -> impl Iterator<Item = HeldPlace> {
+        let root = self.tree.root();
+        let named = named_files(&self.plan.agent_settings).into_iter().map(|path| root.join(path));
+        let is_inside = move |path: &PathBuf| {
+            let is_up = path.components().any(|part| part == std::path::Component::ParentDir);
+            path.starts_with(root) && !is_up && path.is_file()
+        };
+        let kind = HeldKind::AgentSettings;
+        named.filter(is_inside).map(move |path| HeldPlace { kind, path })
     }
 
     /// Files that decide what gates run and that no commit has. What a build makes anew each time is

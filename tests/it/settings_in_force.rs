@@ -125,3 +125,16 @@ fn in_a_terminal_the_difference_is_shown_and_asked_about() {
     assert_eq!(code, 0, "{screen}");
     assert_eq!(world.read("ralph.toml"), WEAKER);
 }
+
+/// A file in the tree that the command names decides what runs next.
+#[test]
+fn an_agent_does_not_change_the_script_that_starts_it() {
+    let world = World::with(&Prd::stories(1));
+    let agent = "echo '# more' >> agent.sh\necho w > w.txt\necho 'Task US-001 complete'\n";
+    world.write("agent.sh", agent);
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "agent"]);
+    let said = world.ralph(&["run", "--once", "--trust", "--agent-command", "sh agent.sh"]);
+    assert_eq!(world.read("agent.sh"), agent, "{}", said.err);
+    assert!(said.err.contains("agent.sh"), "{}", said.err);
+}

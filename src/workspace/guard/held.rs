@@ -26,6 +26,8 @@ const LARGEST: u64 = 16 << 20;
 pub(super) const MOST_STORED: u64 = 1 << 30;
 /// Of a folder; with more it is held as one thing.
 const MOST_ENTRIES: usize = 2000;
+/// An agent's folder may have a package manager's in it, which are no settings.
+const PACKAGES: &str = "node_modules";
 /// Git's examples; it runs none of them.
 const EXAMPLE: &str = ".sample";
 /// What was held at the last look, for recovery after a crash.
@@ -333,6 +335,10 @@ fn look(path: &Path, kind: HeldKind, found: &mut BTreeMap<PathBuf, HeldFile>) ->
         entries => entries?,
     };
     for entry in entries {
+        let is_packages = entry.as_ref().is_ok_and(|entry| entry.file_name() == PACKAGES);
+        if is_packages && kind == HeldKind::AgentSettings {
+            continue;
+        }
         if !look(&entry?.path(), kind, found)? {
             return Ok(false);
         }

@@ -198,3 +198,21 @@ fn a_hook_that_was_too_large_to_hold_stays_as_it_is() {
     assert_eq!(repair(&guard, &tree, &[SETUP]).len(), 1, "it is told");
     assert_eq!(sandbox.path(".git/hooks/pre-push").metadata().unwrap().len(), (16 << 20) + 2);
 }
+
+#[test]
+fn a_package_managers_folder_is_no_part_of_an_agents_settings() {
+    let repo = Sandbox::new();
+    for number in 0..2_100 {
+        repo.write(format!(".agent/node_modules/{number}"), "x\n");
+    }
+    repo.write(".agent/plugin.js", "mine\n");
+    let tree = repo.open();
+    let guard = armed(&repo, &tree);
+    repo.delete(".agent/node_modules").write(".agent/plugin.js", "evil\n");
+    let found = repair(&guard, &tree, &[AGENT_SETTINGS]);
+    assert!(
+        matches!(&found[..], [Violation::Held { paths, .. }] if paths == &[".agent/plugin.js"]),
+        "{found:?}"
+    );
+    assert_eq!(repo.read(".agent/plugin.js"), "mine\n");
+}
