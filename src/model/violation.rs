@@ -58,9 +58,16 @@ pub enum Violation {
     OtherBranch { on: String },
     /// Commits of the run's branch are lost: branch and tree must be rolled back.
     BranchLost { how: BranchLoss },
-    /// Uncommitted files of the user were deleted or reset. A `blocked` one cannot be restored,
-    /// because something else is in its place. All of them are `kept` in the snapshot.
-    UserFiles { lost: Vec<String>, blocked: Vec<String>, kept: Option<String> },
+    /// Uncommitted files of the user were deleted or reset, or something else was put in their place. A
+    /// `blocked` one cannot be restored, because what is there cannot be read. All of them are `kept` in the snapshot.
+    UserFiles {
+        lost: Vec<String>,
+        blocked: Vec<String>,
+        /// Untracked ones with other content: they stay as they are.
+        #[serde(default)]
+        changed: Vec<String>,
+        kept: Option<String>,
+    },
     /// Ignored files of the user were deleted or emptied, or are no files any more: the first `lost` of
     /// `count` were restored, without those that were named before. A `blocked` one was not, because
     /// something else is in its place, or its copy is gone. Copies of all are in the folder `kept`.

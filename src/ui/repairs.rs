@@ -21,6 +21,7 @@ pub fn violation_in(event: &Event) -> Option<(Untrusted, Violation)> {
         Event::FilesPutBack { paths, snapshot, blocked, .. } => Violation::UserFiles {
             lost: paths.clone(),
             blocked: blocked.clone(),
+            changed: Vec::new(),
             kept: snapshot.clone(),
         },
         Event::StashesPutBack { messages, .. } => Violation::Stashes { messages: messages.clone() },
@@ -75,12 +76,15 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
             let in_the_way = labeled(at, Tone::Warning, BLOCKED, listed(blocked)).figures(copy);
             told([(lost, restored), (blocked, in_the_way.into())])
         }
-        Violation::UserFiles { lost, blocked, kept } => {
+        Violation::UserFiles { lost, blocked, changed, kept } => {
             let copy = kept.as_ref().map(|kept| format!("a copy is at {kept}"));
             let what = format!("uncommitted files that {who} deleted or reset");
             let restored = line(&what, lost, kept.clone());
-            let in_the_way = labeled(at, Tone::Warning, BLOCKED, listed(blocked)).figures(copy);
-            told([(lost, restored), (blocked, in_the_way.into())])
+            let in_the_way =
+                labeled(at, Tone::Warning, BLOCKED, listed(blocked)).figures(copy.clone());
+            let what = format!("{who} changed files of yours that git does not know: ");
+            let other = labeled(at, Tone::Warning, what, listed(changed)).figures(copy);
+            told([(lost, restored), (blocked, in_the_way.into()), (changed, other.into())])
         }
         Violation::Written { paths, blocked, kept } => {
             let copy = kept.as_ref().map(|kept| format!("{whose} version: {kept}"));

@@ -322,9 +322,9 @@ fn instructions_that_cannot_be_restored_are_reported_and_the_story_closes() {
 fn edited_files_stay_edited_and_the_old_bytes_are_one_command_away() {
     let (users, said) = hostile("echo agent > untracked.txt; echo a > a.txt", "\"complete\"");
     assert_eq!(said.code, 0, "{}", said.err);
-    let restored = |one: &Recorded| matches!(one.event, Event::Repaired { .. });
-    assert!(!users.world.journal().iter().any(restored), "{}", said.err);
     assert!(!said.err.contains(PUT_BACK), "{}", said.err);
+    let told = "changed files of yours that git does not know: untracked.txt · a copy is at refs/";
+    assert!(said.err.contains(told), "{}", said.err);
     assert_eq!(users.world.read("untracked.txt"), "agent\n");
     assert_eq!(users.world.ralph(&["restore", "1", "untracked.txt"]).code, 0);
     assert_eq!(users.world.read("untracked.txt"), "not in git\n");
@@ -445,25 +445,24 @@ fn a_file_that_git_would_filter_is_not_committed_as_it_is() {
 }
 
 #[test]
-fn a_file_whose_place_is_taken_is_in_the_journal() {
+fn a_file_whose_place_is_taken_is_back_and_in_the_journal() {
     let act = "rm untracked.txt; mkdir untracked.txt; echo a > untracked.txt/a; echo a > a.txt";
     let (users, said) = hostile(act, "\"complete\"");
     let events = users.world.journal();
     let lost = events.iter().find_map(|one| match &one.event {
-        Event::Repaired { violation: Violation::UserFiles { lost, blocked, kept }, .. } => {
+        Event::Repaired { violation: Violation::UserFiles { lost, blocked, kept, .. }, .. } => {
             Some((lost, kept, blocked))
         }
         _ => None,
     });
     let (paths, snapshot, blocked) = lost.expect("it is recorded");
-    assert_eq!((paths.len(), blocked.as_slice()), (0, &["untracked.txt".to_owned()][..]));
+    assert_eq!((paths.as_slice(), blocked.len()), (&["untracked.txt".to_owned()][..], 0));
     let kept = format!("{}:untracked.txt", snapshot.as_deref().expect("a copy"));
     assert_eq!(users.world.git(&["show", &kept]), "not in git\n");
-    assert!(
-        said.err.contains("cannot restore, because something else is in the way"),
-        "{}",
-        said.err
-    );
+    assert_eq!(users.world.read("untracked.txt"), "not in git\n", "{}", said.err);
+    assert_eq!(users.world.read(".git/ralph/changed/replaced/untracked.txt/a"), "a\n");
+    let committed = users.world.git(&["log", "work", "--format=", "--name-only"]);
+    assert!(!committed.contains("untracked.txt"), "{committed}");
     assert_eq!(users.world.notices()[0]["kind"], "repaired");
 }
 

@@ -256,12 +256,19 @@ fn what_was_repaired_lost_or_left_out_is_shown_with_quiet_too() {
         repaired(Violation::UserFiles {
             lost: lost.iter().map(ToString::to_string).collect(),
             blocked: blocked.iter().map(ToString::to_string).collect(),
+            changed: Vec::new(),
             kept: Some("refs/ralph/snapshots/1".into()),
         })
     };
     let events = [
         files_put_back(&["a.txt"], &["b.txt", "c.txt"]),
         files_put_back(&[], &["b.txt"]),
+        repaired(Violation::UserFiles {
+            lost: Vec::new(),
+            blocked: Vec::new(),
+            changed: vec!["n\x1b.txt".into()],
+            kept: Some("refs/ralph/snapshots/1".into()),
+        }),
         repaired(Violation::Stashes { messages: vec!["WIP on main".into()] }),
         repaired(Violation::Index { paths: Vec::new() }),
         repaired(Violation::Index { paths: vec!["a\x1b".into(), "b".into()] }),
@@ -284,18 +291,19 @@ fn what_was_repaired_lost_or_left_out_is_shown_with_quiet_too() {
     [10:00:00] restored uncommitted files that the agent deleted or reset: a.txt · refs/ralph/snapshots/1
     [10:00:00] cannot restore, because something else is in the way: b.txt, c.txt · a copy is at refs/ralph/snapshots/1
     [10:00:10] cannot restore, because something else is in the way: b.txt · a copy is at refs/ralph/snapshots/1
-    [10:00:20] restored stashes that the agent dropped: WIP on main
-    [10:00:30] restored git's index, which the agent removed or broke
-    [10:00:40] restored git's index where the agent changed it: a\x1b, b
-    [10:00:50] reverted the marks of US-001, US-002: neither a commit nor `ralph mark` confirms them; if one is correct, set it with `ralph mark US-001 pass`
-    [10:01:00] restored the backlog: it is\x1b a folder
-    [10:01:10] restored the backlog: p · what was there: /r/.git/ralph
-    [10:01:20] US-002, US-003 disappeared from the backlog
-    [10:01:30] ignored what no command of yours asked for: mark US-002 pass, nudge a\x1b
-    [10:01:40] a\x1bb/ was not committed: it is a nested repository
-    [10:01:40] target was not committed (12 files): it matches `never_commit` (see ralph.toml)
-    [10:01:40] .env was not committed: it was untracked before the story, and the agent changed it
-    [10:01:40] big.bin was not committed: it needs a git filter; commit it yourself with git
+    [10:00:20] the agent changed files of yours that git does not know: n\x1b.txt · a copy is at refs/ralph/snapshots/1
+    [10:00:30] restored stashes that the agent dropped: WIP on main
+    [10:00:40] restored git's index, which the agent removed or broke
+    [10:00:50] restored git's index where the agent changed it: a\x1b, b
+    [10:01:00] reverted the marks of US-001, US-002: neither a commit nor `ralph mark` confirms them; if one is correct, set it with `ralph mark US-001 pass`
+    [10:01:10] restored the backlog: it is\x1b a folder
+    [10:01:20] restored the backlog: p · what was there: /r/.git/ralph
+    [10:01:30] US-002, US-003 disappeared from the backlog
+    [10:01:40] ignored what no command of yours asked for: mark US-002 pass, nudge a\x1b
+    [10:01:50] a\x1bb/ was not committed: it is a nested repository
+    [10:01:50] target was not committed (12 files): it matches `never_commit` (see ralph.toml)
+    [10:01:50] .env was not committed: it was untracked before the story, and the agent changed it
+    [10:01:50] big.bin was not committed: it needs a git filter; commit it yourself with git
     ");
 }
 

@@ -15,13 +15,16 @@ use crate::workspace::{Result, WorkTree};
 pub struct Losses {
     /// Deleted, or reset to the committed version; can be restored.
     pub lost: Vec<PathBuf>,
-    /// Lost, and something else is in their place.
+    /// Lost, and a file is in their place that is too large to be read.
     pub blocked: Vec<PathBuf>,
+    /// Untracked ones that have other content.
+    pub changed: Vec<PathBuf>,
 }
 
 impl WorkTree {
-    /// Files that were uncommitted at the story's base and that the attempt deleted or reset. Files
-    /// that it edited do not count: that is the agent's work.
+    /// Files that were uncommitted at the story's base and that the attempt deleted or reset, or put
+    /// something else in the place of. Those that it edited are not lost: that is the agent's work.
+    /// Of untracked ones no commit has it.
     pub fn losses(&self, base: &Base, before: &Base) -> Result<Losses> {
         let mut losses = Losses::default();
         if self.is_committed(base)? {
@@ -33,10 +36,16 @@ impl WorkTree {
             if wanted == change.old {
                 continue;
             }
+            let is_other = |now: TreeEntry| wanted.is_some_and(|wanted| !now.is_like(wanted));
             match self.on_disk(&change.path)? {
-                OnDisk::Other if wanted.is_some() => losses.blocked.push(change.path),
-                OnDisk::Entry(now) if now != wanted && (now.is_none() || now == change.old) => {
+                OnDisk::Large if wanted.is_some() => losses.blocked.push(change.path),
+                OnDisk::Other if wanted.is_some() => losses.lost.push(change.path),
+                OnDisk::Entry(now) if now == wanted => {}
+                OnDisk::Entry(now) if now.is_none_or(is_other) || now == change.old => {
                     losses.lost.push(change.path);
+                }
+                OnDisk::Entry(_) if change.old.is_none() && wanted.is_some() => {
+                    losses.changed.push(change.path);
                 }
                 _ => {}
             }
@@ -44,13 +53,28 @@ impl WorkTree {
         Ok(losses)
     }
 
-    /// Repairs these files: they are as they were right before the attempt.
+    /// Repairs these files: they are as they were right before the attempt. A folder or a link that is
+    /// in the place of one, or of its folder, moves away.
     pub fn repair_user_files(&self, before: &Base, paths: &[PathBuf]) -> Result<()> {
         let tree = self.tree(&before.tree)?;
         let mut changes = Vec::new();
         for path in paths {
-            let OnDisk::Entry(old) = self.on_disk(path)? else { continue };
             let new = entry_at(Some(&tree), path)?;
+            let old = match self.on_disk(path)? {
+                OnDisk::Large => continue,
+                OnDisk::Entry(old)
+                    if old.is_none_or(|old| new.is_none_or(|new| old.is_like(new))) =>
+                {
+                    old
+                }
+                // What is below a link is outside.
+                _ if !self.can_hold(path) => None,
+                _ => {
+                    let place = self.root.join(path);
+                    self.moved_away.take(&place, path).map_err(file_error("move", &place))?;
+                    None
+                }
+            };
             changes.push(TreeChange { path: path.clone(), old, new });
         }
         self.require_writable(&changes)?;
@@ -70,8 +94,11 @@ impl WorkTree {
     }
 
     pub(super) fn on_disk(&self, path: &Path) -> Result<OnDisk> {
-        if !self.can_hold(path) || self.is_too_large(path) {
+        if !self.can_hold(path) {
             return Ok(OnDisk::Other);
+        }
+        if self.is_too_large(path) {
+            return Ok(OnDisk::Large);
         }
         match fs::symlink_metadata(self.root.join(path)) {
             Err(error) if is_absence(&error) => return Ok(OnDisk::Entry(None)),
@@ -100,5 +127,7 @@ impl WorkTree {
 pub(super) enum OnDisk {
     /// A file, a link, or nothing.
     Entry(Option<TreeEntry>),
+    /// A file that is too large to be read.
+    Large,
     Other,
 }

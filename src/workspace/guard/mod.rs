@@ -237,11 +237,11 @@ impl Guard {
                 None => None,
             },
             GuardPart::UserFiles => {
-                let Losses { lost, blocked } = self.losses(tree)?;
-                let is_lost = !lost.is_empty() || !blocked.is_empty();
-                let (lost, blocked) = (listed(&lost), listed(&blocked));
-                let kept = self.guarded.snapshot.clone();
-                is_lost.then_some(Violation::UserFiles { lost, blocked, kept })
+                let losses = self.losses(tree)?;
+                let (lost, blocked) = (listed(&losses.lost), listed(&losses.blocked));
+                let (changed, kept) = (listed(&losses.changed), self.guarded.snapshot.clone());
+                let violation = Violation::UserFiles { lost, blocked, changed, kept };
+                (losses != Losses::default()).then_some(violation)
             }
         })
     }

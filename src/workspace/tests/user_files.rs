@@ -41,7 +41,8 @@ fn what_is_edited_or_was_committed_before_is_not_lost() {
     let base = tree.base().unwrap();
     repo.write("a", "a by the agent\n").write("u", "u by the agent\n");
     repo.delete("b").write("new", "n\n");
-    assert_eq!(tree.losses(&base, &base).unwrap(), Losses::default());
+    let changed = Losses { changed: paths(&["u"]), ..Losses::default() };
+    assert_eq!(tree.losses(&base, &base).unwrap(), changed, "no commit has it");
     // A later attempt deletes what an earlier one edited: the newest bytes come back.
     let before = tree.base().unwrap();
     repo.delete("u");
@@ -55,19 +56,24 @@ fn what_is_edited_or_was_committed_before_is_not_lost() {
 }
 
 #[test]
-fn nothing_is_written_through_a_link_or_over_a_folder() {
+fn what_is_in_the_place_of_a_file_or_its_folder_moves_away() {
     let repo = Sandbox::new();
-    repo.write("deep/u", "u\n").write("v", "v\n");
+    repo.write("deep/u", "u\n").write("v", "v\n").write("w", "w\n");
     let tree = repo.open();
     let base = tree.base().unwrap();
     fs::create_dir(repo.beside("outside")).unwrap();
-    repo.delete("deep").delete("v").write("v/in", "i\n");
+    repo.delete("deep").delete("v").write("v/in", "i\n").delete("w").link("w", "a");
     std::os::unix::fs::symlink(repo.beside("outside"), repo.path("deep")).unwrap();
     let losses = tree.losses(&base, &base).unwrap();
-    assert_eq!(losses, Losses { lost: vec![], blocked: paths(&["deep/u", "v"]) });
-    tree.repair_user_files(&base, &losses.blocked).unwrap();
-    assert!(!repo.beside("outside/u").exists());
-    assert_eq!(repo.read("v/in"), "i\n");
+    assert_eq!(losses, Losses { lost: paths(&["deep/u", "v", "w"]), ..Losses::default() });
+    tree.repair_user_files(&base, &losses.lost).unwrap();
+    assert_eq!(fs::read_dir(repo.beside("outside")).unwrap().count(), 0);
+    assert_eq!([repo.read("deep/u"), repo.read("v"), repo.read("w")], ["u\n", "v\n", "w\n"]);
+    let kept = repo.path(".git/ralph/changed/replaced");
+    assert_eq!(fs::read_to_string(kept.join("v/in")).unwrap(), "i\n");
+    for link in ["deep", "w"] {
+        assert!(kept.join(link).is_symlink(), "{link}");
+    }
 }
 
 #[test]
