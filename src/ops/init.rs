@@ -1,7 +1,7 @@
 //! `ralph init`: files to start from, and gates.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::agent::TrustClause;
 use crate::files;
+use crate::files::atomic::{self, remove_leftovers};
 use crate::settings::FILE_NAME;
 use crate::ui::{self, UiOptions};
 use crate::workspace::WorkTree;
@@ -63,13 +64,14 @@ fn make_folder(folder: &Path) -> Result<()> {
     })
 }
 
-/// False when something is there already.
+/// False when something is there already. An empty file is not: a kill may have left it.
 fn write_new(path: &Path, text: &str) -> io::Result<bool> {
-    match File::create_new(path) {
-        Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
+    remove_leftovers(path)?;
+    let found = path.symlink_metadata();
+    if found.is_ok_and(|found| !found.is_file() || found.len() > 0) {
+        return Ok(false);
     }
+    atomic::replace(path, text.as_bytes()).map(|_| true)
 }
 
 /// Writes ralph.toml with the gates that the human names or accepts. Returns a line about it.
@@ -80,26 +82,31 @@ fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String> {
     let shown = path.display();
     let refused = format!("`{shown}` already exists; add the gates to `verify` in it");
     // A link to a missing file exists too.
-    let exists = path.symlink_metadata().is_ok();
-    if exists && !named.is_empty() {
+    let exists = path.symlink_metadata().is_ok_and(|found| !found.is_file() || found.len() > 0);
+    // After a kill it may be there already.
+    let is_ours = files::read_text(&path, LONGEST).is_ok_and(|text| text == settings(named));
+    if exists && !named.is_empty() && !is_ours {
         return Err(CommandError::Refused(refused));
     }
-    let gates = if exists { Vec::new() } else { wanted(named, root, look)? };
+    let gates = if exists && !is_ours { Vec::new() } else { wanted(named, root, look)? };
     if gates.is_empty() {
         return Ok(String::new());
     }
     refuse_agents("`ralph init` with gates", tree.as_ref())?;
-    if !write_new(&path, &settings(&gates))? {
-        return Err(CommandError::Refused(refused));
-    }
-    if let Some(tree) = tree {
-        let (store, clock) = (store_of(&tree), &look.clock);
+    // First the approvals: the file without them would be an agent's.
+    if let Some(tree) = &tree {
+        let (store, clock) = (store_of(tree), &look.clock);
         let texts = gates.iter().map(|gate| (GATE, gate.as_str()));
         store.answers()?.trust(clock.now().wall, texts)?;
         let clauses = gates.iter().map(|gate| TrustClause::new(GATE, gate.as_str()));
         tell_runs(&store, true, approvals(clauses.collect()), clock)?;
     }
-    Ok(format!("created {shown} with your gates\n"))
+    let written = write_new(&path, &settings(&gates))?;
+    if !written && !is_ours {
+        return Err(CommandError::Refused(refused));
+    }
+    let what = if written { "created" } else { "kept existing" };
+    Ok(format!("{what} {shown} with your gates\n"))
 }
 
 fn wanted(named: &[String], root: &Path, look: &UiOptions) -> Result<Vec<String>> {

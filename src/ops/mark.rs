@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::thread;
 
+use crate::files::atomic::remove_leftovers;
 use crate::model::{Request, StoryId};
 use crate::ports::Clock;
 use crate::process::supervised::requester;
@@ -59,6 +60,8 @@ pub fn mark(story: &StoryId, mark: StoryMark, prd: &Path, clock: &Clock) -> Resu
         }
         taken => taken?,
     };
+    tree.remove_noted_locks()?;
+    remove_leftovers(prd)?;
     drop_requests(&store, story, &backlog.key)?;
     // A run that ended just now may have changed it.
     let loaded = file.load()?;

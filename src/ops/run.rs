@@ -16,7 +16,6 @@ use crate::ports::{Ask, Asked, Human};
 use crate::runner::BacklogFile;
 use crate::runner::log::JournalHistory;
 use crate::settings::{AgentChoice, Flags, RunSettings};
-use crate::state::RunState;
 use crate::store::prd::PrdFile;
 use crate::store::{Journal, Store};
 use crate::ui::{self, UiOptions};
@@ -89,10 +88,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions, watch: Wat
     let mut known = history(&store, &found)?;
     known.repaired.extend(mended.into_iter().chain(repaired).chain(moved));
     known.repaired.extend(return_to_branch(&mut tree, &found, &known.state)?);
-    if known.state.undo.is_some() {
-        known.events = finish_undo(&tree, &store, prd, look)?.unwrap_or(known.events);
-        known.state = RunState::of(&known.events);
-    }
+    finish_commands(&tree, &store, prd, &mut known, look)?;
     let (reporter, human) = ui::terminal(look);
     let (secrets, clock) = (secrets(), look.clock.clone());
     let lost = LostJournal { tree: &tree, prd, flags, human: &human, secrets: &secrets };
@@ -145,22 +141,35 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions, watch: Wat
     .run()
 }
 
-/// Carries out a `ralph undo` that was killed. Returns all events if that added some.
-fn finish_undo(
+/// Carries out a `ralph restore` or `ralph undo` that was killed.
+fn finish_commands(
     tree: &WorkTree,
     store: &Store,
     prd: &Path,
+    known: &mut JournalHistory,
     look: &UiOptions,
-) -> Result<Option<Vec<Recorded>>> {
-    tree.remove_own_locks()?;
+) -> Result<()> {
+    if let Some(number) = tree.finish_restore(&tree.backlogs_of_runs()?)? {
+        tell_finished(format!("ralph restore {number}"), look);
+    }
+    if known.state.undo.is_none() {
+        return Ok(());
+    }
+    tree.remove_noted_locks()?;
     remove_leftovers(prd)?;
     let place = place_of(tree, prd)?;
-    let scene =
-        UndoScene { tree, store, file: PrdFile::new(prd), place: &place, clock: &look.clock };
-    let Some((story, _)) = scene.finish()? else { return Ok(None) };
-    let command = format!("ralph undo {story}");
+    let clock = &look.clock;
+    let scene = UndoScene { tree, store, file: PrdFile::new(prd), place: &place, clock };
+    if let Some((story, _)) = scene.finish()? {
+        let repaired = std::mem::take(&mut known.repaired);
+        *known = JournalHistory { repaired, ..history(store, &place)? };
+        tell_finished(format!("ralph undo {story}"), look);
+    }
+    Ok(())
+}
+
+fn tell_finished(command: String, look: &UiOptions) {
     ui::reporter(look).on_notice(&Notice::Config(ConfigNotice::CommandFinished { command }));
-    Ok(Some(history(store, &place)?.events))
 }
 
 /// Refuses a broken backlog, unless something was killed that may have left it so, or left another

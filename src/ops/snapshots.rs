@@ -166,7 +166,7 @@ pub fn checkpoint(message: Option<&str>, clock: &Clock) -> Result<()> {
     refuse_supervised("`ralph checkpoint`", &tree)?;
     let store = store_of(&tree);
     // An active run has its own guard.
-    let (tree, _lease) = match take_lease(&store, clock) {
+    let (tree, lease) = match take_lease(&store, clock) {
         Ok(lease) => (with_own_setup(tree, &here, &store)?, Some(lease)),
         Err(error) if error.is_held_lease() => (tree, None),
         Err(error) => return Err(error),
@@ -176,7 +176,12 @@ pub fn checkpoint(message: Option<&str>, clock: &Clock) -> Result<()> {
     if text.is_empty() {
         return Err(CommandError::Refused("the message of `-m` is empty".to_owned()));
     }
+    // Notes and locks of killed processes; a run in this work tree removes its own.
+    if lease.is_some() {
+        tree.remove_noted_locks()?;
+    }
     let number = tree.checkpoint(text)?.number;
+    drop(lease);
     print(&format!("saved snapshot {number}; restore it with `ralph restore {number}`\n"))
 }
 

@@ -202,7 +202,7 @@ fn clear(folder: &Path) -> io::Result<()> {
 }
 
 /// Files that control how git treats other files.
-fn is_rules(path: &Path) -> bool {
+pub(super) fn is_rules(path: &Path) -> bool {
     path.ends_with(".gitignore") || path.ends_with(".gitattributes")
 }
 

@@ -118,6 +118,13 @@ impl WorkTree {
     pub fn remove_own_locks(&self) -> Result<Vec<PathBuf>> {
         let mut removed = self.locks_of_attempt()?;
         remove(&removed)?;
+        removed.extend(self.remove_noted_locks()?);
+        Ok(removed)
+    }
+
+    /// The same without those of an attempt that was cut short, which `ralph run` looks at.
+    pub fn remove_noted_locks(&self) -> Result<Vec<PathBuf>> {
+        let mut removed = Vec::new();
         for note in self.notes_of_the_dead()? {
             let names = files::read(&note, LONGEST_NOTE).map_err(io::Error::from);
             let names = names.map_err(file_error("read", &note))?;
@@ -239,6 +246,10 @@ impl WorkTree {
 
     /// Call when all processes of the attempt have ended and what it did is repaired.
     pub fn end_attempt(&self) -> Result<()> {
+        if self.was_interrupted() {
+            // While something untrusted runs, no command of the human's restores anything.
+            self.forget_restore()?;
+        }
         let note = self.attempt_note();
         remove_if_there(&note).map_err(file_error("delete", &note))
     }

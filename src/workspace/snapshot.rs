@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use git2::{Commit, ErrorCode, Oid, Tree};
 
@@ -13,7 +13,6 @@ use crate::model::{Base, StoryId, visible_line};
 use super::catalog::{SnapshotKind, SnapshotRef, parse_snapshot};
 use super::error::{GitContext, GitError, file_error, if_found};
 use super::locks::{is_lock, private_parent};
-use super::tree::{TreeChange, between, path_of};
 use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 /// The file with the highest number, so that finding the next one needs no listing.
@@ -177,74 +176,4 @@ fn turn(path: &Path) -> io::Result<File> {
     let file = append_private(path)?;
     file.lock()?;
     Ok(file)
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restored {
-    /// The checkpoint taken right before.
-    pub checkpoint: SnapshotRef,
-    /// Sorted.
-    pub files: Vec<PathBuf>,
-}
-
-impl WorkTree {
-    /// Takes a checkpoint, then restores `paths` (files or folders, relative to the root) from the
-    /// snapshot, or without paths everything except `except`. Index and HEAD stay as they are. None
-    /// if nothing differs.
-    pub fn restore(
-        &self,
-        kept: &SnapshotRef,
-        paths: &[PathBuf],
-        except: &[PathBuf],
-    ) -> Result<Option<Restored>> {
-        let (_, then) = self.sides(kept)?;
-        let now = self.tree_now()?;
-        for path in paths {
-            require_known(kept, path, &[&then, &now])?;
-        }
-        let is_wanted = |change: &TreeChange| match paths {
-            [] => !except.contains(&change.path),
-            paths => paths.iter().any(|path| change.path.starts_with(path)),
-        };
-        let mut changes = between(&self.repo, Some(&now), Some(&then))?;
-        changes.retain(is_wanted);
-        if changes.is_empty() {
-            return Ok(None);
-        }
-        let hidden = self.files_in_the_way(&changes);
-        if !hidden.is_empty() {
-            return Err(GitError::IgnoredInTheWay(hidden));
-        }
-        self.require_writable(&changes)?;
-        let text = format!("ralph: before `ralph restore {}`", kept.number);
-        let checkpoint = self.checkpoint(&text)?;
-        let files = changes.iter().map(|change| change.path.clone()).collect();
-        self.restore_files(&then, changes)?;
-        Ok(Some(Restored { checkpoint, files }))
-    }
-}
-
-/// A misspelled path must not look like one without changes.
-fn require_known(kept: &SnapshotRef, path: &Path, trees: &[&Tree<'_>]) -> Result<()> {
-    let everything = path.as_os_str().is_empty();
-    if everything || trees.iter().any(|tree| tree.get_path(path).is_ok()) {
-        return Ok(());
-    }
-    let nearest = trees.first().and_then(|tree| nearest(tree, path));
-    Err(GitError::NotInSnapshot { number: kept.number, path: path.display().to_string(), nearest })
-}
-
-fn nearest(tree: &Tree<'_>, wanted: &Path) -> Option<String> {
-    let wanted = wanted.to_string_lossy();
-    let mut best: (f64, Option<String>) = (0.8, None);
-    let _ = tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
-        let path = path_of(entry.name_bytes());
-        let path = format!("{folder}{}", path.display());
-        let alike = strsim::jaro_winkler(&path, &wanted);
-        if alike > best.0 {
-            best = (alike, Some(path));
-        }
-        git2::TreeWalkResult::Ok
-    });
-    best.1
 }

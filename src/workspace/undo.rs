@@ -77,12 +77,13 @@ impl WorkTree {
         let before = self.tree_at(Some(from))?;
         let after = found.tree().doing("read a commit's tree")?;
         let changes = between(&self.repo, before.as_ref(), Some(&after))?;
-        let files = changes.iter().filter(|change| !except.contains(&change.path)).count();
-        let undone = Some(Undone { commit: ready.commit.clone(), files });
+        let is_written = |change: &&TreeChange| !except.contains(&change.path);
+        let written: Vec<_> = changes.iter().filter(is_written).cloned().collect();
+        let undone = Some(Undone { commit: ready.commit.clone(), files: written.len() });
         if is_done {
             return Ok(undone);
         }
-        self.replace_unchanged(&after, &changes, except)?;
+        self.replace_unchanged(&self.tree_now()?, &after, &written)?;
         let staged = changes.iter().map(|change| {
             let entry = change.new.map(|entry| unstatted(&change.path, entry));
             (change.path.clone(), entry)
@@ -94,18 +95,19 @@ impl WorkTree {
         Ok(undone)
     }
 
-    /// Writes the new side of those changes whose old side is on disk: others are done already, or
+    /// Writes the new side of those changes whose old side is there `now`: others are done already, or
     /// were edited since.
     pub(super) fn replace_unchanged(
         &self,
+        now: &Tree<'_>,
         tree: &Tree<'_>,
         changes: &[TreeChange],
-        except: &[PathBuf],
     ) -> Result<()> {
-        let now = self.tree_now()?;
         let mut due = Vec::new();
-        for change in changes.iter().filter(|change| !except.contains(&change.path)) {
-            if entry_at(Some(&now), &change.path)? == change.old {
+        for change in changes {
+            let found = entry_at(Some(now), &change.path)?;
+            // Of a file that is gone already, an empty folder may be left.
+            if found == change.old || (found.is_none() && change.new.is_none()) {
                 due.push(change.clone());
             }
         }

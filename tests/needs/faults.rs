@@ -65,10 +65,15 @@ fn build() -> Result<PathBuf, String> {
 
 /// `ralph run` in this world, with the fault at its Nth write; 0: never.
 pub fn run(world: &World, args: &[&str], fault: Fault, n: usize) -> Faulty {
+    ralph(world, &world.run_words(args), fault, n)
+}
+
+/// The same with any command.
+pub fn ralph(world: &World, words: &[String], fault: Fault, n: usize) -> Faulty {
     let count = tempfile::NamedTempFile::new_in(TARGET).unwrap();
     let mut command = world.command(program().unwrap().to_str().unwrap());
     command.args([fault.word(), &n.to_string(), count.path().to_str().unwrap(), RALPH]);
-    let said = command.args(world.run_words(args)).said();
+    let said = command.args(words).said();
     assert_ne!(said.code, CANNOT, "{}", said.err);
     assert_ne!(said.code, STILL_ALIVE, "{fault:?} at {n}: {}", said.err);
     let writes = fs::read_to_string(count.path()).unwrap();

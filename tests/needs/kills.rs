@@ -164,15 +164,15 @@ fn everywhere(fault: Fault, sample: usize) {
     assert!(lost > 0 || fault != Fault::Kill || !points.is_spread, "no try lost an attempt");
 }
 
-struct Points {
-    tried: Box<dyn Iterator<Item = usize> + Send>,
+pub struct Points {
+    pub tried: Box<dyn Iterator<Item = usize> + Send>,
     /// So many of them are reached; the number of a run's writes varies a little.
-    least: usize,
-    is_spread: bool,
+    pub least: usize,
+    pub is_spread: bool,
 }
 
 /// A sample, evenly spread; `RALPH_FAULTS` asks for `all`, or for some: `17,18`.
-fn points(writes: usize, sample: usize) -> Points {
+pub fn points(writes: usize, sample: usize) -> Points {
     let most = |count: usize| count * 9 / 10;
     match std::env::var("RALPH_FAULTS").as_deref() {
         Ok("all") => Points { tried: Box::new(1..), least: most(writes), is_spread: true },
@@ -189,7 +189,7 @@ fn points(writes: usize, sample: usize) -> Points {
 
 /// On as many threads as there are cores, until they are beyond the last: how many were reached, and
 /// at which the attempt panicked.
-fn try_all(
+pub fn try_all(
     points: impl Iterator<Item = usize> + Send,
     writes: usize,
     attempt: impl Fn(usize) -> bool + Sync,
@@ -221,7 +221,7 @@ fn try_all(
     results.into_inner().unwrap()
 }
 
-fn say(line: &str) {
+pub fn say(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 

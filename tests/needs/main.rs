@@ -25,6 +25,7 @@ mod support;
 
 mod api;
 mod claude;
+mod command_kills;
 mod faults;
 mod kills;
 mod others;
@@ -113,6 +114,6 @@ fn main() -> ExitCode {
     let is_known = |name: &String| NEEDS.iter().any(|need| need.name() == name);
     let unknown = required().into_iter().find(|name| !is_known(name));
     assert_eq!(unknown, None, "RALPH_TEST_REQUIRE names what no test needs");
-    let tests = [claude::tests(), kills::tests(), others::tests()];
+    let tests = [claude::tests(), command_kills::tests(), kills::tests(), others::tests()];
     libtest_mimic::run(&Arguments::from_args(), tests.into_iter().flatten().collect()).exit_code()
 }

@@ -98,9 +98,10 @@ fn settled(event: &Event) -> Option<(&str, &str)> {
 
 /// Locks, notes and half-written files of a write that was cut off. Objects that nobody names are
 /// git's to collect.
-fn leftovers(world: &World) -> Vec<String> {
+pub fn leftovers(world: &World) -> Vec<String> {
     let git = files(&world.path(".git"), &["objects"]).into_keys();
-    let own = files(&world.path(".ralph"), &[]).into_keys();
+    let folder = Some(world.path(".ralph")).filter(|folder| folder.exists());
+    let own = folder.map(|folder| files(&folder, &[])).unwrap_or_default().into_keys();
     let is_left = |name: &String| {
         name.ends_with(".lock")
             || name.contains("ralph/writing-")

@@ -219,7 +219,8 @@ fn undo(tree: &WorkTree, name: &str, replaced: &[(PathBuf, Vec<u8>)]) -> Result<
     let replaced = replaced.iter().map(|(path, bytes)| Replacement::new(path, bytes));
     let replaced: Vec<_> = replaced.collect();
     let request = UndoRequest { closing: &closing, replaced: &replaced, message: &message };
-    Ok(tree.carry_out_undo(&tree.prepare_undo(&request)?, &[])?.unwrap())
+    let except: Vec<PathBuf> = replaced.iter().map(|one| one.path.to_owned()).collect();
+    Ok(tree.carry_out_undo(&tree.prepare_undo(&request)?, &except)?.unwrap())
 }
 
 #[test]
