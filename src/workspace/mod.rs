@@ -102,6 +102,8 @@ pub struct WorkTree {
     lock_patience: Duration,
     moved_away: MovedAway,
     known_folders: git_files::KnownFolders,
+    /// The tips of what was fetched from elsewhere, before anything untrusted ran.
+    fetched: RefCell<Vec<Option<git2::Oid>>>,
     /// What is known of the human's ignored files.
     ignored: RefCell<guard::IgnoredCache>,
     /// What was beside git's files when the story began, once it is read.

@@ -70,6 +70,7 @@ impl WorkTree {
             index_is_modified: Cell::new(true),
             holds_index: Cell::new(false),
             lock_patience: LOCK_PATIENCE,
+            fetched: RefCell::default(),
             ignored: RefCell::default(),
             known_folders: KnownFolders::default(),
             beside: RefCell::default(),

@@ -54,7 +54,7 @@ impl WorkTree {
             last: self.tree_at(Some(tip))?,
         };
         let mut hidden = vec![all.began];
-        hidden.extend(self.fetched()?.into_iter().map(Some));
+        hidden.extend(self.fetched.borrow().iter());
         let mut commits = self.commits_between(tip, &hidden)?;
         commits.reverse();
         let mut found = BTreeMap::<WhyUnclean, BTreeSet<PathBuf>>::new();
@@ -82,11 +82,34 @@ impl WorkTree {
         Ok((!own.unclean.is_empty()).then_some(own))
     }
 
-    /// The tips of what was fetched from elsewhere: an agent may have merged it.
-    fn fetched(&self) -> Result<Vec<Oid>> {
+    /// Before anything untrusted runs. What was fetched until now may be merged by an agent; its own
+    /// commits may be pushed later, or were pushed: those since a story's base do not count.
+    pub fn know_fetched(&self, base: Option<&Base>) -> Result<()> {
+        let own = match (self.head_commit()?, base) {
+            (Some(head), Some(base)) => self.ids_since(&head, base)?,
+            _ => HashSet::new(),
+        };
         let refs = self.repo.references_glob("refs/remotes/*").doing("list the refs")?;
-        let tips = refs.flatten().filter_map(|one| one.peel_to_commit().ok());
-        Ok(tips.map(|commit| commit.id()).collect())
+        let mut known = Vec::new();
+        for tip in refs.flatten().filter_map(|one| one.peel_to_commit().ok()) {
+            let is_new = !own.is_empty() && base.is_some();
+            let above = match base.filter(|_| is_new) {
+                Some(base) => self.ids_since(&tip.id().to_string(), base)?,
+                None => HashSet::new(),
+            };
+            if above.is_disjoint(&own) {
+                known.push(Some(tip.id()));
+            }
+        }
+        *self.fetched.borrow_mut() = known;
+        Ok(())
+    }
+
+    /// The commits from a base up to this one.
+    fn ids_since(&self, tip: &str, base: &Base) -> Result<HashSet<Oid>> {
+        let id = |text: &str| Oid::from_str(text).doing(READ);
+        let base = base.commit.as_deref().map(id).transpose()?;
+        Ok(self.commits_between(id(tip)?, &[base])?.into_iter().collect())
     }
 
     fn unclean_in(

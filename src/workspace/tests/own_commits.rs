@@ -197,6 +197,25 @@ fn commits_that_were_fetched_are_not_the_agents() {
     repo.git(["commit", "-qm", "without"]);
     repo.git(["update-ref", "refs/remotes/origin/elsewhere", "HEAD"]);
     repo.git(["checkout", "-q", "main"]);
+    tree.know_fetched(Some(&base)).unwrap();
     repo.git(["merge", "-q", "--no-ff", "-m", "merged", "elsewhere"]);
     assert_eq!(close(&tree, &base), Default::default());
+}
+
+#[test]
+fn commits_that_an_agent_pushed_are_its_own() {
+    for is_continued in [false, true] {
+        let repo = Sandbox::new();
+        repo.write("notes", "n\n");
+        let tree = repo.open();
+        let base = tree.base().unwrap();
+        tree.know_fetched(None).unwrap();
+        repo.write("work", "w\n").commit_all("everything");
+        repo.git(["update-ref", "refs/remotes/origin/main", "HEAD"]);
+        if is_continued {
+            tree.know_fetched(Some(&base)).unwrap();
+        }
+        let replaced = collect(&tree, &base).unwrap().replaces;
+        assert!(replaced.is_some(), "the user's notes were committed ({is_continued})");
+    }
 }
