@@ -13,7 +13,8 @@ use rustix::process::{Pid, getpid};
 
 use crate::model::Requester;
 
-use super::tree::{ProcessFacts, ProcessTable, words};
+use super::sweep::RUN_ID;
+use super::tree::{ProcessFacts, ProcessTable, has_variable, words};
 
 /// The supervisors' subcommand.
 pub const SUPERVISE: &str = "supervise";
@@ -50,7 +51,15 @@ pub fn is_human_command(by: Requester, any_of: &[&str], flag: &str) -> bool {
     };
     let Some(process) = table.find(by.pid).filter(is_it) else { return false };
     let is_one = |word: &String| any_of.contains(&word.as_str());
-    (any_of.is_empty() || words(process).iter().any(is_one)) && !is_below(&table, pid, flag)
+    (any_of.is_empty() || words(process).iter().any(is_one))
+        && !is_below(&table, pid, flag)
+        && !came_from_run(&table, process)
+}
+
+/// A run started it, or something above it: a daemon that was kept, or that got away, is below no
+/// supervisor any more, but still has the environment that it was started with.
+fn came_from_run(table: &ProcessTable, process: &ProcessFacts) -> bool {
+    std::iter::once(process).chain(table.above(process.pid)).any(|one| has_variable(one, RUN_ID))
 }
 
 fn is_below(table: &ProcessTable, pid: Pid, flag: &str) -> bool {

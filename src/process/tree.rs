@@ -35,7 +35,7 @@ impl ProcessFacts {
     }
 }
 
-pub use platform::{boot_id, carries, words};
+pub use platform::{boot_id, carries, has_variable, words};
 
 /// What to end, and what to keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -165,6 +165,15 @@ mod platform {
             && is_still(seen)
     }
 
+    /// It was started with the variable.
+    pub fn has_variable(seen: &ProcessFacts, name: &str) -> bool {
+        let is_it = |one: &[u8]| {
+            one.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
+        };
+        fs::read(format!("/proc/{}/environ", seen.pid))
+            .is_ok_and(|all| all.split(|byte| *byte == 0).any(is_it))
+    }
+
     pub(super) fn has(environment: &[u8], entry: &[u8]) -> bool {
         // The part after the last NUL is empty.
         !entry.is_empty() && environment.split(|byte| *byte == 0).any(|one| one == entry)
@@ -248,6 +257,11 @@ mod platform {
     /// entry, and the system hides the environment of its own programs. Only a proven process may be
     /// signalled.
     pub fn carries(_seen: &ProcessFacts, _entry: &[u8], _since: u64) -> bool {
+        false
+    }
+
+    /// The same here.
+    pub fn has_variable(_seen: &ProcessFacts, _name: &str) -> bool {
         false
     }
 }

@@ -17,29 +17,35 @@ impl World {
     pub(super) fn know_earlier_requests(&mut self, cut_off: bool) -> Result<()> {
         if !cut_off {
             let pending = self.env.requests.pending()?.into_iter();
+            let elsewhere = self.env.requests.pending_elsewhere()?;
+            let pending = pending.chain(elsewhere);
             self.human_requests = pending.filter(|one| one.by.is_some()).collect();
         }
         Ok(())
     }
 
-    /// Those of the human's, oldest first; the others are dropped.
+    /// Those of the human's, oldest first; the others are dropped, also those to the runs of other work
+    /// trees: an agent of this one can leave them.
     pub(super) fn pending_requests(
         &mut self,
         log: &mut RunLog,
     ) -> Result<Vec<(i64, Option<Request>)>> {
-        let pending = self.env.requests.pending()?;
-        let (humans, others): (Vec<_>, Vec<_>) = pending
-            .into_iter()
-            .partition(|one| self.human_requests.contains(one) || self.is_made_by_human(one));
-        self.human_requests = humans;
+        let is_humans =
+            |one: &PendingRequest| self.human_requests.contains(one) || self.is_made_by_human(one);
+        let (humans, mut others): (Vec<_>, Vec<_>) =
+            self.env.requests.pending()?.into_iter().partition(is_humans);
+        let (elsewhere, planted): (Vec<_>, Vec<_>) =
+            self.env.requests.pending_elsewhere()?.into_iter().partition(is_humans);
+        others.extend(planted);
+        let asked_here = humans.iter().map(|one| (one.number, one.request.clone())).collect();
+        self.human_requests = humans.into_iter().chain(elsewhere).collect();
         if !others.is_empty() {
             for other in &others {
                 self.env.requests.settle(other.number)?;
             }
             self.record(log, Event::RequestsIgnored { asked: others.iter().map(asked).collect() })?;
         }
-        let humans = self.human_requests.iter();
-        Ok(humans.map(|one| (one.number, one.request.clone())).collect())
+        Ok(asked_here)
     }
 
     fn is_made_by_human(&self, pending: &PendingRequest) -> bool {

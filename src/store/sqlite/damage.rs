@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use rusqlite::ffi::SQLITE_ERROR;
-use rusqlite::{Error, ErrorCode};
+use rusqlite::{Connection, Error, ErrorCode};
 
 use crate::files;
 use crate::files::atomic::{keep_private, naming};
@@ -66,6 +66,37 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// All that the database consists of.
+const NAMES: [&str; 13] = [
+    "attempts",
+    "attempts_by_end",
+    "attempts_by_run",
+    "events",
+    "events_by_scope",
+    "questions",
+    "questions_by_story",
+    "remembered",
+    "runs",
+    "snapshots",
+    "trust",
+    "usage",
+    "wishes",
+];
+
+/// A table, index, trigger or view that no ralph of this version made.
+pub fn foreign(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let mut query = connection.prepare_cached("SELECT type, name FROM sqlite_master")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let (kind, name): (String, String) = (row.get(0)?, row.get(1)?);
+        let is_known = NAMES.contains(&name.as_str()) || name.starts_with("sqlite_");
+        if !is_known || !matches!(kind.as_str(), "table" | "index") {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
 }
 
 /// FNV-1a over the parts, each with its length.
@@ -137,8 +168,6 @@ fn line(seq: i64) -> String {
 #[cfg(test)]
 mod tests {
     use std::ops::RangeInclusive;
-
-    use rusqlite::Connection;
 
     use super::*;
     use crate::model::{Event, Recorded, StoryClosed, StoryId};
@@ -250,6 +279,31 @@ mod tests {
         drop(connection);
         let journal = store_in(folder.path()).journal(PRD).unwrap();
         assert!(journal.read(0).unwrap_err().is_damage());
+    }
+
+    /// A trigger would write what an agent wants with the driver's own statements.
+    #[test]
+    fn what_no_ralph_made_is_damage_and_does_nothing() {
+        for planted in [
+            "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM trust; END",
+            "CREATE VIEW v AS SELECT * FROM trust",
+            "CREATE TABLE other (x)",
+            "CREATE INDEX i ON trust (text)",
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut journal = small(folder.path(), 1..=1);
+            let store = store_in(folder.path());
+            let answers = store.answers().unwrap();
+            answers.trust(1, [("gate", "true")].into_iter()).unwrap();
+            Connection::open(folder.path().join("journal.db"))
+                .unwrap()
+                .execute(planted, [])
+                .unwrap();
+            journal.append("r", 2, &[closed("US-002")]).unwrap();
+            assert!(answers.all().unwrap().is_trusted("gate", "true"), "{planted}");
+            let opened = store_in(folder.path()).journal(PRD);
+            assert!(opened.err().is_some_and(|error| error.is_damage()), "{planted}");
+        }
     }
 
     #[test]

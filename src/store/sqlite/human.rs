@@ -40,12 +40,23 @@ impl Requests {
 
     /// Oldest first.
     pub fn pending(&self) -> Result<Vec<PendingRequest>> {
-        let select =
-            "SELECT id, wish, pid, started, seal FROM wishes WHERE work_tree = ?1 ORDER BY id";
-        self.database.rows(select, [&self.work_tree], |row| {
+        self.pending_where("work_tree = ?1")
+    }
+
+    /// Those to the runs of the repository's other work trees.
+    pub fn pending_elsewhere(&self) -> Result<Vec<PendingRequest>> {
+        self.pending_where("work_tree <> ?1")
+    }
+
+    fn pending_where(&self, which: &str) -> Result<Vec<PendingRequest>> {
+        let select = format!(
+            "SELECT id, wish, pid, started, seal, work_tree FROM wishes WHERE {which} ORDER BY id"
+        );
+        self.database.rows(&select, [&self.work_tree], |row| {
             let (number, text): (i64, String) = (row.get(0)?, row.get(1)?);
             let by = Requester { pid: row.get(2)?, started: row.get::<_, i64>(3)?.cast_unsigned() };
-            let is_sealed = row.get(4) == Ok(Some(seal_of_request(&self.work_tree, &text, by)));
+            let work_tree: String = row.get(5)?;
+            let is_sealed = row.get(4) == Ok(Some(seal_of_request(&work_tree, &text, by)));
             let request = serde_json::from_str(&text).ok();
             Ok(PendingRequest { number, request, by: is_sealed.then_some(by) })
         })
@@ -99,6 +110,8 @@ mod tests {
         let pending = run.pending().unwrap();
         let requests: Vec<_> = pending.iter().map(|one| one.request.clone().unwrap()).collect();
         assert_eq!(requests, ["first", "second"].map(nudge));
+        let elsewhere = run.pending_elsewhere().unwrap();
+        assert_eq!(elsewhere.iter().map(|one| one.by).collect::<Vec<_>>(), [Some(BY)]);
         run.settle(pending[0].number).unwrap();
         assert_eq!(run.pending().unwrap(), pending[1..]);
     }

@@ -75,6 +75,9 @@ impl Database {
         if found < tables::KNOWN {
             tables::migrate(&mut connection).map_err(failed)?;
         }
+        if let Some(name) = damage::foreign(&connection).map_err(failed)? {
+            return Err(Problem::Damaged(format!("`{name}` is not ralph's")).into());
+        }
         let file = identity(path);
         Ok(Self { syncer: OnceCell::new(), connection, path: path.to_owned(), file })
     }
@@ -142,9 +145,17 @@ fn sync_new(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
+/// Nothing that another program left in the database runs with our statements.
+fn harden(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false).map(drop)
+}
+
 /// Full sync: a reported fact must survive a power cut. Statements are planned once and not for
 /// each value, because the same ones run again and again.
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    harden(connection)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")
