@@ -8,6 +8,9 @@ use crate::model::{
     shorten,
 };
 
+/// How often in a row the gates of a claim run again because the branch moved.
+const MOST_OUTDATED: u32 = 3;
+
 /// The gates of a run, as of its start.
 #[derive(Clone, Debug, Default)]
 pub struct Gates {
@@ -249,6 +252,15 @@ fn tampered(findings: &Findings<'_>) -> Escalation {
     let story = findings.story;
     let summary = format!("the agent claims {story}, but {}", whats.join("; "));
     claim_question(story, summary, diffs.join("\n\n"))
+}
+
+/// The branch moved while its gates ran, so they would run again. None: they may.
+pub fn weigh_outdated(story: &StoryId, times: u32) -> Option<Escalation> {
+    let summary = format!("the branch moved each of {times} times that the gates of {story} ran");
+    let context = "Something commits whenever the gates run: a gate or a tool that removes \
+                   `GIT_REFLOG_ACTION` from its environment, or you. If you accept the claim, ralph \
+                   closes the story as it is now.";
+    (times > MOST_OUTDATED).then(|| claim_question(story, summary, context.to_owned()))
 }
 
 fn claim_question(story: &StoryId, summary: String, context: String) -> Escalation {

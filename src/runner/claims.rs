@@ -1,6 +1,8 @@
 //! What becomes of claims: the gates, and what follows from them.
 
-use crate::decide::weigh::{Findings, Unfit, Weighed, weigh, weigh_confirmation, weigh_content};
+use crate::decide::weigh::{
+    Findings, Unfit, Weighed, weigh, weigh_confirmation, weigh_content, weigh_outdated,
+};
 use crate::model::{Event, EvidenceItem, GateReport, StoryClosed, StoryId};
 use crate::runner::dispatcher::Dispatcher;
 use crate::runner::effects::{Effects, GatesFound, GatesOf, Integration};
@@ -140,6 +142,7 @@ impl<E: Effects> Dispatcher<E> {
         let attempt = claim.map(|claim| claim.attempt.clone()).unwrap_or_default();
         let evidence = claim.map(|claim| claim.evidence.clone()).unwrap_or_default();
         let turned_green = claim.and_then(|claim| claim.turned_green.clone());
+        let outdated = claim.map_or(0, |claim| claim.outdated);
         match how {
             Integration::Done { commit, change } => {
                 let closed = StoryClosed { attempt, story, commit, change: Some(change) };
@@ -153,7 +156,10 @@ impl<E: Effects> Dispatcher<E> {
             Integration::Unfit { error, beyond_agent } => self.unfit(&story, &error, beyond_agent),
             Integration::Refused { error } => self.refuse_close(story, error, false),
             Integration::Conflicting => self.conflicts(story),
-            Integration::Outdated => self.record(vec![Event::ClaimOutdated { story }]),
+            Integration::Outdated => match weigh_outdated(&story, outdated + 1) {
+                None => self.record(vec![Event::ClaimOutdated { story }]),
+                Some(question) => self.record(vec![Event::QuestionRaised { story, question }]),
+            },
         }
     }
 

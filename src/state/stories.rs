@@ -48,8 +48,9 @@ fn apply_to_claim(story: &mut StoryState, event: &Event) -> bool {
             };
             let claim = story.stage.take_claim().unwrap_or_default();
             let concerns = if accepted.is_some() { Vec::new() } else { claim.concerns };
-            let (evidence, checked) = (Vec::new(), None);
-            story.stage = Stage::Claimed(Claim { evidence, checked, concerns, accepted, ..claim });
+            let (evidence, checked, outdated) = (Vec::new(), None, claim.outdated + 1);
+            let claim = Claim { evidence, checked, concerns, accepted, outdated, ..claim };
+            story.stage = Stage::Claimed(claim);
         }
         Event::ClaimRejected { error, fingerprint, unfounded, .. } => {
             let evidence = story.stage.claim().map_or(&[][..], |claim| &claim.evidence);

@@ -112,6 +112,8 @@ pub struct Claim {
     pub accepted: Option<Acceptance>,
     /// The human accepted changes of what it is measured by.
     pub is_seen: bool,
+    /// How often in a row the branch moved while its gates ran.
+    pub outdated: u32,
     /// No agent made it, but the trailers of this commit: the journal that had its end was lost.
     pub confirms: Option<String>,
 }

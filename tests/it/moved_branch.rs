@@ -309,3 +309,17 @@ fn gates_run_again_if_the_human_commits_during_them() {
     assert_eq!(world.subjects(), ["US-001: Story 1", "mine", "settings", "backlog", "first"]);
     assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PRD.json\nwork.txt\n");
 }
+
+/// It commits each time that it runs, as nobody the run started.
+#[test]
+fn a_gate_that_always_commits_does_not_run_for_ever() {
+    let world = World::with(&Prd::stories(1));
+    let gate = "env -u GIT_REFLOG_ACTION git commit -q --allow-empty -m gate";
+    world.write("ralph.toml", &format!("verify = [\"{gate}\"]\n"));
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(said.err.matches("the gates saw an earlier state").count(), 3, "{}", said.err);
+    assert!(said.err.contains("? US-001 asks: the branch moved each of 4 times"), "{}", said.err);
+}
