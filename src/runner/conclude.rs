@@ -32,7 +32,7 @@ impl<E: Effects> Dispatcher<E> {
         signals.claims_story |= ended.inspection.ticked && !signals.stages_left;
         let verdict = self.judge(&ended, &signals);
         let concerns = match (&verdict, &ended.inspection.problem) {
-            (Verdict::Done, None) => self.concerns_of(&start.story),
+            (Verdict::Done, None) => self.concerns(&ended),
             _ => Vec::new(),
         };
         self.tell(&start.story, &ended, &signals);
@@ -72,6 +72,11 @@ impl<E: Effects> Dispatcher<E> {
         // Counted only if it matters: there may be thousands.
         let left = || self.log.state.marks.remaining(self.backlog());
         signals.promises_all.then(left).filter(|left| *left > 1)
+    }
+
+    fn concerns(&self, ended: &EndedAttempt) -> Vec<Concern> {
+        let own = self.concerns_of(&ended.at_start.id).into_iter();
+        own.chain(ended.inspection.doubtful.iter().cloned().map(self.clean())).collect()
     }
 
     /// Changes of the story itself since the run's start.

@@ -9,8 +9,8 @@ use crate::agent::AgentReport;
 use crate::decide::situation::{LaneJob, Observed};
 use crate::decide::stuck::StuckStep;
 use crate::model::{
-    Approval, Backlog, Base, BranchLoss, EndedBy, Escalation, Event, EvidenceItem, LaneId, Request,
-    Story, StoryChange, StoryId,
+    Approval, Backlog, Base, BranchLoss, Concern, EndedBy, Escalation, Event, EvidenceItem, LaneId,
+    Request, Story, StoryChange, StoryId,
 };
 use crate::ports::Asked;
 use crate::process::Order;
@@ -120,6 +120,8 @@ pub struct Inspection {
     pub ticked: bool,
     /// How tree and branch differ from before the attempt; None: not checked.
     pub difference: Option<Difference>,
+    /// What a human has to see if it is a claim, not redacted.
+    pub doubtful: Vec<Concern>,
     /// The branch tip.
     pub head: Option<String>,
     /// The lane could not be inspected. The attempt's end is recorded anyway.

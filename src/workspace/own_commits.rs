@@ -10,7 +10,9 @@ use std::sync::Arc;
 use git2::{Commit, Oid, Tree};
 
 use crate::decide::staging::Content;
-use crate::model::{Base, CommitsReplaced, LeftOut, StoryId, Unclean, WhyLeftOut, WhyUnclean};
+use crate::model::{
+    Base, CommitName, CommitsReplaced, LeftOut, StoryId, Unclean, WhyLeftOut, WhyUnclean,
+};
 
 use super::catalog::SnapshotKind;
 use super::collect::Shared;
@@ -45,14 +47,7 @@ impl WorkTree {
         request: &CollectRequest<'_>,
     ) -> Result<Option<OwnCommits>> {
         let Some(tip) = all.on.filter(|on| Some(*on) != all.began) else { return Ok(None) };
-        let users = self.uncommitted_at(request.base)?.into_iter();
-        let look = Look {
-            request,
-            committed: self.committed_at(request.base)?,
-            users: users.map(|change| (change.path.clone(), change)).collect(),
-            beside: self.beside(),
-            last: self.tree_at(Some(tip))?,
-        };
+        let look = self.look_at(request, Some(tip))?;
         let mut hidden = vec![all.began];
         hidden.extend(self.fetched.borrow().iter());
         let mut commits = self.commits_between(tip, &hidden)?;
@@ -110,6 +105,41 @@ impl WorkTree {
         let id = |text: &str| Oid::from_str(text).doing(READ);
         let base = base.commit.as_deref().map(id).transpose()?;
         Ok(self.commits_between(id(tip)?, &[base])?.into_iter().collect())
+    }
+
+    /// Of commits without an attempt's mark: the user's files that were uncommitted at the base, and
+    /// secrets (of a message: without a path), each with its commit.
+    pub fn users_files_in<'c>(
+        &self,
+        commits: &'c [CommitName],
+        request: &CollectRequest<'_>,
+    ) -> Result<Vec<(&'c CommitName, PathBuf)>> {
+        let look = self.look_at(request, None)?;
+        let mut found = Vec::new();
+        for name in commits {
+            let commit = self.commit_named(&name.commit)?;
+            let is_theirs =
+                |why: &WhyUnclean| matches!(why, WhyUnclean::Users | WhyUnclean::Secret);
+            let unclean = self.unclean_in(&look, &commit)?.into_iter();
+            let theirs = unclean.filter(|(why, _)| is_theirs(why));
+            found.extend(theirs.map(|(_, path)| (name, path)));
+        }
+        Ok(found)
+    }
+
+    fn look_at<'a>(
+        &'a self,
+        request: &'a CollectRequest<'a>,
+        tip: Option<Oid>,
+    ) -> Result<Look<'a>> {
+        let users = self.uncommitted_at(request.base)?.into_iter();
+        Ok(Look {
+            request,
+            committed: self.committed_at(request.base)?,
+            users: users.map(|change| (change.path.clone(), change)).collect(),
+            beside: self.beside(),
+            last: self.tree_at(tip)?,
+        })
     }
 
     fn unclean_in(

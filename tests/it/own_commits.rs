@@ -1,5 +1,7 @@
 //! An agent that commits by itself.
 
+use ralph::model::Event;
+
 use crate::support::{Prd, World};
 
 /// One story whose attempts run these commands, one after the other.
@@ -55,4 +57,23 @@ fn a_secret_that_a_later_attempt_removed_is_in_no_history() {
     assert_eq!(world.subjects(), ["US-001: Story 1", "backlog", "first"]);
     assert!(said.err.contains("by one without a secret in aws.txt"), "{}", said.err);
     assert_eq!(world.git(&["show", "HEAD:aws.txt"]), "id = from env\n");
+}
+
+/// It may be the human's, so it stays on the branch; but nothing is closed silently on top of it.
+#[test]
+fn a_commit_without_the_marker_that_has_the_users_files_is_asked_about() {
+    let act = "echo w > w.txt; env -u GIT_REFLOG_ACTION git add -A; \
+               env -u GIT_REFLOG_ACTION git commit -qm all; echo z > z.txt";
+    let script = format!("[default]\nsteps = [{{ run = \"{act}\" }}, \"complete\"]\n");
+    let world = World::scripted(&Prd::stories(1), &script);
+    world.write("notes.txt", "mine\n");
+    let said = world.run(&[]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.subjects()[0], "all");
+    let asked = world.journal().into_iter().find_map(|one| match one.event {
+        Event::QuestionRaised { question, .. } => Some(question),
+        _ => None,
+    });
+    let context = asked.unwrap().context;
+    assert!(context.contains("(all), made while it worked, has `notes.txt`"), "{context}");
 }

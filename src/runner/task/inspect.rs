@@ -4,15 +4,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::model::{
-    AttemptNotice, AttemptStarted, Base, BranchLoss, Event, HeldChange, HeldKind, Notice, Outcome,
-    ServiceFault, StoryId, TreeNotice, Untrusted, Violation,
+    AttemptNotice, AttemptStarted, Base, BranchLoss, CommitName, Concern, Event, HeldChange,
+    HeldKind, Notice, Outcome, ServiceFault, StoryId, TreeNotice, Untrusted, Violation,
+    visible_line,
 };
 use crate::runner::config::RunConfig;
 use crate::runner::effects::{EndedAttempt, Inspection};
 use crate::runner::error::Result;
 use crate::runner::task::occupant::Occupant;
 use crate::runner::task::{EventSink, held_files, tell_moved};
-use crate::workspace::{Difference, FileLocation, Guard, GuardPart, WorkTree};
+use crate::text::redact::SecretRules;
+use crate::workspace::{
+    CollectRequest, Difference, FileLocation, Guard, GuardPart, HumanCommits, Staging, WorkTree,
+};
+
+/// Of a commit's id, for people.
+const SHORT: usize = 7;
 
 /// What is compared with after an attempt.
 pub struct Inspect {
@@ -25,6 +32,10 @@ pub struct Inspect {
     /// Changes of what it is measured by that the human accepted.
     pub wanted: Vec<HeldChange>,
     pub config: Arc<RunConfig>,
+    pub secrets: Arc<SecretRules>,
+    /// Commits without the attempt's mark that have what the human had not committed: for a claim,
+    /// the human has to say whose they are.
+    pub doubtful: Vec<Concern>,
 }
 
 impl Inspect {
@@ -51,6 +62,7 @@ impl Inspect {
         let signals = &ended.report.signals;
         let claims = signals.claims_story || (ticked && !signals.stages_left);
         let mut found = Inspection { branch_loss, roll_back, ticked, ..Inspection::default() };
+        found.doubtful = std::mem::take(&mut self.doubtful);
         match self.look(tree, ended, (claims, &base), log) {
             Ok(difference) => found.difference = difference,
             Err(error) => found.problem = Some(error),
@@ -73,6 +85,7 @@ impl Inspect {
         let Some(found) = found.filter(|_| loss != Some(BranchLoss::Elsewhere)) else {
             return Ok((loss, None));
         };
+        self.doubtful = self.doubt(tree, &found)?;
         let with_them = tree.with_commits(&before, &found.humans, &found.top)?;
         let began = before.commit;
         let (story, lane) = (self.start.story.clone(), self.start.lane);
@@ -86,6 +99,31 @@ impl Inspect {
         let commit = if agent_committed { began } else { with_them.commit };
         self.start.before = Some(Base { commit, tree: with_them.tree });
         Ok((None, None))
+    }
+
+    fn doubt(&self, tree: &WorkTree, found: &HumanCommits) -> Result<Vec<Concern>> {
+        let (rules, secrets) = (&self.config.settings.staging, &self.secrets);
+        let request = CollectRequest {
+            base: &self.start.base,
+            counted: None,
+            checked: None,
+            must_change: false,
+            except: &self.config.human_files,
+            staging: Some(Staging { rules, secrets }),
+            as_it_is: false,
+        };
+        let concern = |(commit, path): (&CommitName, PathBuf)| {
+            let (id, subject) = (commit.commit.get(..SHORT).unwrap_or_default(), &commit.subject);
+            let path = visible_line(&path.to_string_lossy());
+            let has = match path.as_str() {
+                "" => "a secret in its message".to_owned(),
+                path => format!("`{path}`, which you had not committed, or a secret in it"),
+            };
+            let what = format!("commit {id} ({subject}), made while it worked, has {has}");
+            Concern { what, diff: String::new() }
+        };
+        let doubtful = tree.users_files_in(&found.humans, &request)?;
+        Ok(doubtful.into_iter().map(concern).collect())
     }
 
     /// Looking at a large tree takes its time: not for what says nothing about the story, and not
@@ -325,7 +363,16 @@ mod tests {
         let places: Vec<HeldPlace> = instructions.map(place).into_iter().collect();
         let guard = Guard::arm(tree, guarded, &places).unwrap();
         let config = Arc::new(fake::config(policy()));
-        Inspect { start, guard, is_plain: false, rest: None, wanted: Vec::new(), config }
+        Inspect {
+            start,
+            guard,
+            is_plain: false,
+            rest: None,
+            wanted: Vec::new(),
+            config,
+            secrets: Arc::new(SecretRules::new([])),
+            doubtful: Vec::new(),
+        }
     }
 
     fn ended(ended_by: Option<EndedBy>) -> EndedAttempt {

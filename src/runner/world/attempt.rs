@@ -164,6 +164,8 @@ impl World {
             rest: log.state.story(id).and_then(|known| known.work.in_lane()?.rest.clone()),
             wanted: log.state.story(id).map(|known| known.wanted.clone()).unwrap_or_default(),
             config: Arc::clone(&self.config),
+            secrets: Arc::clone(&self.env.secrets),
+            doubtful: Vec::new(),
             start,
         };
         let is_broken = self.env.backlog.problem().is_some();

@@ -220,7 +220,7 @@ fn rules_for_one_path_are_not_waited_for() {
     let repo = Sandbox::new();
     let tree = repo.open();
     repo.fifo(".gitignore").fifo("docs/.gitignore");
-    assert!(!tree.is_ignored_alone(Path::new("docs/c")));
+    assert!(!tree.is_in_no_commit(Path::new("docs/c")));
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Git's index, removed, broken or emptied by an attempt, and put back.
 
-use std::fs;
-
 use crate::model::Violation;
 use crate::workspace::{Guard, GuardPart, WorkTree};
 
