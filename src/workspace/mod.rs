@@ -30,6 +30,7 @@ mod packed_refs;
 mod pipes;
 pub mod reading;
 mod restore;
+mod rights;
 mod scan;
 mod shelve;
 mod sign;

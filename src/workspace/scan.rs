@@ -38,7 +38,7 @@ impl WorkTree {
     /// Reads these files whatever is known of them: an agent can write that, too.
     pub(super) fn scan_reading(&self, is_read: &dyn Fn(&Path) -> bool) -> Result<Scan> {
         let _reading = Reading::begin();
-        self.without_pipes(|| self.scan_files(is_read))
+        self.with_rights(|| self.without_pipes(|| self.scan_files(is_read)))
     }
 
     fn scan_files(&self, is_read: &dyn Fn(&Path) -> bool) -> Result<Scan> {
@@ -46,6 +46,8 @@ impl WorkTree {
         let forgotten = self.forget(&mut index, is_read).doing("read the index")?;
         let mut cache = self.stat_cache();
         let differences = differences(&self.repo, &index).doing(READ_FILES)?;
+        let mut gone = differences.iter().filter(|(_, exists)| !exists);
+        gone.try_for_each(|(path, _)| self.require_gone(path))?;
         let beside = self.beside();
         let (hidden, differences): (Differences, _) =
             differences.into_iter().partition(|(path, _)| beside.ignored(path).is_some());

@@ -31,6 +31,7 @@ pub fn tests() -> Vec<Trial> {
     tests.extend(trials![
         Need::OrdinaryUser;
         others::a_file_that_cannot_be_written_is_refused_before_the_work,
+        others::what_an_agent_made_unreadable_costs_no_run_and_is_not_gone,
         others::an_ordinary_user_may_allow_everything,
     ]);
     tests.extend(trials![Need::Root; others::a_repository_of_another_user_is_refused]);
@@ -178,6 +179,30 @@ fn give_away(path: &Path, user: u32) {
         for entry in fs::read_dir(path).unwrap() {
             give_away(&entry.unwrap().path(), user);
         }
+    }
+}
+
+fn what_an_agent_made_unreadable_costs_no_run_and_is_not_gone() {
+    for act in [
+        "chmod 000 README.md",
+        "echo x > new; chmod 000 new",
+        "chmod 000 lib",
+        "chmod 444 lib",
+        "echo x >> lib/keep; chmod 000 lib/keep lib",
+    ] {
+        let script =
+            format!("[default]\nsteps = [{{ run = 'echo w > w.txt; {act}' }}, \"complete\"]\n");
+        let world = World::scripted(&Prd::stories(1), &script);
+        world.write("lib/keep", "kept\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "lib"]);
+        let mut command = by_ordinary_user(&world);
+        let said = command.args(world.run_words(&[])).said();
+        assert_eq!(said.code, 0, "{act}: {}", said.err);
+        let mut kept = world.command("git");
+        let kept = kept.args(["-c", "safe.directory=*", "show", "HEAD:lib/keep", "HEAD:w.txt"]);
+        let kept = kept.said().out;
+        assert!(kept.starts_with("kept\n") && kept.ends_with("w\n"), "{act}: {kept}");
     }
 }
 

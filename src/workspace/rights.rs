@@ -1,0 +1,59 @@
+//! Rights of the owner's that something untrusted took away: ralph gives them back to itself.
+
+use std::fs::{self, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::error::file_error;
+use super::{Result, WorkTree};
+
+const READ: u32 = 0o400;
+const ENTER: u32 = 0o700;
+
+impl WorkTree {
+    /// Does the work; if something cannot be read, once more with the rights that an owner has.
+    pub(super) fn with_rights<T>(&self, work: impl Fn() -> Result<T>) -> Result<T> {
+        match work() {
+            Err(_) if give_back(&self.root) > 0 => work(),
+            done => done,
+        }
+    }
+
+    /// A file in a folder that cannot be entered is not gone.
+    pub(super) fn require_gone(&self, path: &Path) -> Result<()> {
+        let path = self.root.join(path);
+        match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                Err(file_error("read", &path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Of files and folders below this one, how many.
+fn give_back(folder: &Path) -> usize {
+    let mut count = 0;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let (path, Ok(found)) = (entry.path(), entry.metadata()) else { continue };
+            let wanted = match found.file_type() {
+                kind if kind.is_dir() => ENTER,
+                kind if kind.is_file() => READ,
+                _ => continue,
+            };
+            let mode = found.permissions().mode();
+            let is_missing = mode & wanted != wanted;
+            // Only the owner can.
+            let given =
+                || fs::set_permissions(&path, Permissions::from_mode(mode | wanted)).is_ok();
+            count += usize::from(is_missing && given());
+            if found.is_dir() && entry.file_name() != ".git" {
+                folders.push(path);
+            }
+        }
+    }
+    count
+}
