@@ -132,6 +132,8 @@ impl Preflight {
             told: state.written.clone(),
             held: Vec::new(),
             keep: self.in_force.plan.keep.clone(),
+            all: Vec::new(),
+            protect: Vec::new(),
             backlog: place.in_tree.clone(),
         }
     }

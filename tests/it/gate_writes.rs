@@ -309,3 +309,37 @@ fn what_a_fixing_gate_wrote_before_it_failed_is_put_back() {
     let files = world.git(&["show", "--name-only", "--format=", "HEAD"]);
     assert_eq!(files, "PRD.json\na\njunk\nok\n");
 }
+
+/// It runs code of the agent's, and makes the next gate and a protected file say what that likes.
+#[test]
+fn what_a_fixing_gate_changes_of_what_decides_about_the_claim_is_put_back() {
+    let fix = "{ run = \"test ! -e fix.sh || . ./fix.sh\", fix = true }";
+    for (what, fixes, text, closes) in [
+        ("check.sh", "echo true > check.sh", "test -e one\n", false),
+        ("Makefile", "echo check: > Makefile", "check:\n\ttest -e one\n", false),
+        ("tests/a", "echo weak > tests/a; touch one", "strong\n", true),
+        ("ralph.toml", "echo verify = [] > ralph.toml; touch one", "", true),
+    ] {
+        let script = format!(
+            "[default]\nsteps = [{{ run = '''cat > fix.sh <<\"E\"\n{fixes}\nE''' }}, \"complete\"]\n"
+        );
+        let gate = if what == "Makefile" { "make check" } else { "sh check.sh" };
+        let limits = "protect = [\"tests/**\"]\nmax_attempts = 1\n";
+        let settings = format!("verify = [{fix}, \"{gate}\"]\n{limits}");
+        let world = world(1, &script, &settings);
+        for (name, text) in [
+            ("check.sh", "test -e one\n"),
+            ("Makefile", "check:\n\ttest -e one\n"),
+            ("tests/a", "strong\n"),
+        ] {
+            world.write(name, text);
+            world.git(&["add", name]);
+        }
+        world.git(&["commit", "-qm", "checks", "check.sh", "Makefile", "tests"]);
+        let said = run(&world);
+        let text = if what == "ralph.toml" { settings.as_str() } else { text };
+        assert_eq!(world.read(what), text, "{what}: {}", said.err);
+        assert_eq!(said.code == 0, closes, "{what}: {}", said.err);
+        assert!(said.err.contains(&format!(": {what}")), "it says so: {}", said.err);
+    }
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::decide::lock_files::is_lock_file;
-use crate::model::{Base, BranchLoss, Event, GatesStarted, Violation};
+use crate::model::{Base, BranchLoss, Event, Gate, GatesStarted, Violation};
 use crate::runner::error::Result;
 use crate::runner::task::EventSink;
 use crate::runner::task::inspect::{Ran, disarm, repair_armed};
@@ -26,6 +26,10 @@ pub struct GateGuard {
     pub held: Vec<HeldPlace>,
     /// Patterns of files that they may change.
     pub keep: Vec<String>,
+    /// All gates of the run, and patterns of protected files: a gate that may change files may change
+    /// neither these nor what gates run.
+    pub all: Vec<Gate>,
+    pub protect: Vec<String>,
     /// The backlog's path in the work tree.
     pub backlog: Option<PathBuf>,
 }
@@ -186,7 +190,8 @@ impl GateGuard {
         Ok(())
     }
 
-    /// A gate that may change files passed: what it changed is the story's, except the user's files.
+    /// A gate that may change files passed: what it changed is the story's, except the user's files
+    /// and what decides about the claim.
     /// If it undid work, nothing that it wrote is accepted, and the files are returned.
     pub fn accept(
         &self,
@@ -204,8 +209,12 @@ impl GateGuard {
         };
         let users = tree.users_files(base)?;
         let writes = tree.writes_since(&gates.before)?;
-        let of_user = writes.without(|path| !users.iter().any(|users| users == path));
-        self.put_back(tree, gates, &of_user, log)?;
+        let deciding = tree.changed_files(&gates.before, &self.all, &self.protect)?;
+        let is_forbidden = |path: &Path| {
+            users.iter().any(|users| users == path) || deciding.iter().any(|one| one.path == path)
+        };
+        let forbidden = writes.without(|path| !is_forbidden(path));
+        self.put_back(tree, gates, &forbidden, log)?;
         let before = Base { tree: tree.base()?.tree, ..gates.before.clone() };
         tree.hold_before_gates(&before)?;
         Ok((ArmedGates { before, ..gates.clone() }, Vec::new()))

@@ -118,6 +118,8 @@ impl World {
             told: log.state.written.clone(),
             held: self.config.held.clone(),
             keep: self.config.settings.keep.clone(),
+            all: self.config.gates.every().cloned().collect(),
+            protect: self.config.settings.protect.clone(),
             backlog: self.config.backlog_in_tree.clone(),
         }
     }
