@@ -27,7 +27,8 @@ fn settled(now: &Situation<'_>) -> Option<StopReason> {
     // The common case, without checking every story.
     let at_work = now.state.attempts.iter().any(|flight| now.backlog.is_open(&flight.start.story));
     if !at_work && now.backlog.is_settled() {
-        let blocked = gone(now);
+        let mut blocked = gone(now);
+        blocked.extend(red(now));
         return Some(match blocked.is_empty() {
             true => StopReason::AllDone,
             false => StopReason::NothingToSelect { blocked },
@@ -42,6 +43,16 @@ fn settled(now: &Situation<'_>) -> Option<StopReason> {
 fn gone(now: &Situation<'_>) -> Vec<Blocked> {
     let gone = now.state.gone.iter().filter(|id| now.backlog.story(id).is_none());
     gone.map(|id| Blocked { story: id.clone(), because: Because::Gone }).collect()
+}
+
+/// A closed story whose gate fails is not done either, whoever broke it.
+fn red<'a>(now: &'a Situation<'_>) -> impl Iterator<Item = Blocked> + use<'a> {
+    let red = now.state.gate_results.red_again();
+    let red = red.filter(|(id, _)| now.backlog.story(id).is_some_and(|story| story.passes));
+    red.map(|(story, gate)| Blocked {
+        story: story.clone(),
+        because: Because::Red { gate: gate.to_owned() },
+    })
 }
 
 fn breaker(now: &Situation<'_>) -> Option<StopReason> {

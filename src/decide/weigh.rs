@@ -115,7 +115,7 @@ pub enum Weighed {
 
 pub fn weigh(findings: &Findings<'_>) -> Weighed {
     let gates = findings.items.iter().map(|EvidenceItem::Gate(report)| report);
-    if let Some(failed) = gates.clone().find(|report| !report.passed()) {
+    if let Some(failed) = gates.clone().find(|report| report.counts_against()) {
         return rejected(failed);
     }
     if !findings.concerns.is_empty() {

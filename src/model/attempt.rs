@@ -57,7 +57,7 @@ impl AttemptReason {
 
     /// By the evidence for the claim.
     pub fn after_rejection(evidence: &[EvidenceItem]) -> Self {
-        let failed = evidence.iter().any(|EvidenceItem::Gate(report)| !report.passed());
+        let failed = evidence.iter().any(|EvidenceItem::Gate(report)| report.counts_against());
         if failed { Self::GateFailed } else { Self::ClaimRejected }
     }
 

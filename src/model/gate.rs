@@ -207,6 +207,29 @@ pub enum GateEnd {
     Undid {
         paths: Vec<String>,
     },
+    /// A closed story's gate, which failed without this story's work too. `how`: with it.
+    RedBefore {
+        how: String,
+    },
+}
+
+impl GateEnd {
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Passed => "passed".to_owned(),
+            Self::Failed { code: 127 } => "is not there yet (exit code 127)".to_owned(),
+            Self::Failed { code: 126 } => "could not be run (exit code 126)".to_owned(),
+            Self::Failed { code } => format!("failed with exit code {code}"),
+            Self::Killed { signal } => format!("was killed by signal {signal}"),
+            Self::TimedOut => "timed out".to_owned(),
+            Self::NotStarted { error } => format!("could not be started: {}", visible_line(error)),
+            Self::Undid { paths } => {
+                let paths = first_few(paths, NAMED);
+                format!("undid the story's work in {paths}; it was restored")
+            }
+            Self::RedBefore { how } => format!("{how}, and was red before this story"),
+        }
+    }
 }
 
 impl GateReport {
@@ -214,24 +237,14 @@ impl GateReport {
         self.end == GateEnd::Passed
     }
 
+    /// It says something against the claim.
+    pub fn counts_against(&self) -> bool {
+        !matches!(self.end, GateEnd::Passed | GateEnd::RedBefore { .. })
+    }
+
     /// `cargo test failed with exit code 101`.
     pub fn describe(&self) -> String {
-        let gate = &self.gate;
-        match &self.end {
-            GateEnd::Passed => format!("`{gate}` passed"),
-            GateEnd::Failed { code: 127 } => format!("`{gate}` is not there yet (exit code 127)"),
-            GateEnd::Failed { code: 126 } => format!("`{gate}` could not be run (exit code 126)"),
-            GateEnd::Failed { code } => format!("`{gate}` failed with exit code {code}"),
-            GateEnd::Killed { signal } => format!("`{gate}` was killed by signal {signal}"),
-            GateEnd::TimedOut => format!("`{gate}` timed out"),
-            GateEnd::NotStarted { error } => {
-                format!("`{gate}` could not be started: {}", visible_line(error))
-            }
-            GateEnd::Undid { paths } => {
-                let paths = first_few(paths, NAMED);
-                format!("`{gate}` undid the story's work in {paths}; it was restored")
-            }
-        }
+        format!("`{}` {}", self.gate, self.end.describe())
     }
 
     /// The command itself is missing; says nothing about the work.

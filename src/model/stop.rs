@@ -150,6 +150,8 @@ pub enum Because {
     WaitsFor { on: StoryId },
     /// It was removed from the backlog during the run.
     Gone,
+    /// It is closed, but its gate fails, and no later story is to blame.
+    Red { gate: String },
 }
 
 /// Why nothing can start, and until when.

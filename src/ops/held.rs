@@ -131,7 +131,8 @@ impl Preflight {
             base: story.and_then(|story| story.base().cloned()),
             told: state.written.clone(),
             held: Vec::new(),
-            keep: self.in_force.plan.keep.clone(),
+            // They run again, and one may have run on the story's base.
+            keep: Vec::new(),
             all: Vec::new(),
             protect: Vec::new(),
             backlog: place.in_tree.clone(),

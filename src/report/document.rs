@@ -156,6 +156,7 @@ fn list(blocked: &[Blocked]) -> String {
     let one = |blocked: &Blocked| match &blocked.because {
         Because::Parked => format!("{} is parked", blocked.story),
         Because::Gone => format!("{} was removed from the backlog", blocked.story),
+        Because::Red { gate } => format!("`{gate}` of {} fails", blocked.story),
         Because::WaitsForSkipped { on }
         | Because::WaitsForParked { on }
         | Because::WaitsForOpen { on }

@@ -54,6 +54,12 @@ impl GateResults {
         known.at.as_ref()
     }
 
+    /// Gates of closed stories that failed when they ran last, without blame of a later story.
+    pub fn red_again(&self) -> impl Iterator<Item = (&StoryId, &str)> {
+        let red = self.0.iter().filter(|(_, known)| known.passed == Some(false));
+        red.filter_map(|((gate, guards), _)| Some((guards.as_ref()?, gate.as_str())))
+    }
+
     /// How long it took.
     pub fn last_ms(&self, gate: &str, guards: Option<&StoryId>) -> Option<u64> {
         self.of(gate, guards).map(|known| known.elapsed_ms)

@@ -121,7 +121,10 @@ fn human_needed(blocked: &[Blocked], view: View<'_>) -> Vec<Line> {
     let questions: Vec<Line> = questions.collect();
     let is_open = |blocked: &Blocked| matches!(blocked.because, Because::WaitsForOpen { .. });
     let is_gone = |blocked: &Blocked| blocked.because == Because::Gone;
-    let next = if blocked.iter().any(is_gone) {
+    let is_red = |blocked: &Blocked| matches!(blocked.because, Because::Red { .. });
+    let next = if blocked.iter().any(is_red) {
+        "Fix what the gate needs, or have the story done again with `ralph mark ID reopen`."
+    } else if blocked.iter().any(is_gone) {
         "Put the story back into the backlog, or run `ralph run` again to go on without it."
     } else if blocked.iter().any(is_open) {
         "Run `ralph run` without `--story` to do that story first."
@@ -144,6 +147,10 @@ fn why(blocked: &Blocked) -> String {
         Because::WaitsForOpen { on } => format!("{story} waits for {on}, which is not done yet"),
         Because::WaitsFor { on } => format!("{story} waits for {on}, which is waiting too"),
         Because::Gone => format!("{story} was removed from the backlog during the run"),
+        Because::Red { gate } => {
+            let gate = visible_line(gate);
+            format!("{story} is closed, but `{gate}` fails, and did before later stories")
+        }
     }
 }
 

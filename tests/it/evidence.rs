@@ -4,6 +4,7 @@ use ralph::model::{Event, Recorded, StoryChange};
 
 use rustix::process::Signal;
 
+use crate::hostile::kill_when_here;
 use crate::support::world::{Ends, signal};
 use crate::support::{Prd, World};
 
@@ -135,7 +136,8 @@ fn a_gate_about_one_story_runs_again_for_each_closed_one() {
         assert_eq!(said.err.contains(breaks), is_each, "{gate}: {}", said.err);
         let ran = world.read("../ran");
         let expected = match is_each {
-            true => "US-001\nUS-002\nUS-001\nUS-002\nUS-001\n",
+            // Where it fails for a closed story, it runs on the base too.
+            true => "US-001\nUS-002\nUS-001\nUS-001\nUS-002\nUS-001\n",
             // Before any work it runs for no story.
             false => "\nUS-001\nUS-002\n",
         };
@@ -300,4 +302,54 @@ fn what_runs_for_a_closed_story_hears_of_that_story() {
         assert_eq!(said.code, 0, "{gate}: {}", said.err);
         assert_eq!(world.read("../ran"), "US-001\nUS-001\n", "{gate}");
     }
+}
+
+/// A closed story's gate fails on what the next story began with, too.
+#[test]
+fn no_story_is_blamed_for_a_gate_that_was_red_before_it() {
+    let script = "[default]\nsteps = [{ run = \"echo x > $RALPH_STORY.txt; rm -f old; git add -A; \
+                  git commit -qm own\" }, \"complete\"]\n";
+    let prd = Prd::stories(0).story("\"verify\": [\"test -e never\"]").story("").story("");
+    let world = World::scripted(&prd, script);
+    world.write("ralph.toml", "verify = [\"echo g > kept\"]\nkeep = [\"kept\"]\n");
+    world.write("old", "old\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    world.ralph(&["mark", "US-001", "pass"]);
+    world.git(&["commit", "-qam", "mark"]);
+    let said = world.run(&[]);
+    assert_eq!(world.passing(), ["US-001", "US-002", "US-003"], "{}", said.err);
+    assert_eq!(said.code, 4, "{}", said.err);
+    let told = "✗ `test -e never` failed with exit code 1, and was red before this story";
+    assert_eq!(said.err.matches(told).count(), 2, "{}", said.err);
+    let end = "US-001 is closed, but `test -e never` fails, and did before later stories";
+    assert_eq!(said.err.matches(end).count(), 1, "{}", said.err);
+    assert_eq!(world.iteration_files("prompt.md").len(), 2, "nobody is sent back: {}", said.err);
+    let files = world.git(&["ls-tree", "--name-only", "HEAD"]);
+    assert_eq!(files, "PRD.json\nREADME.md\nUS-002.txt\nUS-003.txt\nkept\nralph.toml\n");
+    assert_eq!(world.status(), "");
+    let message = world.git(&["log", "-1", "--format=%B"]);
+    assert!(message.contains("\nRalph-Gate: test -e never (red before this story)\n"), "{message}");
+}
+
+#[test]
+fn a_gate_that_is_killed_on_the_storys_base_leaves_the_work_as_it_was() {
+    let gate = "test ! -e US-002.txt || exit 1; echo y >> ../here; test $(wc -l < ../here) = 2 || sleep 600; exit 1";
+    let prd = Prd::stories(0).story(&format!("\"verify\": [\"{gate}\"]")).story("");
+    let script =
+        "[default]\nsteps = [{ run = \"echo x > $RALPH_STORY.txt; rm old.txt\" }, \"complete\"]\n";
+    let world = World::scripted(&prd, script);
+    world.write("ralph.toml", "keep = [\"*.txt\"]\n");
+    world.write("old.txt", "old\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    world.ralph(&["mark", "US-001", "pass"]);
+    world.git(&["commit", "-qam", "mark"]);
+    kill_when_here(&world);
+    assert!(!world.path("US-002.txt").exists() && world.path("old.txt").exists());
+    let said = world.run(&[]);
+    assert_eq!(world.passing(), ["US-001", "US-002"], "{}", said.err);
+    let files = world.git(&["show", "--name-status", "--format=", "HEAD"]);
+    assert_eq!(files, "M\tPRD.json\nA\tUS-002.txt\nD\told.txt\n");
+    assert_eq!(world.iteration_files("prompt.md").len(), 1, "the claim stands: {}", said.err);
 }

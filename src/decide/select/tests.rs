@@ -20,6 +20,7 @@ fn why(blocked: &Blocked) -> String {
         Because::WaitsForOpen { on } => format!("needs {on}, open"),
         Because::WaitsFor { on } => format!("needs {on}"),
         Because::Gone => "gone".to_owned(),
+        Because::Red { gate } => format!("red: {gate}"),
     };
     format!("{} {reason}", blocked.story)
 }

@@ -141,6 +141,24 @@ impl GateGuard {
         Ok(undone.into_iter().collect())
     }
 
+    /// The files are as they were at the story's base. Returns what gates begin with there, and what
+    /// to return to.
+    pub fn to_base(&self, tree: &WorkTree, gates: &ArmedGates) -> Result<(ArmedGates, Base)> {
+        let now = tree.base()?;
+        tree.hold_during_gates(&now)?;
+        if let Some(base) = &self.base {
+            self.return_files(tree, base)?;
+        }
+        Ok((ArmedGates { before: tree.base()?, ..gates.clone() }, now))
+    }
+
+    /// Without a word: what a gate wrote was told.
+    pub fn return_files(&self, tree: &WorkTree, to: &Base) -> Result<()> {
+        let writes = tree.writes_since(to)?.without(|path| self.is_backlog(path));
+        tree.put_writes_back(to, &writes)?;
+        Ok(())
+    }
+
     /// Call when no gate runs any more, and each was looked at.
     pub fn disarm(&self, tree: &WorkTree, gates: &ArmedGates, log: &mut dyn EventSink) {
         disarm(tree, &gates.guard, log);

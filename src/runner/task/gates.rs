@@ -141,6 +141,8 @@ impl GatesTask {
         let before = armed.before.clone();
         let mut ran = self.run_all(&mut armed).await;
         if !matches!(ran, Ok(Some(_))) {
+            // One may have been interrupted on the story's base: all is as before them.
+            self.guard.keep.clear();
             self.settle(&armed, false).await?;
         }
         self.guarded(move |guard, tree, log| {
@@ -186,7 +188,14 @@ impl GatesTask {
                 let paths = undone.iter().map(|path| path.to_string_lossy().into_owned());
                 report.end = GateEnd::Undid { paths: paths.collect() };
             }
-            let failed = !report.passed();
+            if undone.is_empty() && report.guards.is_some() && report.counts_against() {
+                match self.was_red(&gate, armed).await? {
+                    None => return Ok(None),
+                    Some(true) => report.end = GateEnd::RedBefore { how: report.end.describe() },
+                    Some(false) => {}
+                }
+            }
+            let failed = report.counts_against();
             items.push(EvidenceItem::Gate(report));
             if failed && self.of != GatesOf::Baseline {
                 break;
@@ -239,6 +248,17 @@ impl GatesTask {
             undone.extend(self.guarded(undo).await?);
         }
         Ok(undone)
+    }
+
+    /// A closed story's gate, on what this story began with. None: ordered to stop.
+    async fn was_red(&mut self, gate: &Gate, armed: &ArmedGates) -> Result<Option<bool>> {
+        let gates = armed.clone();
+        let (mut at_base, now) =
+            self.guarded(move |guard, tree, _| guard.to_base(tree, &gates)).await?;
+        let report = self.run_gate(gate).await?;
+        self.look(false, &mut at_base).await?;
+        self.guarded(move |guard, tree, _| guard.return_files(tree, &now)).await?;
+        Ok(report.map(|report| !report.passed()))
     }
 
     async fn tell(&self, gate: &Gate) {

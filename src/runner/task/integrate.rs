@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    AgentNotice, Base, CommitsReplaced, Event, EvidenceItem, LaneId, LeftOut, Notice, Story,
-    StoryChange, first_few, visible_line,
+    AgentNotice, Base, CommitsReplaced, Event, EvidenceItem, GateEnd, LaneId, LeftOut, Notice,
+    Story, StoryChange, first_few, visible_line,
 };
 use crate::runner::config::RunConfig;
 use crate::runner::effects::Integration;
@@ -338,6 +338,9 @@ fn note_on_edits(tree: &WorkTree, base: &Base, human_files: &[PathBuf]) -> Resul
 /// `Ralph-Gate: cargo test (12.3s)`.
 fn evidence_trailer(item: &EvidenceItem) -> Trailer {
     let EvidenceItem::Gate(report) = item;
+    if let GateEnd::RedBefore { .. } = report.end {
+        return ("Ralph-Gate", format!("{} (red before this story)", report.gate));
+    }
     let seconds = Duration::from_millis(report.elapsed_ms).as_secs_f64();
     ("Ralph-Gate", format!("{} ({seconds:.1}s)", report.gate))
 }

@@ -11,6 +11,8 @@ use crate::workspace::{Result, WorkTree};
 
 /// Keeps the tree before the gates from a gate's `git gc`; each work tree has its own.
 const HELD_BEFORE_GATES: &str = "refs/worktree/ralph/before-gates";
+/// The same while one runs on the story's base.
+const HELD_DURING_GATES: &str = "refs/worktree/ralph/during-gates";
 
 const RELEASE: &str = "let go of the work tree before the gates";
 
@@ -72,6 +74,10 @@ impl WorkTree {
     pub(in crate::workspace) fn release_before_gates(&self) -> Result<()> {
         let held = if_found(self.repo.find_reference(HELD_BEFORE_GATES)).doing(RELEASE)?;
         held.map_or(Ok(()), |mut held| held.delete().doing(RELEASE))
+    }
+
+    pub fn hold_during_gates(&self, now: &Base) -> Result<()> {
+        self.hold_at(HELD_DURING_GATES, now, "ralph: the work tree during the gates")
     }
 
     /// Without what commits of the human's since then brought.
