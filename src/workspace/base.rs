@@ -31,8 +31,14 @@ impl Difference {
 impl WorkTree {
     /// The current commit and work tree.
     pub fn base(&self) -> Result<Base> {
+        Ok(self.base_and_large()?.0)
+    }
+
+    /// The same, and the files in it that are too large to be read.
+    pub fn base_and_large(&self) -> Result<(Base, Vec<PathBuf>)> {
         let scan = self.scan()?;
-        Ok(Base { commit: scan.head.map(|id| id.to_string()), tree: scan.tree.to_string() })
+        let commit = scan.head.map(|id| id.to_string());
+        Ok((Base { commit, tree: scan.tree.to_string() }, scan.large))
     }
 
     /// What changed since the base, in the tree and by commits.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::decide::lock_files::is_lock_file;
 use crate::model::{Base, BranchLoss, Event, Gate, GatesStarted, Violation};
 use crate::runner::error::Result;
-use crate::runner::task::EventSink;
 use crate::runner::task::inspect::{Ran, disarm, repair_armed};
+use crate::runner::task::{EventSink, tell_moved};
 use crate::workspace::{Guard, GuardPart, Guarded, HeldPlace, MayStay, WorkTree, Writes};
 
 /// Something may write without end.
@@ -40,6 +40,8 @@ pub struct ArmedGates {
     guard: Arc<Guard>,
     /// The branch tip and the work tree that the next one begins with.
     pub before: Base,
+    /// Files that were too large to be read. They are the user's, or the attempt's.
+    large: Vec<PathBuf>,
 }
 
 impl GateGuard {
@@ -48,7 +50,7 @@ impl GateGuard {
         if self.base.is_none() {
             tree.note_beside()?;
         }
-        let before = tree.base()?;
+        let (before, large) = tree.base_and_large()?;
         tree.hold_before_gates(&before)?;
         let guard = Guard::arm(tree, self.guarded(&before), &self.held)?;
         log.record(Event::GatesStarted(Box::new(GatesStarted {
@@ -58,7 +60,7 @@ impl GateGuard {
             before: before.clone(),
             held: guard.stored().map(ToOwned::to_owned),
         })))?;
-        Ok(ArmedGates { guard: Arc::new(guard), before })
+        Ok(ArmedGates { guard: Arc::new(guard), before, large })
     }
 
     fn guarded(&self, before: &Base) -> Guarded {
@@ -70,7 +72,9 @@ impl GateGuard {
     pub fn recovered(&self, tree: &WorkTree, start: &GatesStarted) -> ArmedGates {
         let guarded = self.guarded(&start.before);
         let guard = Guard::recovered(tree, guarded, start.held.as_deref());
-        ArmedGates { guard: Arc::new(guard), before: start.before.clone() }
+        // Nobody knows whose they are.
+        let large = tree.base_and_large().map(|(_, large)| large).unwrap_or_default();
+        ArmedGates { guard: Arc::new(guard), before: start.before.clone(), large }
     }
 
     /// Call after each gate, before anything else reads the tree: git's setup decides how it is read.
@@ -147,14 +151,14 @@ impl GateGuard {
         let now = tree.base()?;
         tree.hold_during_gates(&now)?;
         if let Some(base) = &self.base {
-            self.return_files(tree, base)?;
+            self.return_files(tree, gates, base)?;
         }
         Ok((ArmedGates { before: tree.base()?, ..gates.clone() }, now))
     }
 
     /// Without a word: what a gate wrote was told.
-    pub fn return_files(&self, tree: &WorkTree, to: &Base) -> Result<()> {
-        let writes = tree.writes_since(to)?.without(|path| self.is_backlog(path));
+    pub fn return_files(&self, tree: &WorkTree, gates: &ArmedGates, to: &Base) -> Result<()> {
+        let writes = self.writes_since(tree, gates, to)?;
         tree.put_writes_back(to, &writes)?;
         Ok(())
     }
@@ -166,7 +170,7 @@ impl GateGuard {
 
     /// What a gate may not write. The backlog is compared on its own.
     pub fn forbidden_writes(&self, tree: &WorkTree, gates: &ArmedGates) -> Result<Writes> {
-        let writes = tree.writes_since(&gates.before)?.without(|path| self.is_backlog(path));
+        let writes = self.writes_since(tree, gates, &gates.before)?;
         let Some(base) = self.base.as_ref().filter(|_| !writes.is_empty()) else {
             // Without a claim there is no story whose work it could be.
             return Ok(writes);
@@ -174,6 +178,12 @@ impl GateGuard {
         let users = tree.users_files(base)?;
         let may_stay = MayStay::new(&self.keep, is_lock_file, users)?;
         Ok(writes.without_allowed(&may_stay))
+    }
+
+    fn writes_since(&self, tree: &WorkTree, gates: &ArmedGates, state: &Base) -> Result<Writes> {
+        let is_out =
+            |path: &Path| self.is_backlog(path) || gates.large.iter().any(|large| large == path);
+        Ok(tree.writes_since(state)?.without(is_out))
     }
 
     fn is_backlog(&self, path: &Path) -> bool {
@@ -199,6 +209,7 @@ impl GateGuard {
         };
         let blocked: Vec<String> =
             tree.put_writes_back(&gates.before, writes)?.into_iter().map(shown).collect();
+        tell_moved(tree, log);
         let is_new = |path: &String| !self.told.contains_key(path);
         if paths.iter().any(is_new) {
             let paths =
@@ -226,7 +237,7 @@ impl GateGuard {
             return Ok((gates.clone(), undone));
         };
         let users = tree.users_files(base)?;
-        let writes = tree.writes_since(&gates.before)?;
+        let writes = self.writes_since(tree, gates, &gates.before)?;
         let deciding = tree.changed_files(&gates.before, &self.all, &self.protect)?;
         let is_forbidden = |path: &Path| {
             users.iter().any(|users| users == path) || deciding.iter().any(|one| one.path == path)

@@ -257,7 +257,8 @@ impl GatesTask {
             self.guarded(move |guard, tree, _| guard.to_base(tree, &gates)).await?;
         let report = self.run_gate(gate).await?;
         self.look(false, &mut at_base).await?;
-        self.guarded(move |guard, tree, _| guard.return_files(tree, &now)).await?;
+        let gates = armed.clone();
+        self.guarded(move |guard, tree, _| guard.return_files(tree, &gates, &now)).await?;
         Ok(report.map(|report| !report.passed()))
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::model::Base;
 use crate::workspace::authors::GATES;
 use crate::workspace::diff::Patterns;
-use crate::workspace::error::{GitContext, if_found};
+use crate::workspace::error::{GitContext, file_error, if_found};
 use crate::workspace::tree::{TreeChange, between, entry_at, with_changes};
 use crate::workspace::{Result, WorkTree};
 
@@ -80,9 +80,9 @@ impl WorkTree {
         self.hold_at(HELD_DURING_GATES, now, "ralph: the work tree during the gates")
     }
 
-    /// Without what commits of the human's since then brought.
+    /// Without what commits of the human's since then brought, but with all that is too large to read.
     pub fn writes_since(&self, before: &Base) -> Result<Writes> {
-        let now = self.base()?;
+        let (now, large) = self.base_and_large()?;
         let (old, new) = (self.tree(&before.tree)?, self.tree(&now.tree)?);
         let mut changes = between(&self.repo, Some(&old), Some(&new))?;
         if now.commit != before.commit && !changes.is_empty() {
@@ -91,6 +91,12 @@ impl WorkTree {
                 brought.iter().any(|one| one.path == change.path && one.new == change.new)
             };
             changes.retain(|change| !is_brought(change));
+        }
+        // The new tree has them as they are in the index: they are not read.
+        for path in large {
+            let old = entry_at(Some(&old), &path)?;
+            changes.retain(|change| change.path != path);
+            changes.push(TreeChange { path, old, new: None });
         }
         Ok(Writes(changes))
     }
@@ -125,6 +131,11 @@ impl WorkTree {
 
     /// The files are again as they were. Returns those that cannot be written safely.
     pub fn put_writes_back(&self, before: &Base, writes: &Writes) -> Result<Vec<PathBuf>> {
+        for path in writes.paths().iter().filter(|path| self.is_too_large(path)) {
+            // It is in no snapshot.
+            let place = self.root.join(path);
+            self.moved_away.take(&place, path).map_err(file_error("move", &place))?;
+        }
         let changes = writes.0.iter().map(|TreeChange { path, old, new }| TreeChange {
             path: path.clone(),
             old: *new,
