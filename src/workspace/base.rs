@@ -31,14 +31,17 @@ impl Difference {
 impl WorkTree {
     /// The current commit and work tree.
     pub fn base(&self) -> Result<Base> {
-        Ok(self.base_and_large()?.0)
+        Ok(self.base_and_unread()?.0)
     }
 
-    /// The same, and the files in it that are too large to be read.
-    pub fn base_and_large(&self) -> Result<(Base, Vec<PathBuf>)> {
+    /// The same, and what it cannot have: files that are too large to be read, and repositories.
+    pub fn base_and_unread(&self) -> Result<(Base, Vec<PathBuf>)> {
         let scan = self.scan()?;
         let commit = scan.head.map(|id| id.to_string());
-        Ok((Base { commit, tree: scan.tree.to_string() }, scan.large))
+        // Without the slash at the end.
+        let nested = scan.nested.iter().map(|path| path.components().collect());
+        let unread = scan.large.into_iter().chain(nested).collect();
+        Ok((Base { commit, tree: scan.tree.to_string() }, unread))
     }
 
     /// What changed since the base, in the tree and by commits.

@@ -344,20 +344,24 @@ fn what_a_fixing_gate_changes_of_what_decides_about_the_claim_is_put_back() {
     }
 }
 
-/// Nobody reads it, but it does not stay in place of the file that was there.
+/// No snapshot has it, but it does not stay.
 #[test]
-fn what_is_too_large_to_be_read_is_moved_away() {
+fn what_no_snapshot_can_have_is_moved_away() {
     let large = "truncate -s 2G";
-    let gate = format!("test -e US-001.txt || exit 0; {large} old.txt; {large} new.txt");
+    let gate = format!(
+        "test -e US-001.txt || exit 0; {large} old.txt; {large} new.txt; git init -q made; touch made/a"
+    );
     let world = world(1, WORK, &format!("verify = [\"{gate}\"]\n"));
+    world.git(&["init", "-q", "theirs"]);
     let users = std::fs::File::create(world.path("large.txt")).unwrap();
     users.set_len(2 << 30).unwrap();
     let said = run(&world);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.read("old.txt"), "old\n");
     assert!(!world.path("new.txt").exists());
-    assert!(world.path("large.txt").exists(), "it is the user's");
-    let told = "restored files that the gates wrote: new.txt, old.txt";
+    assert!(!world.path("made").exists());
+    assert!(world.path("large.txt").exists() && world.path("theirs/.git").exists(), "the user's");
+    let told = "restored files that the gates wrote: made, new.txt, old.txt";
     assert!(said.err.contains(told), "{}", said.err);
     let kept = world.path(".git/ralph/changed/replaced/old.txt");
     assert_eq!(kept.metadata().unwrap().len(), 2 << 30);

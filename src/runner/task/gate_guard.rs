@@ -40,8 +40,9 @@ pub struct ArmedGates {
     guard: Arc<Guard>,
     /// The branch tip and the work tree that the next one begins with.
     pub before: Base,
-    /// Files that were too large to be read. They are the user's, or the attempt's.
-    large: Vec<PathBuf>,
+    /// Files that were too large to be read, and other repositories. They are the user's, or the
+    /// attempt's.
+    unread: Vec<PathBuf>,
 }
 
 impl GateGuard {
@@ -50,7 +51,7 @@ impl GateGuard {
         if self.base.is_none() {
             tree.note_beside()?;
         }
-        let (before, large) = tree.base_and_large()?;
+        let (before, unread) = tree.base_and_unread()?;
         tree.hold_before_gates(&before)?;
         let guard = Guard::arm(tree, self.guarded(&before), &self.held)?;
         log.record(Event::GatesStarted(Box::new(GatesStarted {
@@ -60,7 +61,7 @@ impl GateGuard {
             before: before.clone(),
             held: guard.stored().map(ToOwned::to_owned),
         })))?;
-        Ok(ArmedGates { guard: Arc::new(guard), before, large })
+        Ok(ArmedGates { guard: Arc::new(guard), before, unread })
     }
 
     fn guarded(&self, before: &Base) -> Guarded {
@@ -73,8 +74,8 @@ impl GateGuard {
         let guarded = self.guarded(&start.before);
         let guard = Guard::recovered(tree, guarded, start.held.as_deref());
         // Nobody knows whose they are.
-        let large = tree.base_and_large().map(|(_, large)| large).unwrap_or_default();
-        ArmedGates { guard: Arc::new(guard), before: start.before.clone(), large }
+        let unread = tree.base_and_unread().map(|(_, unread)| unread).unwrap_or_default();
+        ArmedGates { guard: Arc::new(guard), before: start.before.clone(), unread }
     }
 
     /// Call after each gate, before anything else reads the tree: git's setup decides how it is read.
@@ -182,7 +183,7 @@ impl GateGuard {
 
     fn writes_since(&self, tree: &WorkTree, gates: &ArmedGates, state: &Base) -> Result<Writes> {
         let is_out =
-            |path: &Path| self.is_backlog(path) || gates.large.iter().any(|large| large == path);
+            |path: &Path| self.is_backlog(path) || gates.unread.iter().any(|unread| unread == path);
         Ok(tree.writes_since(state)?.without(is_out))
     }
 

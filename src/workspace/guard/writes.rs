@@ -80,9 +80,9 @@ impl WorkTree {
         self.hold_at(HELD_DURING_GATES, now, "ralph: the work tree during the gates")
     }
 
-    /// Without what commits of the human's since then brought, but with all that is too large to read.
+    /// Without what commits of the human's since then brought, but with all that no tree can have.
     pub fn writes_since(&self, before: &Base) -> Result<Writes> {
-        let (now, large) = self.base_and_large()?;
+        let (now, unread) = self.base_and_unread()?;
         let (old, new) = (self.tree(&before.tree)?, self.tree(&now.tree)?);
         let mut changes = between(&self.repo, Some(&old), Some(&new))?;
         if now.commit != before.commit && !changes.is_empty() {
@@ -92,12 +92,13 @@ impl WorkTree {
             };
             changes.retain(|change| !is_brought(change));
         }
-        // The new tree has them as they are in the index: they are not read.
-        for path in large {
+        // The new tree has them as they are in the index.
+        for path in unread {
             let old = entry_at(Some(&old), &path)?;
             changes.retain(|change| change.path != path);
             changes.push(TreeChange { path, old, new: None });
         }
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Writes(changes))
     }
 
@@ -131,7 +132,10 @@ impl WorkTree {
 
     /// The files are again as they were. Returns those that cannot be written safely.
     pub fn put_writes_back(&self, before: &Base, writes: &Writes) -> Result<Vec<PathBuf>> {
-        for path in writes.paths().iter().filter(|path| self.is_too_large(path)) {
+        let is_unread = |change: &&TreeChange| {
+            (change.old.is_none() && change.new.is_none()) || self.is_too_large(&change.path)
+        };
+        for TreeChange { path, .. } in writes.0.iter().filter(is_unread) {
             // It is in no snapshot.
             let place = self.root.join(path);
             self.moved_away.take(&place, path).map_err(file_error("move", &place))?;
