@@ -347,14 +347,14 @@ fn what_a_fixing_gate_changes_of_what_decides_about_the_claim_is_put_back() {
 /// No snapshot has it, but it does not stay.
 #[test]
 fn what_no_snapshot_can_have_is_moved_away() {
-    let large = "truncate -s 2G";
+    let large = "truncate -s 1025M";
     let gate = format!(
         "test -e US-001.txt || exit 0; {large} old.txt; {large} new.txt; git init -q made; touch made/a"
     );
     let world = world(1, WORK, &format!("verify = [\"{gate}\"]\n"));
     world.git(&["init", "-q", "theirs"]);
     let users = std::fs::File::create(world.path("large.txt")).unwrap();
-    users.set_len(2 << 30).unwrap();
+    users.set_len(1025 << 20).unwrap();
     let said = run(&world);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.read("old.txt"), "old\n");
@@ -364,5 +364,5 @@ fn what_no_snapshot_can_have_is_moved_away() {
     let told = "restored files that the gates wrote: made, new.txt, old.txt";
     assert!(said.err.contains(told), "{}", said.err);
     let kept = world.path(".git/ralph/changed/replaced/old.txt");
-    assert_eq!(kept.metadata().unwrap().len(), 2 << 30);
+    assert_eq!(kept.metadata().unwrap().len(), 1025 << 20);
 }
