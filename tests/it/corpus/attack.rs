@@ -17,6 +17,9 @@ pub struct Attack {
     /// What an unsuspecting driver or human does next. Only the control does it.
     #[serde(default)]
     pub naive: String,
+    /// Why some cases of `by` and `ends` are left out.
+    #[serde(default)]
+    pub why: String,
     #[serde(default = "all_actors")]
     pub by: Vec<Actor>,
     #[serde(default = "all_ends")]

@@ -47,6 +47,11 @@ fn the_corpus_is_complete() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), attacks.len(), "a name is there twice");
+    for one in &attacks {
+        let is_whole =
+            one.by.len() == attack::Actor::ALL.len() && one.ends.len() == attack::End::ALL.len();
+        assert_eq!(is_whole, one.why.is_empty(), "{}: why are cases left out?", one.name);
+    }
     for actor in attack::Actor::ALL {
         for end in attack::End::ALL {
             let is_there = |case: &Case| (case.actor, case.end) == (actor, end);
