@@ -11,6 +11,7 @@
 mod agent;
 mod backlog;
 mod gap;
+mod guard;
 mod help;
 mod journal;
 mod load;
@@ -29,7 +30,7 @@ mod start;
 #[expect(dead_code, unused_imports, clippy::expect_used, reason = "it is the tests' own")]
 mod support;
 
-const ALL: [(&str, fn()); 17] = [
+const ALL: [(&str, fn()); 18] = [
     ("gap", gap::bench),
     ("growth", gap::growth),
     ("iterations", gap::iterations),
@@ -46,6 +47,7 @@ const ALL: [(&str, fn()); 17] = [
     ("report", report::bench),
     ("snapshot", snapshot::bench),
     ("refs", refs::bench),
+    ("guard", guard::bench),
     ("nights", nights::bench),
 ];
 
