@@ -14,6 +14,7 @@ mod service;
 mod stagnation;
 mod stories;
 mod story;
+mod work;
 
 pub use attempts::{Attempts, InFlight, Lanes};
 pub use breaker::{BREAKDOWNS, Breaker, BreakerPhase};
@@ -26,7 +27,5 @@ pub use run::RunState;
 pub use service::{FaultStreak, Service};
 pub use stagnation::{ALIKE_IN_A_ROW, ONLY_TESTS_WARNING, Stagnation, UNCHANGED};
 pub use stories::Marks;
-pub use story::{
-    Acceptance, Claim, FailedAttempt, InLane, Question, RollBack, Stage, StoryState, StoryTotals,
-    Work,
-};
+pub use story::{Acceptance, Claim, FailedAttempt, Question, Stage, StoryState, StoryTotals};
+pub use work::{InLane, RollBack, Work};

@@ -6,7 +6,8 @@ use crate::model::{
     Answer, AttemptEnded, AttemptReason, AttemptStarted, Backlog, ChangeKind, Escalation,
     EscalationKind, Event, HeldChange, NudgedBy, Story, StoryId, Verdict,
 };
-use crate::state::story::{Acceptance, Claim, Question, RollBack, Stage, StoryState, Work};
+use crate::state::story::{Acceptance, Claim, Question, Stage, StoryState};
+use crate::state::work::{RollBack, Work};
 
 /// `iteration` is the number of the story's attempt in flight, or of its last one.
 pub fn apply(stories: &mut BTreeMap<StoryId, StoryState>, event: &Event, iteration: u32) {

@@ -2,9 +2,10 @@
 
 use crate::model::{
     AttemptReason, Base, Cause, ChangeKind, Concern, ContextUsage, Escalation, EvidenceItem,
-    Handoff, HandoffTrigger, HeldChange, LaneId, Usage, Usd,
+    Handoff, HandoffTrigger, HeldChange, Usage, Usd,
 };
 use crate::state::stagnation::Stagnation;
+use crate::state::work::Work;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoryState {
@@ -126,31 +127,6 @@ pub enum Acceptance {
     Human { as_it_is: bool },
 }
 
-/// Where the story's unfinished work is.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Work {
-    #[default]
-    None,
-    InLane(InLane),
-    /// At a ref, out of every lane.
-    Shelved(String),
-}
-
-/// Work in a lane, measured from its base.
-#[derive(Clone, Debug, PartialEq)]
-pub struct InLane {
-    pub lane: LaneId,
-    pub base: Base,
-    /// The work tree that shelving returns to, if commits of the story's stay on the branch.
-    pub rest: Option<String>,
-    /// The ref that is being unshelved.
-    pub unshelving: Option<String>,
-    /// A ref whose work conflicts with the tree.
-    pub conflicting: Option<String>,
-    /// Branch and tree are about to be rolled back.
-    pub roll_back: Option<RollBack>,
-}
-
 /// A failed attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailedAttempt {
@@ -159,12 +135,6 @@ pub struct FailedAttempt {
     pub reference: Option<String>,
     /// How much it changed.
     pub changes: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RollBack {
-    pub to: Base,
-    pub why: Cause,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -206,46 +176,6 @@ impl Stage {
     /// Its claim is not decided yet, and nobody is asked about it.
     pub fn is_claimed(&self) -> bool {
         matches!(self, Self::Claimed(_) | Self::Accepted { .. })
-    }
-}
-
-impl Work {
-    pub fn in_lane(&self) -> Option<&InLane> {
-        if let Self::InLane(work) = self { Some(work) } else { None }
-    }
-
-    pub(super) fn in_lane_mut(&mut self) -> Option<&mut InLane> {
-        if let Self::InLane(work) = self { Some(work) } else { None }
-    }
-
-    pub fn roll_back(&self) -> Option<&RollBack> {
-        self.in_lane()?.roll_back.as_ref()
-    }
-
-    /// The ref of shelved work, or of work that is being unshelved.
-    pub fn shelved(&self) -> Option<&String> {
-        match self {
-            Self::Shelved(reference) => Some(reference),
-            Self::InLane(work) => work.unshelving.as_ref(),
-            Self::None => None,
-        }
-    }
-
-    pub fn conflicting(&self) -> Option<&String> {
-        self.in_lane()?.conflicting.as_ref()
-    }
-
-    /// Begins at a base. Shelved work is about to be unshelved.
-    pub(super) fn begin(&mut self, lane: LaneId, base: &Base) {
-        let unshelving = self.shelved().cloned();
-        let conflicting = self.conflicting().cloned();
-        let mut roll_back = self.roll_back().cloned();
-        if let Some(RollBack { to, why: Cause::FreshStart }) = &mut roll_back {
-            to.clone_from(base);
-        }
-        let base = base.clone();
-        let rest = None;
-        *self = Self::InLane(InLane { lane, base, rest, unshelving, conflicting, roll_back });
     }
 }
 

@@ -11,6 +11,7 @@ pub mod occupant;
 pub mod prepare;
 mod progress;
 pub mod shelve;
+pub mod tail;
 pub mod transcript;
 
 use std::future::Future;

@@ -4,7 +4,8 @@ use crate::model::{
     HeldChange, LaneId, ServiceFault, Usage, Usd, Verdict,
 };
 use crate::state::stagnation::Stagnation;
-use crate::state::story::{Acceptance, Stage, StoryState, StoryTotals, Work};
+use crate::state::story::{Acceptance, Stage, StoryState, StoryTotals};
+use crate::state::work::Work;
 
 use super::*;
 
