@@ -12,12 +12,13 @@ const READ: u32 = 0o400;
 const ENTER: u32 = 0o700;
 
 impl WorkTree {
-    /// Does the work; if something cannot be read, once more with the rights that an owner has.
+    /// Does the work; if something cannot be read, once more with the rights that an owner has. It may
+    /// also have been written at that very moment.
     pub(super) fn with_rights<T>(&self, work: impl Fn() -> Result<T>) -> Result<T> {
-        match work() {
-            Err(_) if give_back(&self.root) > 0 => work(),
-            done => done,
-        }
+        work().or_else(|_| {
+            give_back(&self.root);
+            work()
+        })
     }
 
     /// A file in a folder that cannot be entered is not gone.
@@ -32,9 +33,8 @@ impl WorkTree {
     }
 }
 
-/// Of files and folders below this one, how many.
-fn give_back(folder: &Path) -> usize {
-    let mut count = 0;
+/// Of files and folders below this one.
+fn give_back(folder: &Path) {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -45,15 +45,13 @@ fn give_back(folder: &Path) -> usize {
                 _ => continue,
             };
             let mode = found.permissions().mode();
-            let is_missing = mode & wanted != wanted;
-            // Only the owner can.
-            let given =
-                || fs::set_permissions(&path, Permissions::from_mode(mode | wanted)).is_ok();
-            count += usize::from(is_missing && given());
+            if mode & wanted != wanted {
+                // Only the owner can.
+                let _ = fs::set_permissions(&path, Permissions::from_mode(mode | wanted));
+            }
             if found.is_dir() && entry.file_name() != ".git" {
                 folders.push(path);
             }
         }
     }
-    count
 }
