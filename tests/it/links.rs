@@ -61,7 +61,10 @@ fn a_tracked_folder_that_became_a_link_is_put_back() {
     for ignore in ["", "; echo src > .gitignore"] {
         let world = with_outside(&format!("rm -rf src; ln -s $OUT src{ignore}"));
         world.write("src/file", "ours\n");
-        world.write("ralph.toml", "verify = [\"test ! -L src\"]\nmax_attempts = 1\n");
+        world.write(
+            "ralph.toml",
+            "verify = [\"test -e src/file && test ! -L src\"]\nmax_attempts = 1\n",
+        );
         world.git(&["add", "."]);
         world.git(&["commit", "-qm", "src"]);
         let said = world.run(&["--on-escalation", "skip"]);

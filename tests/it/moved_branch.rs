@@ -167,11 +167,10 @@ fn in_gates() -> (World, std::process::Child) {
     (world, child)
 }
 
-/// The claim is checked, and PRD.json is broken, so that it cannot be closed. Returns the good text.
-fn checked() -> (World, std::process::Child, String) {
+/// The claim is checked, and cannot be closed while this process has a lock open.
+fn checked() -> (World, std::process::Child, std::fs::File) {
     let (world, child) = in_gates();
-    let good = world.read("PRD.json");
-    world.write("PRD.json", "{");
+    let lock = std::fs::File::create(world.path(".git/index.lock")).unwrap();
     world.write("../go", "");
     until("the claim to be accepted", || {
         let accepted = |one: &ralph::model::Recorded| {
@@ -179,15 +178,16 @@ fn checked() -> (World, std::process::Child, String) {
         };
         world.journal().iter().any(accepted).then_some(())
     });
-    (world, child, good)
+    (world, child, lock)
 }
 
 #[test]
 fn a_commit_has_what_the_gates_saw_and_not_what_was_edited_since() {
-    let (world, child, good) = checked();
+    let (world, child, lock) = checked();
     world.write("work.txt", "edited\n");
     world.write("other.txt", "mine\n");
-    world.write("PRD.json", &good);
+    drop(lock);
+    std::fs::remove_file(world.path(".git/index.lock")).unwrap();
     let said = child.ended();
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.git(&["show", "HEAD:work.txt"]), "work\n");
