@@ -129,7 +129,7 @@ pub const ALL: &[Credential] = &[
     shape("url-password", &["://", ":\\/\\/"], url_password),
     // What only a name shows.
     shape("password", PASSWORD_NAMES, named::password),
-    shape("secret", SECRET_NAMES, named::assigned),
+    shape("secret", SECRET_NAMES, named::secret),
     shape("api-key", KEY_NAMES, named::assigned),
     shape("token", TOKEN_NAMES, named::assigned),
     shape("authorization", &["uthorization", "UTHORIZATION"], named::authorization),
@@ -162,7 +162,8 @@ const CURL_USER: Starts = &[
     " -u ", " -u", " -su", " -sSu", " -Ssu", " -ku", " -sku", " -fsSu", " -fsSLu", " -vu", " -iu", " -U ",
     "--user ", "--user=", "--proxy-user ", "--proxy-user=",
 ];
-const TOKEN_NAMES: Starts = &["_TOKEN", "_token", "uthToken", "ccessToken"];
+const TOKEN_NAMES: Starts =
+    &["_TOKEN", "_token", "uthToken", "ccessToken", "efreshToken", "essionToken", "eployToken"];
 
 /// The first of its hex digits belongs to the start.
 #[rustfmt::skip]

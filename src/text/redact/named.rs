@@ -17,7 +17,8 @@ const UPPER: ByteClass = |byte| byte.is_ascii_uppercase();
 const DIGIT: ByteClass = |byte| byte.is_ascii_digit();
 const NAME: ByteClass = |byte| byte.is_ascii_alphanumeric() || byte == b'_';
 const TYPE: ByteClass = |byte| NAME(byte) || b"&'<>[]. |?:".contains(&byte);
-const LINE_END: ByteClass = |byte| matches!(byte, b'\n' | b'\r');
+/// Or of a colored text.
+const LINE_END: ByteClass = |byte| matches!(byte, b'\n' | b'\r' | 0x1b);
 const USER: ByteClass = |byte| BARE(byte) && byte != b':';
 
 /// Levels of quotes in JSON inside JSON, and blanks that line up a table.
@@ -93,12 +94,29 @@ pub fn assigned(ahead: Lookahead<'_>, name: usize) -> Match {
     Ok(value.flatten().and_then(Value::if_secret))
 }
 
-/// In an environment or a list of settings only data can stand: `DB_PASSWORD=…`.
+/// In an environment or a list of settings only data can stand: `DB_PASSWORD=…`, `password: …`. There
+/// a password need not look random, but in small letters it needs a digit: texts have such lines too.
 pub fn password(ahead: Lookahead<'_>, name: usize) -> Match {
-    let found = assigned(ahead, name)?;
-    if found.is_some() || !ahead.is(name - 1, UPPER)? {
-        return Ok(found);
+    let is_small = !ahead.is(name - 1, UPPER)?;
+    let is_one = |value: &Value<'_>| !is_small || value.text.iter().any(u8::is_ascii_digit);
+    match assigned(ahead, name)? {
+        None => Ok(listed(ahead, name, is_small)?.filter(is_one).map(|value| value.range)),
+        found => Ok(found),
     }
+}
+
+/// The same for `SESSION_SECRET=…`. In small letters it may be the name of a secret.
+pub fn secret(ahead: Lookahead<'_>, name: usize) -> Match {
+    match assigned(ahead, name)? {
+        None if ahead.is(name - 1, UPPER)? => {
+            Ok(listed(ahead, name, false)?.map(|value| value.range))
+        }
+        found => Ok(found),
+    }
+}
+
+/// A password behind `=` without blanks, or behind `: ` at the end of its line; `to_end`: behind `=` too.
+fn listed(ahead: Lookahead<'_>, name: usize, to_end: bool) -> Result<Option<Value<'_>>, More> {
     let end = after_name(ahead, name)?;
     let is_equal = ahead.at(end)? == Some(b'=');
     let from = ahead.run(end + 1, BLANK, 1)?;
@@ -113,7 +131,7 @@ pub fn password(ahead: Lookahead<'_>, name: usize) -> Match {
     let after = ahead.run(value.to, QUOTE, MARKS)?;
     let is_escape = ahead.part(value.to, after).ends_with(b"\\");
     let is_line = is_escape || ahead.at(after)?.is_none_or(LINE_END);
-    Ok((is_equal || is_line).then_some(value.range))
+    Ok((is_line || is_equal && !to_end).then_some(value))
 }
 
 /// `ENV API_KEY value`, as Dockerfiles and shells have it. They also have `ENV API_KEY=value`.
