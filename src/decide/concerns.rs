@@ -115,8 +115,13 @@ pub fn question(story: &StoryId, held: &[HeldChange]) -> Option<Escalation> {
     let summary = format!("work on {story} changed {changed}: {first}{more}");
     let one = |change: &HeldChange| {
         let kept = change.changed.as_ref().map(|kept| format!("\n(the changed version: {kept})"));
-        let (what, diff) = (&change.what, change.diff.trim_end());
-        format!("{what}\n{diff}{}", kept.unwrap_or_default())
+        let diff = change.diff.trim_end();
+        // Each change of the backlog has its own heading in the diff.
+        let heading = match change.of {
+            ChangeKind::Backlog => String::new(),
+            ChangeKind::File => format!("{}\n", change.what),
+        };
+        format!("{heading}{diff}{}", kept.unwrap_or_default())
     };
     let context = held.iter().map(one).collect::<Vec<_>>().join("\n\n");
     Some(Escalation {
@@ -213,5 +218,22 @@ mod tests {
             let is_said = |one: &Concern| one.what.contains(what) && one.diff.contains(diff);
             assert!(found.iter().all(is_said), "{case}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_question_has_one_heading_for_each_change() {
+        let change = |of, what: &str, diff: &str| HeldChange {
+            of,
+            path: what.to_owned(),
+            what: what.to_owned(),
+            diff: diff.to_owned(),
+            before: None,
+            changed: None,
+            hash: None,
+        };
+        let backlog = change(ChangeKind::Backlog, "x; y", "x\n- a\ny\n+ b\n");
+        let file = change(ChangeKind::File, "`f` changed", "+ c\n");
+        let asked = question(&id("A"), &[backlog, file]).unwrap();
+        assert_eq!(asked.context, "x\n- a\ny\n+ b\n\n`f` changed\n+ c");
     }
 }

@@ -71,10 +71,7 @@ impl BacklogVersions<'_> {
             Ok(Some(kept.to_string_lossy().into_owned()))
         };
         let whats: Vec<&str> = found.iter().map(|concern| concern.what.as_str()).collect();
-        let headed = |concern: &Concern| match found.len() {
-            1 => concern.diff.clone(),
-            _ => format!("{}\n{}", concern.what, concern.diff),
-        };
+        let headed = |concern: &Concern| format!("{}\n{}", concern.what, concern.diff);
         let diffs: Vec<String> = found.iter().map(headed).collect();
         Ok(HeldChange {
             of: ChangeKind::Backlog,
