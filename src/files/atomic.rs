@@ -7,14 +7,14 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, CWD, Gid, OFlags, Uid};
+use rustix::fs::{Gid, OFlags, Uid};
 use tempfile::{Builder, NamedTempFile};
 
+use super::nofollow;
 use super::read::{NON_BLOCKING, read, require_file};
 
 const RANDOM_LEN: usize = 6;
@@ -87,15 +87,17 @@ pub fn free_space(path: &Path) -> Option<u64> {
 ///
 /// Returns the new file's metadata if its times tell it from any later version.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<Option<Metadata>> {
-    let target = resolve(path)?;
-    let old = existing_file(&target)?;
-    let mut temporary = temporary(&target, |builder, folder| {
-        builder.permissions(Permissions::from_mode(NEW_FILE_MODE)).tempfile_in(folder)
-    })?;
-    temporary.write_all(bytes)?;
-    let own_time = finish(temporary.as_file(), old.as_ref())?;
-    let file = temporary.persist(&target).map_err(|failed| failed.error)?;
-    sync_folder_of(&target)?;
+    replace_real(&resolve(path)?, bytes)
+}
+
+/// The same, and no part of the path may be a link.
+pub fn replace_real(target: &Path, bytes: &[u8]) -> io::Result<Option<Metadata>> {
+    let old = existing_file(target)?;
+    let mut new = temporary(target, |name| nofollow::create_new(name, NEW_FILE_MODE))?;
+    new.as_file_mut().write_all(bytes)?;
+    let own_time = finish(new.as_file(), old.as_ref())?;
+    let file = persist(new, target)?;
+    sync_folder_of(target)?;
     Ok(as_written(&file, own_time, bytes.len()))
 }
 
@@ -107,17 +109,13 @@ pub struct PreparedFile {
     size: usize,
 }
 
-/// None if the system has no files without a name.
+/// No part of the path may be a link. None if the system has no files without a name.
 #[cfg(target_os = "linux")]
-pub fn prepare(path: &Path, bytes: &[u8]) -> Option<PreparedFile> {
-    use rustix::fs::{Mode, OFlags};
-    let target = resolve(path).ok()?;
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(NEW_FILE_MODE);
-    let mut file = File::from(rustix::fs::open(folder_of(&target), flags, mode).ok()?);
+pub fn prepare(target: &Path, bytes: &[u8]) -> Option<PreparedFile> {
+    let mut file = nofollow::create_unnamed(folder_of(target), NEW_FILE_MODE).ok()?;
     file.write_all(bytes).ok()?;
-    let own_time = finish(&file, existing_file(&target).ok()?.as_ref()).ok()?;
-    Some(PreparedFile { file, target, own_time, size: bytes.len() })
+    let own_time = finish(&file, existing_file(target).ok()?.as_ref()).ok()?;
+    Some(PreparedFile { file, target: target.to_owned(), own_time, size: bytes.len() })
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -127,48 +125,22 @@ pub fn prepare(_: &Path, _: &[u8]) -> Option<PreparedFile> {
 
 impl PreparedFile {
     /// Like `replace`, with a rename instead of writing. The folder is not synced.
-    pub fn replace(self, path: &Path) -> io::Result<Option<Metadata>> {
-        let target = resolve(path)?;
-        if target != self.target {
-            return Err(io::Error::other("the file was moved"));
-        }
-        if let Some(old) = existing_file(&target)? {
+    pub fn replace(self) -> io::Result<Option<Metadata>> {
+        if let Some(old) = existing_file(&self.target)? {
             keep_owner_and_mode(&self.file, &old)?;
         }
-        let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        let link = |name: &Path| {
-            Ok(rustix::fs::linkat(CWD, own.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
-        };
-        let named = temporary(&target, |builder, folder| builder.make_in(folder, link))?;
-        named.persist(&target).map_err(|failed| failed.error)?;
+        let named = temporary(&self.target, |name| nofollow::give_name(&self.file, name))?;
+        persist(named, &self.target)?;
         Ok(as_written(&self.file, self.own_time, self.size))
     }
 }
 
 /// Writes a small file atomically, readable only by its owner. Not synced: it may be lost in a
-/// power cut. A link in its place is replaced and not followed.
+/// power cut. No part of the path may be a link; one in the file's place is replaced.
 pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut temporary = temporary(path, |builder, folder| builder.tempfile_in(folder))?;
-    temporary.write_all(bytes)?;
-    temporary.persist(path).map(drop).map_err(|failed| failed.error)
-}
-
-/// Writes and syncs a private file under this name, or with a number if that is taken; returns the name.
-pub fn publish_beside(name: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
-    let numbered = (2..).map(|number| name.with_added_extension(number.to_string()));
-    for name in std::iter::once(name.to_owned()).chain(numbered) {
-        let created = File::options().write(true).create_new(true).mode(PRIVATE).open(&name);
-        match created {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            created => {
-                let mut file = created?;
-                file.write_all(bytes)?;
-                file.sync_all()?;
-                return Ok(name);
-            }
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
+    let mut new = temporary(path, |name| nofollow::create_new(name, PRIVATE))?;
+    new.as_file_mut().write_all(bytes)?;
+    persist(new, path).map(drop)
 }
 
 /// Removes temporary files that a killed `replace` or `publish` of this file left.
@@ -186,13 +158,15 @@ pub fn remove_leftovers(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the file really is. A path without a file stays as it is; a symlink to nothing is an
-/// error.
+/// Where the file really is, or would be. A symlink to nothing is an error.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => fs::canonicalize(path),
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(path.to_owned()),
+        _ => {
+            let name = path.file_name().unwrap_or_default();
+            fs::canonicalize(folder_of(path)).map(|folder| folder.join(name))
+        }
     }
 }
 
@@ -203,7 +177,7 @@ pub fn folder_of(path: &Path) -> &Path {
 }
 
 fn existing_file(target: &Path) -> io::Result<Option<Metadata>> {
-    match fs::symlink_metadata(target) {
+    match nofollow::look(target) {
         Ok(found) if found.is_file() => Ok(Some(found)),
         Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -214,11 +188,18 @@ fn existing_file(target: &Path) -> io::Result<Option<Metadata>> {
 /// A file next to the target, such as `.PRD.json.ralph-a1B2c3.tmp`.
 fn temporary<F>(
     target: &Path,
-    make: impl FnOnce(&mut Builder<'_, '_>, &Path) -> io::Result<NamedTempFile<F>>,
+    make: impl FnMut(&Path) -> io::Result<F>,
 ) -> io::Result<NamedTempFile<F>> {
     let prefix = prefix_for(target)?;
     let mut builder = Builder::new();
-    make(builder.prefix(&prefix).suffix(SUFFIX).rand_bytes(RANDOM_LEN), folder_of(target))
+    builder.prefix(&prefix).suffix(SUFFIX).rand_bytes(RANDOM_LEN).make_in(folder_of(target), make)
+}
+
+fn persist<F>(new: NamedTempFile<F>, target: &Path) -> io::Result<F> {
+    nofollow::rename(new.path(), target)?;
+    let (file, mut path) = new.into_parts();
+    path.disable_cleanup(true);
+    Ok(file)
 }
 
 /// `.PRD.json.ralph-`
@@ -274,7 +255,7 @@ fn as_written(file: &File, own_time: Option<SystemTime>, size: usize) -> Option<
 
 /// Makes a renamed file survive a power cut.
 pub fn sync_folder_of(target: &Path) -> io::Result<()> {
-    match File::open(folder_of(target))?.sync_all() {
+    match super::open_place(folder_of(target))?.sync_all() {
         // Some network file systems cannot; the new file is in place anyway.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         synced => synced,

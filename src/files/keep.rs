@@ -1,13 +1,14 @@
 //! Keeps what is replaced, under another name.
 
 use std::fs::{self, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, linkat, renameat};
 
 use super::read;
+use super::write_below::PRIVATE_FILE;
 use super::{Dir, FileKind};
 
 /// Appended to a name on the same disk if the other one is on another.
@@ -52,6 +53,16 @@ pub fn keep(path: &Path, folder: &Path, name: &Path) -> io::Result<PathBuf> {
 }
 
 impl Dir {
+    /// Writes and syncs a private file under this name, or with a number if that is taken; returns
+    /// the name.
+    pub fn keep_bytes(&self, name: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+        let name = first_free(name, |name| self.kind(name) == FileKind::Nothing);
+        let mut file = self.create_new(&name, PRIVATE_FILE)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(name)
+    }
+
     /// A folder below this one. What is in the place of one of its parts gets another name.
     pub fn make_way(&self, name: &Path) -> io::Result<Self> {
         let mut parts: Vec<&Path> =

@@ -6,11 +6,12 @@
 
 pub mod atomic;
 mod dir;
+pub mod follow;
 mod keep;
+pub mod nofollow;
 mod read;
 mod write_below;
 
-pub use dir::Dir;
+pub use dir::{Dir, FileKind, FolderEntry};
 pub use keep::{free_name, keep};
 pub use read::{ReadError, ReadResult, find, open, open_place, read, read_from, read_text};
-pub use write_below::FileKind;

@@ -69,8 +69,12 @@ pub fn read(path: &Path, limit: u64) -> ReadResult<Vec<u8>> {
 
 /// The same as text.
 pub fn read_text(path: &Path, limit: u64) -> ReadResult<String> {
+    text(read(path, limit)?)
+}
+
+pub(super) fn text(bytes: Vec<u8>) -> ReadResult<String> {
     let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8");
-    Ok(String::from_utf8(read(path, limit)?).map_err(no_text)?)
+    Ok(String::from_utf8(bytes).map_err(no_text)?)
 }
 
 /// The rest of an open file.

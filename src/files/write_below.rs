@@ -4,38 +4,20 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, fchmod, fstat, mkdirat, renameat};
-use rustix::fs::{statat, unlinkat};
+use rustix::fs::unlinkat;
+use rustix::fs::{AtFlags, Mode, OFlags, RawMode, fchmod, fstat, mkdirat, renameat, symlinkat};
 use rustix::io::Errno;
 
-use super::dir::{Dir, FOLDER, no_folder};
+use super::dir::{Dir, FileKind, WAY, no_folder};
 
-const PRIVATE_FILE: RawMode = 0o600;
+const NEW_FOLDER: RawMode = 0o777;
+pub(super) const PRIVATE_FILE: u32 = 0o600;
 const PRIVATE_FOLDER: RawMode = 0o700;
 const OF_OTHERS: RawMode = 0o077;
 /// Somebody else may put something in the place again.
 const TRIES: usize = 8;
-
-/// What is at a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    Nothing,
-    File,
-    Folder,
-    Link,
-    /// A pipe, a socket or a device.
-    Other,
-}
-
-impl FileKind {
-    /// Something that no folder can be in the place of.
-    pub fn is_in_the_way(self) -> bool {
-        matches!(self, Self::File | Self::Link | Self::Other)
-    }
-}
 
 impl Dir {
     /// Also makes a folder private that exists with a wider mode. An error of the kind
@@ -55,12 +37,44 @@ impl Dir {
         Ok(made)
     }
 
+    /// A folder as others make one, and those on the way to it.
+    pub fn make_folders(&self, name: &Path) -> io::Result<()> {
+        let mut made = None::<Self>;
+        for part in name {
+            let at = made.as_ref().unwrap_or(self);
+            match mkdirat(&at.0, part, Mode::from_raw_mode(NEW_FOLDER)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            made = Some(at.way(Path::new(part))?);
+        }
+        Ok(())
+    }
+
+    /// A new file to write, if there is nothing at the name.
+    pub fn create_new(&self, name: &Path, mode: u32) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        Ok(self.open_below(name, flags, Mode::from_raw_mode(mode as RawMode))?.into())
+    }
+
+    /// Of a file or a folder that this user can read.
+    pub fn set_mode(&self, name: &Path, mode: u32) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let found = self.open_below(name, flags, Mode::empty())?;
+        Ok(fchmod(&found, Mode::from_raw_mode(mode as RawMode))?)
+    }
+
+    pub fn make_link(&self, target: &Path, name: &Path) -> io::Result<()> {
+        let folder = self.folder_of(name)?;
+        Ok(symlinkat(target, &folder, name.file_name().unwrap_or_default())?)
+    }
+
     /// A new private file to read and write. Replaces a file, link, pipe or socket; an error if it
     /// is a folder.
     pub fn create(&self, name: &Path) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         for _ in 0..TRIES {
-            match self.open_below(name, flags, Mode::from_raw_mode(PRIVATE_FILE)) {
+            match self.open_below(name, flags, Mode::from_raw_mode(PRIVATE_FILE as RawMode)) {
                 Err(Errno::EXIST) => self.remove(name)?,
                 made => return Ok(made.map(File::from)?),
             }
@@ -100,36 +114,31 @@ impl Dir {
         }
     }
 
+    /// A folder with all that is in it, or whatever else it is; nothing is fine.
+    pub fn remove_tree(&self, name: &Path) -> io::Result<()> {
+        if self.kind(name) != FileKind::Folder {
+            return self.remove(name);
+        }
+        let folder = self.dir(name)?;
+        for entry in folder.list()? {
+            folder.remove_tree(Path::new(&entry.name))?;
+        }
+        self.remove_dir(name)
+    }
+
     /// If it is empty.
     pub fn remove_dir(&self, name: &Path) -> io::Result<()> {
         let folder = self.folder_of(name)?;
         Ok(unlinkat(&folder, name.file_name().unwrap_or_default(), AtFlags::REMOVEDIR)?)
     }
 
-    /// What cannot be looked at is not there either.
-    pub fn kind(&self, name: &Path) -> FileKind {
-        let Ok(folder) = self.folder_of(name) else { return FileKind::Nothing };
-        let name = name.file_name().unwrap_or_default();
-        let Ok(found) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
-            return FileKind::Nothing;
-        };
-        match FileType::from_raw_mode(found.st_mode) {
-            FileType::RegularFile => FileKind::File,
-            FileType::Directory => FileKind::Folder,
-            FileType::Symlink => FileKind::Link,
-            _ => FileKind::Other,
-        }
+    /// To reach what is below it, not to list it.
+    pub(super) fn way(&self, name: &Path) -> io::Result<Self> {
+        self.open_below(name, WAY, Mode::empty()).map(Self).map_err(no_folder)
     }
 
     fn again(&self) -> io::Result<Self> {
         Ok(Self(self.0.try_clone()?))
-    }
-
-    fn folder_of(&self, name: &Path) -> io::Result<OwnedFd> {
-        match name.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            Some(folder) => self.open_below(folder, FOLDER, Mode::empty()).map_err(no_folder),
-            None => Ok(self.0.try_clone()?),
-        }
     }
 }
 

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use crate::decide::concerns::of_backlog;
-use crate::files::atomic::private_folder;
 use crate::model::{BacklogText, Event, StoryId};
 use crate::runner::log::JournalHistory;
 use crate::runner::{BacklogVersions, shown_path};
@@ -63,8 +62,7 @@ pub fn restore_path(prd: &Path, tree: &WorkTree, store: &Store) -> Result<Option
 
 /// Whatever is there instead is kept.
 fn put_back(tree: &WorkTree, prd: &Path, cut: &Cut, text: &str, problem: String) -> Result<Event> {
-    let folder = tree.changed_by(cut.ran);
-    private_folder(&folder)?;
+    let folder = tree.make_changed_by(cut.ran)?;
     let keep = folder.join(prd.file_name().unwrap_or_default());
     let link = cut.known.link.as_deref().map(Path::new);
     let kept = PrdFile::new(prd).put_back(link, text, &keep)?;

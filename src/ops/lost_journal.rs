@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::decide::concerns::of_backlog;
-use crate::files::atomic::{private_folder, publish_beside};
 use crate::model::{Event, HeldKind, StoryId, Untrusted, Violation, visible_line};
 use crate::runner::log::JournalHistory;
 use crate::settings::{Flags, RunSettings};
@@ -114,12 +113,11 @@ impl LostJournal<'_> {
         if problem.is_empty() || self.confirm(&ui::CHANGED_MEANWHILE, &problem)? {
             return Ok(None);
         }
-        let folder = self.tree.changed_by(FOLDER);
-        private_folder(&folder)?;
-        let name = folder.join(self.prd.file_name().unwrap_or_default());
+        let folder = self.tree.make_changed_by(FOLDER)?;
+        let name = Path::new(self.prd.file_name().unwrap_or_default());
         let kept = match now {
             Ok(now) => {
-                let kept = publish_beside(&name, now.text.as_bytes())?;
+                let kept = self.tree.keep_version(&folder, name, now.text.as_bytes())?;
                 let wanted = |id: &StoryId| {
                     let story = now.backlog.story(id).or_else(|| before.backlog.story(id));
                     story.map_or((false, false), |story| (story.passes, story.skipped))
@@ -127,9 +125,11 @@ impl LostJournal<'_> {
                 file.write(&text_with_marks(&before.text, &before.backlog.stories, wanted)?)?;
                 Some(kept)
             }
-            Err(_) => file.put_back(None, &before.text, &name)?,
+            Err(_) => {
+                let kept = file.put_back(None, &before.text, &folder.join(name))?;
+                kept.map(|kept| self.shown(&kept))
+            }
         };
-        let kept = kept.map(|kept| self.shown(&kept));
         Ok(Some(Event::BacklogPutBack { problem, kept }))
     }
 

@@ -1,15 +1,18 @@
 //! Where HEAD and the run's branch are, and switching to another branch.
 
-use std::fs;
 use std::path::PathBuf;
 
 use git2::build::CheckoutBuilder;
 use git2::{Branch, CheckoutNotificationType, Commit, ErrorCode, Oid, Reference, Repository};
 
+use crate::files::nofollow;
 use crate::model::{Base, BranchLoss};
 
 use super::error::{GitContext, GitError, LibResult, if_found};
 use super::{Result, WorkTree};
+
+/// In bytes, of another work tree's HEAD.
+const LARGEST_HEAD: u64 = 1 << 16;
 
 /// What HEAD points to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,11 +209,12 @@ impl WorkTree {
     }
 
     fn is_checked_out_elsewhere(&self, name: &str) -> bool {
-        let linked = fs::read_dir(self.common_dir.join("worktrees"));
-        let linked = linked.into_iter().flatten().flatten().map(|folder| folder.path());
+        let worktrees = self.common_dir.join("worktrees");
+        let linked = nofollow::list(&worktrees).unwrap_or_default().into_iter();
+        let linked = linked.map(|entry| worktrees.join(entry.name));
         let folders = linked.chain([self.common_dir.clone()]);
         let others = folders.filter(|folder| *folder != self.git_dir);
-        let head = |folder: PathBuf| fs::read_to_string(folder.join("HEAD")).ok();
+        let head = |folder: PathBuf| nofollow::read_text(&folder.join("HEAD"), LARGEST_HEAD).ok();
         let wanted = format!("ref: refs/heads/{name}");
         others.filter_map(head).any(|text| text.trim_end() == wanted)
     }

@@ -61,6 +61,7 @@ mod quotes;
 mod recordings;
 mod recovery;
 mod refs;
+mod replaced;
 mod report;
 mod responsive;
 mod run;

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use crate::files::atomic::{private_folder, publish_beside};
 use crate::model::{ChangeKind, Event, HeldChange, StoryId, visible_line};
 use crate::runner::error::Result;
 use crate::runner::task::EventSink;
@@ -50,13 +49,11 @@ pub fn not_wanted(changed: Vec<ChangedFile>, wanted: &[HeldChange]) -> Vec<Chang
 }
 
 fn held(tree: &WorkTree, folder: &Path, one: &ChangedFile) -> Result<HeldChange> {
-    private_folder(folder)?;
     let name = one.path.file_name().unwrap_or_default();
     let copy = |suffix: &str, bytes: &Option<Vec<u8>>| -> Result<Option<String>> {
         let Some(bytes) = bytes else { return Ok(None) };
-        let kept = publish_beside(&folder.join(name).with_added_extension(suffix), bytes)?;
-        let kept = kept.strip_prefix(tree.root()).unwrap_or(&kept);
-        Ok(Some(kept.to_string_lossy().into_owned()))
+        let name = Path::new(name).with_added_extension(suffix);
+        Ok(Some(tree.keep_version(folder, &name, bytes)?))
     };
     Ok(HeldChange {
         of: ChangeKind::File,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::decide::concerns::{of_backlog, removed_stories};
+use crate::files::follow;
 use crate::model::{Backlog, BacklogText, Concern, Event, LaneId, Notice, StoryId};
 use crate::runner::error::Result;
 use crate::runner::log::RunLog;
@@ -195,7 +196,7 @@ impl BacklogFile {
     /// For the journal.
     pub fn kept_text(&self) -> BacklogText {
         let text = &self.taken.text;
-        let link = self.file.path().read_link().ok();
+        let link = follow::read_link(self.file.path()).ok();
         BacklogText {
             text: (text.len() <= LARGEST_KEPT).then(|| text.to_string()),
             path: shown_path(self.file.path()),
@@ -251,7 +252,7 @@ impl BacklogFile {
 
     /// Beside the file, for a version that is broken.
     pub fn broken_name(&self, at: i64) -> PathBuf {
-        broken_name(self.file.path(), at)
+        broken_name(self.file.real_path(), at)
     }
 
     /// Its name, without its folder.

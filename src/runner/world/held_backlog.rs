@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::files::atomic::{private_folder, publish_beside};
 use crate::files::read_text;
 use crate::model::{AttemptStarted, ChangeKind, Concern, Event, HeldChange, Notice, StoryId};
 use crate::runner::effects::GatesOf;
@@ -65,10 +64,7 @@ impl BacklogVersions<'_> {
         let name = Path::new(self.path).file_name().unwrap_or_default();
         let keep = |folder: &str, text: &str| -> Result<Option<String>> {
             let folder = tree.changed_by(folder);
-            private_folder(&folder)?;
-            let kept = publish_beside(&folder.join(name), text.as_bytes())?;
-            let kept = kept.strip_prefix(tree.root()).unwrap_or(&kept);
-            Ok(Some(kept.to_string_lossy().into_owned()))
+            Ok(Some(tree.keep_version(&folder, Path::new(name), text.as_bytes())?))
         };
         let whats: Vec<&str> = found.iter().map(|concern| concern.what.as_str()).collect();
         let headed = |concern: &Concern| format!("{}\n{}", concern.what, concern.diff);
@@ -157,8 +153,7 @@ impl World {
         ran: &BacklogWriter,
         problem: String,
     ) -> Result<()> {
-        let folder = self.env.home.tree().changed_by(&ran.name);
-        private_folder(&folder)?;
+        let folder = self.env.home.tree().make_changed_by(&ran.name)?;
         let keep = folder.join(self.env.backlog.name());
         let kept = self.env.backlog.put_back(&log.state.marks, &keep)?;
         let kept = kept.map(|kept| kept.to_string_lossy().into_owned());

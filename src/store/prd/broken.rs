@@ -1,7 +1,8 @@
 //! Versions of PRD.json that were broken and are kept beside it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use crate::files::nofollow;
 
 /// Between the file's name and a time.
 const BROKEN: &str = ".broken-";
@@ -13,8 +14,8 @@ pub fn broken_name(path: &Path, at: i64) -> PathBuf {
 /// All of them, of a backlog in a work tree: no commit has them.
 pub fn broken_beside(root: &Path, backlog: &Path) -> Vec<PathBuf> {
     let Some(folder) = backlog.parent() else { return Vec::new() };
-    let Ok(entries) = fs::read_dir(root.join(folder)) else { return Vec::new() };
-    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+    let Ok(entries) = nofollow::list(&root.join(folder)) else { return Vec::new() };
+    let names = entries.into_iter().map(|entry| entry.name);
     let begin = beginning(backlog);
     let broken = names.filter(|name| name.to_string_lossy().starts_with(&begin));
     broken.map(|name| folder.join(name)).collect()
@@ -26,6 +27,8 @@ fn beginning(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The backlog is never serialized again: a change touches the bytes of the marks and nothing else.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Access;
 
-use crate::files::{self, ReadError, atomic};
+use crate::files::atomic::{self, PreparedFile};
+use crate::files::{self, ReadError, ReadResult, follow, nofollow};
 use crate::model::{Backlog, visible};
 use crate::text::backlog;
 use crate::text::backlog::{Diagnostic, MAX_BYTES, Position, position, render, summary};
 
 mod broken;
 mod edit;
+mod place;
 mod put_back;
 mod replace;
 #[cfg(test)]
@@ -28,10 +30,12 @@ pub use edit::{EditError, Mark, set_mark};
 pub use replace::text_with_marks;
 pub use tracked::{MarkedText, PrdLook, TextAhead, TextOnDisk, TrackedPrd, WrittenText};
 
-/// A backlog file by its path. Symlinks are resolved at each use.
+/// A backlog file by its path. Symlinks are resolved at each use, until it is known where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrdFile {
     path: PathBuf,
+    /// Where it was when a run opened it. From then on no link is followed.
+    real: Option<PathBuf>,
 }
 
 /// The file's exact text and what it says.
@@ -44,7 +48,11 @@ pub struct Loaded {
 
 impl PrdFile {
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), real: None }
+    }
+
+    pub(super) fn at(self, real: &Path) -> Self {
+        Self { real: Some(real.to_owned()), ..self }
     }
 
     /// As it was given.
@@ -71,7 +79,7 @@ impl PrdFile {
     /// `write` needs the right to write the file and its folder.
     pub fn check_writable(&self) -> Result<(), LoadError> {
         files::find(&self.path).map_err(|error| self.refused(error))?;
-        let target = atomic::resolve(&self.path).map_err(|error| self.failed(error))?;
+        let target = self.target().map_err(|error| self.failed(error))?;
         let folder = atomic::folder_of(&target);
         for (what, access) in [(target.as_path(), Access::WRITE_OK), (folder, FOLDER_ACCESS)] {
             rustix::fs::access(what, access).map_err(|error| {
@@ -86,13 +94,39 @@ impl PrdFile {
     ///
     /// Returns its metadata like `atomic::replace`.
     pub fn write(&self, text: &str) -> Result<Option<Metadata>, WriteError> {
-        let written = atomic::replace(&self.path, text.as_bytes());
+        let target = self.target();
+        let written = target.and_then(|target| atomic::replace_real(&target, text.as_bytes()));
         written.map_err(|source| WriteError::Failed { path: self.path.clone(), source })
+    }
+
+    /// Where it is now, without links.
+    fn target(&self) -> io::Result<PathBuf> {
+        self.real.clone().map_or_else(|| atomic::resolve(&self.path), Ok)
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        let found = match &self.real {
+            Some(real) => nofollow::look(real),
+            None => follow::look(&self.path),
+        };
+        found.ok().map(|found| Stamp::of(&found))
+    }
+
+    /// None if the system cannot.
+    fn prepare(&self, text: &str) -> Option<PreparedFile> {
+        atomic::prepare(&self.target().ok()?, text.as_bytes())
+    }
+
+    fn open(&self) -> ReadResult<(File, Metadata)> {
+        let Some(real) = &self.real else { return files::open(&self.path) };
+        let file = nofollow::open(real)?;
+        let found = file.metadata()?;
+        Ok((file, found))
     }
 
     /// With a stamp that recognizes this version; None if the times cannot tell.
     fn text(&self) -> Result<(String, Option<Stamp>), LoadError> {
-        let (file, before) = files::open(&self.path).map_err(|error| self.refused(error))?;
+        let (file, before) = self.open().map_err(|error| self.refused(error))?;
         let bytes = files::read_from(&file, &before, MAX_BYTES as u64);
         let bytes = bytes.map_err(|error| self.refused(error))?;
         let after = file.metadata().map_err(|error| self.failed(error))?;
@@ -117,7 +151,7 @@ impl PrdFile {
 
     fn failed(&self, source: io::Error) -> LoadError {
         let path = self.path.clone();
-        match (source.kind(), path.read_link()) {
+        match (source.kind(), follow::read_link(&path)) {
             (ErrorKind::NotFound, Ok(to)) => LoadError::DanglingLink { path, to },
             (ErrorKind::NotFound, Err(_)) => LoadError::NotFound { path },
             _ => LoadError::NotReadable { path, source },

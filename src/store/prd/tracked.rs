@@ -1,6 +1,6 @@
 //! PRD.json during a run: checking for changes costs one `stat`, a mark costs one edit of the text.
 
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::files::atomic::{self, PreparedFile};
 use crate::model::{Backlog, Story, StoryId};
 
 use super::edit::{EditResult, Mark, StoryAt, StorySpans, TextEdit, apply};
-use super::put_back::Place;
+use super::place::Place;
 use super::{LoadError, Loaded, PrdFile, Stamp, WriteError};
 
 /// What a look at the file found.
@@ -87,13 +87,13 @@ impl MarkedText {
         work: impl FnOnce(Option<&Metadata>) -> R,
     ) -> Result<(WrittenText, R), WriteError> {
         let path = self.file.path();
-        let prepare = || atomic::prepare(path, self.text.as_bytes());
+        let prepare = || self.file.prepare(&self.text);
         let on_disk = self.on_disk.take().or_else(prepare);
         // As late as possible: an edit from now on would be lost.
         if !self.old.is_in(&self.file) {
             return Err(WriteError::Changed { path: path.to_owned() });
         }
-        let renamed = on_disk.and_then(|prepared| prepared.replace(path).ok());
+        let renamed = on_disk.and_then(|prepared| prepared.replace().ok());
         let Some(metadata) = renamed else {
             let metadata = self.file.write(&self.text)?;
             let result = work(metadata.as_ref());
@@ -101,7 +101,7 @@ impl MarkedText {
         };
         let (synced, result) = thread::scope(|scope| {
             let sync =
-                scope.spawn(|| atomic::resolve(path).and_then(|at| atomic::sync_folder_of(&at)));
+                scope.spawn(|| self.file.target().and_then(|at| atomic::sync_folder_of(&at)));
             let result = work(metadata.as_ref());
             (sync.join(), result)
         });
@@ -113,7 +113,7 @@ impl MarkedText {
 
 impl KnownText {
     fn is_in(&self, file: &PrdFile) -> bool {
-        let now = fs::metadata(file.path()).ok().map(|found| Stamp::of(&found));
+        let now = file.stamp();
         (self.stamp.is_some() && now == self.stamp)
             || file.text().is_ok_and(|(text, _)| *text == *self.text)
     }
@@ -148,7 +148,7 @@ pub struct TextAhead {
 impl TextAhead {
     /// None if the system cannot.
     pub fn prepare(self) -> Option<TextOnDisk> {
-        let on_disk = atomic::prepare(self.file.path(), self.text.as_bytes())?;
+        let on_disk = self.file.prepare(&self.text)?;
         Some(TextOnDisk { on_disk, text: self.text })
     }
 }
@@ -160,9 +160,10 @@ pub struct TextOnDisk {
 
 impl TrackedPrd {
     pub fn open(file: PrdFile) -> Result<(Self, Loaded), LoadError> {
+        let place = Place::of(&file).map_err(|error| file.failed(error))?;
+        let file = file.at(&place.target);
         let (text, stamp) = file.text()?;
         let loaded = file.parse(text)?;
-        let place = Place::of(&file).map_err(|error| file.failed(error))?;
         let (text, marks) = (Arc::from(loaded.text.as_str()), marks_of(&loaded.backlog));
         let (spans, prepared) = (None, None);
         let tracked = Self { file, place, text, spans, marks, stamp, is_broken: false, prepared };
@@ -173,6 +174,11 @@ impl TrackedPrd {
         self.file.path()
     }
 
+    /// Where it was when it was opened, without links.
+    pub fn real_path(&self) -> &Path {
+        &self.place.target
+    }
+
     /// `passes` and `skipped` of each story, as they are in the file.
     pub fn marks(&self) -> &[MarkPair] {
         &self.marks
@@ -181,8 +187,8 @@ impl TrackedPrd {
     /// Reads the file if it changed.
     pub fn look(&mut self) -> PrdLook {
         let path = self.file.path();
-        let is_there = self.place.is_at(path);
-        let now = fs::metadata(path).ok().map(|found| Stamp::of(&found));
+        let is_there = self.place.is_at();
+        let now = self.file.stamp();
         if is_there && now.is_some() && now == self.stamp {
             return PrdLook::Unchanged;
         }

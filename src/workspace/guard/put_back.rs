@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::files::{self, free_name};
+use crate::files::{self, Dir, free_name};
 use crate::workspace::checkout::remove_if_there;
 use crate::workspace::error::file_error;
 use crate::workspace::locks::private_parent;
@@ -19,6 +19,24 @@ impl WorkTree {
     /// Where the other versions of what an attempt, or anything else that ran, changed are kept.
     pub fn changed_by(&self, ran: &str) -> PathBuf {
         self.git_dir.join(OWN_GIT_FOLDER).join(CHANGED).join(ran)
+    }
+
+    /// The same folder, made. Whatever is in its place, such as a link, gets another name.
+    pub fn make_changed_by(&self, ran: &str) -> io::Result<PathBuf> {
+        let folder = self.changed_by(ran);
+        self.make_own(&folder).map(|_| folder)
+    }
+
+    /// Keeps a version of a file there; returns where, for people.
+    pub fn keep_version(&self, folder: &Path, name: &Path, bytes: &[u8]) -> Result<String> {
+        let keep = || self.make_own(folder)?.keep_bytes(name, bytes);
+        let kept = folder.join(keep().map_err(file_error("write", &folder.join(name)))?);
+        Ok(kept.strip_prefix(&self.root).unwrap_or(&kept).to_string_lossy().into_owned())
+    }
+
+    fn make_own(&self, folder: &Path) -> io::Result<Dir> {
+        let below = folder.strip_prefix(&self.git_dir).map_err(io::Error::other)?;
+        Dir::open_real(&self.git_dir)?.make_way(below)
     }
 
     /// What is at these paths becomes what it was. The current versions are kept in the folder.
