@@ -151,8 +151,7 @@ impl WorkTree {
             return Ok(Vec::new());
         }
         let wanted = Patterns::new("read the patterns of `protect`", patterns)?;
-        let now = self.scan_reading(&|path| wanted.matches(path))?.tree;
-        let now = self.repo.find_tree(now).doing("read the snapshot")?;
+        let now = self.tree_now()?;
         let changes = between(&self.repo, Some(&self.tree(&base.tree)?), Some(&now))?;
         let paths = changes.into_iter().map(|change| change.path);
         Ok(paths.filter(|path| wanted.matches(path)).collect())

@@ -55,7 +55,7 @@ enum Expected {
 use Expected::{Folder, Readable, ReadableFolder, Written};
 
 /// Of one work tree.
-const OWN: [(&str, Expected); 17] = [
+const OWN: [(&str, Expected); 16] = [
     (HEAD, Expected::File(LARGEST_NAME)),
     (INDEX, Expected::File(LARGEST)),
     ("logs", Folder),
@@ -64,7 +64,6 @@ const OWN: [(&str, Expected); 17] = [
     ("gitdir", Readable(LARGEST_NAME)),
     (OWN_GIT_FOLDER, Folder),
     (ATTEMPT, Expected::File(LARGEST_NAME)),
-    ("ralph/seen", Expected::File(LARGEST)),
     ("ralph/lock", Written(LARGEST_NAME)),
     ("ralph/index", Expected::File(LARGEST)),
     ("ralph/held.json", Expected::File(LARGEST)),

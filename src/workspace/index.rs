@@ -51,6 +51,29 @@ pub(super) fn statted(entry: IndexEntry, found: &Metadata) -> IndexEntry {
     }
 }
 
+/// Git's bits for the side of a conflict.
+const STAGE: u16 = 0x3000;
+/// Git does not look at the files of such entries.
+const ASSUME_UNCHANGED: u16 = 0x8000;
+const SKIP_WORKTREE: u16 = 0x4000;
+
+pub(super) fn stage_of(entry: &IndexEntry) -> u16 {
+    entry.flags & STAGE
+}
+
+pub(super) fn is_hidden(entry: &IndexEntry) -> bool {
+    entry.flags & ASSUME_UNCHANGED != 0 || entry.flags_extended & SKIP_WORKTREE != 0
+}
+
+/// So that git looks at its file.
+pub(super) fn shown(entry: IndexEntry) -> IndexEntry {
+    IndexEntry {
+        flags: entry.flags & !ASSUME_UNCHANGED,
+        flags_extended: entry.flags_extended & !SKIP_WORKTREE,
+        ..entry
+    }
+}
+
 impl WorkTree {
     /// The index as it is on disk. The repository shares one handle: a scan undoes its changes in
     /// memory, or this reads the file again. Without `force`, libgit2 compares checksums first.

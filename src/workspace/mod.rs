@@ -21,6 +21,7 @@ mod git_files;
 mod guard;
 mod index;
 mod integrate;
+mod known;
 mod locks;
 mod moved_away;
 mod objects;
@@ -100,6 +101,10 @@ pub struct WorkTree {
     index_is_modified: Cell<bool>,
     /// The held copy of the index is that of the last look before something untrusted ran.
     holds_index: Cell<bool>,
+    /// What was read, or may be believed without that.
+    known: RefCell<known::KnownFiles>,
+    /// The hash of that copy, with what index and copy looked like.
+    held_index_hash: RefCell<Option<known::HeldIndex>>,
     lock_patience: Duration,
     moved_away: MovedAway,
     known_folders: git_files::KnownFolders,

@@ -69,6 +69,8 @@ impl WorkTree {
             highest: Cell::new(None),
             index_is_modified: Cell::new(true),
             holds_index: Cell::new(false),
+            known: RefCell::default(),
+            held_index_hash: RefCell::default(),
             lock_patience: LOCK_PATIENCE,
             fetched: RefCell::default(),
             ignored: RefCell::default(),
@@ -80,7 +82,8 @@ impl WorkTree {
 
     /// Opened once more: its configuration was put back.
     pub fn again(&self) -> Result<Self> {
-        Ok(Self { run_branch: self.run_branch.clone(), ..Self::look(&self.root)? })
+        let (run_branch, known) = (self.run_branch.clone(), RefCell::new(self.known.take()));
+        Ok(Self { run_branch, known, ..Self::look(&self.root)? })
     }
 
     /// Like `look`, for a run: what something left in git's way before it was interrupted makes room.

@@ -1,19 +1,16 @@
 //! The work tree as a git tree, without touching index, HEAD or files.
 //!
-//! Git's index covers unchanged tracked files. The stat cache, a small index file of the driver's own,
-//! has times and hashes of the others, so that scans do not read them again.
+//! Git's index covers unchanged tracked files, as far as it is believed. What the driver has read is
+//! known, so that scans do not read it again.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fs::{self, Metadata, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use git2::{DiffDelta, DiffOptions, Index, IndexEntry, IndexTime, Odb, Oid, Repository, Tree};
+use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Oid, Repository, Tree};
 
 use super::error::{GitContext, LibResult};
-use super::index::{statted, unstatted};
-use super::locks::private_parent;
+use super::index::unstatted;
 use super::reading::Reading;
 use super::tree::{TreeEntry, bytes_of, changes_in, edited, entry_at, path_of};
 use super::{OWN_FOLDER, Result, WorkTree, branch};
@@ -32,20 +29,16 @@ impl WorkTree {
 
     /// The work tree as it is now; costs about as much as `git status`.
     pub(super) fn scan(&self) -> Result<Scan> {
-        self.scan_reading(&|_| false)
-    }
-
-    /// Reads these files whatever is known of them: an agent can write that, too.
-    pub(super) fn scan_reading(&self, is_read: &dyn Fn(&Path) -> bool) -> Result<Scan> {
         let _reading = Reading::begin();
-        self.with_rights(|| self.without_pipes(|| self.scan_files(is_read)))
+        self.with_rights(|| self.without_pipes(|| self.scan_files()))
     }
 
-    fn scan_files(&self, is_read: &dyn Fn(&Path) -> bool) -> Result<Scan> {
+    fn scan_files(&self) -> Result<Scan> {
+        let mut files = self.known_files();
         let mut index = self.fresh_index()?;
-        let forgotten = self.forget(&mut index, is_read).doing("read the index")?;
-        let mut cache = self.stat_cache();
+        let is_doubted = self.doubt(&mut index, &mut files).doing("read the index")?;
         let differences = differences(&self.repo, &index).doing(READ_FILES)?;
+        self.believe_same(&files, &index, &differences);
         let mut gone = differences.iter().filter(|(_, exists)| !exists);
         gone.try_for_each(|(path, _)| self.require_gone(path))?;
         let beside = self.beside();
@@ -54,25 +47,24 @@ impl WorkTree {
         let staged = self.beside_in(&index);
         let paths = differences.iter().map(|(path, _)| path).chain(&staged);
         let before = self.entries(&index, paths.cloned());
-        let is_simple = !forgotten
+        let is_simple = !is_doubted
             && differences.len() < FEW
             && !index.has_conflicts()
             && left_out_by_sparse_checkout(&index).is_empty()
             && index.find_prefix(format!("{OWN_FOLDER}/")).is_err();
         self.index_is_modified.set(true);
         let (differences, large) = self.without_large_files(differences);
-        let nested =
-            stage_all(&differences, &mut index, &mut |path| !is_read(path) && cache.knows(path));
+        let nested = stage_all(&differences, &mut index, &mut |path| files.knows(path));
         let nested = nested.doing(READ_FILES)?;
         let odb = self.repo.odb().doing("open the repository's objects")?;
-        cache.verify(&odb, &mut index).doing(READ_FILES)?;
+        files.verify(&odb, &mut index).doing(READ_FILES)?;
         let head = branch::tip(&self.repo)?.commit;
         self.unstage(&mut index, &staged, head)?;
-        let tree = self.tree_of_index(head, &index, &cache.unchanged)?;
-        cache.remember(self, &index);
+        let tree = self.tree_of_index(head, &index, &files.unchanged)?;
+        self.remember(&files, &index);
         let entry = |(path, _): (PathBuf, bool)| (path.clone(), index.get_path(&path, 0));
         let mut found: BTreeMap<_, _> = differences.into_iter().map(entry).collect();
-        found.extend(cache.unchanged.into_iter().map(|(path, entry)| (path, Some(entry))));
+        found.extend(files.unchanged.into_iter().map(|(path, entry)| (path, Some(entry))));
         if is_simple {
             before.restore(&mut index).doing("restore the index")?;
             self.index_is_modified.set(false);
@@ -93,19 +85,6 @@ impl WorkTree {
             done.doing(READ_FILES)?;
         }
         Ok(())
-    }
-
-    /// Returns whether the in-memory index has less than the one on disk now.
-    fn forget(&self, index: &mut Index, is_read: &dyn Fn(&Path) -> bool) -> LibResult<bool> {
-        let entries: Vec<IndexEntry> =
-            index.iter().filter(|entry| is_read(&path_of(&entry.path))).collect();
-        let is_any = !entries.is_empty();
-        self.index_is_modified.set(is_any);
-        let never = IndexTime::new(0, 0);
-        for entry in entries {
-            index.add(&IndexEntry { mtime: never, ctime: never, file_size: 0, ..entry })?;
-        }
-        Ok(is_any)
     }
 
     /// Without files that are too large to be read, which are returned.
@@ -154,7 +133,7 @@ pub(super) struct Scan {
 }
 
 /// Larger files are in no snapshot and no commit: reading one takes longer than all else.
-const LARGEST: u64 = 1 << 30;
+pub(super) const LARGEST: u64 = 1 << 30;
 
 /// Paths, and whether the work tree has them.
 type Differences = Vec<(PathBuf, bool)>;
@@ -206,98 +185,4 @@ pub(super) fn left_out_by_sparse_checkout(index: &Index) -> HashSet<PathBuf> {
     }
     let left_out = index.iter().filter(|entry| entry.flags_extended & SKIP_WORKTREE != 0);
     left_out.map(|entry| path_of(&entry.path)).collect()
-}
-
-const FILE_NAME: &str = "seen";
-/// A file that was just written can change again without another time stamp.
-const A_MOMENT: Duration = Duration::from_secs(2);
-/// Fewer files are read again instead of cached.
-const WORTH_IT: usize = 64;
-/// The same for few but large files, in bytes.
-const WORTH_IT_BYTES: u64 = 1 << 20;
-
-/// The cache during one scan: the known entries, and what the scan found.
-pub(super) struct StatCache {
-    root: PathBuf,
-    file: PathBuf,
-    known: HashMap<PathBuf, IndexEntry>,
-    began: SystemTime,
-    /// Files that match their entries.
-    pub unchanged: BTreeMap<PathBuf, IndexEntry>,
-    /// Files that had to be read, with their metadata from right before.
-    read: Vec<(PathBuf, Metadata)>,
-}
-
-impl WorkTree {
-    pub(super) fn stat_cache(&self) -> StatCache {
-        let file = self.git_dir.join(super::OWN_GIT_FOLDER).join(FILE_NAME);
-        let known = Index::open(&file).ok().filter(|index| !index.is_empty());
-        let known = known.map(|index| index.iter().map(|e| (path_of(&e.path), e)).collect());
-        StatCache {
-            root: self.root.clone(),
-            file,
-            known: known.unwrap_or_default(),
-            began: SystemTime::now(),
-            unchanged: BTreeMap::new(),
-            read: Vec::new(),
-        }
-    }
-}
-
-impl StatCache {
-    /// Whether the file matches its entry; if not, the scan reads it.
-    pub fn knows(&mut self, path: &Path) -> bool {
-        let Ok(found) = fs::symlink_metadata(self.root.join(path)) else { return false };
-        let known = self.known.remove(path).filter(|entry| is_same(entry, &found));
-        let is_known = known.is_some();
-        match known {
-            Some(entry) => drop(self.unchanged.insert(path.to_owned(), entry)),
-            None => self.read.push((path.to_owned(), found)),
-        }
-        is_known
-    }
-
-    /// Reads files again whose objects the repository has lost.
-    pub fn verify(&mut self, odb: &Odb<'_>, index: &mut Index) -> LibResult<()> {
-        let lost = self.unchanged.extract_if(.., |_, entry| !odb.exists(entry.id));
-        lost.into_iter().try_for_each(|(path, _)| index.add_path(&path))
-    }
-
-    /// Writes the cache from the in-memory index. Errors are ignored: the cache only saves time.
-    pub fn remember(&self, tree: &WorkTree, index: &Index) {
-        let bytes: u64 = self.read.iter().map(|(_, found)| found.len()).sum();
-        if self.read.len() >= WORTH_IT || bytes >= WORTH_IT_BYTES {
-            let lock = self.file.with_extension("lock");
-            let _ = tree.with_lock_note(&[&lock], || self.write(index).doing("remember files"));
-        }
-    }
-
-    fn write(&self, index: &Index) -> LibResult<()> {
-        let _ = private_parent(&self.file);
-        let mut file = Index::open(&self.file)?;
-        file.clear()?;
-        for entry in self.unchanged.values() {
-            file.add(entry)?;
-        }
-        for (path, found) in self.read.iter().filter(|(_, found)| self.is_settled(found)) {
-            if let Some(entry) = index.get_path(path, 0) {
-                file.add(&statted(entry, found))?;
-            }
-        }
-        file.write()?;
-        let _ = fs::set_permissions(&self.file, Permissions::from_mode(0o600));
-        Ok(())
-    }
-
-    fn is_settled(&self, found: &Metadata) -> bool {
-        let limit = self.began.checked_sub(A_MOMENT).unwrap_or(UNIX_EPOCH);
-        found.modified().is_ok_and(|time| time < limit)
-    }
-}
-
-/// The file's metadata matches the entry.
-fn is_same(entry: &IndexEntry, found: &Metadata) -> bool {
-    let now = statted(unstatted(Path::new(""), TreeEntry::from(entry)), found);
-    let looks = |e: &IndexEntry| (e.mtime, e.ctime, e.ino, e.file_size);
-    looks(entry) == looks(&now)
 }

@@ -107,7 +107,7 @@ fn pipes_gigabytes_and_links_in_gits_files_cost_an_iteration_at_most() {
         "rm README.md; mkfifo README.md",
         "rm -f .git/ralph/lock; mkfifo .git/ralph/lock",
         "rm -f .git/packed-refs; ln -s $OUT/new .git/packed-refs",
-        "rm -f .git/ralph/numbers; mkfifo .git/ralph/numbers; rm -f .git/ralph/seen; mkfifo .git/ralph/seen",
+        "rm -f .git/ralph/numbers; mkfifo .git/ralph/numbers; rm -f .git/ralph/index; mkfifo .git/ralph/index",
     ] {
         let world = with_outside(act);
         let said = world.run(&[]);

@@ -8,6 +8,7 @@ mod support;
 mod after_kill;
 mod after_result;
 mod architecture;
+mod as_checked;
 mod backlog_edits;
 mod between_runs;
 mod budget;

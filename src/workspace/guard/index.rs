@@ -8,14 +8,15 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use git2::{Index, IndexEntry, Oid, Tree};
+use git2::{Index, IndexEntry, ObjectType, Oid, Tree};
 
 use crate::files;
 use crate::model::Base;
 use crate::workspace::branch::tip;
 use crate::workspace::checkout::remove_if_there;
 use crate::workspace::error::{GitContext, file_error};
-use crate::workspace::index::{Staged, unstatted};
+use crate::workspace::index::{Staged, is_hidden, stage_of, unstatted};
+use crate::workspace::known::stamp;
 use crate::workspace::tree::{TreeEntry, between, entry_at, path_of};
 use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
 
@@ -27,12 +28,7 @@ const HELD_STAGED: &str = "refs/worktree/ralph/staged";
 const LARGEST: u64 = 256 << 20;
 /// An index ends with its checksum.
 const CHECKSUM: u64 = 20;
-/// Git's bits for the side of a conflict.
-const STAGE: u16 = 0x3000;
 const MODE: u32 = 0o644;
-/// Git does not look at the files of such entries.
-const ASSUME_UNCHANGED: u16 = 0x8000;
-const SKIP_WORKTREE: u16 = 0x4000;
 
 /// What is wrong with the index.
 pub(super) enum IndexDamage {
@@ -43,20 +39,29 @@ pub(super) enum IndexDamage {
 }
 
 impl WorkTree {
-    /// Call before anything untrusted starts. Returns the checksum of the copy.
+    /// Call before anything untrusted starts. Returns the hash of the copy.
     pub(super) fn hold_index(&self) -> Result<Option<String>> {
+        self.believe_index()?;
         let (index, held) = (self.index_file(), self.held_index());
-        if !is_the_same(&index, &held) {
-            clear(&held).map_err(file_error("delete", &held))?;
-            let is_file = fs::symlink_metadata(&index).is_ok_and(|found| found.is_file());
-            if let Some(bytes) = is_file.then(|| files::read(&index, LARGEST).ok()).flatten() {
-                self.write_whole(&held, &bytes, 0o600).map_err(file_error("write", &held))?;
-                self.keep_staged()?;
-            }
+        let stamps = || (stamp(&index), stamp(&held));
+        if let Some((at, hash)) = &*self.held_index_hash.borrow()
+            && *at == stamps()
+        {
+            return Ok(Some(hash.clone()));
         }
-        let sum = checksum(&held);
-        self.holds_index.set(sum.is_some());
-        Ok(sum)
+        clear(&held).map_err(file_error("delete", &held))?;
+        let before = stamp(&index);
+        let is_file = fs::symlink_metadata(&index).is_ok_and(|found| found.is_file());
+        let mut hash = None;
+        if let Some(bytes) = is_file.then(|| files::read(&index, LARGEST).ok()).flatten() {
+            self.write_whole(&held, &bytes, 0o600).map_err(file_error("write", &held))?;
+            self.keep_staged()?;
+            hash = hash_of(&bytes);
+        }
+        let at = (before, stamp(&held));
+        *self.held_index_hash.borrow_mut() = hash.clone().map(|hash| (at, hash));
+        self.holds_index.set(hash.is_some());
+        Ok(hash)
     }
 
     /// What was staged stays whatever becomes of the index and of git's garbage.
@@ -82,9 +87,14 @@ impl WorkTree {
     }
 
     /// After a crash: whether the copy is the one that was made.
-    pub(super) fn check_held_index(&self, sum: Option<&str>) {
-        let is_known = sum.is_some() && checksum(&self.held_index()).as_deref() == sum;
-        self.holds_index.set(is_known);
+    pub(super) fn check_held_index(&self, hash: Option<&str>) {
+        let found = files::read(&self.held_index(), LARGEST).ok();
+        let found = found.as_deref().and_then(hash_of);
+        self.holds_index.set(hash.is_some() && found.as_deref() == hash);
+        match self.index_before() {
+            Some(index) => self.believe_only(&index),
+            None => self.believe_nothing(),
+        }
     }
 
     /// The copy, if it can be used.
@@ -144,7 +154,7 @@ impl WorkTree {
             Ok(entry_at(before, path)? == entry_at(head.as_ref(), path)?)
         };
         let mut changed = BTreeMap::new();
-        for entry in held.iter().filter(|entry| entry.flags & STAGE == 0) {
+        for entry in held.iter().filter(|entry| stage_of(entry) == 0) {
             let path = path_of(&entry.path);
             let is_lost = (0..=3).all(|stage| now.get_path(&path, stage).is_none());
             if is_lost && self.is_there_for_git(&path)? && is_as_before(&path)? {
@@ -244,14 +254,8 @@ fn clear(path: &Path) -> io::Result<()> {
     }
 }
 
-fn checksum(index: &Path) -> Option<String> {
-    let (length, end) = end_of(index)?;
-    let hex: String = end.iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(format!("{length}-{hex}"))
-}
-
-fn is_hidden(entry: &IndexEntry) -> bool {
-    entry.flags & ASSUME_UNCHANGED != 0 || entry.flags_extended & SKIP_WORKTREE != 0
+fn hash_of(bytes: &[u8]) -> Option<String> {
+    Oid::hash_object(ObjectType::Blob, bytes).ok().map(|hash| hash.to_string())
 }
 
 fn plain(entry: Option<&IndexEntry>) -> Option<TreeEntry> {

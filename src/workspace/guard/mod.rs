@@ -284,6 +284,9 @@ impl Guard {
     }
 
     fn index_damage(&self, tree: &WorkTree) -> Result<Option<IndexDamage>> {
+        if !tree.index_is_unusable() {
+            tree.correct_index()?;
+        }
         tree.index_damage(&self.guarded.base, self.guarded.before.commit.as_deref())
     }
 

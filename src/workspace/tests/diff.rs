@@ -7,6 +7,7 @@ use super::sandbox::Sandbox;
 fn altered(repo: &Sandbox, named: &[&str], patterns: &[&str], change: impl Fn()) -> Vec<String> {
     let tree = repo.open();
     let base = tree.base().unwrap();
+    tree.believe_index().unwrap();
     change();
     let gates: Vec<Gate> = named.iter().map(|name| Gate::shell(&format!("sh {name}"))).collect();
     let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();

@@ -9,7 +9,7 @@ use crate::workspace::{GitError, Guard, WorkTree};
 use super::sandbox::{Sandbox, close, story};
 
 const GIGABYTES: u64 = 10 << 30;
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 14] = [
     "HEAD",
     "index",
     "packed-refs",
@@ -18,7 +18,6 @@ const NAMES: [&str; 15] = [
     "logs/refs/stash",
     "refs/ralph/new",
     "refs/worktree/ralph/new",
-    "ralph/seen",
     "ralph/numbers",
     "ralph/index",
     "ralph/lock",
@@ -126,9 +125,9 @@ fn a_start_beside_a_run_leaves_its_files_alone() {
     repo.open().begin_attempt().unwrap();
     let run = File::open(repo.path(".git")).unwrap();
     run.try_lock().unwrap();
-    plant(&repo, "ralph/seen", "pipe");
+    plant(&repo, "ralph/index", "pipe");
     assert!(WorkTree::look_for_run(repo.root()).is_err());
-    assert!(repo.exists(".git/ralph/seen"));
+    assert!(repo.exists(".git/ralph/index"));
     drop(run);
     WorkTree::look_for_run(repo.root()).unwrap();
 }
@@ -196,11 +195,11 @@ fn what_moves_away_does_not_go_through_links() {
         let place = repo.path(".git/ralph").join(link);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(&outside, &place).unwrap();
-        plant(&repo, "ralph/seen", "pipe");
+        plant(&repo, "ralph/index", "pipe");
         tree.mend_git_files().unwrap();
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "{link}");
-        assert!(!repo.exists(".git/ralph/seen") && place.metadata().unwrap().is_dir(), "{link}");
-        assert!(tree.moved_away().iter().any(|one| one.path == Path::new(".git/ralph/seen")));
+        assert!(!repo.exists(".git/ralph/index") && place.metadata().unwrap().is_dir(), "{link}");
+        assert!(tree.moved_away().iter().any(|one| one.path == Path::new(".git/ralph/index")));
     }
 }
 
