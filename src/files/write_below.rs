@@ -7,7 +7,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use rustix::fs::unlinkat;
-use rustix::fs::{AtFlags, Mode, OFlags, RawMode, fchmod, fstat, mkdirat, renameat, symlinkat};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, RawMode, fchmod, fstat, linkat, mkdirat, renameat, symlinkat,
+};
 use rustix::io::Errno;
 
 use super::dir::{Dir, FileKind, WAY, no_folder};
@@ -124,6 +126,13 @@ impl Dir {
             folder.remove_tree(Path::new(&entry.name))?;
         }
         self.remove_dir(name)
+    }
+
+    /// The file gets another name too, which must be free.
+    pub fn link(&self, from: &Path, folder: &Self, to: &Path) -> io::Result<()> {
+        let (old, new) = (self.folder_of(from)?, folder.folder_of(to)?);
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
+        Ok(linkat(&old, name(from), &new, name(to), AtFlags::empty())?)
     }
 
     /// If it is empty.

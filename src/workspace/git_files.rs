@@ -18,6 +18,7 @@ use crate::files::{self, ReadError};
 use super::checkout::is_absence;
 use super::error::{GitError, file_error};
 use super::moved_away::MovedAway;
+use super::object_copies::{CopiedFolders, ObjectCopies};
 use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 pub(super) use folders::KnownFolders;
@@ -233,6 +234,9 @@ pub(super) fn mend_after_interruption(start: &Path) -> Result<Option<MovedAway>>
     if place.try_lock().is_err() {
         return Ok(None);
     }
+    let copies = ObjectCopies { git_dir: &own, common_dir: &folders.shared };
+    // What is missing then, whoever needs it says.
+    let _ = copies.bring_back(&CopiedFolders::default());
     let moved = MovedAway::to(&own);
     let known = KnownFolders::default();
     let mender = Mender { folders: &folders, moved: &moved, branch: None, is_running: false };

@@ -24,6 +24,7 @@ mod integrate;
 mod known;
 mod locks;
 mod moved_away;
+mod object_copies;
 mod objects;
 mod open;
 mod own_commits;
@@ -37,6 +38,7 @@ mod shelve;
 mod sign;
 mod snapshot;
 mod staging;
+mod stamp;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -112,6 +114,10 @@ pub struct WorkTree {
     fetched: RefCell<Vec<Option<git2::Oid>>>,
     /// What is known of the human's ignored files.
     ignored: RefCell<guard::IgnoredCache>,
+    /// Refs of snapshots, as they were before something untrusted ran, and since.
+    own_refs: RefCell<guard::OwnRefs>,
+    /// Where git's objects have their second names.
+    copied_folders: RefCell<object_copies::CopiedFolders>,
     /// What was beside git's files when the story began, once it is read.
     beside: RefCell<Option<Arc<guard::Beside>>>,
 }

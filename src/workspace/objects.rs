@@ -68,7 +68,7 @@ fn read_all(objects: &Path, tell: &Sender<Look>) {
     }
 }
 
-fn fresh(objects: &Path) -> LibResult<Odb<'static>> {
+pub(super) fn fresh(objects: &Path) -> LibResult<Odb<'static>> {
     let odb = Odb::new()?;
     odb.add_disk_alternate(&objects.to_string_lossy())?;
     Ok(odb)

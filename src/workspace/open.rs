@@ -76,6 +76,8 @@ impl WorkTree {
             ignored: RefCell::default(),
             known_folders: KnownFolders::default(),
             beside: RefCell::default(),
+            copied_folders: RefCell::default(),
+            own_refs: RefCell::default(),
             repo,
         })
     }

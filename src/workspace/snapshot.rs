@@ -104,6 +104,10 @@ impl WorkTree {
             let made = self.repo.reference(&reference, commit, false, "ralph");
             made.map(drop).doing("write the snapshot's ref")
         });
+        if made.is_ok() {
+            self.add_own_ref(&reference, commit);
+            self.hold_object(commit);
+        }
         match made {
             Err(error) if is_lock(&error) || is_taken(&error) => Err(GitError::RefTaken(reference)),
             made => made.and_then(|()| {

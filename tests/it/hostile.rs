@@ -468,7 +468,7 @@ fn a_file_whose_place_is_taken_is_back_and_in_the_journal() {
 
 #[test]
 fn a_failed_repair_stops_the_run_and_is_shown() {
-    let act = "rm -rf .git/refs/ralph .git/refs/worktree; git checkout -qf other; git reflog expire --expire=now --all; git gc -q --prune=now";
+    let act = "rm -rf .git/ralph/objects .git/refs/ralph .git/refs/worktree; git checkout -qf other; git reflog expire --expire=now --all; git gc -q --prune=now";
     let (users, said) = hostile(act, "\"complete\"");
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(said.err.contains("error:"), "{}", said.err);

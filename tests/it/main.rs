@@ -27,6 +27,7 @@ mod escalation;
 mod evidence;
 mod faults;
 mod forged;
+mod garbage;
 mod gate_writes;
 mod gates;
 mod head_moved;

@@ -220,6 +220,7 @@ pub fn repair_armed(
     log: &mut dyn EventSink,
 ) -> Result<Repaired> {
     let mut repaired = Repaired::default();
+    guard.return_objects(tree)?;
     for part in parts {
         let violation = match guard.check(tree, *part) {
             Err(error) if *part == GuardPart::Locks => {

@@ -75,6 +75,8 @@ pub struct HeldObjects {
     pub index: Option<String>,
     /// With their messages, newest first.
     pub stashes: Vec<(String, String)>,
+    /// Refs of snapshots and of what was put back.
+    pub own_refs: Vec<(String, String)>,
 }
 
 /// The branch that the run works on, by its full name, and its tip.

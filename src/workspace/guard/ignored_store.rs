@@ -4,14 +4,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use crate::files::{self, Dir};
 use crate::model::IgnoredLimits;
 use crate::workspace::error::file_error;
+use crate::workspace::stamp::FileStamp;
 use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
 
 use super::held::MOST_STORED;
@@ -24,36 +25,6 @@ const LIST: &str = "ignored.json";
 /// Of small files a copy stays in memory too, as long as all of them are at most as large as this:
 /// something untrusted could delete the store.
 const MOST_IN_MEMORY: usize = 4 << 20;
-/// Times are that coarse: a younger file may change without another time.
-const A_MOMENT: Duration = Duration::from_millis(20);
-
-/// Tells a file or a folder from any other version of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FileStamp {
-    file: (u64, u64, u32),
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl FileStamp {
-    pub fn of(found: &Metadata) -> Self {
-        Self {
-            file: (found.ino(), found.len(), found.mode()),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        }
-    }
-
-    /// None: it can change without another stamp.
-    pub fn settled(found: &Metadata, now: SystemTime) -> Option<Self> {
-        let changed = Duration::new(
-            u64::try_from(found.ctime()).ok()?,
-            u32::try_from(found.ctime_nsec()).ok()?,
-        );
-        let age = now.duration_since(SystemTime::UNIX_EPOCH.checked_add(changed)?).ok()?;
-        (age > A_MOMENT).then(|| Self::of(found))
-    }
-}
 
 /// What the last look found, so that the next one reads only what changed.
 #[derive(Debug, Default)]

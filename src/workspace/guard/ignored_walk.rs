@@ -6,10 +6,9 @@ use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::workspace::stamp::FileStamp;
 use crate::workspace::tree::path_of;
 use crate::workspace::{OWN_FOLDER, Result, WorkTree};
-
-use super::ignored_store::FileStamp;
 
 /// An ignored folder with more is one that a tool fills.
 const MOST_ENTRIES: usize = 200;

@@ -15,6 +15,7 @@ mod ignored;
 mod ignored_store;
 mod ignored_walk;
 mod index;
+mod own_refs;
 mod put_back;
 mod ref_repair;
 mod ref_store;
@@ -43,6 +44,7 @@ pub use heads::mend_heads;
 pub use held::HeldPlace;
 pub(super) use ignored_store::IgnoredCache;
 pub(super) use ignored_walk::is_of_tools;
+pub(super) use own_refs::OwnRefs;
 pub use stashes::Stash;
 pub use writes::{MayStay, Writes};
 
@@ -148,7 +150,9 @@ impl Guard {
             refs: Some(refs.commit.to_string()),
             ignored: Some(ignored.hash.clone()),
             stashes: stashes.iter().map(Stash::stored).collect(),
+            own_refs: tree.hold_own_refs(&refs.refs),
         };
+        tree.hold_objects()?;
         let stored = tree.store_held(&held)?;
         tree.begin_attempt()?;
         Ok(Self { guarded, held, stored, stashes, refs: Some(refs), ignored: Some(ignored) })
@@ -156,10 +160,13 @@ impl Guard {
 
     /// For something whose driver died. `stored`: the hash of the held files then.
     pub fn recovered(tree: &WorkTree, guarded: Guarded, stored: Option<&str>) -> Self {
+        // Without them the checks fail, and say so.
+        let _ = tree.return_objects();
         let held = stored.and_then(|hash| tree.stored_held(hash)).unwrap_or_default();
         let refs = held.objects.refs.as_deref().and_then(|id| tree.stored_refs(id));
         let ignored = held.objects.ignored.as_deref();
         let ignored = ignored.and_then(|hash| tree.stored_ignored(hash));
+        tree.know_own_refs(&held.objects.own_refs);
         tree.check_held_index(held.objects.index.as_deref());
         let stashes = held.objects.stashes.iter().filter_map(Stash::from_stored).collect();
         let stored = stored.map(ToOwned::to_owned);
@@ -203,6 +210,11 @@ impl Guard {
     /// The hash of the held files, for the journal.
     pub fn stored(&self) -> Option<&str> {
         self.stored.as_deref()
+    }
+
+    /// Call before the checks, which read what may have been deleted.
+    pub fn return_objects(&self, tree: &WorkTree) -> Result<()> {
+        tree.return_objects()
     }
 
     /// The violation of one part, if any.

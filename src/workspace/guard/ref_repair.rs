@@ -22,7 +22,8 @@ const MOST_NAMES: usize = 50;
 impl WorkTree {
     pub(super) fn refs_violation(&self, held: &HeldRefs, ran: &str) -> Option<Violation> {
         let now = self.refs_now();
-        let changes = self.changed_refs(&held.refs, &now);
+        let mut changes = self.changed_refs(&held.refs, &now);
+        changes.extend(self.lost_own_refs(&now));
         if changes.is_empty() {
             return None;
         }
@@ -62,6 +63,7 @@ impl WorkTree {
     pub(super) fn repair_refs(&self, held: &HeldRefs, ran: &str) -> Result<()> {
         let now = self.refs_now();
         let mut back = self.changed_refs(&held.refs, &now);
+        back.extend(self.lost_own_refs(&now));
         let lost: Vec<String> = self.lost(held, &back).into_iter().cloned().collect();
         back.retain(|name, _| !lost.contains(name));
         add_those_in_the_way(&mut back, &now);

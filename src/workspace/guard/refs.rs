@@ -256,7 +256,7 @@ impl Refs {
 }
 
 /// None: it has just been deleted.
-fn read_ref(path: &Path) -> Option<RefValue> {
+pub(super) fn read_ref(path: &Path) -> Option<RefValue> {
     match files::read_text(path, LARGEST) {
         Ok(text) => Some(RefValue::parse(text.trim_end())),
         Err(files::ReadError::Io(error)) if is_absence(&error) => None,

@@ -11,6 +11,7 @@ mod index;
 mod integrate;
 mod linked_folders;
 mod locks;
+mod object_copies;
 mod objects;
 mod odd_files;
 mod open;

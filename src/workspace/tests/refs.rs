@@ -298,6 +298,7 @@ fn the_next_process_knows_the_refs_of_a_dead_one() {
     assert_eq!(repair(&guard, &tree, GuardPart::held_after_crash()).len(), 1);
     assert_eq!(listed(&repo), before);
     // Without the list nothing is known, and nothing is changed.
+    repo.delete(".git/ralph/objects");
     repo.git(["update-ref", "-d", "refs/worktree/ralph/refs"]);
     repo.git(["gc", "-q", "--prune=now"]);
     repo.git(["replace", "HEAD", "HEAD~1"]);
