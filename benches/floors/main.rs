@@ -30,6 +30,9 @@ mod start;
 #[expect(dead_code, unused_imports, clippy::expect_used, reason = "it is the tests' own")]
 mod support;
 
+/// What the disk costs is part of the figures.
+const IN_MEMORY: bool = false;
+
 const ALL: [(&str, fn()); 18] = [
     ("gap", gap::bench),
     ("growth", gap::growth),

@@ -5,6 +5,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+/// Nothing here is about the disk.
+const IN_MEMORY: bool = true;
+
 mod after_kill;
 mod after_result;
 mod architecture;

@@ -30,6 +30,9 @@ mod faults;
 mod kills;
 mod others;
 
+/// The disk in memory is what some of these tests fill.
+const IN_MEMORY: bool = false;
+
 #[derive(Clone, Copy, Debug)]
 enum Need {
     /// The real Claude Code.

@@ -5,7 +5,7 @@ use std::path::Path;
 use ralph::model::{Event, Recorded};
 
 use super::pty::Terminal;
-use super::world::{RALPH, until};
+use super::world::{RALPH, place, until};
 use super::{Prd, World};
 
 /// What a run waits for.
@@ -52,7 +52,7 @@ pub struct BusyRun {
 
 impl BusyRun {
     pub fn start(busy: Busy, args: &[&str]) -> Self {
-        Self::start_in(&std::env::temp_dir(), busy, "", args)
+        Self::start_in(&place(), busy, "", args)
     }
 
     /// In another folder, and with more settings.

@@ -3,6 +3,7 @@
 pub mod always;
 pub mod busy;
 pub mod daemon;
+mod memory;
 mod prd;
 pub mod pty;
 pub mod world;

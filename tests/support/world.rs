@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ralph::model::{Event, Recorded};
 use ralph::store::{Journal, Store, StorePlace};
 
-use super::Prd;
+use super::{Prd, memory};
 
 pub const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 /// No test waits longer than this for a fact.
@@ -19,7 +19,6 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// No program that a test waits for runs longer than this: one that hangs is killed, and the test
 /// fails with what it said.
 const LONGEST: Duration = Duration::from_secs(120);
-
 pub struct World {
     folder: tempfile::TempDir,
 }
@@ -38,7 +37,7 @@ impl World {
     }
 
     pub fn without_repository() -> Self {
-        Self::empty_in(&std::env::temp_dir())
+        Self::empty_in(&place())
     }
 
     /// With this backlog, committed.
@@ -96,7 +95,7 @@ impl World {
 
     /// The same files in a folder of their own.
     pub fn copy(&self) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in(self.folder.path().parent().unwrap()).unwrap();
         copy(self.folder.path(), folder.path());
         Self { folder }
     }
@@ -323,6 +322,11 @@ impl World {
         }
         found
     }
+}
+
+/// Where the worlds are.
+pub fn place() -> PathBuf {
+    if crate::IN_MEMORY { memory::place() } else { std::env::temp_dir() }
 }
 
 /// Waits for a fact. Polling is the test's clock, not its synchronization: only the fact ends it.

@@ -11,6 +11,8 @@ mod index;
 mod integrate;
 mod linked_folders;
 mod locks;
+#[path = "../../../tests/support/memory.rs"]
+mod memory;
 mod object_copies;
 mod objects;
 mod odd_files;

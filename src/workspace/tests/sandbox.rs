@@ -11,6 +11,7 @@ use std::sync::Once;
 use git2::ConfigLevel;
 use tempfile::TempDir;
 
+use super::memory;
 use crate::model::{Base, StoryId};
 use crate::workspace::{CollectRequest, Committed, GitError, Replacement, Staging, WorkTree};
 
@@ -40,7 +41,7 @@ impl Sandbox {
     /// A folder that is no repository.
     pub fn empty() -> Self {
         isolate();
-        let folder = TempDir::new().unwrap();
+        let folder = TempDir::new_in(memory::place()).unwrap();
         let root = folder.path().canonicalize().unwrap().join("repo");
         fs::create_dir(&root).unwrap();
         Self { folder, root }
