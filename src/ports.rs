@@ -205,6 +205,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_day_has_a_start_whatever_the_clock_says() {
+        let day = 24 * 60 * 60 * 1000;
+        for (now, start) in [
+            (-1, -day),
+            (-day, -day),
+            (0, 0),
+            (day + 1, day),
+            (i64::MIN, i64::MIN),
+            (i64::MAX, i64::MAX),
+        ] {
+            let clock =
+                Clock::new(TimeZone::UTC, move || Moment { wall: now, steady: Duration::ZERO });
+            assert_eq!(clock.start_of_day(), start, "{now}");
+        }
+    }
+
+    #[test]
     fn the_time_zone_is_the_systems() {
         let (own, systems) = (time_zone(), TimeZone::system());
         for month in 0..12 {

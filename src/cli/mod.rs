@@ -45,6 +45,9 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
+    if command.opens_files() {
+        ops::require_descriptors()?;
+    }
     match command {
         // These have exit codes of their own.
         Command::Run(args) => return args.call(look),
@@ -145,6 +148,12 @@ enum Command {
     Supervise(SuperviseArgs),
     #[command(hide = true)]
     MockAgent(MockArgs),
+}
+
+impl Command {
+    fn opens_files(&self) -> bool {
+        !matches!(self, Self::Completions(_) | Self::Supervise(_) | Self::MockAgent(_))
+    }
 }
 
 /// Print a shell completion script.

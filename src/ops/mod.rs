@@ -3,6 +3,7 @@
 mod approvals;
 mod check;
 mod cost;
+mod descriptors;
 mod error;
 mod head;
 mod held;
@@ -26,6 +27,7 @@ mod watch;
 
 pub use check::check;
 pub use cost::{CostFormat, CostGrouping, cost};
+pub use descriptors::require_descriptors;
 pub use error::CommandError;
 pub use init::init;
 pub use mark::{StoryMark, mark, nudge};

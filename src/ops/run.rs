@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -40,22 +39,9 @@ use super::watch::Watch;
 /// The backlog of a dry run.
 const SCRATCH_PRD: &str = "PRD.json";
 
-/// More than a run has open at a time before its first agent.
-const DESCRIPTORS: usize = 64;
-
-/// Otherwise a run would fail in its middle, or where it can say nothing about it.
-fn require_descriptors() -> Result<()> {
-    let stderr = std::io::stderr();
-    let open = |_| stderr.as_fd().try_clone_to_owned();
-    let needed = DESCRIPTORS;
-    let all: std::io::Result<Vec<OwnedFd>> = (0..needed).map(open).collect();
-    all.map(drop).map_err(|source| CommandError::FewDescriptors { needed, source })
-}
-
 /// If the journal is damaged, renames it and runs again with a new one. `trust`: approve the repository's commands
 /// without asking.
 pub fn run(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions) -> Result<u8> {
-    require_descriptors()?;
     let here = std::env::current_dir()?;
     let watch = || Watch::start(&here, look);
     match run_once(prd, flags, trust, look, watch()?) {
@@ -200,7 +186,6 @@ fn check_script(plan: &RunSettings) -> Result<()> {
 }
 
 pub fn dry_run(prd: &Path, flags: &Flags, look: &UiOptions) -> Result<u8> {
-    require_descriptors()?;
     let original = PrdFile::new(prd).load()?;
     let plan = dry_plan(flags.clone())?;
     let instructions = instructions(plan.prompt.as_deref(), prd, None)?;

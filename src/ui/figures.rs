@@ -146,6 +146,18 @@ mod tests {
     }
 
     #[test]
+    fn a_time_is_shown_whatever_the_clock_said() {
+        for (at, shown) in [
+            (-1, "1969-12-31 23:59:59"),
+            (0, "1970-01-01 00:00:00"),
+            (i64::MIN, "--:--:--"),
+            (i64::MAX, "--:--:--"),
+        ] {
+            assert_eq!(date_and_time(at, &TimeZone::UTC), shown);
+        }
+    }
+
+    #[test]
     fn a_patience_of_whole_minutes_is_in_words() {
         for (seconds, shown) in
             [(600, "10 minutes"), (60, "1 minute"), (90, "1m30s"), (5, "5s"), (36_000, "10h00m")]

@@ -172,3 +172,14 @@ fn a_young_stamp_is_not_trusted() {
         assert_eq!(stamp.is_settled(now), settled, "{stamp:?}");
     }
 }
+
+#[test]
+fn no_stamp_is_trusted_by_a_clock_before_1970() {
+    for now in
+        [UNIX_EPOCH, UNIX_EPOCH - Duration::from_nanos(1), UNIX_EPOCH - Duration::from_hours(9)]
+    {
+        for seconds in [i64::MIN, -1, 0, 1, 1_800_000_000, i64::MAX] {
+            assert!(!changed_at(seconds, 999_999_999).is_settled(now), "{seconds}");
+        }
+    }
+}
