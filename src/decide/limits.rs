@@ -3,8 +3,8 @@
 use crate::decide::budget::BudgetCheck;
 use crate::decide::select::{Selection, is_ready, select};
 use crate::decide::situation::Situation;
-use crate::model::{Because, Blocked, BudgetLevel, StopReason, Story, millis};
-use crate::state::{BreakerPhase, WorkTime};
+use crate::model::{Backlog, Because, Blocked, BudgetLevel, StopReason, Story, millis};
+use crate::state::{BreakerPhase, RunState, WorkTime};
 
 /// Iterations needed for an average.
 const ENOUGH: u32 = 3;
@@ -36,7 +36,11 @@ fn settled(now: &Situation<'_>) -> Option<StopReason> {
     }
     let only = now.policy.only.as_ref()?;
     let is_settled = now.backlog.story(only).is_some_and(Story::is_settled);
-    is_settled.then(|| StopReason::StoryDone { story: only.clone() })
+    let red = || red(now).collect::<Vec<_>>();
+    is_settled.then(|| match red() {
+        blocked if blocked.is_empty() => StopReason::StoryDone { story: only.clone() },
+        blocked => StopReason::NothingToSelect { blocked },
+    })
 }
 
 /// A story that disappeared during the run is not done. Without it, the backlog may look complete.
@@ -47,8 +51,16 @@ fn gone(now: &Situation<'_>) -> Vec<Blocked> {
 
 /// A closed story whose gate fails is not done either, whoever broke it.
 fn red<'a>(now: &'a Situation<'_>) -> impl Iterator<Item = Blocked> + use<'a> {
-    let red = now.state.gate_results.red_again();
-    let red = red.filter(|(id, _)| now.backlog.story(id).is_some_and(|story| story.passes));
+    red_gates(now.state, now.backlog)
+}
+
+/// The closed stories of the backlog whose gates fail, and no later story is to blame.
+pub fn red_gates<'a>(
+    state: &'a RunState,
+    backlog: &'a Backlog,
+) -> impl Iterator<Item = Blocked> + use<'a> {
+    let red = state.gate_results.red_again();
+    let red = red.filter(|(id, _)| backlog.story(id).is_some_and(|story| story.passes));
     red.map(|(story, gate)| Blocked {
         story: story.clone(),
         because: Because::Red { gate: gate.to_owned() },
@@ -144,6 +156,7 @@ fn nothing_to_select(now: &Situation<'_>) -> Option<StopReason> {
         Selection::AllSettled => Some(StopReason::NothingToSelect { blocked: gone(now) }),
         Selection::Blocked(mut blocked) => {
             blocked.extend(gone(now));
+            blocked.extend(red(now));
             Some(StopReason::NothingToSelect { blocked })
         }
     }

@@ -242,6 +242,11 @@ impl GateReport {
         !matches!(self.end, GateEnd::Passed | GateEnd::RedBefore { .. })
     }
 
+    /// It failed, and without the story's work too.
+    pub fn was_red_before(&self) -> bool {
+        matches!(self.end, GateEnd::RedBefore { .. })
+    }
+
     /// `cargo test failed with exit code 101`.
     pub fn describe(&self) -> String {
         format!("`{}` {}", self.gate, self.end.describe())

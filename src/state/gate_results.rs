@@ -15,13 +15,38 @@ struct LastResult {
     elapsed_ms: u64,
     /// The work tree that it is about; None: it is not known.
     at: Option<Base>,
+    /// How many claims found that it failed before their story.
+    found_red: u32,
 }
 
 impl GateResults {
     pub fn apply(&mut self, event: &Event) {
-        if let Event::BaselineTaken { reports, at } = event {
-            self.take(reports.iter(), at.as_ref());
+        match event {
+            Event::BaselineTaken { reports, at } => self.take(reports.iter(), at.as_ref()),
+            Event::ClaimChecked { items, .. } => {
+                let reports = items.iter().map(|EvidenceItem::Gate(report)| report);
+                reports
+                    .filter(|report| report.was_red_before())
+                    .for_each(|red| self.found_red(red));
+            }
+            _ => {}
         }
+    }
+
+    fn found_red(&mut self, report: &GateReport) {
+        let elapsed_ms = report.elapsed_ms;
+        let known = self
+            .0
+            .entry((report.gate.clone(), report.guards.clone()))
+            .or_insert(LastResult { passed: None, elapsed_ms, at: None, found_red: 0 });
+        known.passed = Some(false);
+        known.found_red += 1;
+    }
+
+    /// More than one claim found that it failed before its story.
+    pub fn is_known_red(&self, report: &GateReport) -> bool {
+        let known = self.of(&report.gate, report.guards.as_ref());
+        report.was_red_before() && known.is_some_and(|known| known.found_red > 1)
     }
 
     /// The work that the evidence is about is on the branch.
@@ -39,9 +64,11 @@ impl GateResults {
         let mut found = BTreeMap::new();
         for report in reports {
             let (passed, elapsed_ms) = (Some(report.passed()), report.elapsed_ms);
+            let before = self.of(&report.gate, report.guards.as_ref());
+            let found_red = before.map_or(0, |before| before.found_red);
             let known = found
                 .entry((report.gate.clone(), report.guards.clone()))
-                .or_insert(LastResult { passed, elapsed_ms, at: at.cloned() });
+                .or_insert(LastResult { passed, elapsed_ms, at: at.cloned(), found_red });
             known.passed = known.passed.filter(|_| known.passed == passed);
             known.elapsed_ms = known.elapsed_ms.max(elapsed_ms);
         }

@@ -1,6 +1,7 @@
 //! The end of a run: the reason, the remedy, the progress, and a table of the stories.
 
 use crate::decide::figures::forecast;
+use crate::decide::limits::red_gates;
 use crate::model::{Backlog, Because, Blocked, StopReason, Story, StoryId, visible_line};
 use crate::ports::View;
 use crate::state::{Stage, StoryState};
@@ -59,7 +60,9 @@ fn explanation(reason: &StopReason, view: View<'_>) -> Vec<Line> {
     });
     let remedy = Some(reason.stop().remedy).filter(|remedy| !remedy.is_empty());
     let remedy = remedy.map(|remedy| TextLine::new().with(Tone::Dim, remedy));
-    stopped.into_iter().chain(remedy).map(Line::from).collect()
+    let red = red_gates(view.state, view.backlog);
+    let red = red.map(|red| TextLine::new().with(Tone::Warning, why(&red)));
+    stopped.into_iter().chain(red).chain(remedy).map(Line::from).collect()
 }
 
 /// Why it stopped, with what was measured.

@@ -19,7 +19,6 @@ const OUTDATED: &str = "the gates saw an earlier state; running them again";
 pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     let at = recorded.at;
     let progress = || ending::progress(at, "Progress", view);
-    let check = |EvidenceItem::Gate(report): &EvidenceItem| gate(at, report, false);
     let before = |report| gate(at, report, true);
     let notable = || notable(at, &recorded.event);
     match &recorded.event {
@@ -36,7 +35,7 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::UserEditsFound { .. } | Event::GatesStarted(_) => vec![],
         Event::CommitPrepared { .. } | Event::UndoPlanned { .. } => vec![],
         Event::BaselineTaken { reports, .. } => reports.iter().map(before).collect(),
-        Event::ClaimChecked { items, .. } => items.iter().map(check).collect(),
+        Event::ClaimChecked { items, .. } => checked(at, items, view),
         Event::ClaimOutdated { story } => vec![warning(at, format!("{story}: {OUTDATED}"))],
         Event::ConfirmationWanted { story, commit } => vec![to_confirm(at, story, commit)],
         Event::ConfirmationFailed { story, error } => vec![rejected(at, story, error)],
@@ -194,6 +193,13 @@ fn good(at: i64, text: String) -> TextLine {
 }
 
 /// Failing tests are normal before any work; a suite that cannot run is not.
+/// What was red before the story is told once: each later claim finds it too.
+fn checked(at: i64, items: &[EvidenceItem], view: View<'_>) -> Vec<Line> {
+    let reports = items.iter().map(|EvidenceItem::Gate(report)| report);
+    let news = reports.filter(|report| !view.state.gate_results.is_known_red(report));
+    news.map(|report| gate(at, report, false)).collect()
+}
+
 fn gate(at: i64, report: &GateReport, is_baseline: bool) -> Line {
     let told = report.describe();
     let text = if report.passed() {

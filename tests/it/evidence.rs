@@ -321,7 +321,7 @@ fn no_story_is_blamed_for_a_gate_that_was_red_before_it() {
     assert_eq!(world.passing(), ["US-001", "US-002", "US-003"], "{}", said.err);
     assert_eq!(said.code, 4, "{}", said.err);
     let told = "✗ `test -e never` failed with exit code 1, and was red before this story";
-    assert_eq!(said.err.matches(told).count(), 2, "{}", said.err);
+    assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);
     let end = "US-001 is closed, but `test -e never` fails, and did before later stories";
     assert_eq!(said.err.matches(end).count(), 1, "{}", said.err);
     assert_eq!(world.iteration_files("prompt.md").len(), 2, "nobody is sent back: {}", said.err);
@@ -352,4 +352,28 @@ fn a_gate_that_is_killed_on_the_storys_base_leaves_the_work_as_it_was() {
     let files = world.git(&["show", "--name-status", "--format=", "HEAD"]);
     assert_eq!(files, "M\tPRD.json\nA\tUS-002.txt\nD\told.txt\n");
     assert_eq!(world.iteration_files("prompt.md").len(), 1, "the claim stands: {}", said.err);
+}
+
+/// However the run ends, and whether or not the story that found it is closed.
+#[test]
+fn each_end_names_a_gate_that_was_red_before_a_story() {
+    let script = "[default]\nsteps = [{ run = \"echo x > $RALPH_STORY.txt\" }, \"complete\"]\n";
+    let refused = "\"verify\": [\"false\"]";
+    for (second, args, code) in [
+        ("", &["--story", "US-002"][..], 4),
+        ("", &["--once"], 3),
+        ("", &["--max-iterations", "1"], 3),
+        (refused, &["--max-iterations", "1"], 3),
+    ] {
+        let prd = Prd::stories(0).story("\"verify\": [\"test -e never\"]").story(second).story("");
+        let world = World::scripted(&prd, script);
+        world.ralph(&["mark", "US-001", "pass"]);
+        world.git(&["commit", "-qam", "mark"]);
+        let said = world.run(args);
+        assert_eq!(said.code, code, "{second} {args:?}: {}", said.err);
+        let end = "US-001 is closed, but `test -e never` fails, and did before later stories";
+        let is_checked = second.is_empty();
+        let count = said.err.matches(end).count();
+        assert_eq!(count, usize::from(is_checked), "{second} {args:?}: {}", said.err);
+    }
 }
