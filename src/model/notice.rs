@@ -93,6 +93,8 @@ pub enum TreeNotice {
     CleanUpFailed { problem: String },
     /// Earlier work is at a ref.
     WorkKept { story: StoryId, reference: String, comes_back: bool },
+    /// They are in shelved work. The human may have made some of them.
+    NewFilesShelved { story: StoryId, reference: String, paths: Vec<PathBuf> },
     /// Something was where git or ralph needs a file or a folder of another kind.
     MovedAway { path: PathBuf, kept: PathBuf },
     /// Old snapshots could not be removed.

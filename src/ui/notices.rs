@@ -13,6 +13,8 @@ use super::look::{Line, TextLine, Tone};
 
 /// The most names in a line.
 const MOST: usize = 5;
+/// Files that left the tree; more are only counted.
+const MOST_FILES: usize = 10;
 
 pub fn lines(notice: &Notice) -> Vec<Line> {
     let (tone, text) = words(notice);
@@ -154,6 +156,11 @@ fn tree(notice: &TreeNotice) -> (Tone, String) {
         TreeNotice::WorkKept { story, reference, comes_back } => {
             let next = if *comes_back { " and will be restored" } else { "" };
             info(format!("earlier work on {story} is at `{reference}`{next}"))
+        }
+        TreeNotice::NewFilesShelved { story, reference, paths } => {
+            let files = first_few(paths, MOST_FILES);
+            let back = format!("`git restore --source={reference} -- FILE`");
+            info(format!("new files left the tree with {story}: {files}; {back} brings one back"))
         }
         TreeNotice::MovedAway { path, kept } => {
             let (path, kept) = (shown(path), shown(kept));

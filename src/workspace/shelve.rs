@@ -251,6 +251,16 @@ impl WorkTree {
         paths.into_iter().map(staged).collect()
     }
 
+    /// Files of shelved work that its base does not have.
+    pub fn new_files_of(&self, reference: &str) -> Result<Vec<PathBuf>> {
+        let kept = self.repo.find_reference(reference).and_then(|kept| kept.peel_to_commit());
+        let kept = kept.doing("read shelved work")?;
+        let before = base_of(&kept)?.tree().doing("read the base of shelved work")?;
+        let after = kept.tree().doing("read shelved work")?;
+        let changes = between(&self.repo, Some(&before), Some(&after))?.into_iter();
+        Ok(changes.filter(|change| change.old.is_none()).map(|change| change.path).collect())
+    }
+
     /// Merges shelved work into the files; index and HEAD stay as they are, and so do files in
     /// `except` and the ref.
     pub fn unshelve(&self, reference: &str, except: &[PathBuf]) -> Result<Unshelved> {

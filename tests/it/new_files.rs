@@ -16,6 +16,7 @@ fn at_work(stories: usize, end: &str, args: &[&str]) -> (World, std::process::Ch
     (world, child)
 }
 
+/// And one line says how they come back.
 fn is_kept(world: &World, said: &str) {
     let refs = world.git(&["for-each-ref", "--format=%(refname)", "refs/ralph/attempts/US-001"]);
     let has_it = |name: &&str| {
@@ -25,6 +26,14 @@ fn is_kept(world: &World, said: &str) {
     let name = refs.lines().find(has_it).expect(said);
     assert_eq!(world.git(&["show", &format!("{name}:mine/new.txt")]), "mine\n");
     assert!(said.contains(name), "{name}: {said}");
+    let told = said.lines().find(|line| line.contains("new files left the tree with US-001"));
+    let told = told.expect(said);
+    assert!(told.contains("mine/new.txt"), "{told}");
+    assert!(!world.path("mine/new.txt").exists(), "{said}");
+    let command = format!("git restore --source={name} -- FILE");
+    assert!(told.contains(&command), "{told}");
+    world.git(&["restore", &format!("--source={name}"), "--", "mine/new.txt"]);
+    assert_eq!(world.read("mine/new.txt"), "mine\n");
 }
 
 #[test]

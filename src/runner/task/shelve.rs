@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::model::{Base, Cause, Event, LaneId, StoryId};
+use crate::model::{Base, Cause, Event, LaneId, Notice, StoryId, TreeNotice};
 use crate::runner::config::RunConfig;
 use crate::runner::effects::KeptWork;
 use crate::runner::error::Result;
@@ -29,7 +29,7 @@ impl StoryWork {
         let Some(occupant) = self.occupant.take() else { return Ok(None) };
         let Occupant { base, rest, .. } = occupant.follow(tree, log)?;
         let to = rest.unwrap_or_else(|| base.tree.clone());
-        self.leave(tree, &base, &Reset { to: &to, except: &self.config.human_files })
+        self.leave(tree, &base, &Reset { to: &to, except: &self.config.human_files }, log)
     }
 
     /// Carries out a planned roll-back; after a crash again.
@@ -44,19 +44,33 @@ impl StoryWork {
             Cause::FreshStart => self.shelve(tree, log),
             // An agent that lost the branch may have changed the human's files.
             Cause::Elsewhere | Cause::Rewritten | Cause::Unfinished => {
-                self.leave(tree, to, &Reset { to: &to.tree, except: &[] })
+                self.leave(tree, to, &Reset { to: &to.tree, except: &[] }, log)
             }
         }
     }
 
-    fn leave(&self, tree: &WorkTree, base: &Base, reset: &Reset<'_>) -> Result<Option<String>> {
+    fn leave(
+        &self,
+        tree: &WorkTree,
+        base: &Base,
+        reset: &Reset<'_>,
+        log: &mut dyn EventSink,
+    ) -> Result<Option<String>> {
         let mut number = self.number;
-        loop {
+        let kept = loop {
             match tree.shelve_to(&self.story, number, base, reset) {
                 Err(GitError::RefTaken(_)) => number += 1,
-                kept => return Ok(kept?),
+                kept => break kept?,
+            }
+        };
+        if let Some(reference) = &kept {
+            let paths = tree.new_files_of(reference)?;
+            if !paths.is_empty() {
+                let (story, reference) = (self.story.clone(), reference.clone());
+                log.notice(Notice::Tree(TreeNotice::NewFilesShelved { story, reference, paths }));
             }
         }
+        Ok(kept)
     }
 
     /// Stores a failed attempt's work at a ref; it stays in the lane too.

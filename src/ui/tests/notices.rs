@@ -115,12 +115,18 @@ fn work_tree_notices() {
         TreeNotice::CleanUpFailed { problem: "cannot read .git".into() },
         TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: true },
         TreeNotice::WorkKept { story: id("US-001"), reference: "refs/x".into(), comes_back: false },
+        TreeNotice::NewFilesShelved {
+            story: id("US-001"),
+            reference: "refs/x".into(),
+            paths: vec!["a.txt".into(), "b.txt".into()],
+        },
         TreeNotice::NotPruned { problem: "a ref is locked".into() },
     ].map(Notice::Tree)), @r"
     removed `.git/index.lock`, left behind by a killed process
     warning: cannot read .git
     earlier work on US-001 is at `refs/x` and will be restored
     earlier work on US-001 is at `refs/x`
+    new files left the tree with US-001: a.txt, b.txt; `git restore --source=refs/x -- FILE` brings one back
     warning: cannot remove old snapshots: a ref is locked
     ");
 }
