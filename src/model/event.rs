@@ -193,9 +193,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "LaneId::is_home")]
         lane: LaneId,
     },
-    /// The process ends while nothing runs, and the story's unfinished work is in the human's tree:
-    /// the branch tip and the work tree then. What differs at the next start is the user's.
+    /// The process waits or ends while nothing runs, and the story's unfinished work is in the human's
+    /// tree: the branch tip and the work tree then. What differs at the next start is the user's.
     TreeLeft { story: StoryId, left: Base },
+    /// That tree is about to be changed by ralph.
+    TreeTaken { story: StoryId },
     /// The user changed files between two processes: they are in the story's base from here on.
     /// `roll_back`: the same of the base that a planned roll-back goes to. `rest`: of the work tree
     /// that shelving returns to, if it is not the base's.
@@ -299,6 +301,7 @@ impl Event {
             | Self::CommitsTaken { story, .. }
             | Self::HumanCommitted { story, .. }
             | Self::TreeLeft { story, .. }
+            | Self::TreeTaken { story }
             | Self::UserEditsFound { story, .. }
             | Self::BaseSet { story, .. } => Some(story),
             Self::Repaired { story, .. } => story.as_ref(),

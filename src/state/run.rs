@@ -141,14 +141,18 @@ impl RunState {
                 self.undo = Some((story.clone(), commit.clone(), from.clone()));
             }
             Event::StoryReopened { .. } => self.undo = None,
-            Event::GatesStarted(start) => self.gates = Some(*start.clone()),
+            Event::AttemptStarted(_) => self.left = None,
+            Event::GatesStarted(start) => {
+                self.gates = Some(*start.clone());
+                self.left = None;
+            }
             Event::GatesOver => self.gates = None,
             Event::Repaired { violation: Violation::Written { paths, kept, .. }, .. } => {
                 let kept = kept.clone().unwrap_or_default();
                 self.written.extend(paths.iter().map(|path| (path.clone(), kept.clone())));
             }
             Event::TreeLeft { left, .. } => self.left = Some(left.clone()),
-            Event::UserEditsFound { .. } => self.left = None,
+            Event::UserEditsFound { .. } | Event::TreeTaken { .. } => self.left = None,
             Event::SettingsTaken(settings) => self.settings = Some(settings.clone()),
             Event::BacklogTaken(text) => self.backlog = Some(text.clone()),
             Event::ApprovalsSeen { sums } => self.approvals = Some(sums.iter().cloned().collect()),

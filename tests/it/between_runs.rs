@@ -1,8 +1,9 @@
 //! The human edits files while no run is active and a story's unfinished work is in the tree.
 
+use ralph::model::Event;
 use rustix::process::Signal;
 
-use crate::support::world::{Ends, Said, signal};
+use crate::support::world::{Ends, Said, signal, until};
 use crate::support::{Prd, World};
 
 /// The agent changes and creates files, then works on until the run is interrupted; the next agent
@@ -89,4 +90,35 @@ fn what_the_human_undoes_between_runs_needs_no_permission() {
     assert_eq!(said.code, 0, "{}", said.err);
     let changed = world.git(&["show", "--name-only", "--format=", "HEAD"]);
     assert_eq!((changed.as_str(), world.status().as_str()), ("PRD.json\nrest.txt\n", ""));
+}
+
+/// Its agent failed in the middle of the work; ralph is killed while it waits for the next try.
+#[test]
+fn edits_after_a_kill_in_a_wait_are_the_humans_like_after_a_clean_end() {
+    let world = World::with(&Prd::stories(1));
+    world.write("lines", "1\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "lines"]);
+    let half = "[default]\nsteps = [{ run = \"echo one > lines; echo a > half.txt\" }, \
+                { fail = \"error\" }]\n";
+    std::fs::write(world.script(), half).unwrap();
+    let mut command = world.run_command(&[]);
+    let mut child = command.env("RALPH_BACKOFF", "10m").spawn().unwrap();
+    until("the tree to be recorded", || {
+        let has_begun = world.path(".ralph/runs").exists();
+        let journal = if has_begun { world.journal() } else { Vec::new() };
+        journal.iter().any(|one| matches!(one.event, Event::TreeLeft { .. })).then_some(())
+    });
+    child.kill().unwrap();
+    child.code();
+    world.write("mine.txt", "mine\n");
+    world.write("README.md", "edited\n");
+    let said = continued(&world, REST, &[]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("uncommitted edits:\n    README.md\n"), "{}", said.err);
+    let said = continued(&world, REST, &["--allow-dirty"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let changed = world.git(&["show", "--name-only", "--format=", "HEAD"]);
+    assert_eq!(changed, "PRD.json\nhalf.txt\nlines\nrest.txt\n");
+    assert_eq!(world.status(), " M README.md\n?? mine.txt\n");
 }

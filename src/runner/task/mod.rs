@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::model::{Event, Notice, StoryId, TreeNotice};
+use crate::model::{Base, Event, Notice, StoryId, TreeNotice};
 use crate::ports::Activity;
 use crate::runner::effects::Happened;
 use crate::runner::error::{Result, RunnerError};
@@ -50,6 +50,8 @@ pub enum Message {
     StoredAhead { text: Option<TextOnDisk>, blob: Option<(Arc<str>, StoredBlob)> },
     /// A gate ended: the backlog file must be as it was before the next one.
     GateOver(oneshot::Sender<()>),
+    /// The human's tree while nothing runs; None: it cannot be read.
+    Left { story: StoryId, left: Option<Base> },
     /// The end of a task.
     Ended(Result<Happened>),
 }

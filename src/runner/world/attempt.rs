@@ -29,6 +29,7 @@ use crate::store::ralph_dir::IterationFiles;
 use crate::workspace::{REFLOG_ACTION, hash, reflog_action};
 
 use super::World;
+use super::between_runs::TreeLook;
 use super::held_backlog::BacklogWriter;
 
 /// Scans of the tree per `stuck_after`.
@@ -169,6 +170,7 @@ impl World {
             start,
         };
         let is_broken = self.env.backlog.problem().is_some();
+        self.look = TreeLook::Due;
         self.backlog_writer = Some(BacklogWriter::attempt(&inspect.start, is_broken));
         self.spawn(StartOf { lane, begin, files, spec, reader, inspect, at_start: story });
         Ok(())

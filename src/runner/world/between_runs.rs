@@ -1,5 +1,6 @@
 //! What the human changes in the tree while no run is active is the human's, also if a story's
-//! unfinished work is there: a process records the tree that it leaves, and the next one compares.
+//! unfinished work is there: a process records the tree when it begins to wait, or ends, and the next
+//! one compares.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use crate::model::{Base, Event, LaneId, StoryId};
 use crate::runner::effects::Left;
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
+use crate::runner::task::Message;
 use crate::state::RunState;
 use crate::workspace::{UserEdits, WorkTree};
 
@@ -26,7 +28,7 @@ impl World {
         if matches!(end, Some(Event::RunEnded { reason }) if reason.stop().exit_code == 0) {
             self.env.home.with(WorkTree::require_whole_tip).await??;
         }
-        let Some(story) = log.state.lanes.occupant(LaneId::HOME).cloned() else { return Ok(None) };
+        let Some(story) = left_by(log) else { return Ok(None) };
         let left = self.env.home.with(WorkTree::leave);
         // After a signal nobody waits for large files.
         let left = match end {
@@ -35,6 +37,49 @@ impl World {
         };
         let left = left.and_then(|left| left.ok()?.ok());
         Ok(left.map(|left| Event::TreeLeft { story, left }))
+    }
+
+    /// Nothing runs, and the loop waits: the process may be killed now. The loop does not wait for the
+    /// look.
+    pub(super) fn look_before_wait(&mut self, log: &RunLog) {
+        let is_idle = log.state.attempts.is_idle() && self.gates.is_empty() && !self.has_home_job;
+        if !is_idle || self.look != TreeLook::Due || log.is_cut_off() {
+            return;
+        }
+        let Some(story) = left_by(log) else { return };
+        self.look = TreeLook::UnderWay;
+        let (home, mailbox) = (self.env.home.clone(), self.mailbox.clone());
+        tokio::spawn(async move {
+            let left = home.with(WorkTree::leave).await;
+            let left = left.and_then(|left| Ok(left?)).ok();
+            // The loop may have ended.
+            let _ = mailbox.send(Message::Left { story, left }).await;
+        });
+    }
+
+    /// Unless something else began meanwhile.
+    pub(super) fn take_look(
+        &mut self,
+        log: &mut RunLog,
+        story: StoryId,
+        left: Option<Base>,
+    ) -> Result<()> {
+        if std::mem::replace(&mut self.look, TreeLook::Done) != TreeLook::UnderWay {
+            self.look = TreeLook::Due;
+            return Ok(());
+        }
+        match left {
+            Some(left) => self.record(log, Event::TreeLeft { story, left }),
+            None => Ok(()),
+        }
+    }
+
+    /// A job is about to change the tree, and it may be killed.
+    pub(super) fn take_tree(&mut self, log: &mut RunLog, story: &StoryId) -> Result<()> {
+        match log.state.left {
+            Some(_) => self.record(log, Event::TreeTaken { story: story.clone() }),
+            None => Ok(()),
+        }
     }
 
     /// What the user changed in the files since the last process's end is no part of the story.
@@ -57,6 +102,21 @@ impl World {
     }
 }
 
+/// A look at the human's tree that is to be recorded while nothing runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TreeLook {
+    #[default]
+    Due,
+    UnderWay,
+    Done,
+}
+
+/// The story whose unfinished work is in the human's tree, if the journal does not have that already.
+fn left_by(log: &RunLog) -> Option<StoryId> {
+    let story = log.state.lanes.occupant(LaneId::HOME).filter(|_| log.state.left.is_none());
+    story.cloned()
+}
+
 /// The user's changes since the last process left a story's unfinished work in the human's tree.
 pub struct EditsBetweenRuns {
     pub story: StoryId,
@@ -69,8 +129,8 @@ pub struct EditsBetweenRuns {
     rest: Option<String>,
 }
 
-/// None if there is no such work, or if the last process was killed: then what changed since its last
-/// snapshot counts as the attempt's.
+/// None if there is no such work, or if something ran when the last process was killed: then what
+/// changed since its last snapshot counts as the attempt's.
 pub fn edits_between_runs(
     state: &RunState,
     tree: &WorkTree,

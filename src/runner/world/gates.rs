@@ -24,6 +24,7 @@ use crate::store::log::Log;
 use crate::workspace::{GATES, REFLOG_ACTION, look_at, reflog_action};
 
 use super::World;
+use super::between_runs::TreeLook;
 use super::held_backlog::BacklogWriter;
 
 /// The folder for the versions that gates wrote.
@@ -55,6 +56,7 @@ impl World {
         env.extend(story.map(|story| (STORY.into(), Some(story.to_string().into()))));
         let (orders, stop) = watch::channel(None);
         self.gates.push((of.clone(), orders, Instant::now()));
+        self.look = TreeLook::Due;
         let task = GatesTask {
             red: self.red_gates(log, &due),
             due,

@@ -17,6 +17,7 @@ use crate::store::prd::{EditError, Mark, WriteError};
 use crate::workspace::WorkTree;
 
 use super::World;
+use super::between_runs::TreeLook;
 
 /// What a job does on its thread.
 type Work = Box<dyn FnOnce(&WorkTree, &mut Mailbox) -> Result<JobResult> + Send + 'static>;
@@ -29,6 +30,12 @@ impl World {
         story: &StoryId,
         lane: LaneId,
     ) -> Result<()> {
+        if lane == LaneId::HOME {
+            (self.has_home_job, self.look) = (true, TreeLook::Due);
+            if !matches!(job, LaneJob::Prepare | LaneJob::Keep) {
+                self.take_tree(log, story)?;
+            }
+        }
         let work: Work = match job {
             LaneJob::Prepare => self.prepare(log, story, lane)?,
             LaneJob::Keep => {
@@ -67,6 +74,9 @@ impl World {
 
     fn prepare(&mut self, log: &mut RunLog, id: &StoryId, lane: LaneId) -> Result<Work> {
         self.with_scratchpad(log, |dir| dir.unshelve_scratchpad(id));
+        if log.state.story(id).is_some_and(|known| !known.accepted_files().is_empty()) {
+            self.take_tree(log, id)?;
+        }
         let known = log.state.story(id);
         let iteration = log.state.attempts.next_iteration();
         let prepare = Prepare {
@@ -240,6 +250,7 @@ impl World {
                 // The task may have been given up.
                 let _ = looked.send(());
             }
+            Message::Left { story, left } => self.take_look(log, story, left)?,
             Message::Ended(happened) => {
                 let happened = happened?;
                 self.forget(&happened);
@@ -265,7 +276,7 @@ impl World {
             Happened::GatesEnded { of, .. } => self.gates.retain(|(running, ..)| running != of),
             Happened::Answered { asked, .. } => self.questions.ended(asked),
             Happened::JobEnded { lane: LaneId::HOME, .. } => {
-                self.is_writing_marks = false;
+                (self.is_writing_marks, self.has_home_job) = (false, false);
             }
             _ => {}
         }

@@ -44,6 +44,7 @@ use crate::text::redact::SecretRules;
 use crate::workspace::StoredBlob;
 use attempt::RunningAttempt;
 use backlog::BacklogFile;
+use between_runs::TreeLook;
 use held_backlog::BacklogWriter;
 use observe::CostStores;
 use questions::Questions;
@@ -95,6 +96,10 @@ pub struct World {
     /// The free space when agents were ended because of it.
     disk_was_low: Option<FreeDisk>,
     /// What was spent today, at the last check.
+    /// A job is under way in the human's tree.
+    has_home_job: bool,
+    /// Of the human's tree, while nothing runs.
+    look: TreeLook,
     today: SpentToday,
     /// What the human approved, as it was when the run began, and what commands told since.
     approvals: Approvals,
@@ -130,6 +135,8 @@ impl World {
             today: SpentToday::default(),
             approvals: Approvals::default(),
             human_requests: Vec::new(),
+            has_home_job: false,
+            look: TreeLook::default(),
             told_left_out: BTreeSet::new(),
             known_bases: BTreeMap::new(),
             stored_ahead: None,
@@ -177,6 +184,7 @@ impl Effects for World {
         tokio::pin!(tick);
         loop {
             if let Some(over) = self.questions.next_over() {
+        self.look_before_wait(log);
                 return Ok(over);
             }
             let skipped = async {
