@@ -51,6 +51,17 @@ pub enum CommandError {
          have changed the setup:\n{0}\ncheck it, and run `ralph run` in a terminal to confirm it"
     )]
     UnknownSetup(String),
+    #[error(
+        "ralph's journal is lost, so these changes of what gates run may be an agent's:\n{0}\nundo them, or \
+         run `ralph run` in a terminal to confirm that they are yours"
+    )]
+    UnknownGates(String),
+    #[error(
+        "`.ralph` has files of earlier runs, but their journal and snapshots are gone, so nothing says \
+         what here is an agent's work\ncheck the files and the commits, and run `ralph run` in a terminal \
+         to confirm them, or delete `.ralph`"
+    )]
+    UnknownRuns,
     #[error("not approved; change the files, or approve them with `ralph trust`")]
     NotTrusted,
     #[error(

@@ -5,26 +5,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::decide::concerns::of_backlog;
-use crate::model::{Event, HeldKind, StoryId, Untrusted, Violation, visible_line};
+use crate::model::{Base, Event, HeldKind, StoryId, Untrusted, Violation, visible_line};
 use crate::runner::log::JournalHistory;
 use crate::settings::{Flags, RunSettings};
 use crate::state::RunState;
 use crate::store::Store;
 use crate::store::prd::{PrdFile, text_with_marks};
+use crate::store::ralph_dir::RalphDir;
 use crate::text::redact::SecretRules;
 use crate::ui::{self, Confirmation, TerminalHuman};
 use crate::workspace::{SnapshotRef, WorkTree};
 
 use super::error::{CommandError, Result};
 use super::in_force::InForce;
-use super::place::{BacklogPlace, RunInstructions, place_of};
+use super::place::{BacklogPlace, RunInstructions, human_files, place_of};
+use super::session::gates;
 use super::terminal::ask;
 
 /// The folder for the other versions.
 const FOLDER: &str = "unrecorded";
 
 pub struct LostJournal<'a> {
-    pub tree: &'a WorkTree,
+    pub tree: &'a mut WorkTree,
     pub prd: &'a Path,
     pub flags: &'a Flags,
     pub human: &'a Arc<TerminalHuman>,
@@ -46,13 +48,15 @@ pub fn snapshot_without_journal(
 impl LostJournal<'_> {
     /// Call before any program that git's setup names could run, and before ralph.toml is read.
     pub fn restore(
-        &self,
+        &mut self,
         store: &Store,
         place: &BacklogPlace,
         history: &JournalHistory,
     ) -> Result<Vec<Event>> {
         let found = snapshot_without_journal(self.tree, store, self.prd, Some(history))?;
-        let Some(snapshot) = &found else { return Ok(Vec::new()) };
+        let Some(snapshot) = &found else {
+            return self.require_no_traces(store).map(|()| Vec::new());
+        };
         if !self.tree.setup_is_plain()? {
             let text = self.secrets.redact(&self.tree.setup_text()?).into_owned();
             if !self.confirm(&ui::UNKNOWN_SETUP, &text)? {
@@ -66,6 +70,14 @@ impl LostJournal<'_> {
         let instructions = self.restore_files(snapshot, HeldKind::Instructions, prompt)?;
         let agents = self.restore_files(snapshot, HeldKind::AgentSettings, None)?;
         let backlog = self.restore_backlog(snapshot, place)?;
+        self.tree.serve(snapshot.run.as_deref().unwrap_or_default(), &place.key);
+        let before = self.tree.before_attempts(snapshot)?;
+        if let Some(story) = &snapshot.story
+            && self.tree.was_moved_by_attempts(&before)?
+        {
+            self.tree.shelve_unrecorded(story, &before, &human_files(place))?;
+        }
+        self.require_same_gates(&before)?;
         Ok([settings, instructions, agents, backlog].into_iter().flatten().collect())
     }
 
@@ -131,6 +143,28 @@ impl LostJournal<'_> {
             }
         };
         Ok(Some(Event::BacklogPutBack { problem, kept }))
+    }
+
+    /// Only the human can know whether a change of what decides what gates run was theirs.
+    fn require_same_gates(&self, before: &Base) -> Result<()> {
+        let plan = InForce::of(&RunState::default(), self.tree.root(), self.flags)?.plan;
+        let gates = gates(&plan, &PrdFile::new(self.prd).load()?.backlog, false);
+        let changed = self.tree.changed_files(before, gates.every(), &plan.protect)?;
+        let diffs: Vec<&str> = changed.iter().map(|one| one.diff.as_str()).collect();
+        let diffs = self.secrets.redact(&diffs.join("\n")).into_owned();
+        if changed.is_empty() || self.confirm(&ui::GATES_MEANWHILE, &diffs)? {
+            return Ok(());
+        }
+        Err(CommandError::UnknownGates(diffs))
+    }
+
+    /// An agent that deletes the journal can delete the snapshots too.
+    fn require_no_traces(&self, store: &Store) -> Result<()> {
+        let is_new = store.exists() || !RalphDir::has_runs(self.tree.root());
+        if is_new || self.confirm(&ui::RUNS_MEANWHILE, "")? {
+            return Ok(());
+        }
+        Err(CommandError::UnknownRuns)
     }
 
     fn shown(&self, path: &Path) -> String {

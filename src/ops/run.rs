@@ -77,7 +77,7 @@ fn run_once(prd: &Path, flags: &Flags, trust: bool, look: &UiOptions, watch: Wat
     finish_commands(&tree, &store, prd, &mut known, look)?;
     let (reporter, human) = ui::terminal(look);
     let (secrets, clock) = (secrets(), look.clock.clone());
-    let lost = LostJournal { tree: &tree, prd, flags, human: &human, secrets: &secrets };
+    let mut lost = LostJournal { tree: &mut tree, prd, flags, human: &human, secrets: &secrets };
     known.repaired.extend(lost.restore(&store, &found, &known)?);
     let in_force = InForce::of(&known.state, tree.root(), flags)?;
     check_script(&in_force.plan)?;

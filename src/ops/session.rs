@@ -250,7 +250,7 @@ pub fn backend(plan: &RunSettings) -> Result<Arc<dyn Backend>> {
 }
 
 /// The gates as of the start: later edits of the backlog do not change them.
-fn gates(plan: &RunSettings, backlog: &Backlog, dry: bool) -> Gates {
+pub fn gates(plan: &RunSettings, backlog: &Backlog, dry: bool) -> Gates {
     let with_gates = backlog.stories.iter().filter(|story| !story.verify.is_empty());
     let of = with_gates.map(|story| (story.id.clone(), story.verify.clone())).collect();
     Gates { all: plan.verify.clone(), of, recheck: plan.recheck, dry }

@@ -1,7 +1,7 @@
 //! How a process of the run ends: what still runs, open menus, and what is recorded last.
 
 use crate::decide::situation::LaneJob;
-use crate::model::{AgentNotice, EndCause, Event, Notice};
+use crate::model::{AgentNotice, Cause, EndCause, Event, LaneId, Notice};
 use crate::process::Order;
 use crate::runner::dispatcher::{Dispatcher, Ending, Turn};
 use crate::runner::effects::{Effects, Happened};
@@ -27,6 +27,24 @@ impl<E: Effects> Dispatcher<E> {
             return;
         }
         let end = self.log.now().saturating_add(PUT_BACK_PATIENCE);
+        self.settle_until(end).await;
+        if self.is_idle() && self.plan_way_back().is_ok() {
+            self.settle_until(end).await;
+        }
+    }
+
+    /// The next process cannot know what of the tree and the branch is a story's unfinished work.
+    fn plan_way_back(&mut self) -> Result<()> {
+        let state = &self.log.state;
+        let work = state.lanes.occupant(LaneId::HOME).and_then(|story| {
+            let work = state.story(story)?.work.in_lane()?;
+            Some((story.clone(), work.base.clone()))
+        });
+        let Some((story, to)) = work else { return Ok(()) };
+        self.record(vec![Event::ReturnPlanned { story, to, why: Cause::FreshStart }])
+    }
+
+    async fn settle_until(&mut self, end: i64) {
         loop {
             let is_over = self.is_idle() && !self.start_roll_back().unwrap_or_default();
             if is_over || self.must_leave() || self.log.now() >= end {

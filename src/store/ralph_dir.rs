@@ -1,7 +1,8 @@
 //! `.ralph/`: the working folder at the root of the work tree.
 //!
 //! Logs and prompts, for people. It can be deleted at any time without losing the run: nothing is
-//! decided by what is in it. Only the agents' notes, the scratchpad, are read, for the next prompt.
+//! decided by what is in it, except that files of runs without a journal lead to a question. Only the
+//! agents' notes, the scratchpad, are read, for the next prompt.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -84,6 +85,11 @@ impl RalphDir {
     /// After a crash: whatever is in its place came from what ran then.
     pub fn put_back(root: &Path) -> DirResult<()> {
         Self { root: root.to_owned() }.make().map(drop)
+    }
+
+    /// There was a run in this work tree.
+    pub fn has_runs(root: &Path) -> bool {
+        Dir::open(root).is_ok_and(|root| root.dir(&Path::new(FOLDER).join(RUNS)).is_ok())
     }
 
     /// Earlier files stay: an attempt that did not count has the same number.

@@ -231,6 +231,21 @@ pub const UNKNOWN_SETUP: Confirmation = Confirmation {
     no: ('n', "no, stop here; I will look at it"),
     yes: ('y', "yes, it is mine"),
 };
+pub const GATES_MEANWHILE: Confirmation = Confirmation {
+    heading: "What gates run",
+    question: "ralph's journal is lost. Did you make these changes of what gates run?",
+    means: "An agent may have made them, so that its work looks done.",
+    no: ('n', "no, stop here; I will look at them"),
+    yes: ('y', "yes, they are mine"),
+};
+pub const RUNS_MEANWHILE: Confirmation = Confirmation {
+    heading: "Earlier runs",
+    question: "`.ralph` has files of earlier runs, but their journal and snapshots are gone. \
+               Are all files and commits as you want them?",
+    means: "An agent may have deleted them. ralph starts with what is here.",
+    no: ('n', "no, stop here; I will look at it"),
+    yes: ('y', "yes, start with what is here"),
+};
 pub const CHANGED_MEANWHILE: Confirmation = Confirmation {
     heading: "Changed files or refs",
     question: "These changed since the interrupted attempt or gate began. Did you change them?",

@@ -34,7 +34,8 @@ pub use figures::{
     count, counted, date_and_time, day_and_time, duration, short_commit, short_run, stories, to_go,
 };
 pub use human::{
-    CHANGED_MEANWHILE, Confirmation, EDITS, GATES, SETTINGS, TRUST, TerminalHuman, UNKNOWN_SETUP,
+    CHANGED_MEANWHILE, Confirmation, EDITS, GATES, GATES_MEANWHILE, RUNS_MEANWHILE, SETTINGS,
+    TRUST, TerminalHuman, UNKNOWN_SETUP,
 };
 pub use keyboard::terminal_name;
 pub use layout::{shown, table};

@@ -12,7 +12,7 @@ use git2::Oid;
 use crate::files;
 use crate::model::{Base, CommitName, visible_line};
 
-use super::branch::tip;
+use super::branch::{commit_id, tip};
 use super::error::GitContext;
 use super::{Result, WorkTree};
 
@@ -115,6 +115,16 @@ impl WorkTree {
             }
         };
         Ok(newest.is_none_or(|newest| newest.is_ralphs() || newest.action.trim().is_empty()))
+    }
+
+    /// Nothing but attempts and gates moved the branch from there to where it is, as git noted.
+    pub fn was_moved_by_attempts(&self, from: &Base) -> Result<bool> {
+        let from = commit_id(from)?;
+        let moves = self.moves_since(from, BY_RALPH);
+        let (newest, oldest) = (moves.first(), moves.last());
+        let is_whole = newest.map(|newest| newest.new) == tip(&self.repo)?.commit
+            && oldest.map(|oldest| oldest.old) == Some(from.unwrap_or(Oid::ZERO_SHA1));
+        Ok(is_whole && moves.iter().all(Move::is_ralphs))
     }
 
     /// The state that gates saw, which began at this branch tip. If the human committed meanwhile, it

@@ -122,3 +122,85 @@ fn without_a_journal_the_humans_files_are_those_of_the_newest_snapshot() {
     assert!(kept("PRD.json").contains("anything"));
     assert_eq!(world.passing(), ["US-001", "US-002"]);
 }
+
+/// The gate is weakened by a commit.
+const TWEAK: &str = "echo true > check.sh; git commit -qam tweak";
+
+/// The story is not done without the file `work.txt`, and no agent writes it.
+fn checked() -> World {
+    let world = World::with(&Prd::stories(1));
+    world.write("ralph.toml", "verify = [\"sh check.sh\"]\n");
+    world.write("check.sh", "test -e work.txt\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "gate"]);
+    world
+}
+
+/// The first attempt does it; its driver stops because the journal is lost, or is killed.
+fn weakened(act: &str, is_killed: bool) -> World {
+    let world = checked();
+    let script =
+        format!("[default]\nsteps = [{{ run = '''{act}; echo y > ../here''' }}, \"hang\"]\n");
+    fs::write(world.script(), script).unwrap();
+    if is_killed {
+        kill_when_here(&world);
+    } else {
+        let said = world.run(&[]);
+        assert_eq!(said.code, 1, "{}", said.err);
+    }
+    let claims = "[default]\nsteps = [{ run = \"echo x > x\" }, \"complete\"]\n";
+    fs::write(world.script(), claims).unwrap();
+    world
+}
+
+#[test]
+fn an_agents_commits_are_not_the_humans_because_the_journal_is_lost() {
+    for is_killed in [false, true] {
+        let world = weakened(&format!("{TWEAK}; {FORGET}"), is_killed);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 4, "{is_killed}: {}", said.err);
+        let asks = "work on US-001 changed what needs your approval: `check.sh` changed";
+        assert!(said.err.contains(asks), "{is_killed}: {}", said.err);
+        assert_eq!(world.read("check.sh"), "test -e work.txt\n", "{is_killed}");
+        assert!(!world.subjects().contains(&"tweak".to_owned()), "{is_killed}: {}", said.err);
+        let kept = world.git(&["show", "refs/ralph/attempts/US-001/1:check.sh"]);
+        assert_eq!(kept, "true\n", "{is_killed}");
+        assert_eq!(world.passing(), [""; 0], "{is_killed}");
+    }
+}
+
+/// Then nothing says whose the commits are: the human decides about what they changed of the gates.
+#[test]
+fn commits_that_may_be_an_agents_are_asked_about_if_the_journal_is_lost() {
+    for act in [
+        "env -u GIT_REFLOG_ACTION git commit -qam tweak",
+        "git commit -qam tweak; rm -rf .git/logs",
+        "git commit -qam tweak; rm -rf .git/logs; git update-ref -d refs/worktree/ralph/base",
+        "git add .; git stash -q; git stash pop -q; true",
+    ] {
+        for is_killed in [false, true] {
+            let act = format!("echo true > check.sh; {act}; {FORGET}");
+            let world = weakened(&act, is_killed);
+            let said = world.run(&["--allow-dirty"]);
+            assert_ne!(said.code, 0, "{act} {is_killed}: {}", said.err);
+            assert!(said.err.contains("check.sh"), "{act} {is_killed}: {}", said.err);
+            assert_eq!(world.passing(), [""; 0], "{act} {is_killed}");
+        }
+    }
+}
+
+#[test]
+fn a_run_of_which_only_its_files_are_left_is_no_first_run() {
+    let gone = format!(
+        "{FORGET} .git/logs .git/refs/ralph .git/refs/worktree; sed -i /ralph/d .git/packed-refs"
+    );
+    let world = weakened(&format!("{TWEAK}; {gone}; true"), true);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("in a terminal"), "{}", said.err);
+    assert_eq!(world.passing(), [""; 0]);
+    let world = weakened(&format!("{TWEAK}; {gone}; true"), false);
+    let said = world.run(&[]);
+    assert_ne!(said.code, 0, "{}", said.err);
+    assert_eq!(world.passing(), [""; 0]);
+}

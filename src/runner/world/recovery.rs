@@ -259,15 +259,18 @@ impl World {
             let question = lost_skip(&story);
             events.push(Event::QuestionRaised { story, question });
         }
-        for kept in self.last_kept()? {
+        for kept in self.last_kept(|story| !doubtful.contains(story))? {
             if let (SnapshotKind::Shelved, Some(story)) = (kept.kind, kept.story) {
                 let (reference, claimed) = (Some(kept.reference), false);
                 events.push(Event::WorkSetAside { story, reference, claimed });
             }
+        let mut doubtful = BTreeSet::new();
         }
+            doubtful.insert(story.clone());
         Ok(events)
     }
 
+            doubtful.insert(story.clone());
     /// Those of the stories that have a closing commit by its trailers, and that.
     fn closings_of(&self, ids: BTreeSet<StoryId>) -> Result<Vec<(StoryId, String)>> {
         let backlog = visible_line(&self.config.backlog_name);
@@ -280,18 +283,21 @@ impl World {
     }
 
     /// The newest snapshot of each open story of this backlog.
-    fn last_kept(&self) -> Result<Vec<SnapshotRef>> {
+    fn last_kept(&self, is_open: impl Fn(&StoryId) -> bool) -> Result<Vec<SnapshotRef>> {
         let kept = self.env.home.tree().snapshots_of_backlog()?;
-        let stories = self.env.backlog.current().stories.iter();
-        let open = stories.filter(|story| !story.is_settled());
+        let ids = self.env.backlog.current().stories.iter().map(|story| &story.id);
         let newest = |id: &StoryId| kept.iter().rev().find(|kept| kept.story.as_ref() == Some(id));
-        Ok(open.filter_map(|story| newest(&story.id)).cloned().collect())
+        Ok(ids.filter(|id| is_open(id)).filter_map(newest).cloned().collect())
     }
 
     /// Reports what was found, and reverts unconfirmed marks.
     fn tell_what_is_known(&mut self, log: &mut RunLog) -> Result<()> {
         self.repair_marks(log)?;
-        for kept in self.last_kept()? {
+        let is_open = |id: &StoryId| {
+            let known = log.state.story(id);
+            !known.is_some_and(|known| known.is_to_be_confirmed() || known.question().is_some())
+        };
+        for kept in self.last_kept(is_open)? {
             let comes_back = kept.kind == SnapshotKind::Shelved;
             if let (Some(story), reference) = (kept.story, kept.reference) {
                 log.notice(Notice::Tree(TreeNotice::WorkKept { story, reference, comes_back }));

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use git2::{Config, TreeWalkMode, TreeWalkResult};
 
 use crate::files;
-use crate::model::Base;
+use crate::model::{Base, StoryId};
 use crate::workspace::catalog::{SnapshotKind, SnapshotRef};
-use crate::workspace::error::GitContext;
+use crate::workspace::error::{GitContext, GitError};
 use crate::workspace::tree::{entry_at, path_of};
 use crate::workspace::{Result, WorkTree};
 
@@ -84,6 +84,34 @@ impl WorkTree {
             kept.kind == SnapshotKind::Snapshot && is_of_backlog && kept.work_tree == linked
         };
         Ok(self.snapshots()?.into_iter().rev().find(is_it))
+    }
+
+    /// Branch and work tree before the first of the attempts at one story that ended with this
+    /// snapshot's.
+    pub fn before_attempts(&self, newest: &SnapshotRef) -> Result<Base> {
+        let all = self.snapshots()?;
+        let of_run = all.iter().rev().filter(|kept| kept.kind == SnapshotKind::Snapshot);
+        let of_run = of_run.filter(|kept| kept.run == newest.run && kept.number <= newest.number);
+        let first = of_run.take_while(|kept| kept.story == newest.story).last();
+        let first = self.commit_named(&first.unwrap_or(newest).commit)?;
+        let commit = first.parent_id(0).ok().map(|id| id.to_string());
+        Ok(Base { commit, tree: first.tree_id().to_string() })
+    }
+
+    /// Keeps all that changed since then as the story's work, and takes it out of branch and files.
+    pub fn shelve_unrecorded(
+        &self,
+        story: &StoryId,
+        before: &Base,
+        except: &[PathBuf],
+    ) -> Result<()> {
+        let mut number = 1;
+        loop {
+            match self.shelve(story, number, before, except) {
+                Err(GitError::RefTaken(_)) => number += 1,
+                kept => return kept.map(drop),
+            }
+        }
     }
 
     /// A text file of a snapshot; None: it is not there.
