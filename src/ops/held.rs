@@ -128,6 +128,7 @@ impl Preflight {
         GateGuard {
             ran: Ran { what: start.after, story: start.story.clone() },
             folder: start.folder.clone(),
+            is_watched: false,
             base: story.and_then(|story| story.base().cloned()),
             told: state.written.clone(),
             held: Vec::new(),

@@ -198,6 +198,15 @@ fn end(find: impl Fn() -> Found, policy: EndPolicy) -> Swept {
     }
 }
 
+/// A process of these runs is there that `keep` names, or one that such a one started.
+pub fn is_any_kept(marks: &[RunMark], keep: &[String]) -> bool {
+    let all = ProcessTable::take();
+    let is_kept = |process: &ProcessFacts| {
+        process.is_named(keep) || all.above(process.pid).iter().any(|above| above.is_named(keep))
+    };
+    all.all.iter().any(|process| is_marked(process, marks) && is_kept(process))
+}
+
 fn is_marked(process: &ProcessFacts, marks: &[RunMark]) -> bool {
     marks.iter().any(|mark| carries(process, &mark.entry, mark.since))
 }

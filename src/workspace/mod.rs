@@ -114,6 +114,8 @@ pub struct WorkTree {
     fetched: RefCell<Vec<Option<git2::Oid>>>,
     /// What is known of the human's ignored files.
     ignored: RefCell<guard::IgnoredCache>,
+    /// The held files as the last guard left them.
+    last_look: RefCell<Option<guard::HeldFiles>>,
     /// Refs of snapshots, as they were before something untrusted ran, and since.
     own_refs: RefCell<guard::OwnRefs>,
     /// Where git's objects have their second names.

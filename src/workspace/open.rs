@@ -76,6 +76,7 @@ impl WorkTree {
             ignored: RefCell::default(),
             known_folders: KnownFolders::default(),
             beside: RefCell::default(),
+            last_look: RefCell::default(),
             copied_folders: RefCell::default(),
             own_refs: RefCell::default(),
             repo,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::decide::lock_files::is_lock_file;
 use crate::model::{Base, BranchLoss, Event, Gate, GatesStarted, Violation};
 use crate::runner::error::Result;
-use crate::runner::task::inspect::{Ran, disarm, repair_armed};
+use crate::runner::task::inspect::{Ran, disarm, repair_armed, repair_since};
 use crate::runner::task::{EventSink, tell_moved};
 use crate::workspace::{Guard, GuardPart, Guarded, HeldPlace, MayStay, WorkTree, Writes};
 
@@ -19,6 +19,8 @@ pub struct GateGuard {
     pub ran: Ran,
     /// The name of the folder for the held files that they change.
     pub folder: String,
+    /// Something that an agent or a gate started may run since the last look.
+    pub is_watched: bool,
     /// The story's, if they check a claim.
     pub base: Option<Base>,
     /// Files that they wrote, as told before, with the ref that has what they wrote.
@@ -48,6 +50,9 @@ pub struct ArmedGates {
 impl GateGuard {
     /// Call before they start. What is recorded is on the disk then.
     pub fn arm(&self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<ArmedGates> {
+        if self.is_watched {
+            repair_since(tree, &self.ran, &self.folder, log)?;
+        }
         if self.base.is_none() {
             tree.note_beside()?;
         }

@@ -322,6 +322,9 @@ impl GatesTask {
         self.hear(&mut output, None, &mut tail).await;
         self.hear(&mut errors, None, &mut tail).await;
         let end = pump.finish();
+        if !end.kept.is_empty() {
+            let _ = self.mailbox.send(Message::Kept).await;
+        }
         match &end.survivors {
             Some(survivors) if survivors.is_empty() => Ok(Tried { end, timed_out, stopped, tail }),
             Some(survivors) => Err(RunnerError::GateSurvivors(survivors.clone())),

@@ -251,6 +251,18 @@ pub fn repair_armed(
     Ok(repaired)
 }
 
+/// Held files that changed since the last look, while something that an agent or a gate left running
+/// could change them. `folder`: for their versions.
+pub fn repair_since(
+    tree: &WorkTree,
+    ran: &Ran,
+    folder: &str,
+    log: &mut dyn EventSink,
+) -> Result<()> {
+    let Some(guard) = Guard::of_last_look(tree, folder) else { return Ok(()) };
+    repair_armed(tree, ran, &guard, GuardPart::held(), log).map(drop)
+}
+
 /// Agents' settings may be what an attempt's story is about: the human decides. False: something
 /// else ran, or there is nothing that could be shown.
 fn hold_settings(

@@ -52,6 +52,8 @@ pub enum Message {
     GateOver(oneshot::Sender<()>),
     /// The human's tree while nothing runs; None: it cannot be read.
     Left { story: StoryId, left: Option<Base> },
+    /// A gate left programs running that `keep_processes` names.
+    Kept,
     /// The end of a task.
     Ended(Result<Happened>),
 }

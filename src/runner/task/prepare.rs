@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::model::{Base, Changes, HeldChange, LaneId, StoryId};
+use crate::model::{Base, Changes, HeldChange, LaneId, StoryId, Untrusted};
 use crate::runner::config::RunConfig;
 use crate::runner::error::Result;
+use crate::runner::task::inspect::{Ran, repair_since};
 use crate::runner::task::occupant::Occupant;
 use crate::runner::task::shelve::ShelvedWork;
 use crate::runner::task::{EventSink, held_files, tell_moved};
@@ -27,6 +28,8 @@ pub struct Prepare {
     pub accepted: Vec<HeldChange>,
     /// From here on numbers of snapshots may be free.
     pub snapshot: u32,
+    /// Something that an agent or a gate started may run since the last look.
+    pub is_watched: bool,
     pub config: Arc<RunConfig>,
 }
 
@@ -47,6 +50,10 @@ pub struct Prepared {
 
 impl Prepare {
     pub fn run(self, tree: &WorkTree, log: &mut dyn EventSink) -> Result<Prepared> {
+        if self.is_watched {
+            let ran = Ran { what: Untrusted::Attempt, story: Some(self.story.clone()) };
+            repair_since(tree, &ran, &self.attempt, log)?;
+        }
         let mut before = match self.known {
             Some(known) => known,
             None => tree.base()?,

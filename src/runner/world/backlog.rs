@@ -17,6 +17,7 @@ use crate::store::prd::{
 use crate::text::backlog::Diagnostic;
 
 use super::World;
+use super::held_backlog::BacklogWriter;
 
 /// In bytes: larger ones are not in the journal.
 const LARGEST_KEPT: usize = 1 << 20;
@@ -285,12 +286,18 @@ impl World {
         if self.is_writing_marks || log.state.is_rolling_back() {
             return Ok(());
         }
+        let before = self.env.backlog.ids();
+        if self.has_kept {
+            let is_broken = self.env.backlog.problem().is_some();
+            self.backlog_writer.get_or_insert_with(|| BacklogWriter::kept(is_broken));
+        }
         if self.backlog_writer.is_some() && log.state.attempts.is_idle() && self.gates.is_empty() {
             self.release_backlog(log)?;
         }
-        let before = self.env.backlog.ids();
-        let notice = self.env.backlog.refresh(&log.state.marks);
-        notice.into_iter().for_each(|notice| log.notice(notice));
+        if !self.has_kept || self.backlog_writer.is_some() {
+            let notice = self.env.backlog.refresh(&log.state.marks);
+            notice.into_iter().for_each(|notice| log.notice(notice));
+        }
         if self.backlog_writer.is_some() {
             // Whose it is will be decided when that is over.
             return Ok(());
@@ -313,7 +320,8 @@ impl World {
         if busy || self.is_writing_marks || self.env.backlog.problem().is_some() {
             return Ok(());
         }
-        let suspect = std::mem::take(&mut self.marks_are_suspect) || !attempts.is_idle();
+        let suspect = std::mem::take(&mut self.marks_are_suspect);
+        let suspect = suspect || self.has_kept || !attempts.is_idle();
         if !self.env.backlog.has_other_marks() {
             return Ok(());
         }

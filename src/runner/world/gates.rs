@@ -116,6 +116,7 @@ impl World {
         GateGuard {
             ran,
             folder: folder_of(of).to_owned(),
+            is_watched: self.has_kept,
             base,
             told: log.state.written.clone(),
             held: self.config.held.clone(),

@@ -16,6 +16,9 @@ use crate::workspace::{WorkTree, with_change};
 use super::World;
 use super::gates::folder_of;
 
+/// The folder for versions of a program that was kept.
+const KEPT: &str = "kept";
+
 /// Something untrusted that could write PRD.json.
 #[derive(Clone, Debug)]
 pub struct BacklogWriter {
@@ -41,6 +44,11 @@ impl BacklogWriter {
             GatesOf::Claim { story, .. } => Some(story.clone()),
         };
         Self { name: folder_of(of).to_owned(), story, found_broken, failed: None }
+    }
+
+    /// Something that one of them started and that still runs.
+    pub fn kept(found_broken: bool) -> Self {
+        Self { name: KEPT.to_owned(), story: None, found_broken, failed: None }
     }
 }
 

@@ -89,6 +89,7 @@ impl World {
             shelved: known.and_then(|known| known.work.shelved().cloned()),
             accepted: known.map(StoryState::accepted_files).unwrap_or_default(),
             snapshot: log.state.attempts.started + 1,
+            is_watched: self.has_kept,
             config: Arc::clone(&self.config),
         };
         Ok(Box::new(|tree, mailbox| {
@@ -251,6 +252,7 @@ impl World {
                 let _ = looked.send(());
             }
             Message::Left { story, left } => self.take_look(log, story, left)?,
+            Message::Kept => self.has_kept = true,
             Message::Ended(happened) => {
                 let happened = happened?;
                 self.forget(&happened);

@@ -91,15 +91,18 @@ pub struct World {
     marks_are_suspect: bool,
     /// What could have changed the backlog since the last look.
     backlog_writer: Option<BacklogWriter>,
+    /// A program that agents or gates started may still run (`keep_processes`): what changes is not
+    /// known to be the human's, whether or not an attempt is under way.
+    has_kept: bool,
     /// A job writes the backlog file.
     is_writing_marks: bool,
-    /// The free space when agents were ended because of it.
-    disk_was_low: Option<FreeDisk>,
-    /// What was spent today, at the last check.
     /// A job is under way in the human's tree.
     has_home_job: bool,
     /// Of the human's tree, while nothing runs.
     look: TreeLook,
+    /// The free space when agents were ended because of it.
+    disk_was_low: Option<FreeDisk>,
+    /// What was spent today, at the last check.
     today: SpentToday,
     /// What the human approved, as it was when the run began, and what commands told since.
     approvals: Approvals,
@@ -130,13 +133,14 @@ impl World {
             skip_wait: None,
             marks_are_suspect: false,
             backlog_writer: None,
+            has_kept: false,
             is_writing_marks: false,
+            has_home_job: false,
+            look: TreeLook::default(),
             disk_was_low: None,
             today: SpentToday::default(),
             approvals: Approvals::default(),
             human_requests: Vec::new(),
-            has_home_job: false,
-            look: TreeLook::default(),
             told_left_out: BTreeSet::new(),
             known_bases: BTreeMap::new(),
             stored_ahead: None,
@@ -180,11 +184,11 @@ impl Effects for World {
         if !self.is_writing_marks {
             self.known_bases.clear();
         }
+        self.look_before_wait(log);
         let tick = sleep(most.map_or(LOOK, |most| most.min(LOOK)));
         tokio::pin!(tick);
         loop {
             if let Some(over) = self.questions.next_over() {
-        self.look_before_wait(log);
                 return Ok(over);
             }
             let skipped = async {
@@ -221,6 +225,7 @@ impl Effects for World {
 
     fn attempt_is_over(&mut self, log: &mut RunLog, ended: &EndedAttempt) -> Result<()> {
         self.marks_are_suspect = true;
+        self.has_kept |= !ended.processes.kept.is_empty();
         self.repair_approvals(log)?;
         // With the branch, a backlog in the tree is rolled back.
         let is_rolled_back =

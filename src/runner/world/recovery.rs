@@ -8,7 +8,7 @@ use crate::model::{
     AttemptStarted, Backlog, Base, ConfigNotice, Event, LaneId, Notice, Recorded, RunStarted,
     StoryId, TreeNotice, visible_line,
 };
-use crate::process::sweep::own_start;
+use crate::process::sweep::{RunMark, is_any_kept, own_start};
 use crate::runner::error::{Result, RunnerError};
 use crate::runner::log::RunLog;
 use crate::runner::task::EventSink;
@@ -40,6 +40,7 @@ impl World {
     /// Before anything is recorded.
     pub(in crate::runner) fn take_up(&mut self, log: &mut RunLog, cut_off: bool) -> Result<()> {
         self.marks_are_suspect = cut_off;
+        self.has_kept = self.has_kept_of(&log.state);
         self.know_earlier_requests(cut_off)?;
         self.know_approvals()?;
         self.env.home.tree().serve(&log.run, &self.config.backlog_key);
@@ -49,7 +50,18 @@ impl World {
         if let Some(notice) = self.env.backlog.refresh_all() {
             log.notice(notice);
         }
+        if self.has_kept && is_same(&log.state, self.env.backlog.current()) {
+            self.env.backlog.compare_marks(&log.state.marks);
+        }
         Ok(())
+    }
+
+    /// A program that the last run started may still run.
+    fn has_kept_of(&self, state: &RunState) -> bool {
+        let keep = &self.config.settings.keep_processes;
+        let run = state.run.as_ref().filter(|_| !keep.is_empty());
+        let mark = run.and_then(|run| RunMark::new(&run.run, run.boot.as_deref()));
+        mark.is_some_and(|mark| is_any_kept(&[mark], keep))
     }
 
     pub(in crate::runner) fn finish_taking_up(&mut self, log: &mut RunLog) -> Result<()> {
@@ -252,10 +264,13 @@ impl World {
     fn known_without_a_journal(&self) -> Result<Vec<Event>> {
         let Marks { passing, skipped } = Marks::of(self.env.backlog.current());
         let mut events = vec![Marks::default().seen()];
+        let mut doubtful = BTreeSet::new();
         for (story, commit) in self.closings_of(passing)? {
+            doubtful.insert(story.clone());
             events.push(Event::ConfirmationWanted { story, commit });
         }
         for (story, _) in self.closings_of(skipped)? {
+            doubtful.insert(story.clone());
             let question = lost_skip(&story);
             events.push(Event::QuestionRaised { story, question });
         }
@@ -264,13 +279,10 @@ impl World {
                 let (reference, claimed) = (Some(kept.reference), false);
                 events.push(Event::WorkSetAside { story, reference, claimed });
             }
-        let mut doubtful = BTreeSet::new();
         }
-            doubtful.insert(story.clone());
         Ok(events)
     }
 
-            doubtful.insert(story.clone());
     /// Those of the stories that have a closing commit by its trailers, and that.
     fn closings_of(&self, ids: BTreeSet<StoryId>) -> Result<Vec<(StoryId, String)>> {
         let backlog = visible_line(&self.config.backlog_name);

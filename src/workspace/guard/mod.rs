@@ -33,7 +33,8 @@ use crate::text::signals::ticks_task_complete;
 use super::branch::BranchState;
 use super::{Result, WorkTree};
 
-use self::held::{HeldFiles, HeldObjects};
+pub(super) use self::held::HeldFiles;
+use self::held::HeldObjects;
 use self::ignored::HeldIgnored;
 use self::index::IndexDamage;
 use self::ref_store::HeldRefs;
@@ -100,6 +101,11 @@ impl GuardPart {
     /// What gates wrote to the work tree is no part of this: some of it may stay.
     pub fn after_gates() -> &'static [Self] {
         Self::ALL.split_last().map(|(_, parts)| parts).unwrap_or_default()
+    }
+
+    /// The files that only the human changes.
+    pub fn held() -> &'static [Self] {
+        Self::ALL.get(1..6).unwrap_or_default()
     }
 
     /// After a crash, before any of these files is used. The settings are compared on their own.
@@ -171,6 +177,15 @@ impl Guard {
         let stashes = held.objects.stashes.iter().filter_map(Stash::from_stored).collect();
         let stored = stored.map(ToOwned::to_owned);
         Self { guarded, held, stored, stashes, refs, ignored }
+    }
+
+    /// For the held files as the last guard left them. None: there was none in this process.
+    pub fn of_last_look(tree: &WorkTree, ran: &str) -> Option<Self> {
+        let held = tree.last_look.borrow().clone()?;
+        let (stashes, ran) = (Vec::new(), ran.to_owned());
+        let none = Base { commit: None, tree: String::new() };
+        let guarded = Guarded { ran, base: none.clone(), before: none, snapshot: None };
+        Some(Self { guarded, held, stored: None, stashes, refs: None, ignored: None })
     }
 
     /// Puts git's setup back after whatever was guarded was interrupted. Call before anything else:
@@ -292,6 +307,7 @@ impl Guard {
 
     /// Call after all checks.
     pub fn disarm(&self, tree: &WorkTree) -> Result<()> {
+        tree.last_look.replace(Some(self.held.clone()));
         tree.end_attempt()
     }
 

@@ -36,6 +36,7 @@ fn prepare(shelved: Option<String>) -> Prepare {
         shelved,
         accepted: Vec::new(),
         snapshot: 1,
+        is_watched: false,
         config: Arc::new(config(policy())),
     }
 }
