@@ -222,6 +222,17 @@ mod tests {
     }
 
     #[test]
+    fn a_day_begins_before_1970_too() {
+        let day = 86_400_000;
+        for (now, began) in
+            [(-1, -day), (-day, -day), (day + 1, day), (i64::MIN, i64::MIN), (i64::MAX, i64::MAX)]
+        {
+            let moment = move || Moment { wall: now, steady: Duration::ZERO };
+            assert_eq!(Clock::new(TimeZone::UTC, moment).start_of_day(), began);
+        }
+    }
+
+    #[test]
     fn the_time_zone_is_the_systems() {
         let (own, systems) = (time_zone(), TimeZone::system());
         for month in 0..12 {

@@ -126,6 +126,18 @@ mod tests {
     use crate::model::Usd;
 
     #[test]
+    fn times_before_1970_are_shown_and_impossible_ones_are_not() {
+        for (at, shown) in [
+            (-1, "1969-12-31 23:59:59"),
+            (0, "1970-01-01 00:00:00"),
+            (i64::MIN, "--:--:--"),
+            (i64::MAX, "--:--:--"),
+        ] {
+            assert_eq!(date_and_time(at, &TimeZone::UTC), shown);
+        }
+    }
+
+    #[test]
     fn durations_are_short() {
         for (ms, shown) in [
             (0, "0.0s"),

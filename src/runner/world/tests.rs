@@ -133,3 +133,20 @@ async fn a_disk_that_was_low_stays_low_only_if_something_ran() {
     fs::write(scene.folder.path().join("large"), vec![0; 1 << 22]).unwrap();
     assert_eq!(scene.world.look_around(&mut scene.log).unwrap().disk, seen);
 }
+
+/// Nobody mended it in time.
+#[tokio::test]
+async fn a_broken_backlog_is_replaced_and_the_humans_version_stays_beside_it() {
+    let mut scene = Scene::new(policy());
+    scene.write("{ half");
+    scene.world.refresh(&mut scene.log).unwrap();
+    assert!(scene.world.backlog_problem().is_some());
+    scene.world.restore_backlog(&mut scene.log).unwrap();
+    assert_eq!((scene.text().as_str(), scene.world.backlog_problem()), (PRD, None));
+    let [Event::BacklogPutBack { kept: Some(kept), .. }] = &scene.recorded()[..] else {
+        panic!("{:?}", scene.recorded());
+    };
+    let time = kept.rsplit_once("PRD.json.broken-").unwrap().1;
+    assert!(time.parse::<i64>().is_ok_and(|time| time > 0), "{kept}");
+    assert_eq!(fs::read_to_string(kept).unwrap(), "{ half");
+}
