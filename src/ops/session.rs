@@ -1,13 +1,10 @@
 //! One process's part of a run: builds the loop from settings, store and agent, and runs it. For
 //! `ralph run` and `ralph run --dry-run`.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS, named_files};
-use crate::decide::definitions::Definition;
-use crate::decide::scripts::RunBy;
 use crate::decide::weigh::Gates;
 use crate::model::{
     Backlog, ConfigNotice, Gate, HeldKind, Notice, Policy, RunMarkers, SettingsText, StoryId,
@@ -67,6 +64,7 @@ impl Session<'_> {
         if let Some(notice) = gates_notice(&gates) {
             self.reporter.on_notice(&Notice::Config(notice));
         }
+        self.tree.note_gate_scripts(gates.every());
         let applied = self.applied(agent.as_ref(), &gates);
         let config = self.config(agent.as_ref(), gates);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -110,7 +108,6 @@ impl Session<'_> {
     fn config(&self, agent: &dyn Backend, gates: Gates) -> RunConfig {
         let (plan, place) = (&self.plan, &self.place);
         let mut held = self.instructions.held(self.tree.root());
-        held.extend(self.ignored_scripts(&gates));
         held.extend(self.named_settings());
         RunConfig {
             settings: plan.clone(),
@@ -143,19 +140,6 @@ impl Session<'_> {
         };
         let kind = HeldKind::AgentSettings;
         named.filter(is_inside).map(move |path| HeldPlace { kind, path })
-    }
-
-    /// Files that decide what gates run and that no commit has. What a build makes anew each time is
-    /// none of them.
-    fn ignored_scripts(&self, gates: &Gates) -> Vec<HeldPlace> {
-        let files = self.tree.gate_files(gates.every());
-        let scripts = files.scripts.iter().filter(|(path, by)| is_held(path, **by));
-        let scripts = scripts.map(|(path, _)| path.clone());
-        let defined = files.definitions.iter().flat_map(Definition::paths);
-        let all: BTreeSet<PathBuf> = scripts.chain(defined).collect();
-        let ignored = all.into_iter().filter(|path| self.tree.is_in_no_commit(path));
-        let path = |path: PathBuf| self.tree.root().join(path);
-        ignored.map(|it| HeldPlace { kind: HeldKind::GateScripts, path: path(it) }).collect()
     }
 
     fn policy(&self, agent: &dyn Backend, gates: &Gates) -> Policy {
@@ -220,16 +204,6 @@ impl Session<'_> {
         };
         Ok(CostStores { repository, user })
     }
-}
-
-/// Folders that builds fill.
-const BUILDS: [&str; 4] = ["build", "dist", "out", "target"];
-
-/// A build's own program must not be put back: the gate would run an old one.
-fn is_held(path: &Path, by: RunBy) -> bool {
-    let mut own = path.iter().take_while(|part| *part != "node_modules");
-    let is_built = own.any(|part| BUILDS.iter().any(|name| part == *name));
-    by == RunBy::Shell || !is_built
 }
 
 /// Fails early if the agent's program is missing.

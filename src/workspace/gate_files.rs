@@ -13,6 +13,7 @@ use git2::{ObjectType, Odb, Oid};
 
 use crate::decide::definitions::{Definition, relevant};
 use crate::decide::gate_files::{GateFiles, Sight, Thing};
+use crate::decide::scripts::RunBy;
 use crate::files::Dir;
 use crate::model::{Base, Gate};
 
@@ -83,6 +84,19 @@ impl WorkTree {
     pub fn gate_files<'a>(&self, gates: impl IntoIterator<Item = &'a Gate>) -> GateFiles {
         let look = |path: &Path| look_at(&self.root, path);
         GateFiles::of(gates, Sight { root: &self.root, look: &look })
+    }
+
+    /// Call when a story begins: files that decide what gates run and that no commit has are held from
+    /// then on, also those that the last story brought. What a build makes anew each time is none of
+    /// them.
+    pub fn note_gate_scripts<'a>(&self, gates: impl IntoIterator<Item = &'a Gate>) {
+        let files = self.gate_files(gates);
+        let scripts = files.scripts.iter().filter(|(path, by)| is_held(path, **by));
+        let scripts = scripts.map(|(path, _)| path.clone());
+        let defined = files.definitions.iter().flat_map(Definition::paths);
+        let all: BTreeSet<PathBuf> = scripts.chain(defined).collect();
+        let ignored = all.into_iter().filter(|path| self.is_in_no_commit(path));
+        *self.gate_scripts.borrow_mut() = ignored.map(|path| self.root.join(path)).collect();
     }
 
     /// Files of these gates that differ from the base, and all changes that match the patterns. A new
@@ -234,4 +248,14 @@ fn same(old: Option<&Content>, now: Option<&Content>) -> bool {
         (bytes.collect::<Vec<u8>>(), content.is_link)
     };
     old == now || old.map(plain) == now.map(plain)
+}
+
+/// Folders that builds fill.
+const BUILDS: [&str; 4] = ["build", "dist", "out", "target"];
+
+/// A build's own program must not be put back: the gate would run an old one.
+fn is_held(path: &Path, by: RunBy) -> bool {
+    let mut own = path.iter().take_while(|part| *part != "node_modules");
+    let is_built = own.any(|part| BUILDS.iter().any(|name| part == *name));
+    by == RunBy::Shell || !is_built
 }

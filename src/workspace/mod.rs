@@ -103,6 +103,8 @@ pub struct WorkTree {
     index_is_modified: Cell<bool>,
     /// The held copy of the index is that of the last look before something untrusted ran.
     holds_index: Cell<bool>,
+    /// Ignored files that decide what gates run, as of the story's begin.
+    gate_scripts: RefCell<Vec<PathBuf>>,
     /// What was read, or may be believed without that.
     known: RefCell<known::KnownFiles>,
     /// The hash of that copy, with what index and copy looked like.

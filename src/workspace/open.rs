@@ -70,6 +70,7 @@ impl WorkTree {
             index_is_modified: Cell::new(true),
             holds_index: Cell::new(false),
             known: RefCell::default(),
+            gate_scripts: RefCell::default(),
             held_index_hash: RefCell::default(),
             lock_patience: LOCK_PATIENCE,
             fetched: RefCell::default(),

@@ -173,3 +173,25 @@ fn what_a_build_makes_anew_is_not_put_back() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(world.read("target/app"), "true\n", "{}", said.err);
 }
+
+/// An ignored script of a gate that a story brought is held from the next story on.
+#[test]
+fn a_gates_program_that_one_story_brought_is_no_later_ones_to_change() {
+    let jest = "node_modules/.bin/jest";
+    let brings = format!(
+        "mkdir -p node_modules/.bin; echo 'test -e $RALPH_STORY.txt' > {jest}; chmod +x {jest}; echo w > US-001.txt"
+    );
+    let script = format!(
+        "[story.US-001]\nsteps = [{{ run = \"{brings}\" }}, \"complete\"]\n\
+         [story.US-002]\nsteps = [{{ run = \"echo 'exit 0' > {jest}; echo w > other\" }}, \"complete\"]\n"
+    );
+    let world = World::scripted(&Prd::stories(2), &script);
+    world.write(".gitignore", "node_modules/\n");
+    world.write("ralph.toml", &format!("verify = [\"./{jest}\"]\nmax_attempts = 1\n"));
+    world.git(&["add", "."]);
+    world.git(&["commit", "-qm", "settings"]);
+    let said = world.run(&[]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.passing(), ["US-001"], "{}", said.err);
+    assert_eq!(world.read(jest), "test -e $RALPH_STORY.txt\n");
+}

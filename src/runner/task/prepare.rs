@@ -63,6 +63,7 @@ impl Prepare {
             None => {
                 tree.hold(&before)?;
                 tree.note_beside()?;
+                tree.note_gate_scripts(self.config.gates.every());
                 before.clone()
             }
         };

@@ -145,7 +145,10 @@ impl Guard {
     /// Call before anything untrusted starts. Stores on disk what a driver needs after a crash.
     pub fn arm(tree: &WorkTree, guarded: Guarded, places: &[HeldPlace]) -> Result<Self> {
         let stashes = tree.hold_stashes()?;
-        let places = tree.git_setup().into_iter().chain(places.iter().cloned());
+        let scripts = tree.gate_scripts.borrow();
+        let script = |path: &PathBuf| HeldPlace { kind: HeldKind::GateScripts, path: path.clone() };
+        let places = places.iter().cloned().chain(scripts.iter().map(script));
+        let places = tree.git_setup().into_iter().chain(places);
         let mut held = HeldFiles::hold(tree.root(), places.collect())?;
         let refs = tree.hold_refs()?;
         let ignored = tree.hold_ignored()?;
