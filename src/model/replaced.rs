@@ -15,6 +15,12 @@ pub struct CommitsReplaced {
     pub kept: Option<String>,
 }
 
+impl CommitsReplaced {
+    pub fn has_secret(&self) -> bool {
+        self.unclean.iter().any(|one| one.why == WhyUnclean::Secret)
+    }
+}
+
 /// What some of them had, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unclean {
@@ -31,6 +37,8 @@ pub enum WhyUnclean {
     /// The user's untracked files, or uncommitted edits.
     Users,
     Secret,
+    /// Changes that were held or put back, and not accepted.
+    Held,
     /// Larger than `max_file_size`.
     TooLarge,
     /// Nested repositories.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
     Answer, AttemptEnded, AttemptReason, AttemptStarted, Backlog, ChangeKind, Escalation,
-    EscalationKind, Event, HeldChange, NudgedBy, Story, StoryId, Verdict,
+    EscalationKind, Event, HeldChange, HeldKind, NudgedBy, Story, StoryId, Verdict, Violation,
 };
 use crate::state::story::{Acceptance, Claim, Question, Stage, StoryState};
 use crate::state::work::{RollBack, Work};
@@ -115,9 +115,15 @@ fn apply_to_question(story: &mut StoryState, event: &Event) -> bool {
         Event::ChangesHeld { changes, .. } => {
             changes.iter().for_each(|one| story.hold(one.clone()))
         }
+        Event::Repaired { violation: Violation::Held { whose, paths, .. }, .. }
+            if !matches!(whose, HeldKind::GitSetup | HeldKind::Instructions) =>
+        {
+            story.refused.extend(paths.iter().cloned());
+        }
         Event::ChangesApplied { applied, refused, .. } => {
             let is_made = |change: &mut HeldChange| applied.contains(&change.path);
             let made: Vec<_> = story.accepted.extract_if(.., is_made).collect();
+            made.iter().for_each(|change| _ = story.refused.remove(&change.path));
             story.wanted.extend(made.into_iter().filter(|change| change.of == ChangeKind::File));
             let is_refused = |change: &mut HeldChange| refused.contains(&change.path);
             let again: Vec<_> = story.accepted.extract_if(.., is_refused).collect();
@@ -247,6 +253,7 @@ impl StoryState {
 
     fn hold(&mut self, change: HeldChange) {
         self.held.retain(|known| known.path != change.path);
+        self.refused.insert(change.path.clone());
         self.held.push(change);
     }
 

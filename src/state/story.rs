@@ -1,5 +1,7 @@
 //! The state of one story.
 
+use std::collections::BTreeSet;
+
 use crate::model::{
     AttemptReason, Base, Cause, ChangeKind, Concern, ContextUsage, Escalation, EvidenceItem,
     Handoff, HandoffTrigger, HeldChange, Usage, Usd,
@@ -54,6 +56,8 @@ pub struct StoryState {
     pub accepted: Vec<HeldChange>,
     /// Changes of files that the human accepted and that are in its work.
     pub wanted: Vec<HeldChange>,
+    /// Files whose changes were taken out of its work or put back, and are not accepted.
+    pub refused: BTreeSet<String>,
     /// Number of refs of its work.
     pub kept_count: u32,
     /// Failed attempts in a row, since the last success or action of the human.

@@ -11,8 +11,7 @@ pub fn line(at: i64, replaced: &CommitsReplaced) -> Line {
     let own = counted(*commits, "commit");
     let text =
         format!("{story}: replaced {own} of the agent by one without {}", without.join(", "));
-    let has_secret = unclean.iter().any(|one| one.why == WhyUnclean::Secret);
-    let which = if has_secret { "those without secrets are" } else { "kept" };
+    let which = if replaced.has_secret() { "those without secrets are" } else { "kept" };
     let kept = kept.as_ref().map(|kept| format!("{which} at {kept}"));
     TextLine::at(at).with(Tone::Warning, text).figures(kept).into()
 }
@@ -23,6 +22,7 @@ fn unclean_part(one: &Unclean) -> String {
         WhyUnclean::Users => format!("your {path}"),
         WhyUnclean::Secret if path.is_empty() => "a secret in a message".to_owned(),
         WhyUnclean::Secret => format!("a secret in {path}"),
+        WhyUnclean::Held => format!("the changed {path}"),
         WhyUnclean::TooLarge => format!("{path} (too large)"),
         WhyUnclean::Repository => format!("the repository {path}"),
         WhyUnclean::Name => format!("{path} (`never_commit`)"),

@@ -34,6 +34,7 @@ pub mod reading;
 mod restore;
 mod rights;
 mod scan;
+mod secret_refs;
 mod shelve;
 mod sign;
 mod snapshot;

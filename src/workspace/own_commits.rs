@@ -28,8 +28,8 @@ const READ: &str = "read the agent's commits";
 const SUBMODULES: &str = ".gitmodules";
 
 /// What every commit is compared with.
-struct Look<'a> {
-    request: &'a CollectRequest<'a>,
+pub(super) struct Compared<'a> {
+    pub request: &'a CollectRequest<'a>,
     /// The base's commit.
     committed: Option<Tree<'a>>,
     /// What was uncommitted at the base.
@@ -37,6 +37,8 @@ struct Look<'a> {
     beside: Arc<Beside>,
     /// The agent's newest commit.
     last: Option<Tree<'a>>,
+    /// The work tree.
+    now: Option<Tree<'a>>,
 }
 
 impl WorkTree {
@@ -47,7 +49,8 @@ impl WorkTree {
         request: &CollectRequest<'_>,
     ) -> Result<Option<OwnCommits>> {
         let Some(tip) = all.on.filter(|on| Some(*on) != all.began) else { return Ok(None) };
-        let look = self.look_at(request, Some(tip))?;
+        let now = all.work_tree.map(|tree| self.repo.find_tree(tree)).transpose();
+        let look = Compared { now: now.doing(READ)?, ..self.look_at(request, Some(tip))? };
         let mut hidden = vec![all.began];
         hidden.extend(self.fetched.borrow().iter());
         let mut commits = self.commits_between(tip, &hidden)?;
@@ -127,24 +130,25 @@ impl WorkTree {
         Ok(found)
     }
 
-    fn look_at<'a>(
+    pub(super) fn look_at<'a>(
         &'a self,
         request: &'a CollectRequest<'a>,
         tip: Option<Oid>,
-    ) -> Result<Look<'a>> {
+    ) -> Result<Compared<'a>> {
         let users = self.uncommitted_at(request.base)?.into_iter();
-        Ok(Look {
+        Ok(Compared {
             request,
             committed: self.committed_at(request.base)?,
             users: users.map(|change| (change.path.clone(), change)).collect(),
             beside: self.beside(),
             last: self.tree_at(tip)?,
+            now: None,
         })
     }
 
     fn unclean_in(
         &self,
-        look: &Look<'_>,
+        look: &Compared<'_>,
         commit: &Commit<'_>,
     ) -> Result<Vec<(WhyUnclean, PathBuf)>> {
         let mut found = Vec::new();
@@ -154,12 +158,39 @@ impl WorkTree {
         }
         let tree = commit.tree().doing(READ)?;
         for change in self.changes_of(commit, &tree)? {
-            if !look.request.except.contains(&change.path) {
+            if self.is_refused(look, &change)? {
+                found.push((WhyUnclean::Held, change.path));
+            } else if !look.request.except.contains(&change.path) {
                 let why = self.why_unclean(look, &tree, &change)?;
                 found.extend(why.map(|why| (why, change.path)));
             }
         }
         Ok(found)
+    }
+
+    /// Files with a secret in a commit; without a path its message.
+    pub(super) fn secrets_in(
+        &self,
+        look: &Compared<'_>,
+        commit: &Commit<'_>,
+    ) -> Result<Vec<PathBuf>> {
+        let unclean = self.unclean_in(look, commit)?.into_iter();
+        let secret = unclean.filter(|(why, _)| *why == WhyUnclean::Secret);
+        Ok(secret.map(|(_, path)| path).collect())
+    }
+
+    /// It has a change that is not accepted: another version than before the story, and than in the
+    /// work.
+    fn is_refused(&self, look: &Compared<'_>, change: &TreeChange) -> Result<bool> {
+        let TreeChange { path, new, .. } = change;
+        if !look.request.refused.contains(path) {
+            return Ok(false);
+        }
+        let is_as_before = *new == entry_at(look.committed.as_ref(), path)?;
+        // The files that are not the story's have no version of the work.
+        let is_work =
+            !look.request.except.contains(path) && *new == entry_at(look.now.as_ref(), path)?;
+        Ok(!is_as_before && !is_work)
     }
 
     /// Of a merge only what none of its parents has.
@@ -179,7 +210,7 @@ impl WorkTree {
 
     fn why_unclean(
         &self,
-        look: &Look<'_>,
+        look: &Compared<'_>,
         tree: &Tree<'_>,
         change: &TreeChange,
     ) -> Result<Option<WhyUnclean>> {
@@ -219,7 +250,7 @@ impl WorkTree {
     /// Whether a commit has the user's uncommitted edit, or a part of it.
     fn has_edit(
         &self,
-        look: &Look<'_>,
+        look: &Compared<'_>,
         users: &TreeChange,
         new: Option<TreeEntry>,
     ) -> Result<bool> {
@@ -253,7 +284,7 @@ impl WorkTree {
     }
 }
 
-fn unfit(look: &Look<'_>, content: &Content) -> Option<WhyUnclean> {
+fn unfit(look: &Compared<'_>, content: &Content) -> Option<WhyUnclean> {
     let limit = look.request.staging.and_then(|staging| staging.rules.max_file_size);
     let is_too_large = limit.is_some_and(|limit| content.size > limit);
     let private = content.is_private.then_some(WhyUnclean::Name);

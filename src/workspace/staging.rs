@@ -69,6 +69,8 @@ pub struct CollectRequest<'a> {
     pub counted: Option<&'a Base>,
     /// Files, relative to the root, that are not the story's to change.
     pub except: &'a [PathBuf],
+    /// Files whose changes the human did not accept: no commit has them.
+    pub refused: &'a [PathBuf],
     /// What may be committed; None: everything.
     pub staging: Option<Staging<'a>>,
     /// The human saw the objections and accepted them.

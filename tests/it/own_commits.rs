@@ -2,6 +2,8 @@
 
 use ralph::model::Event;
 
+use crate::support::pty::Terminal;
+use crate::support::world::Runs;
 use crate::support::{Prd, World};
 
 /// One story whose attempts run these commands, one after the other.
@@ -57,6 +59,66 @@ fn a_secret_that_a_later_attempt_removed_is_in_no_history() {
     assert_eq!(world.subjects(), ["US-001: Story 1", "backlog", "first"]);
     assert!(said.err.contains("by one without a secret in aws.txt"), "{}", said.err);
     assert_eq!(world.git(&["show", "HEAD:aws.txt"]), "id = from env\n");
+    no_ref_reaches(&world, &key);
+}
+
+/// Neither a commit nor an object.
+fn no_ref_reaches(world: &World, text: &str) {
+    assert!(!world.git(&["log", "--all", "-p", "-m"]).contains(text));
+    for line in world.git(&["rev-list", "--all", "--objects"]).lines() {
+        let id = line.split(' ').next().unwrap();
+        let object = world.git(&["cat-file", "-p", id]);
+        assert!(!object.contains(text), "{line} {}", world.git(&["for-each-ref"]));
+    }
+}
+
+/// Uncommitted, at the ref of a failed attempt; the rest of it stays there.
+#[test]
+fn work_that_was_kept_with_a_secret_is_kept_without_it_from_the_close_on() {
+    let key = ["AKIA", "Q7RTWXKP4ZSLD2VF"].concat();
+    let first = format!("echo 'id = {key}' > aws.txt; echo o > other");
+    let world = agent(&[&first, "echo 'id = from env' > aws.txt; echo p > other"]);
+    world.write("mine.txt", &format!("id = {key}-of-mine\n"));
+    let said = world.run(&["--allow-dirty"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(world.git(&["show", "refs/ralph/attempts/US-001/1:other"]), "o\n");
+    let found = world.command("git").args(["show", "refs/ralph/attempts/US-001/1:aws.txt"]).said();
+    assert_ne!(found.code, 0, "{}", found.out);
+    assert!(world.git(&["rev-list", "--all", "--objects"]).contains("mine.txt"), "for restoring");
+}
+
+/// Restored, in a file or in the backlog: it is in no commit of the branch either.
+#[test]
+fn commits_with_a_change_that_was_not_accepted_are_replaced() {
+    for (act, path) in [
+        (
+            "mkdir -p .claude; echo '{ \"env\": { \"X\": \"sly\" } }' > .claude/settings.json; git add -f .claude",
+            ".claude/settings.json",
+        ),
+        ("echo 'true # sly' > check.sh; git add check.sh", "check.sh"),
+        ("echo sly > guarded.txt; git add guarded.txt", "guarded.txt"),
+        ("sed -i 's/it is done/sly/' PRD.json; git add PRD.json", "PRD.json"),
+    ] {
+        let world = agent(&[&format!("{act}; git commit -qm s; echo w > w"), "true"]);
+        world.write("check.sh", "test -e w\n");
+        world.write("guarded.txt", "mine\n");
+        world.write("ralph.toml", "verify = [\"sh check.sh\"]\nprotect = [\"guarded.txt\"]\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "settings"]);
+        let mut terminal = Terminal::start(world.run_command(&[]));
+        let screen = terminal.await_text("[r] restore the original");
+        assert!(screen.contains("[a]"), "{act}: {screen}");
+        terminal.press("\r");
+        let (code, screen) = terminal.finish();
+        assert_eq!(code, 0, "{act}: {screen}");
+        assert_eq!(world.subjects()[0..2], ["US-001: Story 1", "settings"], "{act}: {screen}");
+        let log = world.git(&["log", "-p", "--format="]);
+        assert!(!log.contains("sly"), "{act}: {log}");
+        let replaced = world.notices().into_iter().find(|one| one["kind"] == "commits_replaced");
+        let unclean = &replaced.expect("a notice")["unclean"][0];
+        assert_eq!((&unclean["why"], &unclean["path"]), (&"held".into(), &path.into()), "{act}");
+        assert_eq!(world.status(), "", "{act}");
+    }
 }
 
 /// It may be the human's, so it stays on the branch; but nothing is closed silently on top of it.

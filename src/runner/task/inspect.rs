@@ -109,6 +109,7 @@ impl Inspect {
             checked: None,
             must_change: false,
             except: &self.config.human_files,
+            refused: &[],
             staging: Some(Staging { rules, secrets }),
             as_it_is: false,
         };

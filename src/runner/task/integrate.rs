@@ -47,6 +47,8 @@ pub struct MarkCommit {
     pub rest: Option<String>,
     /// The branch tip that its last attempt, or the gates of its claim, left.
     pub head: Option<String>,
+    /// Files whose changes the human did not accept.
+    pub refused: Vec<PathBuf>,
     /// Why this happens must be safe before the mark is written.
     pub planned: SyncPoint,
     pub config: Arc<RunConfig>,
@@ -181,16 +183,18 @@ impl Close {
         let mut except: Vec<PathBuf> = replaced.iter().map(|one| one.path.to_owned()).collect();
         let in_tree = mark.config.backlog_in_tree.iter();
         except.extend(in_tree.flat_map(|path| broken_beside(tree.root(), path)));
-        let work = match base {
-            Some(base) => tree.collect(&CollectRequest {
-                base,
-                counted: counted.as_ref().filter(|counted| tree.has_tree(counted)),
-                checked: checked.as_ref(),
-                must_change: !is_evident && by == Acceptance::Evidence,
-                except: &except,
-                staging: Some(Staging { rules: &mark.config.settings.staging, secrets: &secrets }),
-                as_it_is: by == Acceptance::Human { as_it_is: true },
-            })?,
+        let request = base.map(|base| CollectRequest {
+            base,
+            counted: counted.as_ref().filter(|counted| tree.has_tree(counted)),
+            checked: checked.as_ref(),
+            must_change: !is_evident && by == Acceptance::Evidence,
+            except: &except,
+            refused: &mark.refused,
+            staging: Some(Staging { rules: &mark.config.settings.staging, secrets: &secrets }),
+            as_it_is: by == Acceptance::Human { as_it_is: true },
+        });
+        let work = match &request {
+            Some(request) => tree.collect(request)?,
             None => tree.collect_nothing()?,
         };
         let stat = base.map(|base| tree.stat_of(&work, base, &except)).transpose()?;
@@ -208,10 +212,14 @@ impl Close {
         let message = message(&title, &trailers);
         let (story, iteration) = (&mark.story.id, mark.iteration);
         let own = base.map(|base| tree.keep_replaced(&work, story, iteration, base)).transpose()?;
+        let own = own.flatten();
+        let has_secret = own.as_ref().is_some_and(CommitsReplaced::has_secret);
+        let forget = |request| tree.forget_secrets(story, request, has_secret);
+        request.as_ref().map(forget).transpose()?;
         let ready = tree.prepare_commit(work, &replaced, &message)?;
-        drop(replaced);
+        drop((request, replaced));
         let (done, mut written) = mark.advance(tree, ready, log)?;
-        written.replaced = own.flatten();
+        written.replaced = own;
         written.next_base = done.next_base.filter(|_| is_known_after);
         Ok((done.commit, change, written))
     }

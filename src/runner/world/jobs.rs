@@ -1,5 +1,6 @@
 //! Starts jobs at a lane's work tree, and takes what tasks tell the loop.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::decide::situation::LaneJob;
@@ -196,6 +197,7 @@ impl World {
             base: known.and_then(|known| known.base().cloned()),
             rest: known.and_then(|known| known.work.in_lane()?.rest.clone()),
             head: known.and_then(|known| known.head.clone()),
+            refused: known.into_iter().flat_map(|one| &one.refused).map(PathBuf::from).collect(),
             planned: log.sync_point(),
             config: Arc::clone(&self.config),
         })

@@ -23,6 +23,7 @@ fn integrate(home: &WorkTree, lane: &WorkTree, base: &Base) -> Result<Committed,
     let request = CollectRequest {
         base,
         checked: None,
+        refused: &[],
         counted: None,
         must_change,
         except: &except,
@@ -132,6 +133,7 @@ fn a_commit_on_head_since_the_work_was_collected_is_not_lost() {
     repo.write("a", "a1\n");
     let request = CollectRequest {
         checked: None,
+        refused: &[],
         counted: None,
         base: &base,
         must_change: true,

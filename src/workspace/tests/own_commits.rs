@@ -22,7 +22,16 @@ fn collect(tree: &WorkTree, base: &Base) -> Result<Contribution, GitError> {
     let staging = Some(Staging { rules: &rules, secrets: &secrets });
     let (counted, checked, except) = (None, None, [].as_slice());
     let (must_change, as_it_is) = (false, false);
-    tree.collect(&CollectRequest { base, counted, checked, must_change, except, staging, as_it_is })
+    tree.collect(&CollectRequest {
+        base,
+        counted,
+        checked,
+        must_change,
+        except,
+        refused: &[],
+        staging,
+        as_it_is,
+    })
 }
 
 /// Closes the story. Returns why commits were replaced, and where they are kept.

@@ -231,6 +231,7 @@ impl CommitRequest<'_> {
         let all = match self.base {
             Some(base) => tree.collect(&CollectRequest {
                 checked: None,
+                refused: &[],
                 counted: None,
                 base,
                 must_change,

@@ -61,6 +61,7 @@ impl Scene {
             base: Some(self.base.clone()),
             rest: None,
             head: self.tree.head_commit().unwrap(),
+            refused: Vec::new(),
             planned: SyncPoint::default(),
             config: Arc::new(config),
         }
