@@ -1,5 +1,6 @@
 //! Traits for the display and the human, and the clock.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::files;
 use crate::model::{
     Answer, Backlog, Escalation, Notice, Recorded, StepKind, Story, Wait, unique_id,
 };
@@ -53,8 +55,10 @@ pub fn new_id() -> String {
 
 /// `TimeZone::system` would first list every time zone that the machine knows.
 fn time_zone() -> TimeZone {
+    const LOCAL_TIME: &str = "/etc/localtime";
+    const LARGEST: u64 = 1 << 20;
     let chosen = std::env::var_os("TZ").map(|_| TimeZone::system());
-    let local = || TimeZone::tzif("local", &std::fs::read("/etc/localtime").ok()?).ok();
+    let local = || TimeZone::tzif("local", &files::read(Path::new(LOCAL_TIME), LARGEST).ok()?).ok();
     chosen.or_else(local).unwrap_or_else(TimeZone::system)
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::files::ReadError;
+use crate::files::{ReadError, follow};
 use crate::model::{
     EndedBy, Gate, ModelUse, Outcome, PermissionMode, PermissionModes, StepKind, Usage, Usd,
     shorten, visible, visible_line,
@@ -188,13 +188,13 @@ pub fn find_program(
 }
 
 fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    follow::look(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// Also if a link from elsewhere leads below it.
 fn is_below(path: &Path, folder: Option<&Path>) -> bool {
     let Some(folder) = folder else { return false };
-    path.starts_with(folder) || path.canonicalize().is_ok_and(|real| real.starts_with(folder))
+    path.starts_with(folder) || follow::real(path).is_ok_and(|real| real.starts_with(folder))
 }
 
 /// A fact in one line of output. Most lines have none.

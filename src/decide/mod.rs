@@ -1,6 +1,6 @@
 //! Pure functions from the state to the next action.
 
-#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+#![cfg_attr(not(test), deny(clippy::disallowed_types))]
 
 pub mod budget;
 pub mod concerns;

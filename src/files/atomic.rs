@@ -14,8 +14,8 @@ use std::time::SystemTime;
 use rustix::fs::{Gid, OFlags, Uid};
 use tempfile::{Builder, NamedTempFile};
 
-use super::nofollow;
-use super::read::{NON_BLOCKING, read, require_file};
+use super::read::require_file;
+use super::{FileKind, nofollow};
 
 const RANDOM_LEN: usize = 6;
 const SUFFIX: &str = ".tmp";
@@ -23,27 +23,25 @@ const NEW_FILE_MODE: u32 = 0o644;
 const PRIVATE: u32 = 0o600;
 const LARGEST_COPY: u64 = 64 << 20;
 
-/// A file for its owner only, to write anywhere in it. The error does not name the file.
+/// A file for its owner only, to write anywhere in it. No part of the path may be a link. The error does
+/// not name the file.
 pub fn keep_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    own(options.write(true).create(true).truncate(false), path)
+    own(path, || nofollow::open_or_create(path, OFlags::empty(), PRIVATE))
 }
 
 /// The same, to read and append.
 pub fn append_private(path: &Path) -> io::Result<File> {
-    own(OpenOptions::new().read(true).append(true).create(true), path)
+    own(path, || nofollow::open_or_create(path, OFlags::APPEND, PRIVATE))
 }
 
 /// Neither through a link nor into something that is not a file, where the opening would block. A file
 /// that has a name elsewhere too is replaced by a copy.
-fn own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | NON_BLOCKING).bits().cast_signed();
-    let mut open = || options.mode(PRIVATE).custom_flags(flags).open(path);
+fn own(path: &Path, open: impl Fn() -> io::Result<File>) -> io::Result<File> {
     let file = open()?;
     if require_file(file.metadata()?)?.nlink() <= 1 {
         return Ok(file);
     }
-    publish(path, &read(path, LARGEST_COPY)?)?;
+    publish(path, &nofollow::read(path, LARGEST_COPY)?)?;
     open()
 }
 
@@ -149,10 +147,10 @@ pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn remove_leftovers(path: &Path) -> io::Result<()> {
     let target = resolve(path)?;
     let prefix = prefix_for(&target)?;
-    for entry in fs::read_dir(folder_of(&target))? {
-        let entry = entry?;
-        if is_leftover(&entry.file_name(), &prefix) && entry.file_type()?.is_file() {
-            fs::remove_file(entry.path()).map_err(naming(&entry.path()))?;
+    for entry in nofollow::list(folder_of(&target))? {
+        if is_leftover(&entry.name, &prefix) && entry.kind == FileKind::File {
+            let path = target.with_file_name(entry.name);
+            nofollow::remove(&path).map_err(naming(&path))?;
         }
     }
     Ok(())

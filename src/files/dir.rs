@@ -98,20 +98,7 @@ impl Dir {
 
     /// What is in the folder, in no order.
     pub fn list(&self) -> io::Result<Vec<FolderEntry>> {
-        let mut entries = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.0)? {
-            let entry = entry?;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
-            }
-            let kind = match entry.file_type() {
-                FileType::Unknown => kind_in(&self.0, name),
-                kind => FileKind::of(kind),
-            };
-            entries.push(FolderEntry { name: name.to_owned(), kind });
-        }
-        Ok(entries)
+        list(rustix::fs::Dir::read_from(&self.0)?)
     }
 
     pub fn read_link(&self, name: &Path) -> io::Result<PathBuf> {
@@ -162,17 +149,32 @@ impl AsFd for Folder<'_> {
     }
 }
 
+pub(super) fn list(mut folder: rustix::fs::Dir) -> io::Result<Vec<FolderEntry>> {
+    let mut entries = Vec::new();
+    while let Some(entry) = folder.read() {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        let kind = match entry.file_type() {
+            _ if name == "." || name == ".." => continue,
+            FileType::Unknown => kind_in(folder.fd()?, name),
+            kind => FileKind::of(kind),
+        };
+        entries.push(FolderEntry { name: name.to_owned(), kind });
+    }
+    Ok(entries)
+}
+
 fn kind_in(folder: impl AsFd, name: &OsStr) -> FileKind {
     let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     found.map_or(FileKind::Nothing, |found| FileKind::of(FileType::from_raw_mode(found.st_mode)))
 }
 
-/// At an absolute path without `..`, none of whose parts is a link.
+/// At an absolute path without `..`, none of whose parts is a link. At another one nothing is found.
 pub(super) fn open_real(path: &Path, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
     let root = Path::new("/");
-    let below = path.strip_prefix(root).map_err(|_| Errno::XDEV)?;
+    let below = path.strip_prefix(root).map_err(|_| Errno::NOENT)?;
     if !below.components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(Errno::XDEV);
+        return Err(Errno::NOENT);
     }
     match open_at_once(rustix::fs::CWD, path, flags | OFlags::NOFOLLOW, mode) {
         Err(Errno::NOSYS | Errno::PERM) => {

@@ -6,8 +6,10 @@
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 /// What is there, such as its size and times.
 pub fn look(path: &Path) -> io::Result<Metadata> {
@@ -55,6 +57,12 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 pub fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// For its other end, which waits for it. Neither reads nor writes.
+pub fn open_pipe(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
 }
 
 /// A device or a terminal, to read and write.

@@ -1,14 +1,12 @@
 //! Keeps what is replaced, under another name.
 
-use std::fs::{self, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, linkat, renameat};
+use rustix::fs::{AtFlags, linkat, renameat};
 
-use super::read;
-use super::write_below::PRIVATE_FILE;
+use super::nofollow;
+use super::write_below::{PRIVATE_FILE, PRIVATE_FOLDER};
 use super::{Dir, FileKind};
 
 /// Appended to a name on the same disk if the other one is on another.
@@ -19,32 +17,33 @@ const LARGEST_COPY: u64 = 1 << 30;
 /// Keeps it as `name` below the folder, and nothing on the way to it is followed if it is a link.
 /// Links a file instead of moving it, so that it is never missing. Returns where it is.
 pub fn keep(path: &Path, folder: &Path, name: &Path) -> io::Result<PathBuf> {
-    let found = match fs::symlink_metadata(path) {
+    let found = match nofollow::look(path) {
         Err(error) if is_absence(&error) => return Ok(folder.join(name)),
         found => found?,
     };
     let parent = name.parent().unwrap_or(Path::new(""));
-    let kept_in = Dir::open(folder)?.make_way(parent)?;
+    let kept_in = Dir::open_real(folder)?.make_way(parent)?;
     // A killed process may have used the first name.
     let kept = first_free(Path::new(name.file_name().unwrap_or_default()), |name| {
         kept_in.kind(name) == FileKind::Nothing
     });
     if found.is_dir() {
         // A folder moves only if it can be written.
-        let _ = fs::set_permissions(path, Permissions::from_mode(0o700));
+        let _ = nofollow::set_mode(path, PRIVATE_FOLDER);
     }
+    let (from, own) = nofollow::in_folder(path)?;
     let done = if found.is_file() {
-        linkat(CWD, path, &kept_in.0, &kept, AtFlags::empty())
+        linkat(&from.0, own, &kept_in.0, &kept, AtFlags::empty())
     } else {
-        renameat(CWD, path, &kept_in.0, &kept)
+        renameat(&from.0, own, &kept_in.0, &kept)
     };
     match done.map_err(io::Error::from) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             if found.is_file() {
-                kept_in.publish(&kept, &read::read(path, LARGEST_COPY)?)?;
+                kept_in.publish(&kept, &nofollow::read(path, LARGEST_COPY)?)?;
             } else {
                 let kept = free_name(&path.with_added_extension(CHANGED));
-                return fs::rename(path, &kept).map(|()| kept);
+                return nofollow::rename(path, &kept).map(|()| kept);
             }
         }
         done => done?,
@@ -79,7 +78,7 @@ impl Dir {
 }
 
 pub fn free_name(path: &Path) -> PathBuf {
-    first_free(path, |name| fs::symlink_metadata(name).is_err())
+    first_free(path, |name| !nofollow::exists(name))
 }
 
 fn first_free(path: &Path, is_free: impl Fn(&Path) -> bool) -> PathBuf {

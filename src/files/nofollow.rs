@@ -4,15 +4,20 @@
 //! leads to is not there. A link at the path itself is never followed either.
 
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
 
 use super::Dir;
-use super::dir::{FileKind, FolderEntry, WAY, no_folder, open_real};
-use super::read::{ReadResult, read_from, text};
+use super::atomic::naming;
+use super::dir::{self, FOLDER, FileKind, FolderEntry, WAY, no_folder, open_real};
+use super::read::{NON_BLOCKING, ReadResult, read_from, text};
+use super::write_below::PRIVATE_FOLDER;
+
+const NEW_FILE: u32 = 0o666;
+const NEW_FOLDER: u32 = 0o777;
 
 /// What is there, such as its size and times.
 #[cfg(target_os = "linux")]
@@ -46,7 +51,8 @@ pub fn is_folder(path: &Path) -> bool {
 
 /// What is in a folder, in no order.
 pub fn list(path: &Path) -> io::Result<Vec<FolderEntry>> {
-    Dir::open_real(path)?.list()
+    let folder = open_real(path, FOLDER, Mode::empty()).map_err(no_folder)?;
+    dir::list(rustix::fs::Dir::new(folder)?)
 }
 
 pub fn read_link(path: &Path) -> io::Result<PathBuf> {
@@ -70,18 +76,47 @@ pub fn read_text(path: &Path, limit: u64) -> ReadResult<String> {
     text(read(path, limit)?)
 }
 
-/// A folder, and those on the way to it.
+/// A folder as others make one, and those on the way to it.
 pub fn make_folders(path: &Path) -> io::Result<()> {
+    make_folders_with(path, NEW_FOLDER)
+}
+
+/// The same for their owner only. Those that exist stay as they are.
+pub fn make_private_folders(path: &Path) -> io::Result<()> {
+    make_folders_with(path, PRIVATE_FOLDER)
+}
+
+/// One more folder, for its owner only; it becomes so if it exists.
+pub fn private_folder(path: &Path) -> io::Result<()> {
+    let make = || {
+        let (folder, name) = in_folder(path)?;
+        folder.make_dir(name).map(drop)
+    };
+    make().map_err(naming(path))
+}
+
+fn make_folders_with(path: &Path, mode: u32) -> io::Result<()> {
     let is_there = |path: &&Path| kind(path) == FileKind::Folder;
     let Some(there) = path.ancestors().find(is_there) else { return Ok(()) };
     let missing = path.strip_prefix(there).map_err(io::Error::other)?;
-    Dir::open_real(there)?.make_folders(missing)
+    Dir(open_real(there, WAY, Mode::empty()).map_err(no_folder)?).make_folders(missing, mode)
 }
 
 /// To write, if there is nothing at the path.
 pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     let (folder, name) = in_folder(path)?;
     folder.create_new(name, mode)
+}
+
+/// To read and write; a new file if there is none.
+pub(super) fn open_or_create(path: &Path, more: OFlags, mode: u32) -> io::Result<File> {
+    let flags = more | OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | NON_BLOCKING;
+    Ok(open_real(path, flags, Mode::from_raw_mode(mode)).map_err(no_folder)?.into())
+}
+
+/// Writes a new file, if there is nothing at the path.
+pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create_new(path, NEW_FILE)?.write_all(bytes)
 }
 
 /// To write, in a folder and without a name in it.
@@ -111,8 +146,7 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 /// A file or a link; nothing is fine.
 pub fn remove(path: &Path) -> io::Result<()> {
-    let (folder, name) = in_folder(path)?;
-    folder.remove(name)
+    if_there(in_folder(path).and_then(|(folder, name)| folder.remove(name)))
 }
 
 /// A folder, if it is empty.
@@ -123,8 +157,14 @@ pub fn remove_folder(path: &Path) -> io::Result<()> {
 
 /// A folder with all that is in it, or whatever else it is; nothing is fine.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
-    let (folder, name) = in_folder(path)?;
-    folder.remove_tree(name)
+    if_there(in_folder(path).and_then(|(folder, name)| folder.remove_tree(name)))
+}
+
+fn if_there(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// Of a file or a folder.
@@ -133,7 +173,7 @@ pub fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     folder.set_mode(name, mode)
 }
 
-fn in_folder(path: &Path) -> io::Result<(Dir, &Path)> {
+pub(super) fn in_folder(path: &Path) -> io::Result<(Dir, &Path)> {
     let no_name = || io::Error::from(io::ErrorKind::InvalidInput);
     let (folder, name) = path.parent().zip(path.file_name()).ok_or_else(no_name)?;
     let folder = open_real(folder, WAY, Mode::empty()).map_err(no_folder)?;

@@ -4,19 +4,17 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use rustix::fs::unlinkat;
-use rustix::fs::{
-    AtFlags, Mode, OFlags, RawMode, fchmod, fstat, linkat, mkdirat, renameat, symlinkat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, RawMode, fchmod, fstat, mkdirat, renameat, symlinkat};
+use rustix::fs::{chmod, linkat, unlinkat};
 use rustix::io::Errno;
 
 use super::dir::{Dir, FileKind, WAY, no_folder};
 
-const NEW_FOLDER: RawMode = 0o777;
 pub(super) const PRIVATE_FILE: u32 = 0o600;
-const PRIVATE_FOLDER: RawMode = 0o700;
+pub(super) const PRIVATE_FOLDER: RawMode = 0o700;
 const OF_OTHERS: RawMode = 0o077;
 /// Somebody else may put something in the place again.
 const TRIES: usize = 8;
@@ -39,12 +37,12 @@ impl Dir {
         Ok(made)
     }
 
-    /// A folder as others make one, and those on the way to it.
-    pub fn make_folders(&self, name: &Path) -> io::Result<()> {
+    /// A folder, and those on the way to it. Those that exist stay as they are.
+    pub fn make_folders(&self, name: &Path, mode: u32) -> io::Result<()> {
         let mut made = None::<Self>;
         for part in name {
             let at = made.as_ref().unwrap_or(self);
-            match mkdirat(&at.0, part, Mode::from_raw_mode(NEW_FOLDER)) {
+            match mkdirat(&at.0, part, Mode::from_raw_mode(mode as RawMode)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -59,11 +57,19 @@ impl Dir {
         Ok(self.open_below(name, flags, Mode::from_raw_mode(mode as RawMode))?.into())
     }
 
-    /// Of a file or a folder that this user can read.
+    /// Of a file or a folder, which need not be readable.
+    #[cfg(target_os = "linux")]
     pub fn set_mode(&self, name: &Path, mode: u32) -> io::Result<()> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let found = self.open_below(name, flags, Mode::empty())?;
-        Ok(fchmod(&found, Mode::from_raw_mode(mode as RawMode))?)
+        let found = self.open_below(name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+        Ok(chmod(path, Mode::from_raw_mode(mode as RawMode))?)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn set_mode(&self, name: &Path, mode: u32) -> io::Result<()> {
+        let (folder, mode) = (self.folder_of(name)?, Mode::from_raw_mode(mode as RawMode));
+        let name = name.file_name().unwrap_or_default();
+        Ok(rustix::fs::chmodat(&folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     pub fn make_link(&self, target: &Path, name: &Path) -> io::Result<()> {

@@ -1,9 +1,9 @@
 //! After a crash: what an attempt or a gate left in PRD.json is not the human's.
 
-use std::fs;
 use std::path::Path;
 
 use crate::decide::concerns::of_backlog;
+use crate::files::follow;
 use crate::model::{BacklogText, Event, StoryId};
 use crate::runner::log::JournalHistory;
 use crate::runner::{BacklogVersions, shown_path};
@@ -50,7 +50,7 @@ pub fn restore_path(prd: &Path, tree: &WorkTree, store: &Store) -> Result<Option
         let link = cut.known.link.as_deref().map(Path::new);
         // The key is where it really was.
         let was_led = tree.clear_way_to(Path::new(&open.backlog))?;
-        let is_there = !was_led && file.has_link(link) && fs::symlink_metadata(prd).is_ok();
+        let is_there = !was_led && file.has_link(link) && follow::look_at_end(prd).is_ok();
         if !is_there && let Ok(before) = file.parse(cut.before.to_owned()) {
             let text = marked(&before, &state.marks)?;
             let problem = format!("{} leads elsewhere, or is gone", prd.display());

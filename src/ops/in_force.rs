@@ -4,12 +4,13 @@
 //! driver was killed. Only the human can tell which; until then the journal's version counts. Flags
 //! and environment are the human's and always count.
 
-use std::fs;
+use std::fs::Metadata;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::TrustClause;
-use crate::files::atomic;
+use crate::files::{atomic, nofollow};
 use crate::model::{SettingsText, visible};
 use crate::settings::{self, FILE_NAME, Flags, RunSettings, SettingsError};
 use crate::state::RunState;
@@ -73,10 +74,10 @@ pub fn restore(text: &SettingsText, root: &Path, at: i64) -> Result<Option<PathB
     let kept =
         RalphDir::open(root)?.keep(Path::new(FILE_NAME), &format!("changed-{at}-{FILE_NAME}"))?;
     let Some(text) = &text.text else { return Ok(kept) };
-    atomic::replace(&path, text.as_bytes())?;
-    let before = kept.as_ref().and_then(|kept| fs::symlink_metadata(root.join(kept)).ok());
-    if let Some(before) = before.filter(fs::Metadata::is_file) {
-        fs::set_permissions(&path, before.permissions())?;
+    atomic::replace_real(&path, text.as_bytes())?;
+    let before = kept.as_ref().and_then(|kept| nofollow::look(&root.join(kept)).ok());
+    if let Some(before) = before.filter(Metadata::is_file) {
+        nofollow::set_mode(&path, before.permissions().mode() & 0o777)?;
     }
     Ok(kept)
 }

@@ -1,6 +1,5 @@
 //! `ralph init`: files to start from, and gates.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -8,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::TrustClause;
-use crate::files;
 use crate::files::atomic::{self, remove_leftovers};
+use crate::files::{self, follow};
 use crate::settings::FILE_NAME;
 use crate::ui::{self, UiOptions};
 use crate::workspace::WorkTree;
@@ -53,7 +52,7 @@ pub fn init(folder: &Path, gates: &[String], look: &UiOptions) -> Result<()> {
 
 fn make_folder(folder: &Path) -> Result<()> {
     let shown = ui::shown(folder);
-    fs::create_dir_all(folder).map_err(|error| {
+    follow::make_folders(folder).map_err(|error| {
         // An existing folder is no error of `create_dir_all`; something else in its place is.
         CommandError::Refused(match error.kind() {
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
@@ -67,7 +66,7 @@ fn make_folder(folder: &Path) -> Result<()> {
 /// False when something is there already. An empty file is not: a kill may have left it.
 fn write_new(path: &Path, text: &str) -> io::Result<bool> {
     remove_leftovers(path)?;
-    let found = path.symlink_metadata();
+    let found = follow::look_at_end(path);
     if found.is_ok_and(|found| !found.is_file() || found.len() > 0) {
         return Ok(false);
     }
@@ -82,7 +81,7 @@ fn set_up(folder: &Path, named: &[String], look: &UiOptions) -> Result<String> {
     let shown = path.display();
     let refused = format!("`{shown}` already exists; add the gates to `verify` in it");
     // A link to a missing file exists too.
-    let exists = path.symlink_metadata().is_ok_and(|found| !found.is_file() || found.len() > 0);
+    let exists = follow::look_at_end(&path).is_ok_and(|found| !found.is_file() || found.len() > 0);
     // After a kill it may be there already.
     let is_ours = files::read_text(&path, LONGEST).is_ok_and(|text| text == settings(named));
     if exists && !named.is_empty() && !is_ours {
@@ -154,6 +153,8 @@ fn tests_of(root: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::SETTINGS_FILES;
-use crate::files;
+use crate::files::{self, follow};
 use crate::model::{Backlog, HeldKind, Story, StoryId};
 use crate::ports::Clock;
 use crate::process::supervised::is_supervised;
@@ -69,7 +69,7 @@ pub fn place_of(tree: &WorkTree, prd: &Path) -> Result<BacklogPlace> {
         FileLocation::Inside(path) => (path.clone(), path.clone(), Some(path)),
         FileLocation::Ignored(path) => (path.clone(), path, None),
         FileLocation::Outside => {
-            (prd.file_name().map(PathBuf::from).unwrap_or_default(), prd.canonicalize()?, None)
+            (prd.file_name().map(PathBuf::from).unwrap_or_default(), follow::real(prd)?, None)
         }
     };
     Ok(BacklogPlace { name: shown(&path), key: shown(&key), in_tree })
@@ -169,7 +169,7 @@ pub fn instructions(
     root: Option<&Path>,
 ) -> Result<RunInstructions> {
     let places = prompt_places(named, prd, root);
-    let found = places.iter().find(|path| named.is_some() || path.exists()).cloned();
+    let found = places.iter().find(|path| named.is_some() || follow::exists(path)).cloned();
     let places = places.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
     let Some(path) = found else {
         return Ok(RunInstructions { text: BUILT_IN_PROMPT.to_owned(), file: None, places });

@@ -1,11 +1,10 @@
 //! `ralph run`, and `ralph run --dry-run`: the whole loop in a scratch repository.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::files::atomic::remove_leftovers;
+use crate::files::atomic::{remove_leftovers, replace};
 use crate::mock;
 use crate::model::{
     Budgets, ConfigNotice, Event, Limits, Notice, OnEscalation, Recorded, SettingsText,
@@ -195,7 +194,7 @@ pub fn dry_run(prd: &Path, flags: &Flags, look: &UiOptions) -> Result<u8> {
     // Removed when it goes out of scope, after an error too.
     let folder = tempfile::Builder::new().prefix("ralph-dry-run-").tempdir()?;
     let prd = folder.path().join(SCRATCH_PRD);
-    fs::write(&prd, &original.text)?;
+    replace(&prd, original.text.as_bytes())?;
     let tree = init_scratch(folder.path())?;
     let place = BacklogPlace {
         name: SCRATCH_PRD.to_owned(),

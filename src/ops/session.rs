@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS, named_files};
 use crate::decide::weigh::Gates;
+use crate::files::follow;
 use crate::model::{
     Backlog, ConfigNotice, Gate, HeldKind, Notice, Policy, RunMarkers, SettingsText, StoryId,
     millis,
@@ -136,7 +137,8 @@ impl Session<'_> {
         let named = named_files(&self.plan.agent_settings).into_iter().map(|path| root.join(path));
         let is_inside = move |path: &PathBuf| {
             let is_up = path.components().any(|part| part == std::path::Component::ParentDir);
-            path.starts_with(root) && !is_up && path.is_file()
+            // A link may be the human's: what it leads to is held, too.
+            path.starts_with(root) && !is_up && follow::is_file(path)
         };
         let kind = HeldKind::AgentSettings;
         named.filter(is_inside).map(move |path| HeldPlace { kind, path })

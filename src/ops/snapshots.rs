@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use crate::files::follow;
 use crate::model::{StoryId, visible_line};
 use crate::ports::Clock;
 use crate::store::prd::PrdFile;
@@ -123,7 +124,7 @@ pub fn restore(number: u64, paths: &[PathBuf], clock: &Clock) -> Result<()> {
     let tree = with_own_setup(tree, &here, &store)?;
     tree.require_identity()?;
     let snapshot = tree.find_snapshot(number)?;
-    let inside = |path: &PathBuf| inside(tree.root(), &here.canonicalize()?, path);
+    let inside = |path: &PathBuf| inside(tree.root(), &follow::real(&here)?, path);
     let paths = paths.iter().map(inside).collect::<Result<Vec<_>, _>>()?;
     tree.remove_own_locks()?;
     let except = tree.backlogs_of_runs()?;

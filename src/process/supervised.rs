@@ -11,6 +11,7 @@ use std::path::Path;
 
 use rustix::process::{Pid, getpid};
 
+use crate::files::follow;
 use crate::model::Requester;
 
 use super::sweep::RUN_ID;
@@ -24,7 +25,7 @@ const PROGRAM: &str = "ralph";
 /// In a supervisor's command line, where nobody below it can change it. Device and number of the git
 /// folder: they have no spaces, and stay when the folder is renamed.
 pub fn repository_flag(git_dir: &Path) -> io::Result<String> {
-    let folder = git_dir.metadata()?;
+    let folder = follow::look(git_dir)?;
     Ok(format!("--repository={}:{}", folder.dev(), folder.ino()))
 }
 

@@ -1,6 +1,5 @@
 //! The process between driver and agent. See the theory of operation in `process`.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -13,7 +12,7 @@ use std::time::Duration;
 use rustix::process::{Signal, WaitOptions, getpid, setsid, wait};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::files;
+use crate::files::{self, follow};
 use crate::model::Exit;
 
 use super::sweep::{POLL, TreeEnding};
@@ -86,7 +85,7 @@ fn start_threads(
     input: Option<ChildStdin>,
     happened: &Sender<SupervisorEvent>,
 ) -> io::Result<()> {
-    let null = File::options().read(true).write(true).open(NO_INPUT)?;
+    let null = follow::open_device(Path::new(NO_INPUT))?;
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
     listen(orders, happened.clone(), feed(input)?)?;

@@ -99,17 +99,28 @@ impl ProcessTable {
 /// Processes through `/proc`.
 #[cfg(target_os = "linux")]
 mod platform {
-    use std::fs;
     use std::os::unix::fs::MetadataExt;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
     use super::ProcessFacts;
+    use crate::files::{self, ReadResult, follow};
+
+    /// Of what the system says about a process; its arguments may be long.
+    const LONGEST: u64 = 16 << 20;
+
+    fn folder(pid: i32) -> PathBuf {
+        format!("/proc/{pid}").into()
+    }
+
+    fn said(pid: i32, what: &str) -> ReadResult<Vec<u8>> {
+        files::read(&folder(pid).join(what), LONGEST)
+    }
 
     pub fn processes() -> Vec<ProcessFacts> {
-        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let names = follow::names(Path::new("/proc"));
+        let pids = names.filter_map(|name| name.to_str()?.parse().ok());
         pids.filter_map(read).collect()
     }
 
@@ -124,7 +135,7 @@ mod platform {
 
     /// The names of its file and of its first argument.
     pub fn program_names(seen: &ProcessFacts) -> Vec<String> {
-        let file = fs::read_link(format!("/proc/{}/exe", seen.pid)).unwrap_or_default();
+        let file = follow::read_link(&folder(seen.pid).join("exe")).unwrap_or_default();
         let first = words(seen).into_iter().next().unwrap_or_default();
         let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
         [name(&file), name(Path::new(&first))].into_iter().flatten().collect()
@@ -132,13 +143,13 @@ mod platform {
 
     /// Its command line.
     pub fn words(seen: &ProcessFacts) -> Vec<String> {
-        let line = fs::read(format!("/proc/{}/cmdline", seen.pid)).unwrap_or_default();
+        let line = said(seen.pid, "cmdline").unwrap_or_default();
         let words = line.split(|byte| *byte == 0);
         words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
     pub fn session(pid: i32) -> Option<i32> {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = said(pid, "stat").ok()?;
         session_in(&String::from_utf8_lossy(&stat))
     }
 
@@ -151,15 +162,16 @@ mod platform {
 
     /// The system's current run, from its boot on.
     pub fn boot_id() -> Option<String> {
-        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let id = Path::new("/proc/sys/kernel/random/boot_id");
+        let id = files::read_text(id, LONGEST).ok()?;
         Some(id.trim().to_owned())
     }
 
     /// It belongs to this user, began at that time (ticks since the boot) or later, and has exactly
     /// this entry in its environment.
     pub fn carries(seen: &ProcessFacts, entry: &[u8], since: u64) -> bool {
-        fs::read(format!("/proc/{}/environ", seen.pid)).is_ok_and(|all| has(&all, entry))
-            && fs::metadata(format!("/proc/{}", seen.pid))
+        said(seen.pid, "environ").is_ok_and(|all| has(&all, entry))
+            && follow::look(&folder(seen.pid))
                 .is_ok_and(|folder| folder.uid() == geteuid().as_raw())
             && seen.started >= since
             && is_still(seen)
@@ -170,8 +182,7 @@ mod platform {
         let is_it = |one: &[u8]| {
             one.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
         };
-        fs::read(format!("/proc/{}/environ", seen.pid))
-            .is_ok_and(|all| all.split(|byte| *byte == 0).any(is_it))
+        said(seen.pid, "environ").is_ok_and(|all| all.split(|byte| *byte == 0).any(is_it))
     }
 
     pub(super) fn has(environment: &[u8], entry: &[u8]) -> bool {
@@ -185,7 +196,7 @@ mod platform {
 
     /// None for a zombie too: it is dead, but not waited for yet.
     fn read(pid: i32) -> Option<ProcessFacts> {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = said(pid, "stat").ok()?;
         parse(pid, &String::from_utf8_lossy(&stat))
     }
 

@@ -1,6 +1,6 @@
 //! Projections: each folds the events of the journal by itself.
 
-#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+#![cfg_attr(not(test), deny(clippy::disallowed_types))]
 
 mod attempts;
 mod breaker;

@@ -9,15 +9,15 @@ pub mod ralph_dir;
 mod sqlite;
 
 use std::cell::RefCell;
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::files;
-use crate::files::atomic::{keep_private, private_folder};
+use crate::files::atomic::keep_private;
+use crate::files::{self, nofollow};
 use crate::model::visible_line;
 use sqlite::{Database, Newest};
 
@@ -64,7 +64,7 @@ impl Store {
 
     /// There is a journal. Looking for it creates nothing.
     pub fn exists(&self) -> bool {
-        self.path().exists()
+        nofollow::exists(&self.path())
     }
 
     /// The journal of one backlog in this work tree.
@@ -82,10 +82,14 @@ impl Store {
     pub fn requests_to_runs(&self, and_own: bool) -> Result<Vec<Requests>> {
         let mut names = vec![(String::new(), self.place.shared.clone())];
         let linked = self.place.shared.parent().map(|common| common.join("worktrees"));
-        for entry in linked.and_then(|linked| fs::read_dir(linked).ok()).into_iter().flatten() {
-            let Ok(entry) = entry else { continue };
-            let name = entry.file_name().to_string_lossy().into_owned();
-            names.push((name, entry.path().join("ralph")));
+        let entries = linked.as_ref().and_then(|linked| nofollow::list(linked).ok());
+        for (linked, entry) in linked
+            .iter()
+            .zip(entries)
+            .flat_map(|(linked, entries)| entries.into_iter().map(move |entry| (linked, entry)))
+        {
+            let name = entry.name.to_string_lossy().into_owned();
+            names.push((name, linked.join(entry.name).join("ralph")));
         }
         let is_wanted = |(name, folder): &(String, PathBuf)| {
             (and_own || *name != self.place.work_tree) && is_held(&folder.join(LOCK))
@@ -125,14 +129,14 @@ impl Store {
     /// One run per work tree. `about` describes the holder to others that want the lease. Two locks: an
     /// agent may delete the file during a run, and then another one could lock a new file.
     pub fn lease(&self, about: &str) -> Result<Lease> {
-        private_folder(&self.place.own).map_err(Problem::Folder)?;
+        nofollow::private_folder(&self.place.own).map_err(Problem::Folder)?;
         let path = self.place.own.join(LOCK);
         let failed = |source| Problem::Lock { path: path.display().to_string(), source };
         let mut file = keep_private(&path).map_err(failed)?;
         try_lock(&file).map_err(|error| match error {
             TryLockError::Error(source) => failed(source),
             TryLockError::WouldBlock => {
-                let holder = files::read_text(&path, LONGEST_HOLDER).unwrap_or_default();
+                let holder = nofollow::read_text(&path, LONGEST_HOLDER).unwrap_or_default();
                 Problem::Held { holder: visible_line(&holder) }
             }
         })?;
@@ -143,7 +147,7 @@ impl Store {
 
     /// None where folders cannot be locked, as on some network file systems.
     fn lock_anchor(&self) -> Result<Option<File>> {
-        let Ok(folder) = File::open(&self.place.anchor) else { return Ok(None) };
+        let Ok(folder) = files::open_place(&self.place.anchor) else { return Ok(None) };
         match try_lock(&folder) {
             Ok(()) => Ok(Some(folder)),
             Err(TryLockError::Error(_)) => Ok(None),
@@ -157,7 +161,7 @@ impl Store {
     pub fn lease_holder(&self) -> Option<String> {
         let path = self.place.own.join(LOCK);
         if is_held(&path) {
-            return Some(files::read_text(&path, LONGEST_HOLDER).unwrap_or_default());
+            return Some(nofollow::read_text(&path, LONGEST_HOLDER).unwrap_or_default());
         }
         is_held(&self.place.anchor).then(|| NAMELESS.to_owned())
     }
@@ -196,7 +200,7 @@ impl Store {
         if let Some(database) = &*database {
             return Ok(Rc::clone(database));
         }
-        private_folder(&self.place.shared).map_err(Problem::Folder)?;
+        nofollow::private_folder(&self.place.shared).map_err(Problem::Folder)?;
         let opened = Rc::new(Database::open(&self.path())?);
         Ok(Rc::clone(database.insert(opened)))
     }
@@ -313,6 +317,7 @@ fn try_lock(file: &File) -> Result<(), TryLockError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 

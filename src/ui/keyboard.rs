@@ -4,9 +4,9 @@
 //! must never leave a digit behind that would choose an option.
 
 use std::collections::VecDeque;
-use std::fs::OpenOptions;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::time::Duration;
 
 use console::Term;
@@ -16,6 +16,7 @@ use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios};
 use rustix::termios::{tcflush, tcgetattr, tcgetpgrp, tcsetattr, ttyname};
 
+use crate::files::follow;
 use crate::model::visible_line;
 
 const ESC: u8 = 0x1b;
@@ -146,7 +147,7 @@ impl Keyboard {
         let input = if io::stdin().is_terminal() {
             io::stdin().as_fd().try_clone_to_owned()?
         } else {
-            OpenOptions::new().read(true).write(true).open("/dev/tty")?.into()
+            follow::open_device(Path::new("/dev/tty"))?.into()
         };
         Ok(Self { input })
     }

@@ -9,7 +9,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use git2::Oid;
 
-use crate::files;
+use crate::files::nofollow;
 use crate::model::{Base, CommitName, visible_line};
 
 use super::branch::{commit_id, tip};
@@ -147,7 +147,8 @@ impl WorkTree {
 
     /// What was written since it was so long. None: it is shorter, or there is none.
     fn end_of_log(&self, length: u64) -> Option<String> {
-        let (mut file, found) = files::open(&self.head_log()).ok()?;
+        let mut file = nofollow::open(&self.head_log()).ok()?;
+        let found = file.metadata().ok()?;
         found.len().checked_sub(length)?;
         let start = found.len().saturating_sub(LONGEST_LOG).max(length);
         file.seek(SeekFrom::Start(start)).ok()?;

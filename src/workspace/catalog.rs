@@ -1,15 +1,14 @@
 //! Lists snapshots, finds them by number, and deletes old ones.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
 use git2::{Commit, Oid};
 use serde::{Deserialize, Serialize};
 
-use crate::files;
 use crate::files::atomic::append_private;
+use crate::files::nofollow;
 use crate::model::StoryId;
 
 use super::commit::trailer;
@@ -96,7 +95,7 @@ impl WorkTree {
     }
 
     fn catalog(&self) -> HashMap<Oid, SnapshotRef> {
-        let bytes = files::read(&self.catalog_file(), LARGEST_CATALOG).unwrap_or_default();
+        let bytes = nofollow::read(&self.catalog_file(), LARGEST_CATALOG).unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n');
         let known = lines.filter_map(|line| serde_json::from_slice::<SnapshotRef>(line).ok());
         known.filter_map(|kept| Some((Oid::from_str(&kept.commit).ok()?, kept))).collect()
@@ -196,7 +195,7 @@ impl WorkTree {
             let is_left = |kept: &SnapshotRef| !deleted.contains(kept.reference.as_str());
             let left: Vec<_> = kept.iter().filter(|kept| is_left(kept)).cloned().collect();
             let (file, new) = (self.catalog_file(), self.catalog_file().with_extension("new"));
-            let _ = write_note(&new, &lines(&left)).and_then(|()| fs::rename(new, file));
+            let _ = write_note(&new, &lines(&left)).and_then(|()| nofollow::rename(&new, &file));
         }
         Ok(deleted.len())
     }

@@ -1,14 +1,13 @@
 //! Writes files of a tree to disk.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use git2::build::CheckoutBuilder;
 use git2::{Index, Repository, Tree};
 
-use crate::files::{Dir, FileKind};
+use crate::files::{Dir, FileKind, nofollow};
 
 use super::error::{GitContext, LibResult, file_error};
 use super::tree::{TreeChange, TreeEntry};
@@ -78,9 +77,9 @@ impl WorkTree {
         let folder = self.git_dir.join(OWN_GIT_FOLDER).join(HALF_DONE);
         let file = self.root.join(path);
         let prepare = || {
-            clear(&folder)?;
-            fs::create_dir_all(&folder)?;
-            file.parent().map_or(Ok(()), fs::create_dir_all)
+            nofollow::remove_tree(&folder)?;
+            nofollow::make_folders(&folder)?;
+            file.parent().map_or(Ok(()), nofollow::make_folders)
         };
         prepare().map_err(file_error("write", &file))?;
         self.check_out(tree, &[path], &folder)?;
@@ -92,7 +91,7 @@ impl WorkTree {
             }
             renamed => renamed.map_err(file_error("write", &file))?,
         }
-        clear(&folder).map_err(file_error("delete", &folder))
+        nofollow::remove_tree(&folder).map_err(file_error("delete", &folder))
     }
 
     /// Uses libgit2's checkout, which handles line endings, links and modes.
@@ -194,13 +193,6 @@ impl WorkTree {
     }
 }
 
-fn clear(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 /// Files that control how git treats other files.
 pub(super) fn is_rules(path: &Path) -> bool {
     path.ends_with(".gitignore") || path.ends_with(".gitattributes")
@@ -214,7 +206,7 @@ fn must_go(change: &TreeChange) -> bool {
 }
 
 pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
+    match nofollow::remove(path) {
         Err(error) if is_absence(&error) => Ok(()),
         removed => removed,
     }

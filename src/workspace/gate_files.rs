@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use git2::{ObjectType, Odb, Oid};
 use crate::decide::definitions::{Definition, relevant};
 use crate::decide::gate_files::{GateFiles, Sight, Thing};
 use crate::decide::scripts::RunBy;
-use crate::files::Dir;
+use crate::files::{Dir, FileKind};
 use crate::model::{Base, Gate};
 
 use super::diff::{Patterns, text_diff};
@@ -57,15 +56,16 @@ struct BaseFiles<'a> {
 
 /// What is at a path of a work tree now.
 pub fn look_at(root: &Path, path: &Path) -> Option<Thing> {
-    let found = fs::symlink_metadata(root.join(path)).ok()?;
-    if found.is_symlink() {
-        return fs::read_link(root.join(path)).ok().map(Thing::Link);
+    let root = Dir::open(root).ok()?;
+    match root.kind(path) {
+        FileKind::Link => root.read_link(path).ok().map(Thing::Link),
+        FileKind::Folder => Some(Thing::Folder),
+        FileKind::File => {
+            let bytes = root.read(path, LARGEST_SCRIPT as u64);
+            Some(Thing::File(text(&bytes.unwrap_or_default())))
+        }
+        FileKind::Nothing | FileKind::Other => None,
     }
-    if found.is_dir() {
-        return Some(Thing::Folder);
-    }
-    let read = || Dir::open(root).ok()?.read(path, LARGEST_SCRIPT as u64).ok();
-    found.is_file().then(|| Thing::File(text(&read().unwrap_or_default())))
 }
 
 pub(super) fn shown_diff(path: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<String> {
@@ -177,9 +177,7 @@ impl WorkTree {
         if let Ok(bytes) = dir.read(path, LARGEST_COMPARED) {
             return Some(Content { bytes, is_link: false });
         }
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
-        folder.is_none_or(|folder| dir.dir(folder).is_ok()).then_some(())?;
-        let target = fs::read_link(self.root.join(path)).ok()?;
+        let target = dir.read_link(path).ok()?;
         Some(Content { bytes: target.into_os_string().into_vec(), is_link: true })
     }
 

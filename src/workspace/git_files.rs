@@ -8,12 +8,12 @@ mod folders;
 mod named;
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs::Metadata;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::files::{self, ReadError};
+use crate::files::{self, FileKind, ReadError, follow, nofollow};
 
 use super::checkout::is_absence;
 use super::error::{GitError, file_error};
@@ -106,14 +106,16 @@ const SHARED: [(&str, Expected); 24] = [
 impl Expected {
     /// Nothing may be there at all.
     fn check(self, path: &Path) -> Result<(), ReadError> {
-        let found = match fs::symlink_metadata(path) {
+        // What is only read may be found through a link of the human's.
+        let look = if self.is_only_read() { follow::look_at_end } else { nofollow::look };
+        let found = match look(path) {
             Err(error) if is_absence(&error) => return Ok(()),
             found => found?,
         };
         let limit = match self {
             // Of a format that libgit2 refuses, it may be a file.
             Folder if found.is_dir() || found.is_file() => return Ok(()),
-            ReadableFolder if fs::metadata(path).is_ok_and(|found| found.is_dir()) => return Ok(()),
+            ReadableFolder if follow::is_folder(path) => return Ok(()),
             Folder | ReadableFolder => {
                 return Err(io::Error::new(io::ErrorKind::NotADirectory, NO_FOLDER).into());
             }
@@ -121,7 +123,7 @@ impl Expected {
                 return Err(ReadError::NotAFile("link"));
             }
             // What a link of the human's leads to may be missing.
-            Readable(_) if found.is_symlink() && !path.exists() => return Ok(()),
+            Readable(_) if found.is_symlink() && !follow::exists(path) => return Ok(()),
             Self::File(limit) | Written(limit) | Readable(limit) => limit,
         };
         if files::find(path)?.len() > limit {
@@ -130,10 +132,14 @@ impl Expected {
         Ok(())
     }
 
+    fn is_only_read(self) -> bool {
+        matches!(self, Readable(_) | ReadableFolder)
+    }
+
     /// Writing into it would change a file elsewhere. A human may have made it so.
     fn is_shared(self, path: &Path) -> bool {
-        let is_shared = |found: fs::Metadata| found.is_file() && found.nlink() > 1;
-        matches!(self, Written(_)) && fs::symlink_metadata(path).is_ok_and(is_shared)
+        let is_shared = |found: Metadata| found.is_file() && found.nlink() > 1;
+        matches!(self, Written(_)) && nofollow::look(path).is_ok_and(is_shared)
     }
 }
 
@@ -146,22 +152,24 @@ struct GitFolders {
 impl GitFolders {
     /// Like libgit2 finds them.
     fn of(start: &Path) -> Option<Self> {
-        let start = start.canonicalize().ok()?;
+        let start = follow::real(start).ok()?;
         let found = start.ancestors().map(|folder| folder.join(".git"));
-        let found = found.into_iter().find(|path| path.exists())?;
+        let found = found.into_iter().find(|path| follow::exists(path))?;
         let own = match files::read_text(&found, LARGEST_NAME) {
             Ok(text) => found.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
             Err(_) => found,
         };
+        // A linked work tree's, and a git folder elsewhere, may be behind links of the human's.
+        let own = follow::real(&own).unwrap_or(own);
         let shared = match files::read_text(&own.join("commondir"), LARGEST_NAME) {
             Ok(text) => own.join(text.trim()),
             Err(_) => own.clone(),
         };
-        Some(Self { own, shared })
+        Some(Self { shared: follow::real(&shared).unwrap_or(shared), own })
     }
 
     fn was_interrupted(&self) -> bool {
-        self.own.join(ATTEMPT).symlink_metadata().is_ok()
+        nofollow::exists(&self.own.join(ATTEMPT))
     }
 
     fn places(&self) -> impl Iterator<Item = (PathBuf, Expected)> {
@@ -176,7 +184,7 @@ impl GitFolders {
             let problem = expected.check(&path).err()?;
             Some((path, problem))
         };
-        if fs::metadata(&self.own).is_ok_and(|found| !found.is_dir()) {
+        if nofollow::look(&self.own).is_ok_and(|found| !found.is_dir()) {
             let problem = io::Error::new(io::ErrorKind::NotADirectory, NO_FOLDER);
             return vec![(self.own.clone(), problem.into())];
         }
@@ -229,7 +237,7 @@ pub(super) fn mend_after_interruption(start: &Path) -> Result<Option<MovedAway>>
     let Some(folders) = GitFolders::of(start).filter(GitFolders::was_interrupted) else {
         return Ok(None);
     };
-    let Ok(own) = folders.own.canonicalize() else { return Ok(None) };
+    let Ok(own) = follow::real(&folders.own) else { return Ok(None) };
     let place = files::open_place(&own).map_err(file_error("open", &own))?;
     if place.try_lock().is_err() {
         return Ok(None);
@@ -262,7 +270,9 @@ impl WorkTree {
         mender.mend_all(odd.chain(shared))?;
         for (path, text) in self.broken_heads() {
             let moved = self.moved_away.take(&path, &self.shown(&path));
-            let mended = moved.and_then(|()| text.map_or(Ok(()), |text| fs::write(&path, text)));
+            let mended = moved.and_then(|()| {
+                text.map_or(Ok(()), |text| nofollow::write_new(&path, text.as_bytes()))
+            });
             mended.map_err(file_error("restore", &path))?;
         }
         Ok(())
@@ -318,7 +328,7 @@ impl Mender<'_> {
         let replace = || {
             self.moved.take(path, &self.shown(path))?;
             match text {
-                Some(text) => File::create_new(path)?.write_all(&text),
+                Some(text) => nofollow::write_new(path, &text),
                 None => Ok(()),
             }
         };
@@ -340,7 +350,7 @@ impl Mender<'_> {
     /// What belongs there: HEAD is known, and an agent may have moved the file to where the link
     /// leads.
     fn text_for(&self, path: &Path) -> Option<Vec<u8>> {
-        let found = fs::symlink_metadata(path).ok()?;
+        let found = nofollow::look(path).ok()?;
         if found.is_file() && found.nlink() > 1 {
             return files::read(path, LARGEST_COPY).ok();
         }
@@ -361,7 +371,8 @@ impl Mender<'_> {
         let text = match self.branch {
             Some(name) => format!("ref: {name}"),
             None => {
-                let note = files::read_text(&self.folders.own.join(ATTEMPT), LARGEST_NAME).ok()?;
+                let note =
+                    nofollow::read_text(&self.folders.own.join(ATTEMPT), LARGEST_NAME).ok()?;
                 let commit = note.lines().next()?.to_owned();
                 Some(commit).filter(|commit| !commit.is_empty())?
             }
@@ -378,12 +389,12 @@ impl Mender<'_> {
 }
 
 fn is_dir(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+    nofollow::is_folder(path)
 }
 
 fn first_link(folder: &Path, path: &Path) -> Option<PathBuf> {
     let mut below: Vec<&Path> = path.ancestors().take_while(|part| *part != folder).collect();
     below.reverse();
-    let is_link = |part: &&Path| fs::symlink_metadata(part).is_ok_and(|found| found.is_symlink());
+    let is_link = |part: &&Path| nofollow::kind(part) == FileKind::Link;
     below.into_iter().find(is_link).map(Path::to_owned)
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use git2::{Index, IndexEntry, IndexTime};
 
+use crate::files::nofollow;
+
 use super::{Result, WorkTree};
 
 use super::error::{GitContext, LibResult, if_found};
@@ -79,7 +81,7 @@ impl WorkTree {
     /// memory, or this reads the file again. Without `force`, libgit2 compares checksums first.
     pub(super) fn fresh_index(&self) -> Result<Index> {
         let mut index = self.repo.index().doing("open the index")?;
-        let is_missing = || !self.git_dir.join("index").exists();
+        let is_missing = || !nofollow::exists(&self.git_dir.join("index"));
         index.read(self.index_is_modified.get() || is_missing()).doing("read the index")?;
         self.index_is_modified.set(false);
         Ok(index)
@@ -124,7 +126,7 @@ pub(super) struct Entries {
 impl WorkTree {
     pub(super) fn entries(&self, index: &Index, paths: impl Iterator<Item = PathBuf>) -> Entries {
         let before = paths.map(|path| (path.clone(), index.get_path(&path, 0))).collect();
-        let found = self.git_dir.join("index").metadata();
+        let found = nofollow::look(&self.git_dir.join("index"));
         Entries { before, written: found.map_or(0, |found| found.mtime()) }
     }
 }

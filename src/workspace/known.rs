@@ -4,12 +4,14 @@
 //! anything untrusted ran: what runs can write whatever it likes to the index.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use git2::{Index, IndexEntry, IndexTime, Odb, Oid};
+
+use crate::files::nofollow;
 
 use super::error::LibResult;
 use super::index::{Staged, is_hidden, shown, stage_of, statted, unstatted};
@@ -153,7 +155,7 @@ impl WorkTree {
         for entry in doubtful {
             let path = path_of(&entry.path);
             let entry = if known.knows_hidden() { shown(entry) } else { entry };
-            let found = fs::symlink_metadata(self.root.join(&path)).ok();
+            let found = nofollow::look(&self.root.join(&path)).ok();
             let has = TreeEntry::from(&entry);
             let is_read = |found: &&Metadata| {
                 files
@@ -218,7 +220,7 @@ impl WorkTree {
                 wrong.extend((!is_told).then_some((path, plain)));
                 continue;
             }
-            let found = fs::symlink_metadata(self.root.join(&path)).ok();
+            let found = nofollow::look(&self.root.join(&path)).ok();
             let Some(found) = found.filter(|found| can_be_read(found) && may_pass(&entry, found))
             else {
                 continue;
@@ -245,7 +247,7 @@ impl WorkTree {
 impl FilesFound {
     /// Whether the file is as it was when it was read; if not, the scan reads it.
     pub fn knows(&mut self, path: &Path) -> bool {
-        let Ok(found) = fs::symlink_metadata(self.root.join(path)) else { return false };
+        let Ok(found) = nofollow::look(&self.root.join(path)) else { return false };
         let known = self.known.get(path).filter(|known| known.is_like(&found));
         let is_known = known.is_some();
         match known.map(|known| statted(unstatted(path, known.entry()), &found)) {
@@ -297,6 +299,6 @@ fn can_be_read(found: &Metadata) -> bool {
 }
 
 pub(super) fn stamp(path: &Path) -> Option<Stamp> {
-    let found = fs::symlink_metadata(path).ok()?;
+    let found = nofollow::look(path).ok()?;
     Some((found.ino(), found.len(), found.ctime(), found.ctime_nsec()))
 }

@@ -12,9 +12,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
@@ -22,8 +21,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use git2::ErrorCode;
 
-use crate::files;
-use crate::files::atomic::keep_private;
+use crate::files::{FileKind, nofollow};
 
 use super::checkout::remove_if_there;
 use super::error::{GitError, file_error};
@@ -37,6 +35,7 @@ mod system;
 /// processes may write at the same time.
 const NOTE: &str = "writing-";
 const LONGEST_NOTE: u64 = 1 << 20;
+const PRIVATE: u32 = 0o600;
 /// From the note to the lock; a later lock is of another process.
 const LONGEST_WRITE: Duration = Duration::from_mins(1);
 
@@ -46,7 +45,7 @@ struct LockNote(PathBuf);
 impl Drop for LockNote {
     fn drop(&mut self) {
         // A note that stays is harmless: it names a lock that no longer exists.
-        let _ = fs::remove_file(&self.0);
+        let _ = nofollow::remove(&self.0);
     }
 }
 
@@ -67,7 +66,7 @@ impl WorkTree {
         act: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
         locks.iter().try_for_each(|lock| self.require_own_place(lock))?;
-        if let Some(held) = locks.iter().find(|lock| lock.symlink_metadata().is_ok()) {
+        if let Some(held) = locks.iter().find(|lock| nofollow::exists(lock)) {
             return Err(GitError::Locked((*held).to_owned()));
         }
         let note = self.note(locks)?;
@@ -126,22 +125,22 @@ impl WorkTree {
     pub fn remove_noted_locks(&self) -> Result<Vec<PathBuf>> {
         let mut removed = Vec::new();
         for note in self.notes_of_the_dead()? {
-            let names = files::read(&note, LONGEST_NOTE).map_err(io::Error::from);
+            let names = nofollow::read(&note, LONGEST_NOTE).map_err(io::Error::from);
             let names = names.map_err(file_error("read", &note))?;
             for lock in names.split(|byte| *byte == 0).map(path_of) {
                 if self.is_left_behind(&lock, &note)? {
-                    fs::remove_file(&lock).map_err(file_error("delete", &lock))?;
+                    nofollow::remove(&lock).map_err(file_error("delete", &lock))?;
                     removed.push(lock);
                 }
             }
-            fs::remove_file(&note).map_err(file_error("delete", &note))?;
+            nofollow::remove(&note).map_err(file_error("delete", &note))?;
         }
         Ok(removed)
     }
 
     fn notes_of_the_dead(&self) -> Result<Vec<PathBuf>> {
         let folder = self.git_dir.join(OWN_GIT_FOLDER);
-        let entries = match fs::read_dir(&folder) {
+        let entries = match nofollow::list(&folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(file_error("list", &folder))?,
         };
@@ -149,13 +148,14 @@ impl WorkTree {
             let name = path.file_name().and_then(|name| name.to_str()?.strip_prefix(NOTE));
             name.and_then(Writer::parse).is_some_and(|writer| !writer.is_alive())
         };
-        Ok(entries.flatten().map(|entry| entry.path()).filter(is_of_a_dead_one).collect())
+        let notes = entries.into_iter().map(|entry| folder.join(entry.name));
+        Ok(notes.filter(is_of_a_dead_one).collect())
     }
 
     fn is_left_behind(&self, lock: &Path, note: &Path) -> Result<bool> {
         let is_a_lock = lock.extension().is_some_and(|ending| ending == "lock")
             && (lock.starts_with(&self.git_dir) || lock.starts_with(&self.common_dir));
-        let (Ok(found), Ok(noted)) = (lock.symlink_metadata(), note.metadata()) else {
+        let (Ok(found), Ok(noted)) = (nofollow::look(lock), nofollow::look(note)) else {
             return Ok(false);
         };
         let times = found.modified().ok().zip(noted.modified().ok());
@@ -175,8 +175,9 @@ impl WorkTree {
 /// A new file, readable only by its owner.
 pub(super) fn write_note(path: &Path, bytes: &[u8]) -> io::Result<()> {
     remove_if_there(path)?;
-    let file = keep_private(path).or_else(|error| match error.kind() {
-        ErrorKind::NotFound => private_parent(path).and_then(|()| keep_private(path)),
+    let new = || nofollow::create_new(path, PRIVATE);
+    let file = new().or_else(|error| match error.kind() {
+        ErrorKind::NotFound => private_parent(path).and_then(|()| new()),
         _ => Err(error),
     });
     file?.write_all(bytes)
@@ -185,19 +186,18 @@ pub(super) fn write_note(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Creates the folder of a file.
 pub(super) fn private_parent(file: &Path) -> io::Result<()> {
     let Some(folder) = file.parent() else { return Ok(()) };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    nofollow::make_private_folders(folder)
 }
 
 /// libgit2 links a new file to its name and ignores it if the first name, the lock, cannot be
 /// removed. Removes the lock only if both names are the same file.
 fn remove_second_name(lock: &Path) -> io::Result<()> {
-    let (Ok(left), Ok(named)) =
-        (lock.symlink_metadata(), lock.with_extension("").symlink_metadata())
+    let (Ok(left), Ok(named)) = (nofollow::look(lock), nofollow::look(&lock.with_extension("")))
     else {
         return Ok(());
     };
     let is_the_same = (left.dev(), left.ino()) == (named.dev(), named.ino());
-    if is_the_same { fs::remove_file(lock) } else { Ok(()) }
+    if is_the_same { nofollow::remove(lock) } else { Ok(()) }
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
@@ -220,7 +220,7 @@ impl WorkTree {
     pub fn begin_attempt(&self) -> Result<()> {
         let note = self.attempt_note();
         let head = self.head_commit()?.unwrap_or_default();
-        let length = self.head_log().metadata().map_or(0, |log| log.len());
+        let length = nofollow::look(&self.head_log()).map_or(0, |log| log.len());
         let text = format!("{head}\n{length}\n");
         write_note(&note, text.as_bytes()).map_err(file_error("write", &note))
     }
@@ -236,7 +236,7 @@ impl WorkTree {
     }
 
     fn attempt_note_line(&self, n: usize) -> Option<String> {
-        let text = files::read_text(&self.attempt_note(), 100).ok()?;
+        let text = nofollow::read_text(&self.attempt_note(), 100).ok()?;
         text.lines().nth(n).map(str::to_owned)
     }
 
@@ -257,7 +257,7 @@ impl WorkTree {
     /// Locks that came since the attempt began and that no git process holds.
     pub(super) fn locks_of_attempt(&self) -> Result<Vec<PathBuf>> {
         let note = self.attempt_note();
-        match note.metadata().and_then(|note| note.modified()) {
+        match nofollow::look(&note).and_then(|note| note.modified()) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             began => Ok(self.locks_since(began.map_err(file_error("read", &note))?)),
         }
@@ -269,7 +269,7 @@ impl WorkTree {
 
     /// Something untrusted was under way when its driver died.
     pub(super) fn was_interrupted(&self) -> bool {
-        self.attempt_note().symlink_metadata().is_ok()
+        nofollow::exists(&self.attempt_note())
     }
 
     fn attempt_note(&self) -> PathBuf {
@@ -283,7 +283,7 @@ impl WorkTree {
             find_locks(&folder.join("refs"), true, &mut locks);
         }
         let came_since = |lock: &PathBuf| {
-            let found = lock.symlink_metadata().ok();
+            let found = nofollow::look(lock).ok();
             found.and_then(|found| found.modified().ok()).is_some_and(|time| time >= began)
         };
         let folders: [&Path; 3] = [&self.root, &self.git_dir, &self.common_dir];
@@ -304,22 +304,22 @@ impl WorkTree {
 type LockFile = (u64, u64, SystemTime);
 
 fn identity(lock: &Path) -> Option<LockFile> {
-    let found = lock.symlink_metadata().ok()?;
+    let found = nofollow::look(lock).ok()?;
     Some((found.dev(), found.ino(), found.modified().ok()?))
 }
 
 fn remove(locks: &[PathBuf]) -> Result<()> {
     locks.iter().try_for_each(|lock| {
-        let is_folder = lock.symlink_metadata().is_ok_and(|found| found.is_dir());
-        let removed = if is_folder { fs::remove_dir(lock) } else { fs::remove_file(lock) };
+        let is_folder = nofollow::is_folder(lock);
+        let removed =
+            if is_folder { nofollow::remove_folder(lock) } else { nofollow::remove(lock) };
         removed.map_err(file_error("delete", lock))
     })
 }
 
 fn find_locks(folder: &Path, deep: bool, found: &mut BTreeSet<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+    for entry in nofollow::list(folder).unwrap_or_default() {
+        let (path, is_folder) = (folder.join(entry.name), entry.kind == FileKind::Folder);
         if path.extension().is_some_and(|ending| ending == "lock") {
             found.insert(path);
         } else if is_folder && deep {

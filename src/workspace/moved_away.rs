@@ -33,7 +33,7 @@ impl MovedAway {
         let folder = Path::new(OWN_GIT_FOLDER).join(CHANGED).join(REPLACED);
         let kept = if self.git_dir.join(&folder).starts_with(path) {
             // The folder itself, which gets another name.
-            Dir::open(&self.git_dir)?.make_way(&folder)?;
+            Dir::open_real(&self.git_dir)?.make_way(&folder)?;
             path.parent().unwrap_or(path).to_owned()
         } else {
             let kept = keep(path, &self.git_dir, &folder.join(shown))?;

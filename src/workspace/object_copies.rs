@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +15,7 @@ use super::error::{GitContext, LibResult, file_error};
 use super::objects::fresh;
 use super::stamp::FileStamp;
 use super::{OWN_GIT_FOLDER, Result, WorkTree};
-use crate::files::{Dir, FileKind};
+use crate::files::{Dir, FileKind, nofollow};
 
 const FOLDER: &str = "objects";
 const PACKS: &str = "pack";
@@ -52,8 +51,9 @@ impl ObjectCopies<'_> {
 
     /// Gives each file its second name, and removes that of files that are gone.
     fn update(&self, known: &mut CopiedFolders) -> io::Result<()> {
-        let originals = Dir::open(&self.originals())?;
-        let copies = Dir::open(self.git_dir)?.make_way(&Path::new(OWN_GIT_FOLDER).join(FOLDER))?;
+        let originals = Dir::open_real(&self.originals())?;
+        let copies =
+            Dir::open_real(self.git_dir)?.make_way(&Path::new(OWN_GIT_FOLDER).join(FOLDER))?;
         for name in folders() {
             let now = (self.stamp(&self.originals(), &name), self.stamp(&self.copies(), &name));
             if now.0.is_none() && now.1.is_none() {
@@ -81,7 +81,7 @@ impl ObjectCopies<'_> {
     }
 
     fn stamp(&self, folder: &Path, name: &Path) -> Option<FileStamp> {
-        Some(FileStamp::of(&fs::symlink_metadata(folder.join(name)).ok()?))
+        Some(FileStamp::of(&nofollow::look(&folder.join(name)).ok()?))
     }
 
     /// Returns whether something was missing.
@@ -91,14 +91,15 @@ impl ObjectCopies<'_> {
             return Ok(false);
         }
         let wanted = self.originals().join(PACKS);
-        fs::create_dir_all(&wanted)?;
-        let (originals, copies) = (Dir::open(&self.originals())?, Dir::open(&self.copies())?);
+        nofollow::make_folders(&wanted)?;
+        let (originals, copies) =
+            (Dir::open_real(&self.originals())?, Dir::open_real(&self.copies())?);
         let now = fresh(&self.originals()).map_err(io::Error::other)?;
         let mut is_changed = false;
         for (id, path) in missing.objects.iter().filter(|(id, _)| !now.exists(*id)) {
             let folder = path.parent().unwrap_or(path);
             // Whether it is there, opening it tells.
-            let _ = fs::create_dir(self.originals().join(folder));
+            let _ = nofollow::make_folders(&self.originals().join(folder));
             copy(&copies, path, &originals.dir(folder)?);
             is_changed |= now.exists(*id);
         }
@@ -112,8 +113,8 @@ impl ObjectCopies<'_> {
 
     fn missing(&self, known: &CopiedFolders) -> Missing {
         let mut missing = Missing::default();
-        let Ok(copies) = Dir::open(&self.copies()) else { return missing };
-        let originals = Dir::open(&self.originals()).ok();
+        let Ok(copies) = Dir::open_real(&self.copies()) else { return missing };
+        let originals = Dir::open_real(&self.originals()).ok();
         for name in folders() {
             let now = self.stamp(&self.originals(), &name);
             if now.is_some() && now == known.get(&name).map(|then| then.0) {

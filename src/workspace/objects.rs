@@ -1,13 +1,14 @@
 //! Damaged objects. libgit2 waits for ever for the rest of one that was cut, and takes the content of
 //! the others as it is.
 
-use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use git2::{Commit, ObjectType, Odb, Oid, Tree};
+
+use crate::files::{FolderEntry, nofollow};
 
 use super::error::{GitContext, GitError, LibResult};
 use super::reading::Reading;
@@ -34,7 +35,7 @@ pub fn damaged_object(common_dir: &Path) -> Option<PathBuf> {
         .ok()?;
     let mut current = None;
     loop {
-        let size = |path: &PathBuf| fs::metadata(path).map_or(0, |found| found.len());
+        let size = |path: &PathBuf| nofollow::look(path).map_or(0, |found| found.len());
         let most = current.as_ref().map_or(0, size) / SLOWEST;
         match told.recv_timeout(PATIENCE_FOR_ONE + Duration::from_secs(most)) {
             Ok(Look::At(path)) => current = Some(path),
@@ -53,15 +54,17 @@ enum Look {
 /// Of loose objects, through a database of its own: what another one has read does not count.
 fn read_all(objects: &Path, tell: &Sender<Look>) {
     let Ok(odb) = fresh(objects) else { return };
-    for folder in entries(objects).filter(|folder| folder.file_name().len() == 2) {
-        for file in entries(&folder.path()) {
+    for folder in entries(objects).filter(|folder| folder.name.len() == 2) {
+        let path = objects.join(&folder.name);
+        for file in entries(&path) {
             let name = format!("{}{}", shown(&folder), shown(&file));
             let Ok(id) = Oid::from_str(&name) else { continue };
-            if tell.send(Look::At(file.path())).is_err() {
+            let path = path.join(&file.name);
+            if tell.send(Look::At(path.clone())).is_err() {
                 return;
             }
             if !is_whole(&odb, id) {
-                let _ = tell.send(Look::Damaged(file.path()));
+                let _ = tell.send(Look::Damaged(path));
                 return;
             }
         }
@@ -78,12 +81,12 @@ fn is_whole(odb: &Odb<'_>, id: Oid) -> bool {
     odb.read(id).and_then(|found| Oid::hash_object(found.kind(), found.data())) == Ok(id)
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
-    fs::read_dir(folder).into_iter().flatten().flatten()
+fn entries(folder: &Path) -> impl Iterator<Item = FolderEntry> {
+    nofollow::list(folder).unwrap_or_default().into_iter()
 }
 
-fn shown(entry: &DirEntry) -> String {
-    entry.file_name().to_string_lossy().into_owned()
+fn shown(entry: &FolderEntry) -> String {
+    entry.name.to_string_lossy().into_owned()
 }
 
 impl WorkTree {

@@ -5,7 +5,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +13,8 @@ use git2::{
     ErrorClass, ErrorCode, Index, Repository, RepositoryInitOptions, RepositoryOpenFlags,
     RepositoryState, StatusOptions,
 };
+
+use crate::files::{follow, nofollow};
 
 use super::error::{GitContext, GitError, LibResult, file_error};
 use super::git_files::{KnownFolders, mend_after_interruption, require_plain_files};
@@ -163,7 +164,7 @@ fn operation(state: RepositoryState) -> Option<&'static str> {
 }
 
 fn canonical(path: &Path) -> Result<PathBuf> {
-    path.canonicalize().map_err(file_error("find", path))
+    follow::real(path).map_err(file_error("find", path))
 }
 
 /// `git init` with an identity of its own, and one commit of all files in the folder.
@@ -231,7 +232,8 @@ impl WorkTree {
     /// Waits for a running git process, up to the lock timeout.
     pub fn require_unlocked(&self) -> Result<()> {
         let lock = self.git_dir.join("index.lock");
-        let found = || if lock.exists() { Err(GitError::Locked(lock.clone())) } else { Ok(()) };
+        let found =
+            || if nofollow::exists(&lock) { Err(GitError::Locked(lock.clone())) } else { Ok(()) };
         self.retry(&lock, found)
     }
 
@@ -290,21 +292,22 @@ impl WorkTree {
     fn is_anothers(&self, inside: &Path) -> bool {
         let in_git_folder = inside.components().any(|part| part.as_os_str() == ".git");
         let folders = inside.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-        in_git_folder || folders.into_iter().any(|f| self.root.join(f).join(".git").exists())
+        in_git_folder
+            || folders.into_iter().any(|f| nofollow::exists(&self.root.join(f).join(".git")))
     }
 }
 
 fn is_program(path: &Path) -> bool {
-    let found = fs::metadata(path);
+    let found = follow::look(path);
     found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 fn resolved(path: &Path) -> Result<PathBuf> {
-    if let Ok(path) = path.canonicalize() {
+    if let Ok(path) = follow::real(path) {
         return Ok(path);
     }
     let path = std::path::absolute(path).map_err(file_error("find", path))?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
     // Neither needs the folder to exist.
-    Ok(folder.canonicalize().map_or_else(|_| path.clone(), |folder| folder.join(name)))
+    Ok(follow::real(folder).map_or_else(|_| path.clone(), |folder| folder.join(name)))
 }

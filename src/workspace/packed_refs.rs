@@ -3,17 +3,23 @@
 //! libgit2 would rewrite the file for every deleted ref, and pack branches and tags too.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use git2::{ObjectType, Oid};
+
+use crate::files::{FileKind, nofollow};
 
 use super::error::{GitError, file_error};
 use super::{Result, WorkTree};
 
 const FILE: &str = "packed-refs";
 const SORTED: &[u8] = b"sorted";
+/// In bytes.
+const LARGEST_PACKED: u64 = 1 << 30;
+const LARGEST_REF: u64 = 64 << 10;
+const NEW_FILE: u32 = 0o666;
 /// Fewer loose refs are not packed.
 const WORTH_IT: usize = 64;
 
@@ -39,7 +45,7 @@ impl WorkTree {
         let lock = self.ref_lock(FILE);
         let (loose, deleted) = self.with_lock_note(&[&lock], || {
             // Deleting a ref needs this lock, so no deleted ref is packed again.
-            let held = File::create_new(&lock).map_err(file_error("lock", &file))?;
+            let held = nofollow::create_new(&lock, NEW_FILE).map_err(file_error("lock", &file))?;
             let read = |name: &String| read_ref(&self.common_dir.join(name));
             let loose = loose.iter().filter_map(|name| Some((name.as_str(), read(name)?)));
             let loose: BTreeMap<&str, Oid> = loose.collect();
@@ -47,7 +53,7 @@ impl WorkTree {
                 replace(&file, &lock, held, &bytes)?;
                 Ok(deleted)
             });
-            let done = done.inspect_err(|_| drop(fs::remove_file(&lock)));
+            let done = done.inspect_err(|_| drop(nofollow::remove(&lock)));
             Ok((loose, done.map_err(file_error("write", &file))?))
         })?;
         self.delete_loose(&loose)?;
@@ -58,13 +64,14 @@ impl WorkTree {
     pub(super) fn change_packed(&self, changes: &BTreeMap<String, Option<Oid>>) -> Result<()> {
         let (file, lock) = (self.common_dir.join(FILE), self.ref_lock(FILE));
         self.with_lock(&lock, || {
-            let held = File::create_new(&lock).map_err(|error| match error.kind() {
-                ErrorKind::AlreadyExists => GitError::Locked(lock.clone()),
-                _ => file_error("lock", &file)(error),
-            })?;
+            let held =
+                nofollow::create_new(&lock, NEW_FILE).map_err(|error| match error.kind() {
+                    ErrorKind::AlreadyExists => GitError::Locked(lock.clone()),
+                    _ => file_error("lock", &file)(error),
+                })?;
             let done =
                 self.changed(&file, changes).and_then(|bytes| replace(&file, &lock, held, &bytes));
-            let done = done.inspect_err(|_| drop(fs::remove_file(&lock)));
+            let done = done.inspect_err(|_| drop(nofollow::remove(&lock)));
             done.map_err(file_error("write", &file))
         })
     }
@@ -88,11 +95,12 @@ impl WorkTree {
     }
 
     fn find_loose(&self, folder: &Path, found: &mut Vec<String>) {
-        for entry in fs::read_dir(self.common_dir.join(folder)).into_iter().flatten().flatten() {
-            let path = folder.join(entry.file_name());
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        for entry in nofollow::list(&self.common_dir.join(folder)).unwrap_or_default() {
+            let path = folder.join(entry.name);
+            let is_free = |name: &&str| !nofollow::exists(&self.ref_lock(name));
+            if entry.kind == FileKind::Folder {
                 self.find_loose(&path, found);
-            } else if let Some(name) = path.to_str().filter(|name| !self.ref_lock(name).exists()) {
+            } else if let Some(name) = path.to_str().filter(is_free) {
                 found.push(name.to_owned());
             }
         }
@@ -106,17 +114,17 @@ impl WorkTree {
             let mut folders = BTreeSet::new();
             for (name, lock) in loose.keys().zip(&locks) {
                 let file = self.common_dir.join(name);
-                if File::create_new(lock).is_err() {
+                if nofollow::create_new(lock, NEW_FILE).is_err() {
                     continue;
                 }
                 if read_ref(&file) == loose.get(name).copied() {
-                    let _ = fs::remove_file(&file);
+                    let _ = nofollow::remove(&file);
                 }
-                fs::remove_file(lock).map_err(file_error("delete", lock))?;
+                nofollow::remove(lock).map_err(file_error("delete", lock))?;
                 folders.extend(file.parent().map(Path::to_owned));
             }
             // A folder that is not empty stays.
-            folders.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+            folders.iter().for_each(|folder| drop(nofollow::remove_folder(folder)));
             Ok(())
         })
     }
@@ -144,14 +152,14 @@ fn repacked<'a>(
 }
 
 fn read_packed(file: &Path) -> io::Result<Vec<u8>> {
-    match fs::read(file) {
+    match nofollow::read(file, LARGEST_PACKED).map_err(io::Error::from) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         text => text,
     }
 }
 
 fn read_ref(file: &Path) -> Option<Oid> {
-    let text = fs::read_to_string(file).ok()?;
+    let text = nofollow::read_text(file, LARGEST_REF).ok()?;
     Oid::from_str(text.trim_end()).ok()
 }
 
@@ -185,10 +193,10 @@ fn with_sorted(header: &[u8]) -> Vec<u8> {
 
 /// Syncs before loose refs are deleted; otherwise a power cut could lose both.
 fn replace(file: &Path, lock: &Path, mut new: File, bytes: &[u8]) -> io::Result<()> {
-    if let Ok(old) = fs::metadata(file) {
+    if let Ok(old) = nofollow::look(file) {
         new.set_permissions(old.permissions())?;
     }
     new.write_all(bytes)?;
     new.sync_all()?;
-    fs::rename(lock, file)
+    nofollow::rename(lock, file)
 }

@@ -4,14 +4,13 @@
 //! begins without looking. If it takes long, a thread looks, moves the pipes away and releases
 //! whoever waits for them.
 
-use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags};
+use crate::files::{FileKind, follow, nofollow};
 
 use super::WorkTree;
 use super::moved_away::MovedAway;
@@ -52,15 +51,13 @@ impl WorkTree {
 }
 
 fn release(moved: &MovedAway, root: &Path, folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_folder && name != ".git" {
+    for entry in nofollow::list(folder).unwrap_or_default() {
+        let path = folder.join(&entry.name);
+        if entry.kind == FileKind::Folder && entry.name != ".git" {
             release(moved, root, &path);
-        } else if RULES.iter().any(|rules| name == *rules) && is_pipe(&path) {
+        } else if RULES.iter().any(|rules| entry.name == *rules) && is_pipe(&path) {
             // Opened first: after the move, a link of it may lead nowhere.
-            let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let writer = rustix::fs::open(&path, flags, Mode::empty());
+            let writer = follow::open_pipe(&path);
             let _ = moved.take(&path, path.strip_prefix(root).unwrap_or(&path));
             // Whoever waits reads an empty file.
             drop(writer);
@@ -68,7 +65,7 @@ fn release(moved: &MovedAway, root: &Path, folder: &Path) {
     }
 }
 
-/// Or a link to one.
+/// Or a link to one, which libgit2 follows.
 fn is_pipe(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
+    follow::look(path).is_ok_and(|found| found.file_type().is_fifo())
 }

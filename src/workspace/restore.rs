@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use git2::Tree;
 
-use crate::files;
 use crate::files::atomic::{publish, remove_leftovers};
+use crate::files::nofollow;
 
 use super::catalog::SnapshotRef;
 use super::checkout::{is_rules, remove_if_there};
@@ -153,14 +153,14 @@ impl WorkTree {
 
     fn restore_note(&self) -> Result<Option<RestoreNote>> {
         let path = self.restore_note_path();
-        if !path.parent().is_some_and(Path::is_dir) {
+        if !path.parent().is_some_and(nofollow::is_folder) {
             return Ok(None);
         }
         remove_leftovers(&path).map_err(file_error("clean up", &path))?;
-        if path.symlink_metadata().is_err() {
+        if !nofollow::exists(&path) {
             return Ok(None);
         }
-        let bytes = files::read(&path, LONGEST_NOTE).map_err(io::Error::from);
+        let bytes = nofollow::read(&path, LONGEST_NOTE).map_err(io::Error::from);
         Ok(RestoreNote::parse(&bytes.map_err(file_error("read", &path))?))
     }
 }

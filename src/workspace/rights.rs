@@ -1,9 +1,10 @@
 //! Rights of the owner's that something untrusted took away: ralph gives them back to itself.
 
-use std::fs::{self, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use crate::files::{FileKind, nofollow};
 
 use super::error::file_error;
 use super::{Result, WorkTree};
@@ -24,7 +25,7 @@ impl WorkTree {
     /// A file in a folder that cannot be entered is not gone.
     pub(super) fn require_gone(&self, path: &Path) -> Result<()> {
         let path = self.root.join(path);
-        match fs::symlink_metadata(&path) {
+        match nofollow::look(&path) {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 Err(file_error("read", &path)(error))
             }
@@ -37,19 +38,20 @@ impl WorkTree {
 fn give_back(folder: &Path) {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let (path, Ok(found)) = (entry.path(), entry.metadata()) else { continue };
-            let wanted = match found.file_type() {
-                kind if kind.is_dir() => ENTER,
-                kind if kind.is_file() => READ,
+        for entry in nofollow::list(&folder).unwrap_or_default() {
+            let wanted = match entry.kind {
+                FileKind::Folder => ENTER,
+                FileKind::File => READ,
                 _ => continue,
             };
+            let path = folder.join(&entry.name);
+            let Ok(found) = nofollow::look(&path) else { continue };
             let mode = found.permissions().mode();
             if mode & wanted != wanted {
                 // Only the owner can.
-                let _ = fs::set_permissions(&path, Permissions::from_mode(mode | wanted));
+                let _ = nofollow::set_mode(&path, mode | wanted);
             }
-            if found.is_dir() && entry.file_name() != ".git" {
+            if found.is_dir() && entry.name != ".git" {
                 folders.push(path);
             }
         }

@@ -4,10 +4,11 @@
 //! known, so that scans do not read it again.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use git2::{DiffDelta, DiffOptions, Index, IndexEntry, Oid, Repository, Tree};
+
+use crate::files::nofollow;
 
 use super::error::{GitContext, LibResult};
 use super::index::unstatted;
@@ -95,7 +96,7 @@ impl WorkTree {
     }
 
     pub(super) fn is_too_large(&self, path: &Path) -> bool {
-        let found = fs::symlink_metadata(self.root.join(path));
+        let found = nofollow::look(&self.root.join(path));
         found.is_ok_and(|found| found.is_file() && found.len() > LARGEST)
     }
 

@@ -4,7 +4,6 @@
 //! once, and a timeout. Agents and gates never run this way.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -96,9 +95,9 @@ impl Signer {
 
     /// The public key is in the configuration; the ssh agent has the private key.
     fn sign_by_agent(&self, key: &str, content: &[u8], dir: &Path) -> Result<Vec<u8>, String> {
-        let file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+        let mut file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
         let key = key.strip_prefix("key::").unwrap_or(key);
-        fs::write(file.path(), key).map_err(|error| error.to_string())?;
+        file.write_all(key.as_bytes()).map_err(|error| error.to_string())?;
         let mut args = ssh_args(file.path().as_os_str());
         args.push("-U".into());
         self.run(&args, dir, content)

@@ -8,6 +8,7 @@ use std::path::Path;
 use git2::{Commit, ErrorCode, Oid, Tree};
 
 use crate::files::atomic::append_private;
+use crate::files::nofollow;
 use crate::model::{Base, StoryId, visible_line};
 
 use super::catalog::{SnapshotKind, SnapshotRef, parse_snapshot};
@@ -87,7 +88,7 @@ impl WorkTree {
     /// A ref with a lock is not free: a killed process may have left the lock.
     pub(super) fn is_free(&self, name: &str) -> Result<bool> {
         let taken = if_found(self.repo.refname_to_id(name)).doing("look for a snapshot")?;
-        Ok(taken.is_none() && !self.ref_lock(name).exists())
+        Ok(taken.is_none() && !nofollow::exists(&self.ref_lock(name)))
     }
 
     /// The last parent is what the snapshot is compared with.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, Oid, Tree};
 
 use crate::decide::staging::{Content, Objection, Rules, added_lines};
-use crate::files;
+use crate::files::{self, nofollow};
 use crate::model::{Base, LeftOut, Unclean, WhyLeftOut};
 use crate::text::redact;
 
@@ -228,9 +228,11 @@ impl WorkTree {
         let tracked = index.iter().map(|entry| path_of(&entry.path));
         let tracked = tracked.filter(|path| path.ends_with(".gitattributes"));
         let paths = tracked.map(|path| self.root.join(path));
-        let paths = paths
-            .chain([self.root.join(".gitattributes"), self.common_dir.join("info/attributes")]);
-        let texts = paths.filter_map(|path| files::read_text(&path, LARGEST_RULES).ok());
+        let paths = paths.chain([self.root.join(".gitattributes")]);
+        let texts = paths.filter_map(|path| nofollow::read_text(&path, LARGEST_RULES).ok());
+        // A link there may be the human's.
+        let own = files::read_text(&self.common_dir.join("info/attributes"), LARGEST_RULES);
+        let texts = texts.chain(own);
         let words: Vec<String> = texts.flat_map(|text| attribute_words(&text)).collect();
         words.into_iter().filter(|word| self.changes_files(word)).collect()
     }
@@ -249,7 +251,7 @@ impl WorkTree {
         let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
         let is_nested = || {
             let mut folders = folders.map(|folder| self.root.join(folder).join(".git"));
-            folders.any(|git| git.symlink_metadata().is_ok())
+            folders.any(|git| nofollow::exists(&git))
         };
         !is_tracked && (self.is_ignored(path).unwrap_or(false) || is_nested())
     }

@@ -1,9 +1,11 @@
 //! Tells whether a file or a folder changed since a look.
 
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+
+use crate::files::nofollow;
 
 /// Times are that coarse: a younger file may change without another time.
 const A_MOMENT: Duration = Duration::from_millis(20);
@@ -27,7 +29,7 @@ impl FileStamp {
 
     /// Of a place; the same None.
     pub fn settled_at(path: &Path) -> Option<Self> {
-        Self::settled(&fs::symlink_metadata(path).ok()?, SystemTime::now())
+        Self::settled(&nofollow::look(path).ok()?, SystemTime::now())
     }
 
     /// None: it can change without another stamp.

@@ -7,14 +7,13 @@
 //! deleted, and whoever finds some in the folder moves them back.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use git2::{Repository, RepositoryInitOptions, TreeWalkMode, TreeWalkResult};
 
 use crate::decide::staging::Rules;
-use crate::files::atomic::private_folder;
+use crate::files::nofollow;
 use crate::model::Base;
 
 use super::checkout::is_absence;
@@ -27,6 +26,8 @@ const FOLDER: &str = "unseen";
 /// There too, for a repository that only has the rules of a base.
 const RULES: &str = "rules";
 const RULES_FILE: &str = ".gitignore";
+/// In bytes.
+const LARGEST_RULES: u64 = 64 << 20;
 const EXCLUDES: &str = "core.excludesFile";
 
 impl WorkTree {
@@ -67,7 +68,7 @@ impl WorkTree {
             let is_hidden = |path: &PathBuf| !rules.is_path_ignored(path.join("")).unwrap_or(true);
             unseen.extend(outputs.into_iter().filter(is_hidden));
             drop(rules);
-            let _ = fs::remove_dir_all(self.own(RULES));
+            let _ = nofollow::remove_tree(&self.own(RULES));
         }
         let is_new = |path: &PathBuf| {
             !beside.has(path) && entry_at(Some(&known), path).is_ok_and(|entry| entry.is_none())
@@ -78,10 +79,10 @@ impl WorkTree {
 
     fn hide(&self, path: &Path) -> io::Result<()> {
         let folder = self.own(FOLDER);
-        private_folder(&folder)?;
+        nofollow::make_private_folders(&folder)?;
         let away = folder.join(path);
-        fs::create_dir_all(away.parent().unwrap_or(&folder))?;
-        fs::rename(self.root.join(path), away)?;
+        nofollow::make_folders(away.parent().unwrap_or(&folder))?;
+        nofollow::rename(&self.root.join(path), &away)?;
         self.prune_folders(path);
         Ok(())
     }
@@ -90,31 +91,32 @@ impl WorkTree {
     /// not touched: the other one goes to where replaced files are, and is named.
     pub fn show_unseen(&self) -> Result<()> {
         let folder = self.own(FOLDER);
-        if fs::symlink_metadata(&folder).is_err() {
+        if !nofollow::exists(&folder) {
             return Ok(());
         }
-        let shown = self.show_in(&folder, Path::new("")).and_then(|()| fs::remove_dir(&folder));
+        let shown =
+            self.show_in(&folder, Path::new("")).and_then(|()| nofollow::remove_folder(&folder));
         shown.map_err(file_error("move files back from", &folder))
     }
 
     fn show_in(&self, folder: &Path, name: &Path) -> io::Result<()> {
-        for entry in fs::read_dir(folder.join(name))? {
-            let path = name.join(entry?.file_name());
+        for entry in nofollow::list(&folder.join(name))? {
+            let path = name.join(entry.name);
             let (from, to) = (folder.join(&path), self.root.join(&path));
-            let is_folder = |place: &Path| fs::symlink_metadata(place).is_ok_and(|at| at.is_dir());
-            let is_free = fs::symlink_metadata(&to).is_err_and(|error| is_absence(&error));
+            let is_folder = nofollow::is_folder;
+            let is_free = nofollow::look(&to).is_err_and(|error| is_absence(&error));
             let move_back = || {
-                fs::create_dir_all(to.parent().unwrap_or(&self.root))?;
-                fs::rename(&from, &to)
+                nofollow::make_folders(to.parent().unwrap_or(&self.root))?;
+                nofollow::rename(&from, &to)
             };
             if self.can_hold(&path) && is_free && move_back().is_ok() {
                 continue;
             }
             if is_folder(&from) && is_folder(&to) {
                 self.show_in(folder, &path)?;
-                fs::remove_dir(&from)?;
+                nofollow::remove_folder(&from)?;
             } else if is_the_same(&from, &to) {
-                fs::remove_file(&from)?;
+                nofollow::remove(&from)?;
             } else {
                 self.moved_away.take(&from, &path)?;
             }
@@ -125,7 +127,7 @@ impl WorkTree {
     /// A repository with nothing but the ignore rules of the base.
     fn rules_at(&self, base: &Base) -> Result<Repository> {
         let folder = self.own(RULES);
-        let _ = fs::remove_dir_all(&folder);
+        let _ = nofollow::remove_tree(&folder);
         let mut rules = Vec::new();
         let tree = self.tree(&base.tree)?;
         let walked = tree.walk(TreeWalkMode::PreOrder, |parent, entry| {
@@ -138,15 +140,17 @@ impl WorkTree {
         let write = |(path, id): &(PathBuf, git2::Oid)| {
             let blob = self.repo.find_blob(*id).map_err(io::Error::other)?;
             let file = folder.join(path);
-            file.parent().map_or(Ok(()), fs::create_dir_all)?;
-            fs::write(file, blob.content())
+            file.parent().map_or(Ok(()), nofollow::make_folders)?;
+            nofollow::write_new(&file, blob.content())
         };
         rules.iter().try_for_each(write).map_err(file_error("write", &folder))?;
         let made = self.init_rules(&folder).doing("make a repository for ignore rules")?;
         let (own, copy) = (self.common_dir.join("info/exclude"), made.path().join("info/exclude"));
-        let copied = copy.parent().map_or(Ok(()), fs::create_dir_all);
-        // There may be none.
-        let _ = copied.and_then(|()| fs::copy(own, copy));
+        // There may be none; a link is the human's.
+        if let Ok(rules) = crate::files::read(&own, LARGEST_RULES) {
+            let folder = copy.parent().map_or(Ok(()), nofollow::make_folders);
+            let _ = folder.and_then(|()| nofollow::write_new(&copy, &rules));
+        }
         Ok(made)
     }
 
@@ -166,7 +170,7 @@ impl WorkTree {
 
 fn is_the_same(one: &Path, other: &Path) -> bool {
     const MOST: u64 = 10 << 20;
-    match (crate::files::read(one, MOST), crate::files::read(other, MOST)) {
+    match (nofollow::read(one, MOST), nofollow::read(other, MOST)) {
         (Ok(one), Ok(other)) => one == other,
         _ => false,
     }

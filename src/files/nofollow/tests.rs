@@ -34,6 +34,7 @@ fn nothing_is_found_or_changed_through_a_link() {
     remove_tree(&root.join("real")).unwrap();
     remove_tree(&root.join("link")).unwrap();
     remove_tree(&root.join("link")).unwrap();
+    remove(&root.join("missing/file")).unwrap();
     assert_eq!(fs::read_to_string(root.join("outside/file")).unwrap(), "outside");
     assert_eq!(fs::read_dir(root.join("outside")).unwrap().count(), 1);
     assert_eq!(fs::read_dir(&root).unwrap().count(), 1);

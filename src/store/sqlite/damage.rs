@@ -9,15 +9,14 @@
 //! that ended there. So the number of the newest event is also in a file next to the database: if
 //! the database has only lower numbers, events are missing.
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use rusqlite::ffi::SQLITE_ERROR;
 use rusqlite::{Connection, Error, ErrorCode};
 
-use crate::files;
 use crate::files::atomic::{keep_private, naming};
+use crate::files::nofollow;
 use crate::store::{Problem, Result};
 
 use super::Database;
@@ -121,7 +120,7 @@ pub fn rename_damaged(path: &Path, at: i64) -> io::Result<PathBuf> {
     let kept = PathBuf::from(format!("{}{MARK}{at}", path.display()));
     for part in PARTS {
         let old = with_suffix(path, part);
-        match fs::rename(&old, with_suffix(&kept, part)) {
+        match nofollow::rename(&old, &with_suffix(&kept, part)) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(naming(&old)(error)),
             _ => {}
         }
@@ -133,8 +132,8 @@ pub fn rename_damaged(path: &Path, at: i64) -> io::Result<PathBuf> {
 pub fn was_damaged(path: &Path) -> bool {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
     let start = format!("{}{MARK}", name.to_string_lossy());
-    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.any(|entry| entry.file_name().to_string_lossy().starts_with(&start))
+    let entries = nofollow::list(folder).unwrap_or_default();
+    entries.iter().any(|entry| entry.name.to_string_lossy().starts_with(&start))
 }
 
 /// The file with the number of the newest event.
@@ -153,7 +152,7 @@ impl Newest {
 
     /// None: unknown or damaged.
     pub fn read(&self) -> Option<i64> {
-        let text = files::read_text(&self.0, LONGEST_LINE).ok()?;
+        let text = nofollow::read_text(&self.0, LONGEST_LINE).ok()?;
         let seq = text.split(' ').next()?.parse().ok()?;
         (text == line(seq)).then_some(seq)
     }
@@ -168,6 +167,8 @@ fn line(seq: i64) -> String {
 #[cfg(test)]
 mod tests {
     use std::ops::RangeInclusive;
+
+    use std::fs;
 
     use super::*;
     use crate::model::{Event, Recorded, StoryClosed, StoryId};

@@ -9,7 +9,6 @@ pub mod sync;
 mod tables;
 
 use std::cell::OnceCell;
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +17,8 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
 
-use crate::files::atomic::ensure_private;
+use crate::files::atomic::{ensure_private, sync_folder_of};
+use crate::files::nofollow;
 
 use super::{Problem, Result};
 use damage::{reading, with_suffix, writing};
@@ -54,7 +54,7 @@ impl Database {
         };
         // SQLite gives the files next to it the mode of the database.
         let _ = ensure_private(path);
-        let size = path.metadata().map_or(SMALLEST_PAGE, |file| file.len());
+        let size = nofollow::look(path).map_or(SMALLEST_PAGE, |file| file.len());
         // SQLite would take a file that is cut off for a new one. An empty file is new: its maker
         // was killed.
         if (1..SMALLEST_PAGE).contains(&size) {
@@ -84,7 +84,8 @@ impl Database {
 
     /// A deleted file can still be written, but nobody else would ever read that.
     fn check_place(&self) -> Result<()> {
-        let has_log = self.syncer.get().is_none() || with_suffix(&self.path, "-wal").exists();
+        let has_log =
+            self.syncer.get().is_none() || nofollow::exists(&with_suffix(&self.path, "-wal"));
         match has_log && identity(&self.path) == self.file {
             true => Ok(()),
             false => Err(Problem::Lost("its files were deleted or replaced").into()),
@@ -125,7 +126,7 @@ impl Database {
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
-    path.metadata().ok().map(|file| (file.dev(), file.ino()))
+    nofollow::look(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// Without syncs: a kill leaves what SQLite can roll back, and before the first event there is
@@ -141,8 +142,8 @@ fn create(path: &Path) -> rusqlite::Result<()> {
 
 /// While this process has no connection: closing the file would drop SQLite's locks.
 fn sync_new(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()?;
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    nofollow::open(path)?.sync_all()?;
+    sync_folder_of(path)
 }
 
 /// Nothing that another program left in the database runs with our statements.

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::files::atomic::sync_folder_of;
+use crate::files::nofollow;
 use crate::store::{Problem, Result};
 
 use super::damage::{Newest, with_suffix};
@@ -141,12 +143,10 @@ impl WriteAheadLog {
         if let Some(file) = &self.file {
             return file.sync_data();
         }
-        let file = File::open(&self.path)?;
+        let file = nofollow::open(&self.path)?;
         file.sync_data()?;
         // Its name, too.
-        if let Some(folder) = self.path.parent() {
-            File::open(folder)?.sync_all()?;
-        }
+        sync_folder_of(&self.path)?;
         self.file = Some(file);
         Ok(())
     }

@@ -2,13 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::files::ReadError;
+use crate::files::{Dir, FileKind, ReadError, follow, nofollow};
 
-use super::{Expected, LARGEST, LARGEST_NAME, OBJECTS, is_dir};
+use super::{Expected, LARGEST, LARGEST_NAME, OBJECTS};
 
 const REFS: &str = "refs";
 const LOGS: &str = "logs";
@@ -42,26 +41,29 @@ impl KnownFolders {
     }
 
     fn look_at_objects(&self, git: &Path, odd: &mut Vec<(PathBuf, ReadError)>) {
-        for entry in entries(&git.join(OBJECTS)) {
-            let is_short = entry.file_name().len() == 2;
-            if is_short && !is_dir(&entry.path()) {
-                odd.push((entry.path(), ReadError::NotAFile("link or a pipe, and no folder,")));
-            } else if is_short {
-                self.look_into(&entry.path(), Expected::File(LARGEST), odd);
+        let objects = git.join(OBJECTS);
+        let entries = nofollow::list(&objects).unwrap_or_default().into_iter();
+        for entry in entries.filter(|entry| entry.name.len() == 2) {
+            let path = objects.join(entry.name);
+            if entry.kind == FileKind::Folder {
+                self.look_into(&path, Expected::File(LARGEST), odd);
+            } else {
+                odd.push((path, ReadError::NotAFile("link or a pipe, and no folder,")));
             }
         }
         self.look_into(&git.join(PACKS), Expected::Readable(u64::MAX), odd);
     }
 
     fn look_into(&self, folder: &Path, expected: Expected, odd: &mut Vec<(PathBuf, ReadError)>) {
-        let time = fs::metadata(folder).and_then(|found| found.modified()).ok();
+        // The folder of packs may be a link of the human's.
+        let time = follow::look(folder).and_then(|found| found.modified()).ok();
         if time.is_some() && self.0.borrow().get(folder).copied() == time {
             return;
         }
         let before = odd.len();
-        for entry in entries(folder).filter(|entry| !entry.file_type().is_ok_and(|it| it.is_dir()))
-        {
-            note(entry.path(), expected, odd);
+        let entries = Dir::open(folder).and_then(|folder| folder.list()).unwrap_or_default();
+        for entry in entries.into_iter().filter(|entry| entry.kind != FileKind::Folder) {
+            note(folder.join(entry.name), expected, odd);
         }
         let is_settled = |time: &SystemTime| time.elapsed().is_ok_and(|age| age > A_MOMENT);
         if let Some(time) = time.filter(is_settled).filter(|_| odd.len() == before) {
@@ -82,15 +84,11 @@ fn note(path: PathBuf, expected: Expected, odd: &mut Vec<(PathBuf, ReadError)>) 
 pub(super) fn files_below(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let mut folders = vec![folder.to_owned()];
     let mut files = Vec::new();
-    while let Some(folder) = folders.pop().filter(|folder| is_dir(folder)) {
-        for entry in entries(&folder) {
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if is_folder { folders.push(entry.path()) } else { files.push(entry.path()) }
+    while let Some(folder) = folders.pop() {
+        for entry in nofollow::list(&folder).unwrap_or_default() {
+            let path = folder.join(entry.name);
+            if entry.kind == FileKind::Folder { folders.push(path) } else { files.push(path) }
         }
     }
     files.into_iter()
-}
-
-fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
-    fs::read_dir(folder).into_iter().flatten().flatten()
 }

@@ -2,10 +2,9 @@
 //! configuration names them.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::files::{self, ReadError};
+use crate::files::{self, ReadError, follow};
 
 use super::{Expected, GitFolders, LARGEST_SETUP};
 
@@ -58,7 +57,7 @@ fn named_in(config: &Path, depth: usize) -> Option<ReadError> {
     text.lines().filter_map(|line| value(line)).find_map(|(key, value)| {
         let path = resolved(value, folder)?;
         // A key of this name may be for a folder.
-        let found = fs::metadata(&path).ok().filter(|found| !found.is_dir())?;
+        let found = follow::look(&path).ok().filter(|found| !found.is_dir())?;
         if !found.is_file() || found.len() > LARGEST_SETUP {
             return Expected::Readable(LARGEST_SETUP).check(&path).err();
         }

@@ -6,14 +6,13 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git2::Index;
 
-use crate::files;
+use crate::files::nofollow;
 use crate::model::{LeftOut, WhyLeftOut};
 use crate::workspace::branch::tip;
 use crate::workspace::error::file_error;
@@ -86,7 +85,7 @@ impl WorkTree {
         let head = self.tree_at(tip(&self.repo)?.commit)?;
         let known = self.beside();
         let is_still = |path: &&PathBuf| {
-            let is_there = fs::symlink_metadata(self.root.join(path)).is_ok();
+            let is_there = nofollow::exists(&self.root.join(path));
             is_there && entry_at(head.as_ref(), path).is_ok_and(|entry| entry.is_none())
         };
         let still = |paths: &BTreeSet<PathBuf>| paths.iter().filter(is_still).cloned().collect();
@@ -108,7 +107,7 @@ impl WorkTree {
     pub(in crate::workspace) fn beside(&self) -> Arc<Beside> {
         let mut known = self.beside.borrow_mut();
         let read = || {
-            let bytes = files::read(&self.beside_list(), MOST_STORED).unwrap_or_default();
+            let bytes = nofollow::read(&self.beside_list(), MOST_STORED).unwrap_or_default();
             Arc::new(Beside::from_bytes(&bytes))
         };
         Arc::clone(known.get_or_insert_with(read))
@@ -118,7 +117,7 @@ impl WorkTree {
     pub(super) fn ignored_before(&self) -> Vec<PathBuf> {
         let beside = self.beside();
         let files = beside.ignored.iter().filter(|path| !is_passing(path));
-        files.filter(|path| !self.root.join(path).is_dir()).cloned().collect()
+        files.filter(|path| !nofollow::is_folder(&self.root.join(path))).cloned().collect()
     }
 
     /// Of what is beside git's files, what is in the index.

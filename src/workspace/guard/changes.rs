@@ -1,10 +1,9 @@
 //! Changes of files that could be meant: taken out of the work tree, and made there once accepted.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::files;
+use crate::files::nofollow;
 use crate::model::{Base, HeldChange, HeldKind};
 use crate::workspace::checkout::remove_if_there;
 use crate::workspace::diff::hash;
@@ -83,11 +82,11 @@ impl WorkTree {
             return Ok(false);
         }
         let copy = |kept: &Option<String>| {
-            kept.as_ref().map(|kept| files::read(&self.root.join(kept), LARGEST).ok())
+            kept.as_ref().map(|kept| nofollow::read(&self.root.join(kept), LARGEST).ok())
         };
         let (before, changed) = (copy(&change.before), copy(&change.changed));
         let place = self.root.join(path);
-        let now = files::read(&place, LARGEST).ok();
+        let now = nofollow::read(&place, LARGEST).ok();
         let Some(changed) = changed else {
             let fits = now.is_none() || Some(&now) == before.as_ref();
             if fits {
@@ -104,7 +103,7 @@ impl WorkTree {
             (Some(_), None) => None,
         };
         let Some(bytes) = made else { return Ok(false) };
-        let mode = match fs::symlink_metadata(&place) {
+        let mode = match nofollow::look(&place) {
             Ok(found) => found.permissions().mode() & 0o777,
             Err(_) if bytes.starts_with(b"#!") => PROGRAM,
             Err(_) => PLAIN,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::files;
+use crate::files::nofollow;
 use crate::model::HeldKind;
 use crate::workspace::{OWN_GIT_FOLDER, WorkTree};
 
@@ -25,7 +25,7 @@ enum Part {
 
 impl WorkTree {
     pub(super) fn held_by_earlier_version(&self) -> Option<HeldFiles> {
-        let text = files::read(&self.git_dir.join(OWN_GIT_FOLDER).join(HELD_SETUP), MOST_STORED);
+        let text = nofollow::read(&self.git_dir.join(OWN_GIT_FOLDER).join(HELD_SETUP), MOST_STORED);
         let parts: BTreeMap<String, Part> = serde_json::from_slice(&text.ok()?).ok()?;
         let path = |name: &str| {
             let folder = if name == OWN { &self.git_dir } else { &self.common_dir };

@@ -1,9 +1,9 @@
 //! The human's files with uncommitted changes before a story began.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::files::nofollow;
 use crate::model::Base;
 use crate::workspace::checkout::{is_absence, remove_if_there};
 use crate::workspace::error::{GitContext, file_error};
@@ -100,7 +100,7 @@ impl WorkTree {
         if self.is_too_large(path) {
             return Ok(OnDisk::Large);
         }
-        match fs::symlink_metadata(self.root.join(path)) {
+        match nofollow::look(&self.root.join(path)) {
             Err(error) if is_absence(&error) => return Ok(OnDisk::Entry(None)),
             Err(_) => return Ok(OnDisk::Other),
             Ok(found) if !found.is_file() && !found.is_symlink() => return Ok(OnDisk::Other),
@@ -115,11 +115,10 @@ impl WorkTree {
 
     /// Whether no parent folder is a link, so that nothing is written through one.
     pub(in crate::workspace) fn can_hold(&self, path: &Path) -> bool {
-        let folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-        folders.into_iter().all(|folder| match fs::symlink_metadata(self.root.join(folder)) {
+        match nofollow::look(&self.root.join(path.parent().unwrap_or(path))) {
             Ok(found) => found.is_dir(),
             Err(error) => error.kind() == ErrorKind::NotFound,
-        })
+        }
     }
 }
 

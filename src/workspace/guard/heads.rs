@@ -1,12 +1,11 @@
 //! HEAD and the run's branch as files: without them git finds no repository, or no history.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use git2::{Oid, Reference};
 
-use crate::files::{self, keep};
+use crate::files::{keep, nofollow};
 use crate::model::{HeldKind, Violation};
 use crate::workspace::checkout::remove_if_there;
 use crate::workspace::error::file_error;
@@ -51,7 +50,7 @@ impl Heads<'_> {
             // What is kept is the same file.
             let removed = keep(path, self.own, kept).and_then(|_| remove_if_there(path));
             let mended = removed.and_then(|()| match text {
-                Some(text) => fs::write(path, text),
+                Some(text) => nofollow::write_new(path, text.as_bytes()),
                 None => Ok(()),
             });
             mended.map_err(file_error("restore", path))?;
@@ -62,10 +61,10 @@ impl Heads<'_> {
 
 /// What is no file is moved out of the way on its own.
 fn is_broken(path: &Path, must_exist: bool, is_sound: fn(&str) -> bool) -> bool {
-    match fs::symlink_metadata(path) {
+    match nofollow::look(path) {
         Err(error) => must_exist && error.kind() == io::ErrorKind::NotFound,
         Ok(found) if !found.is_file() => false,
-        Ok(_) => !files::read_text(path, LARGEST).is_ok_and(|text| is_sound(text.trim_end())),
+        Ok(_) => !nofollow::read_text(path, LARGEST).is_ok_and(|text| is_sound(text.trim_end())),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::files;
+use crate::files::{FileKind, follow, nofollow};
 use crate::model::HeldKind;
 use crate::workspace::checkout::is_absence;
 use crate::workspace::error::file_error;
@@ -135,7 +135,7 @@ impl HeldFiles {
             // A gate's program outside is the system's.
             let is_ours =
                 |real: &Path| place.kind != HeldKind::GateScripts || real.starts_with(root);
-            if let Ok(real) = fs::canonicalize(&place.path)
+            if let Ok(real) = follow::real(&place.path)
                 && real != place.path
                 && is_ours(&real)
             {
@@ -226,7 +226,7 @@ impl WorkTree {
         let own = OWN_SETUP.iter().map(|name| self.git_dir.join(name));
         let mut paths: Vec<PathBuf> = shared.chain(own).collect();
         let pointer = self.root.join(".git");
-        if !fs::symlink_metadata(&pointer).is_ok_and(|found| found.is_dir()) {
+        if !nofollow::is_folder(&pointer) {
             paths.push(pointer);
         }
         let place = |path| HeldPlace { kind: HeldKind::GitSetup, path };
@@ -236,7 +236,7 @@ impl WorkTree {
     /// Stores what is held for recovery after a crash; returns its hash.
     pub(super) fn store_held(&self, held: &HeldFiles) -> Result<Option<String>> {
         let (path, text) = (self.held_file(), held.to_json());
-        let is_there = files::read(&path, MOST_STORED).is_ok_and(|old| old == text);
+        let is_there = nofollow::read(&path, MOST_STORED).is_ok_and(|old| old == text);
         if !is_there {
             self.write_whole(&path, &text, 0o600).map_err(file_error("write", &path))?;
         }
@@ -283,7 +283,7 @@ impl WorkTree {
     }
 
     fn read_held(&self) -> Option<Vec<u8>> {
-        files::read(&self.held_file(), MOST_STORED).ok()
+        nofollow::read(&self.held_file(), MOST_STORED).ok()
     }
 
     fn held_file(&self) -> PathBuf {
@@ -293,7 +293,7 @@ impl WorkTree {
 
 /// Of a repository that may not be found any more, by its git folder.
 pub(super) fn held_head(git_dir: &Path) -> Option<HeldHead> {
-    let text = files::read(&git_dir.join(OWN_GIT_FOLDER).join(HELD), MOST_STORED).ok()?;
+    let text = nofollow::read(&git_dir.join(OWN_GIT_FOLDER).join(HELD), MOST_STORED).ok()?;
     HeldFiles::from_json(&text)?.objects.head
 }
 
@@ -302,13 +302,13 @@ fn below_real_folder(root: &Path, path: &Path) -> PathBuf {
     let is_plain = path.starts_with(root)
         && path.components().all(|part| part != std::path::Component::ParentDir);
     let folder = path.parent().filter(|_| !is_plain);
-    let real = folder.and_then(|folder| fs::canonicalize(folder).ok());
+    let real = folder.and_then(|folder| follow::real(folder).ok());
     real.zip(path.file_name()).map_or_else(|| path.to_owned(), |(real, name)| real.join(name))
 }
 
 /// The first link on the way to a path.
 pub(super) fn first_link(root: &Path, path: &Path) -> Option<PathBuf> {
-    let is_link = |folder: &Path| fs::symlink_metadata(folder).is_ok_and(|it| it.is_symlink());
+    let is_link = |folder: &Path| nofollow::kind(folder) == FileKind::Link;
     let mut folders: Vec<&Path> = path.ancestors().skip(1).collect();
     folders.reverse();
     let start = if path.starts_with(root) { root } else { Path::new("/") };
@@ -318,7 +318,7 @@ pub(super) fn first_link(root: &Path, path: &Path) -> Option<PathBuf> {
 
 /// Adds a file, or all files of a folder. Returns whether there were few enough.
 fn look(path: &Path, kind: HeldKind, found: &mut BTreeMap<PathBuf, HeldFile>) -> io::Result<bool> {
-    let meta = match fs::symlink_metadata(path) {
+    let meta = match nofollow::look(path) {
         Err(error) if is_absence(&error) => return Ok(true),
         meta => meta?,
     };
@@ -329,7 +329,7 @@ fn look(path: &Path, kind: HeldKind, found: &mut BTreeMap<PathBuf, HeldFile>) ->
         }
         return Ok(found.len() <= MOST_ENTRIES);
     }
-    let entries = match fs::read_dir(path) {
+    let entries = match nofollow::list(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             found.insert(path.to_owned(), HeldFile { kind, content: HeldContent::Other });
             return Ok(true);
@@ -337,11 +337,10 @@ fn look(path: &Path, kind: HeldKind, found: &mut BTreeMap<PathBuf, HeldFile>) ->
         entries => entries?,
     };
     for entry in entries {
-        let is_packages = entry.as_ref().is_ok_and(|entry| entry.file_name() == PACKAGES);
-        if is_packages && kind == HeldKind::AgentSettings {
+        if entry.name == PACKAGES && kind == HeldKind::AgentSettings {
             continue;
         }
-        if !look(&entry?.path(), kind, found)? {
+        if !look(&path.join(entry.name), kind, found)? {
             return Ok(false);
         }
     }
@@ -350,7 +349,7 @@ fn look(path: &Path, kind: HeldKind, found: &mut BTreeMap<PathBuf, HeldFile>) ->
 
 fn content(path: &Path, meta: &Metadata) -> io::Result<HeldContent> {
     if meta.is_symlink() {
-        return Ok(HeldContent::Link(fs::read_link(path)?.into_os_string().into_vec()));
+        return Ok(HeldContent::Link(nofollow::read_link(path)?.into_os_string().into_vec()));
     }
     if !meta.is_file() {
         return Ok(HeldContent::Other);
@@ -358,7 +357,7 @@ fn content(path: &Path, meta: &Metadata) -> io::Result<HeldContent> {
     if meta.len() > LARGEST {
         return Ok(HeldContent::Large { size: meta.len() });
     }
-    match files::read(path, LARGEST).map_err(io::Error::from) {
+    match nofollow::read(path, LARGEST).map_err(io::Error::from) {
         Ok(bytes) => Ok(HeldContent::File { bytes, mode: meta.permissions().mode() & 0o777 }),
         // It can be restored all the same if it was readable before.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(HeldContent::Other),

@@ -5,12 +5,12 @@
 //! pushed.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::nofollow;
 use crate::model::Violation;
 use crate::workspace::checkout::is_absence;
 use crate::workspace::error::file_error;
@@ -92,7 +92,7 @@ impl WorkTree {
     }
 
     fn is_lost(&self, file: &IgnoredFile) -> bool {
-        match (fs::symlink_metadata(self.root.join(file.path())), &file.content) {
+        match (nofollow::look(&self.root.join(file.path())), &file.content) {
             (Err(error), _) => is_absence(&error),
             (Ok(found), IgnoredContent::File { size, .. }) => {
                 !found.is_file() || (found.len() == 0 && *size > 0)
@@ -119,7 +119,7 @@ impl WorkTree {
         for (name, then) in &lost {
             let Some(then) = then else { continue };
             let path = self.root.join(name);
-            let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
+            let is_file = nofollow::is_file(&path);
             let moved =
                 if is_file { Ok(()) } else { self.keep(&path, &self.changed_by(ran).join(name)) };
             let done = moved.and_then(|()| self.write_held(&path, then));

@@ -1,7 +1,7 @@
 //! Copies of ignored files, in the git folder.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::files::{self, Dir};
+use crate::files::{Dir, FileKind, nofollow};
 use crate::model::IgnoredLimits;
 use crate::workspace::error::file_error;
 use crate::workspace::stamp::FileStamp;
@@ -110,7 +110,8 @@ impl WorkTree {
             cache.files.values().map(|(_, file)| file.clone()).collect();
         files.sort_by(|one, other| one.path().cmp(other.path()));
         let list = folder.with_file_name(LIST);
-        if let Some(held) = cache.held.as_ref().filter(|held| held.files == files && list.exists())
+        if let Some(held) =
+            cache.held.as_ref().filter(|held| held.files == files && nofollow::is_file(&list))
         {
             return Ok(Arc::clone(held));
         }
@@ -132,7 +133,7 @@ impl WorkTree {
         limits: &IgnoredLimits,
     ) -> Vec<(PathBuf, Metadata)> {
         let look = |path: &PathBuf| {
-            let found = fs::symlink_metadata(self.root.join(path)).ok()?;
+            let found = nofollow::look(&self.root.join(path)).ok()?;
             let is_small = found.is_file() && limits.file.is_none_or(|most| found.len() <= most);
             (is_small || found.is_symlink()).then(|| (path.clone(), found))
         };
@@ -147,7 +148,7 @@ impl WorkTree {
     }
 
     fn open_store(&self) -> io::Result<Dir> {
-        Dir::open(&self.git_dir)?.make_dir(&Path::new(OWN_GIT_FOLDER).join(FOLDER))
+        Dir::open_real(&self.git_dir)?.make_dir(&Path::new(OWN_GIT_FOLDER).join(FOLDER))
     }
 
     fn store_ignored(
@@ -159,10 +160,10 @@ impl WorkTree {
     ) -> io::Result<IgnoredFile> {
         let full = self.root.join(path);
         if found.is_symlink() {
-            let target = fs::read_link(full)?.into_os_string().into_vec();
+            let target = nofollow::read_link(&full)?.into_os_string().into_vec();
             return Ok(IgnoredFile::new(path, IgnoredContent::Link(target)));
         }
-        let bytes = Dir::open(&self.root)?.read(path, cache.limits.file.unwrap_or(u64::MAX))?;
+        let bytes = nofollow::read(&full, cache.limits.file.unwrap_or(u64::MAX))?;
         let hash = crate::workspace::hash(&bytes).unwrap_or_default();
         let (size, mode) = (bytes.len() as u64, found.permissions().mode() & 0o777);
         let versions = store.make_dir(path)?;
@@ -178,7 +179,7 @@ impl WorkTree {
     }
 
     pub(super) fn stored_version(&self, version: &Path, hash: &str) -> Option<Vec<u8>> {
-        let stored = Dir::open(&self.ignored_folder());
+        let stored = Dir::open_real(&self.ignored_folder());
         let stored = stored.ok().and_then(|folder| folder.read(version, MOST_STORED).ok());
         let is_sound = |bytes: &Vec<u8>| crate::workspace::hash(bytes).as_deref() == Some(hash);
         stored.filter(is_sound).or_else(|| self.ignored.borrow().copies.get(hash).cloned())
@@ -186,7 +187,7 @@ impl WorkTree {
 
     /// What was held at the last look; None if it is unknown.
     pub(super) fn stored_ignored(&self, hash: &str) -> Option<Arc<HeldIgnored>> {
-        let text = files::read(&self.ignored_folder().with_file_name(LIST), MOST_STORED).ok()?;
+        let text = nofollow::read(&self.ignored_folder().with_file_name(LIST), MOST_STORED).ok()?;
         let is_the_same = crate::workspace::hash(&text).as_deref() == Some(hash);
         let files = serde_json::from_slice(&text).ok().filter(|_| is_the_same)?;
         Some(Arc::new(HeldIgnored { files, hash: hash.to_owned() }))
@@ -208,18 +209,19 @@ impl WorkTree {
         for (path, found) in versions {
             total += found.len();
             if total > most {
-                let _ = fs::remove_file(path);
+                let _ = nofollow::remove(&path);
             }
         }
     }
 }
 
 fn list_files(folder: &Path, files: &mut Vec<(PathBuf, Metadata)>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        match entry.metadata() {
-            Ok(found) if found.is_dir() => list_files(&entry.path(), files),
-            Ok(found) => files.push((entry.path(), found)),
-            Err(_) => {}
+    for entry in nofollow::list(folder).unwrap_or_default() {
+        let path = folder.join(entry.name);
+        if entry.kind == FileKind::Folder {
+            list_files(&path, files);
+        } else if let Ok(found) = nofollow::look(&path) {
+            files.push((path, found));
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::files::{Dir, FileKind, nofollow};
 use crate::workspace::stamp::FileStamp;
 use crate::workspace::tree::path_of;
 use crate::workspace::{OWN_FOLDER, Result, WorkTree};
@@ -63,7 +63,7 @@ struct Walk<'a> {
 impl WorkTree {
     pub(super) fn is_current(&self, found: &FoundIgnored) -> bool {
         let is_same = |(path, then): &(PathBuf, Option<FileStamp>)| {
-            let now = fs::symlink_metadata(path);
+            let now = nofollow::look(path);
             then.is_some() && now.is_ok_and(|now| Some(FileStamp::of(&now)) == *then)
         };
         !found.places.is_empty() && found.places.iter().all(is_same)
@@ -77,7 +77,10 @@ impl WorkTree {
         let (found, now) = (FoundIgnored::default(), SystemTime::now());
         let mut walk = Walk { tree: self, tracked, folders, found, now };
         let rules = ["info", "info/exclude"].map(|name| self.common_dir.join(name));
-        rules.into_iter().filter(|place| place.exists()).for_each(|place| walk.note(place));
+        rules
+            .into_iter()
+            .filter(|place| nofollow::exists(place))
+            .for_each(|place| walk.note(place));
         walk.folder(Path::new(""))?;
         Ok(walk.found)
     }
@@ -85,7 +88,7 @@ impl WorkTree {
 
 impl Walk<'_> {
     fn note(&mut self, place: PathBuf) {
-        let found = fs::symlink_metadata(&place).ok();
+        let found = nofollow::look(&place).ok();
         let stamp = found.and_then(|found| FileStamp::settled(&found, self.now));
         self.found.places.push((place, stamp));
     }
@@ -94,15 +97,14 @@ impl Walk<'_> {
     fn folder(&mut self, folder: &Path) -> Result<bool> {
         self.note(self.tree.root.join(folder));
         let (mut has_files, mut empty) = (false, Vec::new());
-        for entry in fs::read_dir(self.tree.root.join(folder)).into_iter().flatten().flatten() {
-            let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
-            let path = folder.join(&name);
-            let is_plain_folder = kind.is_dir() && !self.tracked.contains(&path);
+        for entry in nofollow::list(&self.tree.root.join(folder)).unwrap_or_default() {
+            let (path, is_folder) = (folder.join(&entry.name), entry.kind == FileKind::Folder);
+            let is_plain_folder = is_folder && !self.tracked.contains(&path);
             has_files |= !is_plain_folder;
-            if name == GIT || path == Path::new(OWN_FOLDER) {
+            if entry.name == GIT || path == Path::new(OWN_FOLDER) {
                 has_files = true;
-            } else if !kind.is_dir() {
-                self.entry(path, &entry.path(), kind)?;
+            } else if !is_folder {
+                self.entry(path, entry.kind)?;
             } else if !is_plain_folder {
                 // A submodule.
             } else if !self.folders.contains(&path) && self.is_foreign(&path)? {
@@ -119,11 +121,11 @@ impl Walk<'_> {
         Ok(!has_files)
     }
 
-    fn entry(&mut self, path: PathBuf, full: &Path, kind: FileType) -> Result<()> {
+    fn entry(&mut self, path: PathBuf, kind: FileKind) -> Result<()> {
         if path.ends_with(RULES) {
-            self.note(full.to_owned());
+            self.note(self.tree.root.join(&path));
         }
-        let is_kind = kind.is_file() || kind.is_symlink();
+        let is_kind = matches!(kind, FileKind::File | FileKind::Link);
         if is_kind && !self.tracked.contains(&path) && self.tree.is_ignored(&path)? {
             self.file(path);
         }
@@ -132,7 +134,7 @@ impl Walk<'_> {
 
     /// Another repository, or an ignored folder.
     fn is_foreign(&mut self, folder: &Path) -> Result<bool> {
-        if self.tree.root.join(folder).join(GIT).exists() {
+        if nofollow::exists(&self.tree.root.join(folder).join(GIT)) {
             self.found.repositories.push(folder.to_owned());
         } else if self.tree.is_ignored(folder)? {
             self.ignored(folder);
@@ -165,21 +167,26 @@ impl Walk<'_> {
         if is_of_tools(&full) {
             return None;
         }
-        for entry in fs::read_dir(&full).into_iter().flatten().flatten() {
+        let opened = Dir::open_real(&full).ok();
+        let entries = opened.as_ref().and_then(|opened| opened.list().ok());
+        let is_repository = |name: &OsStr| {
+            opened
+                .as_ref()
+                .is_some_and(|it| it.kind(&Path::new(name).join(GIT)) != FileKind::Nothing)
+        };
+        for entry in entries.unwrap_or_default() {
             listed.left = listed.left.and_then(|left| left.checked_sub(1));
             listed.left?;
-            let (path, Ok(kind)) = (folder.join(entry.file_name()), entry.file_type()) else {
-                continue;
-            };
-            if kind.is_dir() && entry.path().join(GIT).exists() {
+            let (path, is_folder) = (folder.join(&entry.name), entry.kind == FileKind::Folder);
+            if is_folder && is_repository(&entry.name) {
                 listed.repositories.push(path);
-            } else if kind.is_dir() {
+            } else if is_folder {
                 // A tool's folder in it is left out.
                 if self.list(&path, listed).is_none() {
                     listed.left?;
                     listed.tools.push(path);
                 }
-            } else if kind.is_file() || kind.is_symlink() {
+            } else if matches!(entry.kind, FileKind::File | FileKind::Link) {
                 listed.files.push(path);
             }
         }
@@ -200,7 +207,9 @@ struct Listed {
 }
 
 pub(in crate::workspace) fn is_of_tools(folder: &Path) -> bool {
-    has_name(folder, &TOOLS) || has_name(folder, &OUTPUT) || folder.join(CACHE_MARK).exists()
+    has_name(folder, &TOOLS)
+        || has_name(folder, &OUTPUT)
+        || nofollow::exists(&folder.join(CACHE_MARK))
 }
 
 fn has_name(folder: &Path, names: &[&str]) -> bool {

@@ -4,16 +4,15 @@
 //! entries of files that the user had not committed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use git2::{Index, IndexEntry, ObjectType, Oid, Tree};
 
-use crate::files;
+use crate::files::nofollow;
 use crate::model::Base;
 use crate::workspace::branch::tip;
-use crate::workspace::checkout::remove_if_there;
+use crate::workspace::checkout::is_absence;
 use crate::workspace::error::{GitContext, file_error};
 use crate::workspace::index::{Staged, is_hidden, stage_of, unstatted};
 use crate::workspace::known::stamp;
@@ -51,9 +50,8 @@ impl WorkTree {
         }
         clear(&held).map_err(file_error("delete", &held))?;
         let before = stamp(&index);
-        let is_file = fs::symlink_metadata(&index).is_ok_and(|found| found.is_file());
         let mut hash = None;
-        if let Some(bytes) = is_file.then(|| files::read(&index, LARGEST).ok()).flatten() {
+        if let Ok(bytes) = nofollow::read(&index, LARGEST) {
             self.write_whole(&held, &bytes, 0o600).map_err(file_error("write", &held))?;
             self.keep_staged()?;
             hash = hash_of(&bytes);
@@ -88,7 +86,7 @@ impl WorkTree {
 
     /// After a crash: whether the copy is the one that was made.
     pub(super) fn check_held_index(&self, hash: Option<&str>) {
-        let found = files::read(&self.held_index(), LARGEST).ok();
+        let found = nofollow::read(&self.held_index(), LARGEST).ok();
         let found = found.as_deref().and_then(hash_of);
         self.holds_index.set(hash.is_some() && found.as_deref() == hash);
         match self.index_before() {
@@ -135,9 +133,9 @@ impl WorkTree {
     /// Nothing is opened that is not a file: that could wait for ever.
     pub(super) fn index_is_unusable(&self) -> bool {
         let index = self.index_file();
-        match fs::symlink_metadata(&index) {
+        match nofollow::look(&index) {
             Ok(found) => !found.is_file() || Index::open(&index).is_err(),
-            Err(_) => self.holds_index.get() || self.held_index().symlink_metadata().is_ok(),
+            Err(_) => self.holds_index.get() || nofollow::exists(&self.held_index()),
         }
     }
 
@@ -179,7 +177,7 @@ impl WorkTree {
 
     /// An ignored file may leave the index for good: that is how git forgets one.
     fn is_there_for_git(&self, path: &Path) -> Result<bool> {
-        let found = fs::symlink_metadata(self.root.join(path));
+        let found = nofollow::look(&self.root.join(path));
         Ok(found.is_ok_and(|found| !found.is_dir()) && !self.is_ignored(path)?)
     }
 
@@ -212,7 +210,7 @@ impl WorkTree {
             });
             return self.update_index(&staged.collect::<Vec<_>>());
         };
-        let bytes = files::read(&held, LARGEST).map_err(io::Error::from);
+        let bytes = nofollow::read(&held, LARGEST).map_err(io::Error::from);
         let bytes = bytes.map_err(file_error("read", &held))?;
         self.write_whole(&index, &bytes, MODE).map_err(file_error("restore", &index))?;
         let began = self.tree_began(began)?;
@@ -248,9 +246,9 @@ impl WorkTree {
 
 /// Whatever is there: a folder has no place in the git folder.
 fn clear(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        _ => remove_if_there(path),
+    match nofollow::remove_tree(path) {
+        Err(error) if !is_absence(&error) => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -269,9 +267,8 @@ fn is_the_same(one: &Path, other: &Path) -> bool {
 
 /// Length and checksum; None for anything but an index, or if it was written without a checksum.
 fn end_of(path: &Path) -> Option<(u64, Vec<u8>)> {
-    let found = fs::symlink_metadata(path).ok().filter(|found| found.is_file())?;
-    let length = found.len();
-    let (mut file, _): (File, _) = files::open(path).ok()?;
+    let mut file = nofollow::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.checked_sub(CHECKSUM)?)).ok()?;
     let mut end = Vec::new();
     file.take(CHECKSUM).read_to_end(&mut end).ok()?;

@@ -2,14 +2,14 @@
 //! are told about.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use git2::Oid;
 
+use crate::files::{FileKind, nofollow};
 use crate::workspace::WorkTree;
 
-use super::refs::{RefChanges, RefValue, Refs, read_ref};
+use super::refs::{LARGEST, RefChanges, RefValue, Refs, read_ref};
 
 /// Ralph makes new ones while something untrusted runs, and changes none.
 const FOLDERS: [&str; 3] = ["refs/ralph/snapshots", "refs/ralph/checkpoints", "refs/ralph/changed"];
@@ -34,7 +34,7 @@ impl WorkTree {
     }
 
     fn own_value(&self, now: &Refs, name: &str) -> Option<Oid> {
-        let loose = read_ref(&self.common_dir.join(name));
+        let loose = read_ref(nofollow::read(&self.common_dir.join(name), LARGEST));
         loose.as_ref().or_else(|| now.all.get(name)).and_then(RefValue::object)
     }
 
@@ -71,12 +71,12 @@ impl WorkTree {
 }
 
 fn add_names(git: &Path, folder: &str, names: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(git.join(folder)).into_iter().flatten().flatten() {
-        let Ok(name) = entry.file_name().into_string() else { continue };
+    for entry in nofollow::list(&git.join(folder)).unwrap_or_default() {
+        let Ok(name) = entry.name.into_string() else { continue };
         let name = format!("{folder}/{name}");
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => add_names(git, &name, names),
-            Ok(kind) if kind.is_file() && !name.ends_with(".lock") => _ = names.insert(name),
+        match entry.kind {
+            FileKind::Folder => add_names(git, &name, names),
+            FileKind::File if !name.ends_with(".lock") => _ = names.insert(name),
             _ => {}
         }
     }

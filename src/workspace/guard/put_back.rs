@@ -1,13 +1,13 @@
 //! Puts held files back, and keeps the versions that were there instead.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Permissions};
+use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::files::{self, Dir, free_name};
+use crate::files::{self, Dir, free_name, nofollow};
 use crate::workspace::checkout::remove_if_there;
 use crate::workspace::error::file_error;
 use crate::workspace::locks::private_parent;
@@ -86,16 +86,16 @@ impl WorkTree {
         match content {
             HeldContent::File { bytes, mode } => {
                 if let Some(folder) = path.parent() {
-                    fs::create_dir_all(folder)?;
+                    nofollow::make_folders(folder)?;
                 }
                 self.write_whole(path, bytes, *mode)
             }
             HeldContent::Link(target) => {
                 if let Some(folder) = path.parent() {
-                    fs::create_dir_all(folder)?;
+                    nofollow::make_folders(folder)?;
                 }
                 remove_if_there(path)?;
-                symlink(OsStr::from_bytes(target), path)
+                nofollow::make_link(Path::new(OsStr::from_bytes(target)), path)
             }
             HeldContent::Large { .. } | HeldContent::Other => Ok(()),
         }
@@ -131,9 +131,9 @@ impl WorkTree {
 fn replace_file(new: &Path, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     private_parent(new)?;
     remove_if_there(new)?;
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(new)?;
+    let mut file = nofollow::create_new(new, 0o600)?;
     file.write_all(bytes)?;
     file.set_permissions(Permissions::from_mode(mode))?;
     file.sync_all()?;
-    fs::rename(new, path)
+    nofollow::rename(new, path)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use git2::{Oid, Repository};
 
+use crate::files::nofollow;
 use crate::model::Violation;
 use crate::workspace::checkout::remove_if_there;
 use crate::workspace::error::{GitContext, file_error};
@@ -84,7 +85,7 @@ impl WorkTree {
         }
         changes.retain(|name, _| name.starts_with("refs/"));
         self.change_packed(&changes)?;
-        let replaced = back.keys().filter(|name| self.common_dir.join(name).is_file());
+        let replaced = back.keys().filter(|name| nofollow::is_file(&self.common_dir.join(name)));
         let replaced =
             replaced.filter_map(|name| Some((name.as_str(), now.all.get(name)?.object()?)));
         self.delete_loose(&replaced.collect())?;

@@ -4,12 +4,11 @@
 //! `packed-refs` that was cut.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use git2::Oid;
 
-use crate::files;
+use crate::files::{Dir, FileKind, ReadError, ReadResult, nofollow};
 use crate::workspace::WorkTree;
 use crate::workspace::checkout::is_absence;
 
@@ -17,7 +16,7 @@ use crate::workspace::checkout::is_absence;
 const PACKED: &str = "packed-refs";
 const LARGEST_PACKED: u64 = 256 << 20;
 /// Of a ref in a file of its own.
-const LARGEST: u64 = 8 << 10;
+pub(super) const LARGEST: u64 = 8 << 10;
 /// As in `.git`, and stored.
 const SYMBOLIC: &str = "ref: ";
 /// As stored.
@@ -191,10 +190,10 @@ impl Refs {
 
     /// Lines that cannot be read are left out.
     fn read_packed(&mut self, path: &Path) {
-        let Ok(found) = fs::symlink_metadata(path) else { return };
-        let is_plain = found.is_file();
-        let text = is_plain.then(|| files::read(path, LARGEST_PACKED).ok()).flatten();
-        let Some(text) = text else {
+        if !nofollow::exists(path) {
+            return;
+        }
+        let Ok(text) = nofollow::read(path, LARGEST_PACKED) else {
             self.all.insert(PACKED.to_owned(), RefValue::Odd);
             return;
         };
@@ -215,8 +214,8 @@ impl Refs {
     }
 
     fn require_folder(&mut self, git: &Path, name: &str) -> bool {
-        let found = fs::symlink_metadata(git.join(name));
-        let is_folder = found.as_ref().is_ok_and(fs::Metadata::is_dir);
+        let found = nofollow::look(&git.join(name));
+        let is_folder = found.as_ref().is_ok_and(|found| found.is_dir());
         if !is_folder && !found.is_err_and(|error| is_absence(&error)) {
             self.all.insert(name.to_owned(), RefValue::Odd);
         }
@@ -224,14 +223,26 @@ impl Refs {
     }
 
     fn read_folder(&mut self, git: &Path, folder: &str) {
-        for entry in fs::read_dir(git.join(folder)).into_iter().flatten().flatten() {
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let name = format!("{folder}/{name}");
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => self.read_folder(git, &name),
+        if let Ok(opened) = Dir::open_real(&git.join(folder)) {
+            self.read_open_folder(&opened, folder);
+        }
+    }
+
+    fn read_open_folder(&mut self, opened: &Dir, folder: &str) {
+        for entry in opened.list().unwrap_or_default() {
+            let (Some(short), place) = (entry.name.to_str(), Path::new(&entry.name)) else {
+                continue;
+            };
+            let name = format!("{folder}/{short}");
+            match entry.kind {
+                FileKind::Folder => {
+                    if let Ok(below) = opened.dir(place) {
+                        self.read_open_folder(&below, &name);
+                    }
+                }
                 _ if name.ends_with(".lock") || name.contains(' ') => {}
-                Ok(kind) if kind.is_file() => {
-                    if let Some(value) = read_ref(&entry.path()) {
+                FileKind::File => {
+                    if let Some(value) = read_ref(opened.read(place, LARGEST)) {
                         self.all.insert(name, value);
                     }
                 }
@@ -242,13 +253,13 @@ impl Refs {
 
     fn read_heads(&mut self, tree: &WorkTree) {
         let folder = tree.common_dir.join("worktrees");
-        let linked = fs::read_dir(&folder).into_iter().flatten().flatten();
-        let homes = linked.map(|entry| entry.path()).chain([tree.common_dir.clone()]);
+        let linked = nofollow::list(&folder).unwrap_or_default().into_iter();
+        let homes = linked.map(|entry| folder.join(entry.name)).chain([tree.common_dir.clone()]);
         for home in homes.filter(|home| *home != tree.git_dir) {
             let head = home.join("HEAD");
             let name = head.strip_prefix(&tree.common_dir).ok().and_then(Path::to_str);
             let Some(name) = name.filter(|name| !name.contains([' ', '\n'])) else { continue };
-            if let Some(value) = read_ref(&head) {
+            if let Some(value) = read_ref(nofollow::read(&head, LARGEST)) {
                 self.all.insert(name.to_owned(), value);
             }
         }
@@ -256,10 +267,10 @@ impl Refs {
 }
 
 /// None: it has just been deleted.
-pub(super) fn read_ref(path: &Path) -> Option<RefValue> {
-    match files::read_text(path, LARGEST) {
-        Ok(text) => Some(RefValue::parse(text.trim_end())),
-        Err(files::ReadError::Io(error)) if is_absence(&error) => None,
-        Err(_) => Some(RefValue::Odd),
+pub(super) fn read_ref(found: ReadResult<Vec<u8>>) -> Option<RefValue> {
+    match found.map(String::from_utf8) {
+        Ok(Ok(text)) => Some(RefValue::parse(text.trim_end())),
+        Err(ReadError::Io(error)) if is_absence(&error) => None,
+        Ok(Err(_)) | Err(_) => Some(RefValue::Odd),
     }
 }
