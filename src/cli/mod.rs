@@ -5,7 +5,7 @@ mod run;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -48,6 +48,7 @@ fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
     if command.opens_files() {
         ops::require_descriptors()?;
     }
+    let here = Path::new(".");
     match command {
         // These have exit codes of their own.
         Command::Run(args) => return args.call(look),
@@ -56,19 +57,33 @@ fn dispatch(command: Command, look: &UiOptions) -> Result<u8, CommandError> {
             return Ok(mock::play(args.script.as_deref(), args.takes_messages));
         }
         Command::Init(args) => ops::init(&args.folder, &args.gate, look)?,
-        Command::Status(args) => ops::status(&args.prd, args.json, &look.clock)?,
-        Command::Cost(args) => ops::cost(&args.prd, args.by, args.format(), &look.clock)?,
+        Command::Status(args) => {
+            ops::watched(&args.prd, look, || ops::status(&args.prd, args.json, &look.clock))?
+        }
+        Command::Cost(args) => ops::watched(&args.prd, look, || {
+            ops::cost(&args.prd, args.by, args.format(), &look.clock)
+        })?,
         Command::Nudge(args) => ops::nudge(&args.text.join(" "), &look.clock)?,
         Command::Trust(args) => ops::trust(&args.prd, args.yes, look)?,
-        Command::Prompt(args) => {
-            ops::prompt(&args.story, &args.prd, args.prompt.as_deref(), args.json, look)?;
+        Command::Prompt(args) => ops::watched(&args.prd, look, || {
+            ops::prompt(&args.story, &args.prd, args.prompt.as_deref(), args.json, look)
+        })?,
+        Command::Mark(args) => ops::watched(&args.prd, look, || {
+            ops::mark(&args.story, args.mark, &args.prd, &look.clock)
+        })?,
+        Command::Log(args) => ops::watched(here, look, || ops::log(args.json, &look.clock))?,
+        Command::Diff(args) => {
+            ops::watched(&args.prd, look, || ops::diff(&args.what, &args.prd, look))?;
         }
-        Command::Mark(args) => ops::mark(&args.story, args.mark, &args.prd, &look.clock)?,
-        Command::Log(args) => ops::log(args.json, &look.clock)?,
-        Command::Diff(args) => ops::diff(&args.what, &args.prd, look)?,
-        Command::Restore(args) => ops::restore(args.number, &args.paths, &look.clock)?,
-        Command::Checkpoint(args) => ops::checkpoint(args.message.as_deref(), &look.clock)?,
-        Command::Undo(args) => ops::undo(&args.story, &args.prd, &look.clock)?,
+        Command::Restore(args) => {
+            ops::watched(here, look, || ops::restore(args.number, &args.paths, &look.clock))?
+        }
+        Command::Checkpoint(args) => {
+            ops::watched(here, look, || ops::checkpoint(args.message.as_deref(), &look.clock))?;
+        }
+        Command::Undo(args) => {
+            ops::watched(&args.prd, look, || ops::undo(&args.story, &args.prd, &look.clock))?;
+        }
         Command::Completions(args) => completions(args.shell)?,
         Command::Supervise(args) => supervisor::supervise(args.keep)?,
     }

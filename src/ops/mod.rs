@@ -38,3 +38,4 @@ pub use status::status;
 pub use terminal::print;
 pub use trust::trust;
 pub use undo::undo;
+pub use watch::watched;

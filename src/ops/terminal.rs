@@ -28,6 +28,7 @@ pub fn print_json(value: &Value) -> Result<()> {
 }
 
 pub fn print_bytes(bytes: &[u8]) -> Result<()> {
+    let _waiting = Waiting::begin();
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(CommandError::Pipe),

@@ -1,4 +1,5 @@
-//! Before the loop of a run: looks for a damaged object if work at the repository does not end.
+//! Before the loop of a run, and in other commands: looks for a damaged object if work at the
+//! repository does not end.
 
 use std::path::Path;
 use std::process::exit;
@@ -14,7 +15,7 @@ use super::error::{CommandError, Result};
 /// Questions to the human that are open.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// For the time of a question: a human may think.
+/// For the time of a question or of output: a human may think, and read.
 pub struct Waiting;
 
 impl Waiting {
@@ -28,6 +29,15 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         WAITING.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// A command that works at the repository of the current folder, else of this backlog.
+pub fn watched(prd: &Path, look: &UiOptions, command: impl FnOnce() -> Result<()>) -> Result<()> {
+    let (here, there) = (std::env::current_dir()?, std::path::absolute(prd)?);
+    let is_here = shared_git_folder(&here).is_some();
+    let folder = there.parent().filter(|_| !is_here).unwrap_or(&here);
+    let _watch = Watch::start(folder, look)?;
+    command()
 }
 
 /// Until it is dropped.

@@ -62,3 +62,18 @@ fn a_deleted_object_is_back_before_the_run_goes_on() {
     let (code, said) = after(&damaging("HEAD:README.md", "rm -f"));
     assert_eq!(code, 0, "{said}");
 }
+
+#[test]
+fn no_command_waits_for_a_cut_object() {
+    let script = "[default]\nsteps = [{ run = \"echo w > work\" }, \"complete\"]\n";
+    let world = World::scripted(&Prd::stories(1), script);
+    assert_eq!(world.run(&[]).code, 0);
+    let act = damaging("HEAD", "truncate -s 40");
+    let mut shell = Command::new("sh");
+    assert!(shell.args(["-c", &act]).current_dir(world.path(".")).status().unwrap().success());
+    for command in [&["diff", "US-001"][..], &["undo", "US-001"], &["checkpoint"]] {
+        let said = world.ralph(command);
+        assert_eq!(said.code, 1, "{command:?}: {}{}", said.out, said.err);
+        assert!(said.err.contains("the git object"), "{command:?}: {}", said.err);
+    }
+}
