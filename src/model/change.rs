@@ -33,7 +33,7 @@ pub enum ChangeKind {
 /// The backlog file. Its marks do not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BacklogText {
-    /// None: too large for the journal.
+    /// None: an earlier version found it too large for the journal.
     pub text: Option<String>,
     /// Where it was looked for, whatever is there now.
     #[serde(default)]

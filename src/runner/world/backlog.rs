@@ -19,9 +19,6 @@ use crate::text::backlog::Diagnostic;
 use super::World;
 use super::held_backlog::BacklogWriter;
 
-/// In bytes: larger ones are not in the journal.
-const LARGEST_KEPT: usize = 1 << 20;
-
 /// The file, and its last good version.
 pub struct BacklogFile {
     /// With the marks that are in the file.
@@ -196,10 +193,9 @@ impl BacklogFile {
 
     /// For the journal.
     pub fn kept_text(&self) -> BacklogText {
-        let text = &self.taken.text;
         let link = follow::read_link(self.file.path()).ok();
         BacklogText {
-            text: (text.len() <= LARGEST_KEPT).then(|| text.to_string()),
+            text: Some(self.taken.text.to_string()),
             path: shown_path(self.file.path()),
             link: link.map(|link| link.to_string_lossy().into_owned()),
         }
