@@ -61,6 +61,9 @@ pub enum Event {
     GatesStarted(Box<GatesStarted>),
     /// Their processes are gone, and what they changed is put back.
     GatesOver,
+    /// Files that no commit gets are about to be hidden from the gates. The hash of the list of them:
+    /// nothing else moves back. None: they are back.
+    FilesHidden { list: Option<String> },
     /// Results of all gates before any work, to tell old failures from new ones.
     BaselineTaken {
         reports: Vec<GateReport>,

@@ -42,10 +42,18 @@ impl Preflight {
         history: &mut JournalHistory,
     ) -> Result<()> {
         self.require_known_setup(&history.state)?;
-        self.restore_held(history)?;
+        let cut = interrupted(&history.state);
+        self.restore_held(&cut, GuardPart::held_after_crash(), history)?;
         self.restore_backlog(prd, place, history)?;
         self.restore_writes(place, history)?;
-        Ok(self.tree.show_unseen()?)
+        let hidden = history.state.hidden.take();
+        let unseen = hidden.as_deref().map(|list| self.tree.noted_unseen(list));
+        self.tree.show_unseen(&unseen.unwrap_or_default())?;
+        if hidden.is_some() {
+            history.repaired.push(Event::FilesHidden { list: None });
+            self.restore_held(&cut, GuardPart::held(), history)?;
+        }
+        Ok(())
     }
 
     /// What ran could change the record of git's setup too; the journal has its hash. If it is another
@@ -62,10 +70,15 @@ impl Preflight {
         if asked == Some(true) { Ok(()) } else { Err(CommandError::UnknownSetup(text)) }
     }
 
-    fn restore_held(&mut self, history: &mut JournalHistory) -> Result<()> {
-        for Interrupted { ran, guarded, held } in interrupted(&history.state) {
-            let guard = Guard::recovered(&self.tree, guarded, held.as_deref());
-            for part in GuardPart::held_after_crash() {
+    fn restore_held(
+        &mut self,
+        cut: &[Interrupted],
+        parts: &[GuardPart],
+        history: &mut JournalHistory,
+    ) -> Result<()> {
+        for Interrupted { ran, guarded, held } in cut {
+            let guard = Guard::recovered(&self.tree, guarded.clone(), held.as_deref());
+            for part in parts {
                 let Some(violation) = guard.check(&self.tree, *part)? else { continue };
                 if self.are_the_humans(&violation)? {
                     continue;

@@ -48,6 +48,8 @@ pub struct RunState {
     pub gate_results: GateResults,
     /// Gates that run, or ran when their driver died.
     pub gates: Option<GatesStarted>,
+    /// The hash of the list of files that are hidden from gates.
+    pub hidden: Option<String>,
     /// Files that gates wrote and that were put back, as told, with the ref that has what they wrote.
     pub written: BTreeMap<String, String>,
     /// Stories that disappeared from the backlog during the run.
@@ -147,6 +149,7 @@ impl RunState {
                 self.left = None;
             }
             Event::GatesOver => self.gates = None,
+            Event::FilesHidden { list } => self.hidden.clone_from(list),
             Event::Repaired { violation: Violation::Written { paths, kept, .. }, .. } => {
                 let kept = kept.clone().unwrap_or_default();
                 self.written.extend(paths.iter().map(|path| (path.clone(), kept.clone())));

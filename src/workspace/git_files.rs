@@ -6,6 +6,7 @@
 
 mod folders;
 mod named;
+mod own;
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -22,6 +23,7 @@ use super::object_copies::{CopiedFolders, ObjectCopies};
 use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 pub(super) use folders::KnownFolders;
+pub(super) use own::mend_own_files;
 
 /// No file of git's that is read whole is larger, except packs.
 const LARGEST: u64 = 1 << 30;
@@ -47,36 +49,28 @@ enum Expected {
     Written(u64),
     /// A folder in which files are written.
     Folder,
+    /// The same, made by ralph.
+    OwnFolder,
     /// A file that is only read; a link to it may be the human's.
     Readable(u64),
     /// A folder with such files.
     ReadableFolder,
 }
 
-use Expected::{Folder, Readable, ReadableFolder, Written};
+use Expected::{Folder, OwnFolder, Readable, ReadableFolder, Written};
 
 /// Of one work tree.
-const OWN: [(&str, Expected); 16] = [
+const OWN: [(&str, Expected); 6] = [
     (HEAD, Expected::File(LARGEST_NAME)),
     (INDEX, Expected::File(LARGEST)),
     ("logs", Folder),
     ("config.worktree", Readable(LARGEST_SETUP)),
     ("commondir", Readable(LARGEST_NAME)),
     ("gitdir", Readable(LARGEST_NAME)),
-    (OWN_GIT_FOLDER, Folder),
-    (ATTEMPT, Expected::File(LARGEST_NAME)),
-    ("ralph/lock", Written(LARGEST_NAME)),
-    ("ralph/index", Expected::File(LARGEST)),
-    ("ralph/held.json", Expected::File(LARGEST)),
-    ("ralph/ignored.json", Expected::File(LARGEST)),
-    ("ralph/ignored", Folder),
-    ("ralph/changed", Folder),
-    ("ralph/changed/replaced", Folder),
-    ("ralph/changed/interrupted", Folder),
 ];
 
 /// Shared by all work trees of a repository.
-const SHARED: [(&str, Expected); 24] = [
+const SHARED: [(&str, Expected); 16] = [
     ("config", Readable(LARGEST_SETUP)),
     ("packed-refs", Expected::File(LARGEST)),
     ("shallow", Readable(LARGEST_SETUP)),
@@ -93,14 +87,6 @@ const SHARED: [(&str, Expected); 24] = [
     ("info/exclude", Readable(LARGEST_SETUP)),
     ("info/grafts", Readable(LARGEST_SETUP)),
     ("objects/info/alternates", Readable(LARGEST_SETUP)),
-    (OWN_GIT_FOLDER, Folder),
-    ("ralph/journal.db", Written(u64::MAX)),
-    ("ralph/journal.db-wal", Written(u64::MAX)),
-    ("ralph/journal.db-shm", Written(u64::MAX)),
-    ("ralph/journal.db-journal", Written(u64::MAX)),
-    ("ralph/journal.db-newest", Written(LARGEST_NAME)),
-    ("ralph/numbers", Written(LARGEST_NAME)),
-    ("ralph/kept", Written(LARGEST)),
 ];
 
 impl Expected {
@@ -116,7 +102,8 @@ impl Expected {
             // Of a format that libgit2 refuses, it may be a file.
             Folder if found.is_dir() || found.is_file() => return Ok(()),
             ReadableFolder if follow::is_folder(path) => return Ok(()),
-            Folder | ReadableFolder => {
+            OwnFolder if found.is_dir() => return Ok(()),
+            Folder | OwnFolder | ReadableFolder => {
                 return Err(io::Error::new(io::ErrorKind::NotADirectory, NO_FOLDER).into());
             }
             Self::File(_) | Written(_) if found.is_symlink() => {
@@ -175,7 +162,7 @@ impl GitFolders {
     fn places(&self) -> impl Iterator<Item = (PathBuf, Expected)> {
         let own = OWN.iter().map(|(name, expected)| (self.own.join(name), *expected));
         let shared = SHARED.iter().map(|(name, expected)| (self.shared.join(name), *expected));
-        own.chain(shared)
+        own.chain(shared).chain(self.own_places())
     }
 
     /// Folders come before what is in them, and are looked into only if they are real.
@@ -260,6 +247,7 @@ impl WorkTree {
     /// What is odd in the git folder makes room for what git expects.
     pub fn mend_git_files(&self) -> Result<()> {
         let folders = self.folders();
+        folders.open_own();
         let mender = self.mender(&folders);
         let branch = self.run_branch.iter().map(String::as_str).chain(["refs/stash"]);
         let branch = branch.flat_map(|name| [name.to_owned(), format!("logs/{name}")]);
@@ -320,7 +308,12 @@ impl Mender<'_> {
     }
 
     fn mend(&self, path: &Path, problem: ReadError) -> Result<()> {
-        let may_mend = self.is_running || self.folders.was_interrupted();
+        if !nofollow::exists(path) && !follow::exists(path) {
+            // What it was in moved away.
+            return Ok(());
+        }
+        let is_ralphs = self.folders.is_ralphs(path);
+        let may_mend = self.is_running || is_ralphs || self.folders.was_interrupted();
         if !may_mend || !self.can_be_replaced(path) {
             return Err(GitError::OddFile { path: path.to_owned(), problem });
         }
@@ -343,8 +336,8 @@ impl Mender<'_> {
         let is_open = matches!(&*name, "journal.db" | "journal.db-wal" | "journal.db-shm");
         let is_inside = path.starts_with(own) || path.starts_with(shared);
         let is_own = [own, shared].iter().any(|git| path == git.join(OWN_GIT_FOLDER));
-        let is_needed = path == own || path == shared.join(OBJECTS) || is_own;
-        is_inside && !is_needed && !(is_open && self.is_running)
+        let is_needed = path == own || path == shared.join(OBJECTS);
+        is_inside && !is_needed && !((is_open || is_own) && self.is_running)
     }
 
     /// What belongs there: HEAD is known, and an agent may have moved the file to where the link

@@ -17,7 +17,9 @@ use git2::{
 use crate::files::{follow, nofollow};
 
 use super::error::{GitContext, GitError, LibResult, file_error};
-use super::git_files::{KnownFolders, mend_after_interruption, require_plain_files};
+use super::git_files::{
+    KnownFolders, mend_after_interruption, mend_own_files, require_plain_files,
+};
 use super::moved_away::MovedAway;
 use super::scan::{differences, left_out_by_sparse_checkout, stage_all};
 use super::sign::Signer;
@@ -47,6 +49,7 @@ impl WorkTree {
 
     /// Like `open`, for commands that commit nothing: accepts any state of the repository.
     pub fn look(start: &Path) -> Result<Self> {
+        let moved_away = mend_own_files(start)?;
         require_plain_files(start)?;
         // Else libgit2 looks up each object that a new tree names. Ours were just written, or come
         // from the index or another tree; those that are only remembered are looked up.
@@ -61,7 +64,7 @@ impl WorkTree {
         let git_dir = canonical(repo.path())?;
         Ok(Self {
             root: canonical(folder)?,
-            moved_away: MovedAway::to(&git_dir),
+            moved_away: moved_away.unwrap_or_else(|| MovedAway::to(&git_dir)),
             git_dir,
             common_dir: canonical(repo.commondir())?,
             run_branch: branch::tip(&repo)?.reference,

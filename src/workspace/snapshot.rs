@@ -18,6 +18,9 @@ use super::{OWN_GIT_FOLDER, Result, WorkTree};
 
 /// The file with the highest number, so that finding the next one needs no listing.
 const NUMBERS: &str = "numbers";
+/// Snapshots that may have been deleted since the newest one that is there. A higher number is none of
+/// ralph's.
+const MOST_DELETED: u64 = 1 << 32;
 
 /// The active run of a work tree, named in its snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +148,9 @@ impl WorkTree {
         if self.highest.get().is_none() || noted.is_none() {
             self.snapshots()?;
         }
-        Ok(noted.unwrap_or_default().max(self.highest.get().unwrap_or_default()))
+        let highest = self.highest.get().unwrap_or_default();
+        let noted = noted.filter(|noted| noted.saturating_sub(highest) < MOST_DELETED);
+        Ok(noted.unwrap_or_default().max(highest))
     }
 
     fn message(&self, note: &SnapshotNote<'_>, number: u64) -> String {

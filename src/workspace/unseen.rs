@@ -4,7 +4,7 @@
 //! They are those that appeared since the story's base and that git ignores, that may not be committed
 //! by name, or that git cannot have: repositories and empty folders. Not the user's from before, and
 //! not what tools fill, unless only the story's own rules hide it. They are renamed, never copied or
-//! deleted, and whoever finds some in the folder moves them back.
+//! deleted. Only what ralph itself hid moves back: anybody can put something into the folder.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,11 +18,17 @@ use crate::model::Base;
 
 use super::checkout::is_absence;
 use super::error::{GitContext, LibResult, file_error};
-use super::tree::{entry_at, path_of};
-use super::{OWN_GIT_FOLDER, Result, WorkTree};
+use super::tree::{bytes_of, entry_at, path_of};
+use super::{OWN_GIT_FOLDER, Result, WorkTree, hash};
 
 /// In the work tree's own git folder.
 const FOLDER: &str = "unseen";
+/// There too: the names of what is in that folder.
+const NOTE: &str = "hidden";
+const LONGEST_NOTE: u64 = 1 << 30;
+/// A path has no such byte.
+const END: u8 = 0;
+const GIT: &str = ".git";
 /// There too, for a repository that only has the rules of a base.
 const RULES: &str = "rules";
 const RULES_FILE: &str = ".gitignore";
@@ -31,18 +37,38 @@ const LARGEST_RULES: u64 = 64 << 20;
 const EXCLUDES: &str = "core.excludesFile";
 
 impl WorkTree {
-    /// Returns what is away. Call `show_unseen` afterwards, whatever happens.
-    pub fn hide_unseen(&self, base: &Base, rules: &Rules) -> Result<Vec<PathBuf>> {
-        self.show_unseen()?;
-        let mut hidden = Vec::<PathBuf>::new();
+    /// What no commit will get. Whatever is where such files go was planted, and moves away.
+    pub fn find_unseen(&self, base: &Base, rules: &Rules) -> Result<Vec<PathBuf>> {
+        self.clear_unseen()?;
+        let mut wanted = Vec::<PathBuf>::new();
         for path in self.unseen(base, rules)? {
-            let is_away = hidden.iter().any(|folder| path.starts_with(folder));
-            // What cannot be moved stays: it may be in use, or on another disk.
-            if !is_away && self.hide(&path).is_ok() {
-                hidden.push(path);
+            if !wanted.iter().any(|folder| path.starts_with(folder)) {
+                wanted.push(path);
             }
         }
-        Ok(hidden)
+        Ok(wanted)
+    }
+
+    /// Notes what is about to be hidden. Returns the note's hash, for the journal: another note does
+    /// not count.
+    pub fn note_unseen(&self, paths: &[PathBuf]) -> Result<String> {
+        let (note, names) = (self.own(NOTE), paths.iter().map(|path| bytes_of(path)));
+        let names = names.collect::<Vec<_>>().join(&END);
+        self.write_whole(&note, &names, 0o600).map_err(file_error("write", &note))?;
+        Ok(hash(&names).unwrap_or_default())
+    }
+
+    /// What the note names; nothing if it is not the one with this hash.
+    pub fn noted_unseen(&self, noted: &str) -> Vec<PathBuf> {
+        let names = nofollow::read(&self.own(NOTE), LONGEST_NOTE).unwrap_or_default();
+        let is_known = hash(&names).as_deref() == Some(noted);
+        names.split(|byte| *byte == END).filter(|_| is_known).map(path_of).collect()
+    }
+
+    /// Returns what is away. Call `show_unseen` afterwards, whatever happens.
+    pub fn hide_unseen(&self, paths: Vec<PathBuf>) -> Vec<PathBuf> {
+        // What cannot be moved stays: it may be in use, or on another disk.
+        paths.into_iter().filter(|path| self.hide(path).is_ok()).collect()
     }
 
     fn unseen(&self, base: &Base, rules: &Rules) -> Result<BTreeSet<PathBuf>> {
@@ -87,47 +113,62 @@ impl WorkTree {
         Ok(())
     }
 
-    /// Moves back what is away, also for a driver that died. What is in the place of something is
-    /// not touched: the other one goes to where replaced files are, and is named.
-    pub fn show_unseen(&self) -> Result<()> {
+    /// Moves back these, which are away, also for a driver that died. What is in the place of
+    /// something is not touched: the other one goes to where replaced files are, and is named. So does
+    /// whatever else is there.
+    pub fn show_unseen(&self, paths: &[PathBuf]) -> Result<()> {
+        let hidden = self.own(FOLDER);
+        for path in paths {
+            // What cannot be moved goes with the rest.
+            let _ = self.show(path);
+            for folder in path.ancestors().skip(1) {
+                let _ = nofollow::remove_folder(&hidden.join(folder));
+            }
+        }
+        let _ = nofollow::remove_folder(&hidden);
+        self.clear_unseen()?;
+        let note = self.own(NOTE);
+        nofollow::remove(&note).map_err(file_error("delete", &note))
+    }
+
+    fn clear_unseen(&self) -> Result<()> {
         let folder = self.own(FOLDER);
         if !nofollow::exists(&folder) {
             return Ok(());
         }
-        let shown =
-            self.show_in(&folder, Path::new("")).and_then(|()| nofollow::remove_folder(&folder));
-        shown.map_err(file_error("move files back from", &folder))
+        self.moved_away.take(&folder, &self.shown(&folder)).map_err(file_error("move", &folder))
     }
 
-    fn show_in(&self, folder: &Path, name: &Path) -> io::Result<()> {
-        for entry in nofollow::list(&folder.join(name))? {
-            let path = name.join(entry.name);
-            let (from, to) = (folder.join(&path), self.root.join(&path));
-            let is_folder = nofollow::is_folder;
-            let is_free = nofollow::look(&to).is_err_and(|error| is_absence(&error));
-            let move_back = || {
-                nofollow::make_folders(to.parent().unwrap_or(&self.root))?;
-                nofollow::rename(&from, &to)
-            };
-            if self.can_hold(&path) && is_free && move_back().is_ok() {
-                continue;
-            }
-            if is_folder(&from) && is_folder(&to) {
-                self.show_in(folder, &path)?;
-                nofollow::remove_folder(&from)?;
-            } else if is_the_same(&from, &to) {
-                nofollow::remove(&from)?;
-            } else {
-                self.moved_away.take(&from, &path)?;
-            }
+    fn show(&self, path: &Path) -> io::Result<()> {
+        let (from, to) = (self.own(FOLDER).join(path), self.root.join(path));
+        if !nofollow::exists(&from) || !self.can_hold(path) {
+            return Ok(());
         }
-        Ok(())
+        if nofollow::look(&to).is_err_and(|error| is_absence(&error)) {
+            nofollow::make_folders(to.parent().unwrap_or(&self.root))?;
+            return nofollow::rename(&from, &to);
+        }
+        // A repository is one thing.
+        let is_in_git = path.file_name().is_some_and(|name| name == GIT);
+        if nofollow::is_folder(&from) && nofollow::is_folder(&to) && !is_in_git {
+            for entry in nofollow::list(&from)? {
+                self.show(&path.join(entry.name))?;
+            }
+            nofollow::remove_folder(&from)
+        } else if is_the_same(&from, &to) {
+            nofollow::remove(&from)
+        } else {
+            self.moved_away.take(&from, path)
+        }
     }
 
     /// A repository with nothing but the ignore rules of the base.
     fn rules_at(&self, base: &Base) -> Result<Repository> {
         let folder = self.own(RULES);
-        let _ = nofollow::remove_tree(&folder);
+        if nofollow::remove_tree(&folder).is_err() {
+            let moved = self.moved_away.take(&folder, &self.shown(&folder));
+            moved.map_err(file_error("move", &folder))?;
+        }
         let mut rules = Vec::new();
         let tree = self.tree(&base.tree)?;
         let walked = tree.walk(TreeWalkMode::PreOrder, |parent, entry| {

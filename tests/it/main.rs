@@ -57,6 +57,7 @@ mod nudge;
 mod objects;
 mod one_run;
 mod own_commits;
+mod own_folder;
 mod permissions;
 mod preflight;
 mod processes;

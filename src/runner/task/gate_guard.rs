@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::decide::lock_files::is_lock_file;
 use crate::model::{Base, BranchLoss, Event, Gate, GatesStarted, Violation};
+use crate::runner::config::RunConfig;
 use crate::runner::error::Result;
 use crate::runner::task::inspect::{Ran, disarm, repair_armed, repair_since};
 use crate::runner::task::{EventSink, tell_moved};
@@ -67,6 +68,39 @@ impl GateGuard {
             held: guard.stored().map(ToOwned::to_owned),
         })))?;
         Ok(ArmedGates { guard: Arc::new(guard), before, unread })
+    }
+
+    /// What no commit would have is away while they run. Returns what is.
+    pub fn hide(
+        &self,
+        tree: &WorkTree,
+        base: &Base,
+        config: &RunConfig,
+        log: &mut dyn EventSink,
+    ) -> Result<Vec<PathBuf>> {
+        let unseen = tree.find_unseen(base, &config.settings.staging)?;
+        tell_moved(tree, log);
+        if unseen.is_empty() {
+            return Ok(unseen);
+        }
+        log.record(Event::FilesHidden { list: Some(tree.note_unseen(&unseen)?) })?;
+        Ok(tree.hide_unseen(unseen))
+    }
+
+    pub fn show(&self, tree: &WorkTree, hidden: &[PathBuf], log: &mut dyn EventSink) -> Result<()> {
+        tree.show_unseen(hidden)?;
+        tell_moved(tree, log);
+        if hidden.is_empty() { Ok(()) } else { log.record(Event::FilesHidden { list: None }) }
+    }
+
+    /// With what was hidden, something of a gate's may have come.
+    pub fn repair_held(
+        &self,
+        tree: &WorkTree,
+        gates: &ArmedGates,
+        log: &mut dyn EventSink,
+    ) -> Result<()> {
+        repair_armed(tree, &self.ran, &gates.guard, GuardPart::held(), log).map(drop)
     }
 
     fn guarded(&self, before: &Base) -> Guarded {

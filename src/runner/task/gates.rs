@@ -25,7 +25,7 @@ use crate::runner::lane::Lane;
 use crate::runner::task::gate_guard::{ArmedGates, GateGuard};
 use crate::runner::task::tail::Tail;
 use crate::runner::task::transcript::Transcript;
-use crate::runner::task::{EventSink, Mailbox, Message, held_files, tell_moved};
+use crate::runner::task::{EventSink, Mailbox, Message, held_files};
 use crate::text::redact::{Redactor, SecretRules};
 use crate::workspace::WorkTree;
 
@@ -76,12 +76,10 @@ impl GatesTask {
     pub async fn run(mut self) -> Result<Happened> {
         let hidden = self.hide_unseen().await?;
         let ran = self.run_guarded(&hidden).await;
-        let show = |_: &GateGuard, tree: &WorkTree, log: &mut dyn EventSink| {
-            tree.show_unseen()?;
-            tell_moved(tree, log);
-            Ok(())
-        };
-        self.guarded(show).await?;
+        // Else that is done, and they are not armed any more.
+        if ran.is_err() {
+            self.guarded(move |guard, tree, log| guard.show(tree, &hidden, log)).await?;
+        }
         let (items, before) = ran?;
         let found = match &items {
             Some(items) => self.found(items, before).await?,
@@ -146,7 +144,10 @@ impl GatesTask {
             self.guard.keep.clear();
             self.settle(&armed, false).await?;
         }
+        let away = hidden.to_owned();
         self.guarded(move |guard, tree, log| {
+            guard.show(tree, &away, log)?;
+            guard.repair_held(tree, &armed, log)?;
             guard.disarm(tree, &armed, log);
             Ok(())
         })
@@ -165,8 +166,7 @@ impl GatesTask {
     async fn hide_unseen(&self) -> Result<Vec<PathBuf>> {
         let Some(base) = self.base.clone() else { return Ok(Vec::new()) };
         let config = Arc::clone(&self.config);
-        let hide = move |tree: &WorkTree| tree.hide_unseen(&base, &config.settings.staging);
-        Ok(self.lane.with(hide).await??)
+        self.guarded(move |guard, tree, log| guard.hide(tree, &base, &config, log)).await
     }
 
     async fn guarded<T: Send + 'static>(

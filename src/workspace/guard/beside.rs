@@ -98,10 +98,31 @@ impl WorkTree {
         if now == *known {
             return Ok(());
         }
-        let list = self.beside_list();
-        self.write_whole(&list, &now.to_bytes(), 0o600).map_err(file_error("write", &list))?;
         self.beside.replace(Some(Arc::new(now)));
-        Ok(())
+        self.write_beside()
+    }
+
+    /// The list on the disk is the known one, whatever became of it.
+    pub(super) fn write_beside(&self) -> Result<()> {
+        let (list, bytes) = (self.beside_list(), self.beside().to_bytes());
+        match nofollow::read(&list, MOST_STORED) {
+            Ok(now) if now == bytes => Ok(()),
+            Err(_) if bytes.is_empty() => Ok(()),
+            _ => self.write_whole(&list, &bytes, 0o600).map_err(file_error("write", &list)),
+        }
+    }
+
+    /// To be held: a character for each byte, because paths may not be UTF-8.
+    pub(super) fn held_beside(&self) -> String {
+        self.beside().to_bytes().into_iter().map(char::from).collect()
+    }
+
+    /// After a crash: the list as it was held. What is on the disk by then may be another one.
+    pub(super) fn take_beside(&self, held: &str) {
+        let bytes = held.chars().map(u8::try_from).collect::<Result<Vec<u8>, _>>();
+        self.beside.replace(bytes.ok().map(|bytes| Arc::new(Beside::from_bytes(&bytes))));
+        // Else whoever is guarded next writes it.
+        let _ = self.write_beside();
     }
 
     pub(in crate::workspace) fn beside(&self) -> Arc<Beside> {

@@ -70,6 +70,8 @@ pub struct HeldObjects {
     pub refs: Option<String>,
     /// The hash of the list of ignored files.
     pub ignored: Option<String>,
+    /// What was beside git's files when the story began, byte by byte.
+    pub beside: Option<String>,
     pub head: Option<HeldHead>,
     /// The checksum of the index; None without one that can be held.
     pub index: Option<String>,

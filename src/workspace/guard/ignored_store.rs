@@ -166,10 +166,16 @@ impl WorkTree {
         let bytes = nofollow::read(&full, cache.limits.file.unwrap_or(u64::MAX))?;
         let hash = crate::workspace::hash(&bytes).unwrap_or_default();
         let (size, mode) = (bytes.len() as u64, found.permissions().mode() & 0o777);
-        let versions = store.make_dir(path)?;
-        let version = Path::new(&hash);
-        if versions.read(version, size).ok().as_ref() != Some(&bytes) {
-            versions.publish(version, &bytes)?;
+        let keep = || {
+            let (versions, version) = (store.make_way(path)?, Path::new(&hash));
+            let is_kept = versions.read(version, size).ok().as_ref() == Some(&bytes);
+            if is_kept { Ok(()) } else { versions.publish(version, &bytes) }
+        };
+        if keep().is_err() {
+            // Something else is in its place, or it cannot be opened.
+            let place = self.ignored_folder().join(path);
+            self.moved_away.take(&place, &self.shown(&place))?;
+            keep()?;
         }
         let total: usize = cache.copies.values().map(Vec::len).sum();
         if total + bytes.len() <= MOST_IN_MEMORY {

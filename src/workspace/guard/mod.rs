@@ -158,6 +158,7 @@ impl Guard {
             head: tree.held_head_now()?,
             refs: Some(refs.commit.to_string()),
             ignored: Some(ignored.hash.clone()),
+            beside: Some(tree.held_beside()),
             stashes: stashes.iter().map(Stash::stored).collect(),
             own_refs: tree.hold_own_refs(&refs.refs),
         };
@@ -177,6 +178,9 @@ impl Guard {
         let ignored = ignored.and_then(|hash| tree.stored_ignored(hash));
         tree.know_own_refs(&held.objects.own_refs);
         tree.check_held_index(held.objects.index.as_deref());
+        if let Some(beside) = &held.objects.beside {
+            tree.take_beside(beside);
+        }
         let stashes = held.objects.stashes.iter().filter_map(Stash::from_stored).collect();
         let stored = stored.map(ToOwned::to_owned);
         Self { guarded, held, stored, stashes, refs, ignored }
@@ -196,6 +200,9 @@ impl Guard {
     /// held could change the setup too, so the journal is not needed.
     pub fn restore_setup(tree: &WorkTree) -> Result<Option<Violation>> {
         let Some(held) = tree.unconfirmed_held() else { return Ok(None) };
+        if let Some(beside) = &held.objects.beside {
+            tree.take_beside(beside);
+        }
         let none = Base { commit: None, tree: String::new() };
         let ran = INTERRUPTED.to_owned();
         let guarded = Guarded { ran, base: none.clone(), before: none, snapshot: None };
@@ -311,6 +318,7 @@ impl Guard {
     /// Call after all checks.
     pub fn disarm(&self, tree: &WorkTree) -> Result<()> {
         tree.last_look.replace(Some(self.held.clone()));
+        tree.write_beside()?;
         tree.end_attempt()
     }
 

@@ -115,7 +115,12 @@ impl WorkTree {
     }
 
     /// Atomic, even in a power cut.
-    pub(super) fn write_whole(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    pub(in crate::workspace) fn write_whole(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        mode: u32,
+    ) -> io::Result<()> {
         let new = self.git_dir.join(OWN_GIT_FOLDER).join("new");
         match replace_file(&new, path, bytes, mode) {
             // The repository is on another disk than its files.
