@@ -109,6 +109,11 @@ pub enum GitError {
          clone or a backup, then run again", .path.display()
     )]
     DamagedObject { path: PathBuf },
+    #[error(
+        "{} has more than {most} files or cannot be read, so ralph cannot guard what is in it: move out what is \
+         no setting and no hook, then run again", .path.display()
+    )]
+    TooManyHeld { path: PathBuf, most: usize },
     #[error("cannot {doing} {}: {source}; check its permissions and the free disk space, then run again", .path.display())]
     File { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("git cannot {doing}: {}; check with `git status` and `git fsck`, then run again", .source.message())]

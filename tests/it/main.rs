@@ -49,6 +49,7 @@ mod lost_journal;
 mod mark;
 mod markers;
 mod memory;
+mod modules;
 mod moved_branch;
 mod new_files;
 mod nights;

@@ -4,37 +4,30 @@
 //! look follows no link: a link is an entry itself, and what a link of the human's leads to is held
 //! at its own place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fs::Metadata;
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::files::{FileKind, follow, nofollow};
 use crate::model::HeldKind;
-use crate::workspace::checkout::is_absence;
 use crate::workspace::error::file_error;
-use crate::workspace::{OWN_GIT_FOLDER, Result, WorkTree};
+use crate::workspace::{GitError, OWN_GIT_FOLDER, Result, WorkTree};
 
-/// Larger files are compared by size.
-const LARGEST: u64 = 16 << 20;
+use super::look::{MOST_ENTRIES, look};
+use super::modules::{MODULES, has_modules, is_configuration, is_gone, look_at_modules};
+use super::unrecorded::is_plain;
+
 /// Of all that is stored; its bytes are written as numbers.
 pub(super) const MOST_STORED: u64 = 1 << 30;
-/// Of a folder; with more it is held as one thing.
-const MOST_ENTRIES: usize = 2000;
-/// An agent's folder may have a package manager's in it, which are no settings.
-const PACKAGES: &str = "node_modules";
-/// Git's examples; it runs none of them.
-const EXAMPLE: &str = ".sample";
 /// What was held at the last look, for recovery after a crash.
 const HELD: &str = "held.json";
 
 /// Shared by all work trees of a repository.
-const SHARED_SETUP: [&str; 9] = [
+const SHARED_SETUP: [&str; 10] = [
+    MODULES,
     "config",
     "hooks",
     "info/attributes",
@@ -46,7 +39,7 @@ const SHARED_SETUP: [&str; 9] = [
     "shallow",
 ];
 /// Of one work tree.
-const OWN_SETUP: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
+const OWN_SETUP: [&str; 4] = [MODULES, "config.worktree", "commondir", "gitdir"];
 
 /// A file, or a folder with all that is in it. It need not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,7 +83,7 @@ pub struct HeldHead {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldFile {
-    kind: HeldKind,
+    pub(super) kind: HeldKind,
     pub content: HeldContent,
 }
 
@@ -147,7 +140,34 @@ impl HeldFiles {
             }
             held.places.push(place);
         }
+        held.require_few()?;
         Ok(held)
+    }
+
+    /// A folder that is held as one thing looks the same whatever changes in it.
+    fn require_few(&self) -> Result<()> {
+        let is_whole = |(path, file): &(&PathBuf, &HeldFile)| {
+            let must_be_few = matches!(file.kind, HeldKind::GitSetup | HeldKind::AgentSettings);
+            must_be_few && file.content == HeldContent::Other && nofollow::is_folder(path)
+        };
+        match self.files.iter().find(is_whole) {
+            Some((path, _)) => {
+                Err(GitError::TooManyHeld { path: path.clone(), most: MOST_ENTRIES })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// In the git folder of a submodule.
+    pub(super) fn is_of_module(&self, path: &Path) -> bool {
+        let mut modules = self.places.iter().filter(|place| has_modules(place));
+        modules.any(|modules| path.starts_with(&modules.path))
+    }
+
+    /// Git makes and removes submodules. What names no program may come, and all may go.
+    fn is_plain_module(&self, path: &Path, is_new: bool) -> bool {
+        let is_plain = || is_configuration(path) && is_plain(path, true).unwrap_or(false);
+        self.is_of_module(path) && if is_new { is_plain() } else { is_gone(path) }
     }
 
     /// A second look at the places of one kind.
@@ -163,7 +183,11 @@ impl HeldFiles {
     pub fn differences(&self, other: &Self, kind: HeldKind) -> Vec<PathBuf> {
         let is_other = |path: &&PathBuf| {
             let (old, new) = (self.files.get(*path), other.files.get(*path));
-            old != new && old.or(new).is_some_and(|file| file.kind == kind)
+            let may_be = || match (old, new) {
+                (Some(_), Some(_)) => false,
+                (old, _) => self.is_plain_module(path, old.is_none()),
+            };
+            old != new && old.or(new).is_some_and(|file| file.kind == kind) && !may_be()
         };
         let mut paths: Vec<PathBuf> =
             self.files.keys().chain(other.files.keys()).filter(is_other).cloned().collect();
@@ -191,7 +215,11 @@ impl HeldFiles {
     fn note(&mut self, root: &Path, place: &HeldPlace) -> Result<()> {
         let path = first_link(root, &place.path).unwrap_or_else(|| place.path.clone());
         let mut found = BTreeMap::new();
-        if look(&path, place.kind, &mut found).map_err(file_error("read", &path))? {
+        let is_few = match has_modules(place) {
+            true => look_at_modules(&path, &mut found),
+            false => look(&path, place.kind, &mut found),
+        };
+        if is_few.map_err(file_error("read", &path))? {
             self.files.extend(found);
         } else {
             let file = HeldFile { kind: place.kind, content: HeldContent::Other };
@@ -226,10 +254,10 @@ impl WorkTree {
     pub fn git_setup(&self) -> Vec<HeldPlace> {
         let shared = SHARED_SETUP.iter().map(|name| self.common_dir.join(name));
         let own = OWN_SETUP.iter().map(|name| self.git_dir.join(name));
-        let mut paths: Vec<PathBuf> = shared.chain(own).collect();
+        let mut paths: BTreeSet<PathBuf> = shared.chain(own).collect();
         let pointer = self.root.join(".git");
         if !nofollow::is_folder(&pointer) {
-            paths.push(pointer);
+            paths.insert(pointer);
         }
         let place = |path| HeldPlace { kind: HeldKind::GitSetup, path };
         paths.into_iter().map(place).collect()
@@ -316,53 +344,4 @@ pub(super) fn first_link(root: &Path, path: &Path) -> Option<PathBuf> {
     let start = if path.starts_with(root) { root } else { Path::new("/") };
     let below = folders.into_iter().filter(|folder| folder.starts_with(start) && *folder != start);
     below.into_iter().find(|folder| is_link(folder)).map(Path::to_owned)
-}
-
-/// Adds a file, or all files of a folder. Returns whether there were few enough.
-fn look(path: &Path, kind: HeldKind, found: &mut BTreeMap<PathBuf, HeldFile>) -> io::Result<bool> {
-    let meta = match nofollow::look(path) {
-        Err(error) if is_absence(&error) => return Ok(true),
-        meta => meta?,
-    };
-    if !meta.is_dir() {
-        let is_example = kind == HeldKind::GitSetup && path.to_string_lossy().ends_with(EXAMPLE);
-        if !is_example {
-            found.insert(path.to_owned(), HeldFile { kind, content: content(path, &meta)? });
-        }
-        return Ok(found.len() <= MOST_ENTRIES);
-    }
-    let entries = match nofollow::list(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            found.insert(path.to_owned(), HeldFile { kind, content: HeldContent::Other });
-            return Ok(true);
-        }
-        entries => entries?,
-    };
-    for entry in entries {
-        if entry.name == PACKAGES && kind == HeldKind::AgentSettings {
-            continue;
-        }
-        if !look(&path.join(entry.name), kind, found)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-fn content(path: &Path, meta: &Metadata) -> io::Result<HeldContent> {
-    if meta.is_symlink() {
-        return Ok(HeldContent::Link(nofollow::read_link(path)?.into_os_string().into_vec()));
-    }
-    if !meta.is_file() {
-        return Ok(HeldContent::Other);
-    }
-    if meta.len() > LARGEST {
-        return Ok(HeldContent::Large { size: meta.len() });
-    }
-    match nofollow::read(path, LARGEST).map_err(io::Error::from) {
-        Ok(bytes) => Ok(HeldContent::File { bytes, mode: meta.permissions().mode() & 0o777 }),
-        // It can be restored all the same if it was readable before.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(HeldContent::Other),
-        Err(error) => Err(error),
-    }
 }

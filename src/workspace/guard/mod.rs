@@ -15,6 +15,8 @@ mod ignored;
 mod ignored_store;
 mod ignored_walk;
 mod index;
+mod look;
+mod modules;
 mod own_refs;
 mod put_back;
 mod ref_repair;

@@ -55,7 +55,7 @@ const PLAIN: [&str; 36] = [
     "tag.*",
     "user.*",
 ];
-const REMOTE: [&str; 4] = [".fetch", ".tagopt", ".prune", ".url"];
+const REMOTE: [&str; 5] = [".active", ".fetch", ".tagopt", ".prune", ".url"];
 /// Files of git's setup that name no program.
 const PLAIN_FILES: [&str; 7] =
     ["config", "config.worktree", "commondir", "gitdir", ".git", "exclude", "shallow"];
@@ -69,7 +69,7 @@ impl WorkTree {
             let Some(name) = name(path).filter(|name| PLAIN_FILES.contains(&name.as_str())) else {
                 return Ok(false);
             };
-            if name.starts_with("config") && !is_plain(path)? {
+            if name.starts_with("config") && !is_plain(path, held.is_of_module(path))? {
                 return Ok(false);
             }
         }
@@ -174,7 +174,8 @@ impl WorkTree {
     }
 }
 
-fn is_plain(config: &Path) -> Result<bool> {
+/// `of_module`: a submodule's says where its files are.
+pub(super) fn is_plain(config: &Path, of_module: bool) -> Result<bool> {
     // What cannot be read is not plain.
     if files::open(config).is_err() {
         return Ok(false);
@@ -184,7 +185,9 @@ fn is_plain(config: &Path) -> Result<bool> {
     while let Some(entry) = entries.next() {
         let entry = entry.doing("read the configuration")?;
         let name = String::from_utf8_lossy(entry.name_bytes()).to_lowercase();
-        let value = String::from_utf8_lossy(entry.value_bytes()).into_owned();
+        // Without a value it means `true`.
+        let value = if entry.has_value() { entry.value_bytes() } else { b"" };
+        let value = String::from_utf8_lossy(value).into_owned();
         let fits = |plain: &&str| match plain.strip_suffix('*') {
             Some(start) => name.starts_with(start),
             None => name == **plain,
@@ -193,7 +196,8 @@ fn is_plain(config: &Path) -> Result<bool> {
         let is_remote = (name.starts_with("remote.") || name.starts_with("submodule."))
             && REMOTE.iter().any(|end| name.ends_with(end))
             && !value.contains("::");
-        if !is_remote && !PLAIN.iter().any(fits) {
+        let is_place = of_module && name == "core.worktree";
+        if !is_remote && !is_place && !PLAIN.iter().any(fits) {
             return Ok(false);
         }
     }
