@@ -205,7 +205,7 @@ impl WorkTree {
             conflicts.extend(path.map(|path| path.display().to_string()));
             true
         });
-        self.repo.checkout_tree(commit.as_object(), Some(&mut options))
+        self.without_pipes(|| self.repo.checkout_tree(commit.as_object(), Some(&mut options)))
     }
 
     fn is_checked_out_elsewhere(&self, name: &str) -> bool {

@@ -110,7 +110,7 @@ impl WorkTree {
         }
         let repo = self.without_index().doing("open the repository again")?;
         let tree = repo.find_object(tree.id(), None).doing("read a tree")?;
-        repo.checkout_tree(&tree, Some(&mut options)).doing("write files")
+        self.without_pipes(|| repo.checkout_tree(&tree, Some(&mut options))).doing("write files")
     }
 
     /// With an index, a checkout skips files whose kind differs from HEAD. Without one, it writes

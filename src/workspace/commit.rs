@@ -63,6 +63,7 @@ impl WorkTree {
     }
 
     fn stored_with_filters(&self, path: &Path, bytes: &[u8]) -> Result<Oid> {
+        self.release_rules_for(path);
         let mut blob = self.repo.blob_writer(Some(path)).doing(WRITE_CONTENT)?;
         blob.write_all(bytes).map_err(file_error("store", path))?;
         blob.commit().doing(WRITE_CONTENT)

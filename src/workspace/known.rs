@@ -225,6 +225,7 @@ impl WorkTree {
             else {
                 continue;
             };
+            self.release_rules_for(&path);
             self.index_is_modified.set(true);
             // What cannot be read is not believed by a scan either.
             if index.add_path(&path).is_err() {

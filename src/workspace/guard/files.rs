@@ -106,6 +106,7 @@ impl WorkTree {
             Ok(found) if !found.is_file() && !found.is_symlink() => return Ok(OnDisk::Other),
             Ok(_) => {}
         }
+        self.release_rules_for(path);
         let mut index = self.fresh_index()?;
         self.index_is_modified.set(true);
         index.add_path(path).doing("read one of your files")?;
