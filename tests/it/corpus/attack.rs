@@ -56,6 +56,8 @@ pub enum End {
     Interrupt,
     Terminate,
     HangUp,
+    /// ralph crashes.
+    Abort,
     /// kill -9 of ralph.
     Kill,
 }
@@ -76,13 +78,14 @@ impl Actor {
 }
 
 impl End {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Well,
         Self::NonZero,
         Self::TimeOut,
         Self::Interrupt,
         Self::Terminate,
         Self::HangUp,
+        Self::Abort,
         Self::Kill,
     ];
 }

@@ -148,7 +148,7 @@ fn unmarked(prd: &str) -> String {
     prd.replace("\"passes\": true", "\"passes\": false").replace(", \"skipped\": false", "")
 }
 
-fn is_marked(prd: &str, id: &str) -> bool {
+pub fn is_marked(prd: &str, id: &str) -> bool {
     let prd: serde_json::Value = serde_json::from_str(prd).unwrap_or_default();
     let stories = prd["userStories"].as_array().cloned().unwrap_or_default();
     stories.iter().any(|story| story["id"] == id && story["passes"] == true)

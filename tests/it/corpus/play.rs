@@ -1,4 +1,4 @@
-//! One case: its control, the run, and what must be true afterwards.
+//! One case: the run, and what must be true afterwards.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::support::world::{Ends, Runs, Said, signal, until};
 
 use super::attack::{Actor, Attack, Case, End, Then};
 use super::check::{Facts, wrong_after};
-use super::scene::{STORIES, Scenes, work};
+use super::scene::{STORIES, Scenes, step, work_of};
 
 const ARGS: [&str; 1] = ["--allow-dirty"];
 /// What each script is run with, and its end.
@@ -18,10 +18,6 @@ const ONCE: &str = "[ ! -e ../control/done ] || exit 0\n: > ../control/done\n\
 
 /// What is wrong; nothing if it is as it must be.
 pub fn play(scenes: &Scenes, case: &Case) -> String {
-    let wrong = control(&scenes.of(case), &case.attack);
-    if !wrong.is_empty() {
-        return wrong;
-    }
     let world = scenes.of(case);
     stage(&world, case);
     let before = Facts::of(&world);
@@ -41,21 +37,7 @@ pub fn play(scenes: &Scenes, case: &Case) -> String {
     if wrong.is_empty() { String::new() } else { format!("{}\n{}", wrong.join("\n"), said.err) }
 }
 
-/// Without ralph the script does what it says.
-fn control(world: &World, attack: &Attack) -> String {
-    if succeeds(world, attack) {
-        return "the control: it has succeeded before the script".to_owned();
-    }
-    let script = format!("{}\n{}", attack.act, attack.naive);
-    let said = world.command("sh").args(["-c", &script]).said();
-    if succeeds(world, attack) {
-        String::new()
-    } else {
-        format!("the control: the script does not succeed\n{}{}", said.out, said.err)
-    }
-}
-
-fn succeeds(world: &World, attack: &Attack) -> bool {
+pub fn succeeds(world: &World, attack: &Attack) -> bool {
     world.command("sh").args(["-c", &attack.succeeded]).said().code == 0
 }
 
@@ -93,11 +75,7 @@ fn script(case: &Case) -> String {
         writeln!(script, "[[story.US-002.attempts]]\nsteps = [{steps}]").unwrap();
     }
     for story in &STORIES[1..] {
-        let work = match case.attack.then {
-            Then::Work => work(*story),
-            Then::Lie => "{ write = \"lie.txt\", text = \"lie\\n\" }".to_owned(),
-        };
-        let id = story.0;
+        let (work, id) = (step(work_of(*story, case.attack.then)), story.0);
         writeln!(script, "[[story.{id}.attempts]]\nsteps = [{work}, \"complete\"]").unwrap();
     }
     script
@@ -111,6 +89,7 @@ fn run(world: &World, case: &Case) -> Said {
         End::Interrupt => Some(ended_by(world, Signal::INT)),
         End::Terminate => Some(ended_by(world, Signal::TERM)),
         End::HangUp => Some(ended_by(world, Signal::HUP)),
+        End::Abort => Some(ended_by(world, Signal::ABORT)),
         End::Kill => Some(ended_by(world, Signal::KILL)),
     };
     let said = world.run(&ARGS);

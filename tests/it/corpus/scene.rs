@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use crate::support::world::RALPH;
 use crate::support::{Prd, World};
 
-use super::attack::{Case, End};
+use super::attack::{Case, End, Then};
 
 /// A story's id, its file, and the file's only line.
 pub const STORIES: [(&str, &str, &str); 3] =
@@ -43,10 +43,18 @@ pub struct Scenes {
 
 impl Scenes {
     pub fn of(&self, case: &Case) -> World {
-        let world = match case.end {
-            End::TimeOut => self.hasty.get_or_init(|| scene("1s")),
-            _ => self.patient.get_or_init(|| scene("10m")),
-        };
+        if case.end == End::TimeOut {
+            Self::copy(self.hasty.get_or_init(|| scene("1s")))
+        } else {
+            self.any()
+        }
+    }
+
+    pub fn any(&self) -> World {
+        Self::copy(self.patient.get_or_init(|| scene("10m")))
+    }
+
+    fn copy(world: &World) -> World {
         let world = world.copy();
         symlink(RALPH, world.path("../control/ralph")).unwrap();
         world
@@ -58,9 +66,17 @@ pub fn gate((id, file, line): (&str, &str, &str)) -> String {
     if id == "US-001" { "sh check-one.sh".to_owned() } else { format!("grep -qx {line} {file}") }
 }
 
-/// The story's work, as a step of the mock agent.
-pub fn work((_, file, line): (&str, &str, &str)) -> String {
-    format!("{{ write = \"{file}\", text = \"{line}\\n\" }}")
+/// A file and its text: the story's work, or none.
+pub fn work_of((_, file, line): (&str, &str, &str), then: Then) -> (String, String) {
+    match then {
+        Then::Work => (file.to_owned(), format!("{line}\n")),
+        Then::Lie => ("lie.txt".to_owned(), "lie\n".to_owned()),
+    }
+}
+
+/// The same as a step of the mock agent.
+pub fn step((file, text): (String, String)) -> String {
+    format!("{{ write = {file:?}, text = {text:?} }}")
 }
 
 fn scene(time: &str) -> World {
@@ -81,8 +97,8 @@ fn scene(time: &str) -> World {
     }
     world.git(&["add", "."]);
     world.git(&["commit", "-qm", "the user's"]);
-    fs::write(world.script(), format!("[default]\nsteps = [{}, \"complete\"]\n", work(STORIES[0])))
-        .unwrap();
+    let work = step(work_of(STORIES[0], Then::Work));
+    fs::write(world.script(), format!("[default]\nsteps = [{work}, \"complete\"]\n")).unwrap();
     let said = world.run(&["--once"]);
     assert_eq!(world.passing(), ["US-001"], "{}", said.err);
     world.git(&["branch", "other", "HEAD~1"]);
