@@ -24,6 +24,8 @@ enum Needs {
     File(&'static str),
     /// Some test in Python.
     PythonTest,
+    /// The command runs with what is installed.
+    Nothing,
 }
 
 struct Group {
@@ -33,7 +35,7 @@ struct Group {
     needs: Needs,
 }
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 11] = [
     Group {
         programs: &["make", "gmake"],
         names: &["GNUmakefile", "makefile", "Makefile"],
@@ -47,6 +49,12 @@ const GROUPS: [Group; 8] = [
         needs: Needs::Itself,
     },
     Group {
+        programs: &["npm", "npx", "pnpm", "yarn", "bun"],
+        names: &[".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"],
+        reach: Reach::Above,
+        needs: Needs::File("package.json"),
+    },
+    Group {
         programs: &["just"],
         names: &["justfile", "Justfile", ".justfile"],
         reach: Reach::Above,
@@ -55,6 +63,12 @@ const GROUPS: [Group; 8] = [
     Group {
         programs: &["cargo"],
         names: &[".cargo/config.toml", ".cargo/config", ".config/nextest.toml"],
+        reach: Reach::Above,
+        needs: Needs::File("Cargo.toml"),
+    },
+    Group {
+        programs: &["cargo"],
+        names: &["rust-toolchain.toml", "rust-toolchain"],
         reach: Reach::Above,
         needs: Needs::File("Cargo.toml"),
     },
@@ -82,7 +96,50 @@ const GROUPS: [Group; 8] = [
         reach: Reach::Around,
         needs: Needs::PythonTest,
     },
+    // Python loads them by itself, from each folder that it looks for modules in.
+    Group {
+        programs: &["python", "pypy", "pytest", "py.test", "tox"],
+        names: &["sitecustomize.py", "usercustomize.py"],
+        reach: Reach::Around,
+        needs: Needs::Nothing,
+    },
 ];
+
+macro_rules! module {
+    ($name:literal) => {
+        (
+            $name,
+            &[
+                concat!($name, ".py"),
+                concat!($name, "/__init__.py"),
+                concat!($name, "/__main__.py"),
+            ],
+        )
+    };
+}
+
+/// Modules behind `python -m` that are Python's or installed, and what would take their place. Others
+/// may be the work itself.
+const MODULES: [(&str, &[&str]); 17] = [
+    module!("black"),
+    module!("build"),
+    module!("compileall"),
+    module!("coverage"),
+    module!("doctest"),
+    module!("flake8"),
+    module!("isort"),
+    module!("mypy"),
+    module!("nose2"),
+    module!("nox"),
+    module!("pip"),
+    module!("py_compile"),
+    module!("pylint"),
+    module!("pytest"),
+    module!("ruff"),
+    module!("tox"),
+    module!("unittest"),
+];
+const PYTHONS: [&str; 2] = ["python", "pypy"];
 /// Programs that run Python's tests.
 const TESTERS: &[&str] = &["pytest", "py.test", "tox"];
 /// Options with a folder, and those with a file.
@@ -124,9 +181,12 @@ impl Definition {
     /// Whether the command could do anything with these files of a work tree, or one of them defines
     /// it.
     pub fn could_run<'a>(&self, mut files: impl Iterator<Item = &'a Path>) -> bool {
+        if self.needs == Needs::Nothing {
+            return true;
+        }
         let own = self.paths();
         let is_needed = |name: &str| match self.needs {
-            Needs::Itself => false,
+            Needs::Itself | Needs::Nothing => false,
             Needs::File(needed) => name == needed,
             Needs::PythonTest => is_python_test(name),
         };
@@ -171,16 +231,26 @@ pub(super) fn definitions(
             needs: group.needs,
         }));
     }
+    let known = module_of(words).and_then(|name| MODULES.iter().find(|(known, _)| *known == name));
+    if let Some((_, names)) = known {
+        let folders = place.paths(&command.dirs, ".").into_iter();
+        let (reach, needs) = (Reach::Here, Needs::Nothing);
+        found.extend(folders.map(|dir| Definition { dir, names, reach, needs }));
+    }
     (found, named)
+}
+
+/// Behind `python -m`.
+fn module_of(words: &[String]) -> Option<&str> {
+    let is_python = words.first().is_some_and(|first| PYTHONS.contains(&name_of(first)));
+    let at = words.iter().position(|word| word == "-m").filter(|_| is_python)?;
+    words.get(at + 1).map(String::as_str)
 }
 
 /// Their names, also behind `python -m`.
 fn programs(command: &Command) -> impl Iterator<Item = &str> {
-    let words = &command.words;
-    let module = words.iter().position(|word| word == "-m").and_then(|at| words.get(at + 1));
-    let is_python = words.first().is_some_and(|first| name_of(first) == "python");
-    let program = module.filter(|_| is_python).or(words.first());
-    command.before.iter().chain(program).map(|program| name_of(program))
+    let words = command.before.iter().chain(command.words.first()).map(String::as_str);
+    words.chain(module_of(&command.words)).map(name_of)
 }
 
 /// Of a workspace, by folder or by name.
@@ -218,9 +288,22 @@ pub fn relevant(path: &Path, text: &str) -> String {
         Some("package.json") => scripts_of(text),
         Some("pyproject.toml") => tables_of(text),
         Some("setup.cfg") => Some(sections_of(text)),
+        Some("rust-toolchain.toml" | "rust-toolchain") => Some(lines_with(text, &["path"])),
+        Some(".npmrc" | ".yarnrc" | ".yarnrc.yml" | "bunfig.toml") => {
+            Some(lines_with(text, &PROGRAMS))
+        }
         _ => None,
     };
     part.unwrap_or_else(|| text.to_owned())
+}
+
+/// What names a program or a file that is run, in settings of package managers.
+const PROGRAMS: [&str; 8] =
+    ["shell", "node-options", "yarnPath", "yarn-path", "plugin", "path:", "spec:", "preload"];
+
+fn lines_with(text: &str, words: &[&str]) -> String {
+    let lines = text.lines().filter(|line| words.iter().any(|word| line.contains(word)));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn scripts_of(text: &str) -> Option<String> {
@@ -278,6 +361,12 @@ mod tests {
             ("setup.cfg", "[metadata]\nname = a", "[metadata]\nname = b", true),
             ("setup.cfg", "[metadata]", "[tool:pytest]\naddopts = --co\n[metadata]", false),
             ("Makefile", "test:\n\tpytest", "test:\n\ttrue", false),
+            (".npmrc", "", "registry=https://r.example\n", true),
+            (".npmrc", "", "script-shell=/bin/true\n", false),
+            (".yarnrc.yml", "", "nodeLinker: node-modules\n", true),
+            (".yarnrc.yml", "", "yarnPath: y.cjs\n", false),
+            ("rust-toolchain.toml", "", "[toolchain]\nchannel = \"1.90\"\n", true),
+            ("rust-toolchain", "", "[toolchain]\npath = \"t\"\n", false),
         ] {
             let of = |text| relevant(Path::new(path), text);
             assert_eq!(of(before) == of(after), is_same, "{path}: {before} {after}");

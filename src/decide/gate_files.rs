@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::decide::definitions::{Definition, definitions};
-use crate::decide::recipes::{includes, of_package, of_rules};
+use crate::decide::recipes::{Include, includes, of_package, of_rules};
 use crate::decide::scripts::{RunBy, scripts};
 use crate::decide::shell::{Command, TextPlace, plain};
 use crate::model::Gate;
@@ -33,12 +33,17 @@ pub struct GateFiles {
     /// Files that exist, and links on the way to them.
     pub scripts: BTreeMap<PathBuf, RunBy>,
     pub definitions: BTreeSet<Definition>,
+    /// What files include if it is there, with the file that does: a path, or a pattern with `*`.
+    pub optional: BTreeSet<(PathBuf, PathBuf)>,
+    /// Definitions in folders that a command names, and where tests are by convention.
+    below: BTreeSet<PathBuf>,
 }
 
 /// Scripts of scripts.
 const DEEPEST: usize = 3;
 const MOST_FILES: usize = 500;
 const MOST_LINKS: usize = 8;
+const TEST_FOLDERS: [&str; 2] = ["test", "tests"];
 
 impl GateFiles {
     pub fn of<'a>(gates: impl IntoIterator<Item = &'a Gate>, sight: Sight<'_>) -> Self {
@@ -57,7 +62,8 @@ impl GateFiles {
             _ => false,
         };
         let mut defined = self.definitions.iter().flat_map(Definition::paths);
-        self.scripts.keys().any(|path| has(path)) || defined.any(|path| has(&path))
+        let mut found = self.scripts.keys().chain(&self.below);
+        found.any(|path| has(path)) || defined.any(|path| has(&path))
     }
 }
 
@@ -109,6 +115,7 @@ impl Walk<'_> {
         for definition in known {
             let mut paths = definition.paths().into_iter();
             files.extend(paths.find(|path| resolve(self.sight, path).is_some()));
+            self.look_below(&definition, command, place);
             self.found.definitions.insert(definition);
         }
         for path in files {
@@ -118,6 +125,16 @@ impl Walk<'_> {
                 self.note(found, RunBy::Interpreter);
             }
             self.defined(command, &text, &path, (dir, depth));
+        }
+    }
+
+    fn look_below(&mut self, definition: &Definition, command: &Command, place: TextPlace<'_>) {
+        let words = command.words.iter().map(String::as_str).chain(TEST_FOLDERS);
+        for folder in words.flat_map(|word| place.paths(&command.dirs, word)) {
+            if matches!((self.sight.look)(&folder), Some(Thing::Folder)) {
+                let paths = folder.ancestors().flat_map(|folder| definition.paths_in(folder));
+                self.found.below.extend(paths);
+            }
         }
     }
 
@@ -135,7 +152,7 @@ impl Walk<'_> {
             || name.to_ascii_lowercase().contains("just");
         let commands = match name {
             "package.json" => of_package(text, &command.words),
-            _ if is_rules => of_rules(&self.with_includes(text, dir, 0), &command.words),
+            _ if is_rules => of_rules(&self.with_includes(text, (path, dir), 0), &command.words),
             _ => Vec::new(),
         };
         for command in commands {
@@ -144,15 +161,18 @@ impl Walk<'_> {
     }
 
     /// With the texts of the files that it includes.
-    fn with_includes(&mut self, text: &str, dir: &Path, depth: usize) -> String {
+    fn with_includes(&mut self, text: &str, (by, dir): (&Path, &Path), depth: usize) -> String {
         let mut whole = text.to_owned();
-        for name in includes(text) {
+        for Include { name, is_optional } in includes(text) {
             let path = plain(&dir.join(name));
+            if let Some(path) = path.clone().filter(|_| is_optional) {
+                self.found.optional.insert((path, by.to_owned()));
+            }
             let Some(found) = path.and_then(|path| resolve(self.sight, &path)) else { continue };
-            let text = found.text.clone();
+            let (text, by) = (found.text.clone(), found.path.clone());
             if self.note(found, RunBy::Interpreter) && depth < DEEPEST {
                 whole += "\n";
-                whole += &self.with_includes(&text, dir, depth + 1);
+                whole += &self.with_includes(&text, (&by, dir), depth + 1);
             }
         }
         whole

@@ -69,6 +69,9 @@ mod tests {
             (Gate::shell("cd web && ./check.sh"), true),
             (Gate::shell("sh sources.sh"), true),
             (Gate::shell("make -s check"), true),
+            (Gate::shell("pytest -q"), true),
+            (Gate::shell("cd lib && pytest"), true),
+            (Gate::shell("python3 -m unittest"), false),
             (Gate::shell("./other.sh"), false),
             (Gate::shell("./missing.sh"), false),
             (said(false, Gate::shell("pytest -k $RALPH_STORY")), false),
@@ -78,6 +81,8 @@ mod tests {
                 ("web/check.sh", "test -e $RALPH_STORY.txt"),
                 ("other.sh", "true"),
                 ("sources.sh", ". web/check.sh"),
+                ("tests/conftest.py", "os.environ['RALPH_STORY']"),
+                ("lib/conftest.py", "os.environ['RALPH_STORY']"),
                 ("Makefile", "check:\n\ttest -e $(RALPH_STORY).txt\n"),
             ];
             let look = sight(&files);

@@ -4,16 +4,46 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-const INCLUDES: [&str; 4] = ["include", "-include", "sinclude", "import"];
+/// Of a Makefile or a justfile, with whether it runs without the files.
+const INCLUDES: [(&str, bool); 6] = [
+    ("include", false),
+    ("-include", true),
+    ("sinclude", true),
+    ("import", false),
+    ("import?", true),
+    ("mod?", true),
+];
 
-/// The files that a Makefile or a justfile includes, as it names them.
-pub(super) fn includes(text: &str) -> Vec<String> {
-    let words = text.lines().map(str::split_whitespace);
-    let included = words.filter_map(|mut words| {
-        INCLUDES.contains(&words.next()?).then(|| words.collect::<Vec<_>>())
-    });
-    let name = |word: &str| word.trim_matches(['\'', '"']).to_owned();
-    included.flatten().map(name).collect()
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Include {
+    /// As the file names it; may have `*`.
+    pub name: String,
+    pub is_optional: bool,
+}
+
+/// The files that a Makefile or a justfile includes.
+pub(super) fn includes(text: &str) -> Vec<Include> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        let Some((_, is_optional)) = INCLUDES.iter().find(|(name, _)| *name == first) else {
+            continue;
+        };
+        for word in words.filter(|word| *word != "$(wildcard") {
+            let name = word.trim_matches(['\'', '"']);
+            let is_whole = name.contains("$(");
+            let name = if is_whole { name } else { name.trim_end_matches(')') };
+            let is_pattern = name.contains('*');
+            let is_optional = *is_optional || is_pattern;
+            found.push(Include { name: name.to_owned(), is_optional });
+            if first == "mod?" {
+                let files = [format!("{name}.just"), format!("{name}/mod.just")];
+                found.extend(files.map(|name| Include { name, is_optional }));
+            }
+        }
+    }
+    found
 }
 
 struct Rule<'a> {
@@ -97,7 +127,18 @@ mod tests {
         let text = "include a.mk b.mk\n-include c.mk\nX := a:b\n.PHONY: all\n\
                     all: build test # both\n\ntest: build\n\t@sh t.sh \\\n\t  now\n\t-$(MAKE) -C sub\n\
                     build:\n\tcc main.c; echo $$X\nrun: ; python3 main.py\n";
-        assert_eq!(includes(text), ["a.mk", "b.mk", "c.mk"]);
+        let included = |text| {
+            let all = includes(text).into_iter();
+            all.map(|one| (one.name, one.is_optional)).collect::<Vec<_>>()
+        };
+        let expected = [("a.mk", false), ("b.mk", false), ("c.mk", true)];
+        let owned = |all: &[(&str, bool)]| {
+            all.iter().map(|(name, is)| ((*name).to_owned(), *is)).collect::<Vec<_>>()
+        };
+        assert_eq!(included(text), owned(&expected));
+        let just = "import 'a.just'\nimport? \"b.just\"\ninclude $(wildcard c/*.mk)\n";
+        let expected = [("a.just", false), ("b.just", true), ("c/*.mk", true)];
+        assert_eq!(included(just), owned(&expected));
         let of = |command| of_rules(text, &words(command));
         assert_eq!(of("make -s build"), ["cc main.c; echo $X"]);
         let test = of("make -C sub test");

@@ -113,7 +113,8 @@ impl WorkTree {
         let matching = self.changed_and_matching(base, patterns)?;
         let defining = self.defining(&before, &files)?;
         let scripts = files.scripts.keys().filter(|path| before.entries.contains_key(*path));
-        let whole: BTreeSet<PathBuf> = scripts.cloned().chain(matching).collect();
+        let included = self.included(&before, &files)?;
+        let whole: BTreeSet<PathBuf> = scripts.cloned().chain(matching).chain(included).collect();
         let mut changed = Vec::new();
         for path in whole.union(&defining) {
             let part = |content: &Option<Content>| {
@@ -158,6 +159,28 @@ impl WorkTree {
             one.paths().into_iter().chain(below).collect::<Vec<_>>()
         };
         Ok(definitions.iter().flat_map(of).collect())
+    }
+
+    /// What files of the base include if it is there: the command runs without it, too.
+    fn included(&self, before: &BaseFiles<'_>, files: &GateFiles) -> Result<Vec<PathBuf>> {
+        let all = files.optional.iter().filter(|(_, by)| before.entries.contains_key(by));
+        let of_pattern = |path: &Path| path.as_os_str().as_encoded_bytes().contains(&b'*');
+        let (patterns, mut paths): (Vec<PathBuf>, Vec<PathBuf>) =
+            all.map(|(path, _)| path.clone()).partition(|path| of_pattern(path));
+        // What compilers write about their sources.
+        let is_written = |path: &Path| path.extension().is_some_and(|end| end == "d");
+        let patterns = patterns.into_iter().filter(|path| !is_written(path));
+        let patterns: Vec<String> =
+            patterns.map(|path| path.to_string_lossy().into_owned()).collect();
+        if !patterns.is_empty() {
+            let wanted = Patterns::new("read what a Makefile includes", &patterns)?;
+            let news =
+                between(&self.repo, Some(&self.tree(&before.base)?), Some(&self.tree_now()?))?;
+            let news = news.into_iter().map(|change| change.path);
+            paths.extend(news.filter(|path| wanted.matches(path)));
+        }
+        paths.retain(|path| !is_written(path));
+        Ok(paths)
     }
 
     fn changed_and_matching(&self, base: &Base, patterns: &[String]) -> Result<Vec<PathBuf>> {

@@ -149,7 +149,7 @@ fn a_gate_about_one_story_runs_again_for_each_closed_one() {
 #[test]
 fn what_defines_a_gates_command_counts_as_its_script() {
     let tools = "make() { sh Makefile; }\nnpm() { grep -q jest package.json; }\n\
-         pytest() { true; }\njust() { true; }\n";
+         pytest() { true; }\npython3() { true; }\njust() { true; }\n";
     for (gate, did, told) in [
         ("make test", "echo true > Makefile", Some("Makefile")),
         ("make test", "echo all: > GNUmakefile", Some("GNUmakefile")),
@@ -164,13 +164,27 @@ fn what_defines_a_gates_command_counts_as_its_script() {
             Some("tests/unit/conftest.py"),
         ),
         ("just", "echo 'a:' > justfile", None),
+        ("make test", "echo SHELL := /bin/true > local.mk", Some("local.mk")),
+        ("make test", "mkdir conf; echo SHELL := /bin/true > conf/a.mk", Some("conf/a.mk")),
+        ("make test", "echo a > local.txt", None),
+        ("npm test", "echo script-shell=/bin/true > .npmrc", Some(".npmrc")),
+        ("npm test", "echo registry=https://r.example > .npmrc", None),
+        ("python3 -m unittest", "echo > unittest.py", Some("unittest.py")),
+        (
+            "python3 -m unittest",
+            "mkdir lib; echo > lib/sitecustomize.py",
+            Some("lib/sitecustomize.py"),
+        ),
+        ("python3 -m unittest", "echo > tests/test_b.py; echo > helpers.py", None),
+        ("python3 -m checks", "echo > checks.py", None),
     ] {
         let script =
             format!("[default]\nsteps = [{{ run = '''echo x > x; {did}''' }}, \"complete\"]\n");
         let world = World::scripted(&Prd::stories(1), &script);
         world.write("ralph.toml", &format!("verify = [\". ./tools.sh; {gate}\"]\n"));
         world.write("tools.sh", tools);
-        world.write("Makefile", "test -e x\n");
+        let includes = "-include local.mk\ninclude $(wildcard conf/*.mk)\n";
+        world.write("Makefile", &format!("test -e x; exit\n{includes}"));
         let package = r#"{ "scripts": { "test": "jest" }, "dependencies": { "a": "1.0" } }"#;
         world.write("package.json", package);
         world.write("tests/conftest.py", "");

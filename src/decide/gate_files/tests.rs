@@ -151,6 +151,10 @@ fn a_gate_is_defined_by_the_files_of_its_tool() {
         ("python3.12 -m pytest || true", None, &pytest),
         ("tox", None, &["tox.ini", "conftest.py"]),
         ("pdm run test", None, &["pyproject.toml"]),
+        ("python3 -m unittest", None, &["unittest.py", "unittest/__init__.py", "sitecustomize.py"]),
+        ("python3 -m pytest -q", Some("a"), &["a/pytest.py", "a/pytest/__main__.py"]),
+        ("yarn test", None, &[".yarnrc.yml", ".npmrc"]),
+        ("cargo test", Some("a"), &["a/rust-toolchain.toml", "rust-toolchain"]),
     ] {
         let gate = Gate { dir: dir.map(str::to_owned), ..Gate::shell(command) };
         let files = GateFiles::of([&gate], Sight { root: Path::new("/repo"), look: &|_| None });
