@@ -7,6 +7,7 @@ pub mod concerns;
 pub mod definitions;
 pub mod figures;
 pub mod findings;
+pub mod first_looks;
 pub mod gate_files;
 pub mod judge;
 pub mod limits;

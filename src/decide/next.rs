@@ -27,6 +27,7 @@ pub fn decide(state: &RunState, backlog: &Backlog, policy: &Policy, observed: &O
         .or_else(|| now.skip())
         .or_else(|| now.stop_for(limits::reason(&now)))
         .or_else(|| now.attempt().map(|attempt| now.hold_back().unwrap_or(attempt)))
+        .map(|action| now.look_first(action))
         .unwrap_or(Action::Wait(None))
 }
 
@@ -340,6 +341,17 @@ impl Situation<'_> {
         let ready = self.observed.tasks.ready.as_ref().map(|(lane, _)| *lane);
         lanes.sort_by_key(|lane| Some(*lane) != ready);
         lanes.iter().find_map(|lane| self.attempt_in(*lane)).or_else(|| self.start_another(&lanes))
+    }
+
+    /// Before a story's first attempt, in the tree that it begins with.
+    fn look_first(&self, action: Action) -> Action {
+        let Action::Attempt { story, lane: LaneId::HOME } = &action else { return action };
+        let is_new = self.state.story(story).is_none_or(|known| known.totals.attempts == 0);
+        let is_due = is_new && !self.state.looked_at.contains(story);
+        match is_due && self.policy.first_looks.contains(story) && self.is_idle() {
+            true => Action::FirstLook { story: story.clone() },
+            false => action,
+        }
     }
 
     /// The next attempt at the story whose work is in the lane.

@@ -82,6 +82,7 @@ pub fn policy() -> Policy {
         lanes: NonZeroU32::MIN,
         agent: "mock".into(),
         baseline: false,
+        first_looks: Default::default(),
     }
 }
 

@@ -115,6 +115,8 @@ impl<'a> Situation<'a> {
 pub enum Action {
     /// Run the gates of every story before any work.
     Baseline,
+    /// Run gates of the story before its first attempt.
+    FirstLook { story: StoryId },
     /// Start one in the lane if that is ready for it, else make the lane ready.
     Attempt { story: StoryId, lane: LaneId },
     /// Bring a claim's shelved work to the human's tree, where it is checked and integrated.

@@ -70,6 +70,9 @@ pub enum Event {
         /// The branch tip and the work tree then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<Base>,
+        /// Of some gates before the story's first attempt.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        story: Option<StoryId>,
     },
     /// The evidence for a claim.
     ClaimChecked {

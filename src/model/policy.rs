@@ -1,5 +1,6 @@
 //! Settings as values.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct Policy {
     pub agent: String,
     /// Run the gates of every story before any work.
     pub baseline: bool,
+    /// Stories that have gates which run before their first attempt.
+    pub first_looks: BTreeSet<StoryId>,
 }
 
 impl Policy {

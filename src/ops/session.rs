@@ -1,10 +1,13 @@
 //! One process's part of a run: builds the loop from settings, store and agent, and runs it. For
 //! `ralph run` and `ralph run --dry-run`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS, named_files};
+use crate::decide::first_looks::first_look;
+use crate::decide::gate_files::Sight;
 use crate::decide::weigh::Gates;
 use crate::files::follow;
 use crate::model::{
@@ -22,7 +25,7 @@ use crate::store::ralph_dir::RalphDir;
 use crate::store::{Lease, Store, UserCosts, state_folder};
 use crate::text::redact::SecretRules;
 use crate::ui::{self, TerminalHuman, UiOptions};
-use crate::workspace::{HeldPlace, WorkTree};
+use crate::workspace::{HeldPlace, WorkTree, look_at};
 
 use super::error::{Result, exit_code_of};
 use super::place::{BacklogPlace, RunInstructions, human_files};
@@ -149,8 +152,18 @@ impl Session<'_> {
             human_present: !self.dry && TerminalHuman::is_there(),
             agent: agent.label(),
             baseline: !gates.all.is_empty() && !gates.dry,
+            first_looks: self.first_looks(gates),
             ..self.plan.policy()
         }
+    }
+
+    fn first_looks(&self, gates: &Gates) -> BTreeSet<StoryId> {
+        let root = self.tree.root();
+        let look = |path: &Path| look_at(root, path);
+        let sight = Sight { root, look: &look };
+        let ids = self.backlog.current().stories.iter().map(|story| &story.id);
+        let has_one = |id: &&StoryId| first_look(gates, id, sight).next().is_some();
+        ids.filter(|_| !gates.dry).filter(has_one).cloned().collect()
     }
 
     /// The settings, for the report.

@@ -12,7 +12,7 @@ use crate::state::Stage;
 impl<E: Effects> Dispatcher<E> {
     pub(super) fn start_gates(&mut self, of: GatesOf) -> Result<()> {
         match &of {
-            GatesOf::Baseline => self.tasks.baseline = true,
+            GatesOf::Baseline | GatesOf::FirstLook { .. } => self.tasks.baseline = true,
             GatesOf::Claim { story, .. } => {
                 self.tasks.checking.insert(story.clone());
             }
@@ -29,14 +29,8 @@ impl<E: Effects> Dispatcher<E> {
     ) -> Result<()> {
         self.effects.gates_are_over(&mut self.log)?;
         match of {
-            GatesOf::Baseline => {
-                self.tasks.baseline = false;
-                self.end_is_over();
-                let Some(items) = items else { return Ok(()) };
-                let reports: Vec<GateReport> =
-                    items.into_iter().map(|EvidenceItem::Gate(report)| report).collect();
-                self.record(vec![Event::BaselineTaken { reports, at: found.checked }])
-            }
+            GatesOf::Baseline => self.baseline_ended(None, items, found),
+            GatesOf::FirstLook { story } => self.baseline_ended(Some(story), items, found),
             GatesOf::Claim { story, attempt } => {
                 self.tasks.checking.remove(&story);
                 self.end_is_over();
@@ -63,6 +57,20 @@ impl<E: Effects> Dispatcher<E> {
                 if rejected { self.keep(&story) } else { Ok(()) }
             }
         }
+    }
+
+    fn baseline_ended(
+        &mut self,
+        story: Option<StoryId>,
+        items: Option<Vec<EvidenceItem>>,
+        found: GatesFound,
+    ) -> Result<()> {
+        self.tasks.baseline = false;
+        self.end_is_over();
+        let Some(items) = items else { return Ok(()) };
+        let reports: Vec<GateReport> =
+            items.into_iter().map(|EvidenceItem::Gate(report)| report).collect();
+        self.record(vec![Event::BaselineTaken { reports, at: found.checked, story }])
     }
 
     /// The human may have decided otherwise during the gates.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::decide::first_looks::first_look;
 use crate::decide::gate_files::Sight;
 use crate::decide::recheck::{DueGate, STORY, is_each_story};
 use crate::decide::weigh::{Due, Gates};
@@ -69,6 +70,12 @@ impl RunConfig {
     pub fn baseline_gates(&self, sight: Sight<'_>) -> Vec<DueGate> {
         let all = self.gates.all.iter().filter(|gate| !is_each_story(gate, sight));
         all.map(|gate| DueGate { gate: gate.clone(), guards: None, last_ms: None }).collect()
+    }
+
+    /// Those of a story that run before its first attempt.
+    pub fn first_look(&self, story: &StoryId, sight: Sight<'_>) -> Vec<DueGate> {
+        let gates = first_look(&self.gates, story, sight);
+        gates.map(|gate| DueGate { gate: gate.clone(), guards: None, last_ms: None }).collect()
     }
 
     /// No gate applies, so a claim without concerns needs no check.

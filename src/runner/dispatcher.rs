@@ -153,6 +153,7 @@ impl<E: Effects> Dispatcher<E> {
                 return Ok(Turn::End(Ending::Stopped(reason), end));
             }
             Action::Baseline => self.start_gates(GatesOf::Baseline)?,
+            Action::FirstLook { story } => self.start_gates(GatesOf::FirstLook { story })?,
             Action::Check { story, attempt } => {
                 self.start_gates(GatesOf::Claim { story, attempt })?;
             }

@@ -82,7 +82,14 @@ pub struct KeptWork {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatesOf {
     Baseline,
-    Claim { story: StoryId, attempt: String },
+    /// Before the story's first attempt.
+    FirstLook {
+        story: StoryId,
+    },
+    Claim {
+        story: StoryId,
+        attempt: String,
+    },
 }
 
 /// The subject of a question.

@@ -271,6 +271,7 @@ impl RunSettings {
             lanes: NonZeroU32::MIN,
             agent: String::new(),
             baseline: false,
+            first_looks: Default::default(),
         }
     }
 

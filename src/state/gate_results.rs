@@ -22,7 +22,7 @@ struct LastResult {
 impl GateResults {
     pub fn apply(&mut self, event: &Event) {
         match event {
-            Event::BaselineTaken { reports, at } => self.take(reports.iter(), at.as_ref()),
+            Event::BaselineTaken { reports, at, .. } => self.take(reports.iter(), at.as_ref()),
             Event::ClaimChecked { items, .. } => {
                 let reports = items.iter().map(|EvidenceItem::Gate(report)| report);
                 reports
@@ -118,7 +118,7 @@ mod tests {
         let mut results = GateResults::default();
         assert_eq!(results.red_at("g", None), None, "it is not known");
         let reports = vec![report("g", None, false), report("h", None, true)];
-        results.apply(&Event::BaselineTaken { reports: reports.clone(), at: at("1") });
+        results.apply(&Event::BaselineTaken { reports: reports.clone(), at: at("1"), story: None });
         assert_eq!(results.red_at("g", None), at("1").as_ref());
         assert_eq!(results.red_at("h", None), None);
         assert_eq!(results.red_at("g", Some(&id("A"))), None, "another story's");
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(results.red_at("old", Some(&id("B"))), at("2").as_ref());
         assert_eq!(results.last_ms("g", Some(&id("A"))), Some(1));
         assert_eq!(results.last_ms("g", Some(&id("B"))), None);
-        results.apply(&Event::BaselineTaken { reports, at: None });
+        results.apply(&Event::BaselineTaken { reports, at: None, story: None });
         assert_eq!(results.red_at("g", None), None, "an earlier version did not record where");
     }
 
@@ -139,7 +139,7 @@ mod tests {
         for (results, is_red) in [([false, false], true), ([false, true], false)] {
             let reports = results.map(|passes| report("npm test", None, passes)).to_vec();
             let mut results = GateResults::default();
-            results.apply(&Event::BaselineTaken { reports, at: at.clone() });
+            results.apply(&Event::BaselineTaken { reports, at: at.clone(), story: None });
             assert_eq!(results.red_at("npm test", None).is_some(), is_red);
         }
     }

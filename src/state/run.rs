@@ -45,6 +45,8 @@ pub struct RunState {
     pub approvals: Option<BTreeSet<String>>,
     /// The baseline of the gates was taken.
     pub has_baseline: bool,
+    /// Stories whose first gates ran before their first attempt.
+    pub looked_at: BTreeSet<StoryId>,
     pub gate_results: GateResults,
     /// Gates that run, or ran when their driver died.
     pub gates: Option<GatesStarted>,
@@ -159,6 +161,9 @@ impl RunState {
             Event::SettingsTaken(settings) => self.settings = Some(settings.clone()),
             Event::BacklogTaken(text) => self.backlog = Some(text.clone()),
             Event::ApprovalsSeen { sums } => self.approvals = Some(sums.iter().cloned().collect()),
+            Event::BaselineTaken { story: Some(story), .. } => {
+                self.looked_at.insert(story.clone());
+            }
             Event::BaselineTaken { .. } => self.has_baseline = true,
             Event::StoriesRemoved { removed, .. } => self.gone.extend(removed.iter().cloned()),
             Event::MessageKept { text } => self.messages.push(text.clone()),

@@ -3,8 +3,8 @@
 use crate::decide::figures::forecast;
 use crate::model::{
     Answer, AttemptEnded, AttemptStarted, Budget, BudgetLevel, Cause, CommitName, Event,
-    EvidenceItem, GateReport, HeldChange, LeftOut, NudgedBy, Recorded, StoryClosed, StoryId,
-    StuckEvent, Usage, Verdict, WhyLeftOut, shorten, visible_line,
+    HeldChange, LeftOut, NudgedBy, Recorded, StoryClosed, StoryId, StuckEvent, Usage, Verdict,
+    WhyLeftOut, shorten, visible_line,
 };
 use crate::ports::View;
 use crate::state::Health;
@@ -12,14 +12,13 @@ use crate::state::Health;
 use super::ending;
 use super::figures::{cost, duration, short_commit, short_run, stories, to_go_in_short};
 use super::look::{LONGEST, Line, LiveAgent, TextLine, Tone, labeled, listed};
-use super::{repairs, replaced};
+use super::{gates, repairs, replaced};
 
 const OUTDATED: &str = "the gates saw an earlier state; running them again";
 
 pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
     let at = recorded.at;
     let progress = || ending::progress(at, "Progress", view);
-    let before = |report| gate(at, report, true);
     let notable = || notable(at, &recorded.event);
     match &recorded.event {
         Event::RunStarted(start) => vec![title(&start.project, view), progress()],
@@ -34,8 +33,8 @@ pub fn lines(recorded: &Recorded, view: View<'_>) -> Vec<Line> {
         Event::BacklogTaken(_) | Event::TreeLeft { .. } | Event::TreeTaken { .. } => vec![],
         Event::UserEditsFound { .. } | Event::FilesHidden { .. } | Event::GatesOver => vec![],
         Event::CommitPrepared { .. } | Event::UndoPlanned { .. } | Event::GatesStarted(_) => vec![],
-        Event::BaselineTaken { reports, .. } => reports.iter().map(before).collect(),
-        Event::ClaimChecked { items, .. } => checked(at, items, view),
+        Event::BaselineTaken { reports, story, .. } => gates::baseline(at, reports, story.as_ref()),
+        Event::ClaimChecked { items, .. } => gates::checked(at, items, view),
         Event::ClaimOutdated { story } => vec![warning(at, format!("{story}: {OUTDATED}"))],
         Event::ConfirmationWanted { story, commit } => vec![to_confirm(at, story, commit)],
         Event::ConfirmationFailed { story, error } => vec![rejected(at, story, error)],
@@ -188,32 +187,11 @@ fn to_confirm(at: i64, story: &StoryId, commit: &str) -> Line {
     warning(at, format!("{story} is to be confirmed: only its commit {commit} calls it closed"))
 }
 
-fn good(at: i64, text: String) -> TextLine {
+pub(super) fn good(at: i64, text: String) -> TextLine {
     labeled(at, Tone::Good, "✓ ", text)
 }
 
 /// Failing tests are normal before any work; a suite that cannot run is not.
-/// What was red before the story is told once: each later claim finds it too.
-fn checked(at: i64, items: &[EvidenceItem], view: View<'_>) -> Vec<Line> {
-    let reports = items.iter().map(|EvidenceItem::Gate(report)| report);
-    let news = reports.filter(|report| !view.state.gate_results.is_known_red(report));
-    news.map(|report| gate(at, report, false)).collect()
-}
-
-fn gate(at: i64, report: &GateReport, is_baseline: bool) -> Line {
-    let told = report.describe();
-    let text = if report.passed() {
-        good(at, told)
-    } else if !is_baseline {
-        labeled(at, Tone::Bad, "✗ ", told)
-    } else if report.cannot_run() {
-        TextLine::at(at).with(Tone::Bad, format!("✗ {told}"))
-    } else {
-        TextLine::at(at).plain(format!("○ {told}, before any work"))
-    };
-    text.figures([duration(report.elapsed_ms)]).into()
-}
-
 fn rejected(at: i64, story: &StoryId, error: &str) -> Line {
     let first = error.lines().next().unwrap_or_default();
     labeled(at, Tone::Bad, format!("✗ {story} is not done: "), brief(first)).into()

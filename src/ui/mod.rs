@@ -9,6 +9,7 @@ mod display;
 mod ending;
 mod events;
 mod figures;
+mod gates;
 mod human;
 mod keyboard;
 mod layout;

@@ -391,3 +391,31 @@ fn each_end_names_a_gate_that_was_red_before_a_story() {
         assert_eq!(count, usize::from(is_checked), "{second} {args:?}: {}", said.err);
     }
 }
+
+/// What it did is outside of the tree, and the gate that shows it is the story's own, or for each story.
+#[test]
+fn a_storys_own_gate_that_only_reads_is_known_from_before_the_work() {
+    let script = "[default]\nsteps = [{ run = \"touch ../$RALPH_STORY\" }, \"complete\"]\n";
+    let own = |id: &str| format!("\"verify\": [\"test -e ../{id}\"]");
+    let each = "verify = [\"test -e ../$RALPH_STORY\"]\n";
+    let (one, two) = (own("US-001"), own("US-002"));
+    for (first, second, settings) in [(one.as_str(), two.as_str(), ""), ("", "", each)] {
+        let world = World::scripted(&Prd::stories(0).story(first).story(second), script);
+        world.write("ralph.toml", settings);
+        world.git(&["add", "."]);
+        world.git(&["commit", "-qm", "settings"]);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{settings}: {}", said.err);
+        assert_eq!(said.err.matches("no change; `test -e ../").count(), 2, "{}", said.err);
+        assert_eq!(said.err.matches("turned green").count(), 2, "{settings}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_storys_own_gate_that_was_green_before_the_work_proves_nothing() {
+    let prd = Prd::stories(0).story("\"verify\": [\"test -e README.md\"]");
+    let world = World::scripted(&prd, "[default]\nsteps = [\"complete\"]\n");
+    let said = world.run(&[]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert_eq!(world.passing(), [""; 0], "{}", said.err);
+}

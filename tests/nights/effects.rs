@@ -64,7 +64,7 @@ impl World {
                 let items = self.scene.has_gates.then(|| self.gate(&of)).into_iter().collect();
                 let changed = match &of {
                     GatesOf::Claim { story, .. } => self.changed.contains(story),
-                    GatesOf::Baseline => true,
+                    GatesOf::Baseline | GatesOf::FirstLook { .. } => true,
                 };
                 let found = GatesFound { changed, ..GatesFound::default() };
                 Happened::GatesEnded { of, items: (!stopped).then_some(items), found }
@@ -137,7 +137,7 @@ impl World {
 
     fn gate(&mut self, of: &GatesOf) -> EvidenceItem {
         let (end, tail) = match of {
-            GatesOf::Baseline => (GateEnd::Passed, String::new()),
+            GatesOf::Baseline | GatesOf::FirstLook { .. } => (GateEnd::Passed, String::new()),
             GatesOf::Claim { attempt, .. } => {
                 let (holds, tail) = self.claims.get(attempt).cloned().unwrap_or_default();
                 if holds {

@@ -52,7 +52,7 @@ impl World {
 
     pub fn gates_run_in(&self, lane: LaneId) -> bool {
         self.gates.iter().any(|gates| match &gates.of {
-            GatesOf::Baseline => true,
+            GatesOf::Baseline | GatesOf::FirstLook { .. } => true,
             GatesOf::Claim { story, .. } => self.lane_of(story) == Some(lane),
         })
     }

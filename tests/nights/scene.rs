@@ -232,5 +232,6 @@ fn policy(dice: &mut Dice) -> Policy {
         lanes: NonZeroU32::MIN,
         agent: AGENT.into(),
         baseline: false,
+        first_looks: Default::default(),
     }
 }

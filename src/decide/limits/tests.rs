@@ -264,7 +264,11 @@ fn only_work_is_run_time() {
         ("gates count", checked(eleven()), over(12 * HOUR)),
         (
             "the baseline counts",
-            eleven().then(Event::BaselineTaken { reports: vec![gate(HOUR)], at: None }),
+            eleven().then(Event::BaselineTaken {
+                reports: vec![gate(HOUR)],
+                at: None,
+                story: None,
+            }),
             over(12 * HOUR),
         ),
         (

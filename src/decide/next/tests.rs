@@ -587,6 +587,20 @@ fn no_baseline_is_taken_when_nothing_is_left_to_do() {
 }
 
 #[test]
+fn a_story_is_looked_at_once_before_its_first_attempt() {
+    let policy = Policy { first_looks: [id("A")].into(), ..attended() };
+    let look = Action::FirstLook { story: id("A") };
+    let attempt = Action::Attempt { story: id("A"), lane: LaneId::HOME };
+    let taken = Event::BaselineTaken { reports: vec![], at: None, story: Some(id("A")) };
+    let looked = History::new().then(taken);
+    let tried = History::new().tried("A", Verdict::Progress);
+    for (history, expected) in [(History::new(), &look), (looked, &attempt), (tried, &attempt)] {
+        assert_eq!(next(&history, &two(), &policy), *expected);
+    }
+    assert_eq!(next(&History::new(), &two(), &attended()), attempt);
+}
+
+#[test]
 fn nothing_stops_the_run_before_a_decided_mark_is_written() {
     let claimed = || History::new().tried("A", Verdict::Done);
     let skipped = claimed().answered("A", Answer::Skip).shelved("A", Some("refs/a"));

@@ -16,7 +16,7 @@ fn every_history_has_a_state() {
         ("nothing yet", History::new(), "initializing"),
         (
             "baseline",
-            History::new().then(Event::BaselineTaken { reports: vec![], at: None }),
+            History::new().then(Event::BaselineTaken { reports: vec![], at: None, story: None }),
             "initializing",
         ),
         ("an agent", History::new().started("A"), "running"),

@@ -198,7 +198,7 @@ impl GatesTask {
             }
             let failed = report.counts_against();
             items.push(EvidenceItem::Gate(report));
-            if failed && self.of != GatesOf::Baseline {
+            if failed && matches!(self.of, GatesOf::Claim { .. }) {
                 break;
             }
         }
@@ -265,7 +265,7 @@ impl GatesTask {
 
     async fn tell(&self, gate: &Gate) {
         let attempt = match &self.of {
-            GatesOf::Baseline => String::new(),
+            GatesOf::Baseline | GatesOf::FirstLook { .. } => String::new(),
             GatesOf::Claim { attempt, .. } => attempt.clone(),
         };
         let doing = Doing::Checking { at: self.clock.now().wall, gate: gate.to_string() };

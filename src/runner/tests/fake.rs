@@ -237,6 +237,7 @@ impl Effects for Fake {
     fn run_gates(&mut self, _log: &mut RunLog, of: GatesOf) -> Result<()> {
         self.note(match of {
             GatesOf::Baseline => "baseline".to_owned(),
+            GatesOf::FirstLook { story } => format!("first look at {story}"),
             GatesOf::Claim { story, .. } => format!("gates of {story}"),
         });
         Ok(())

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::agent::GIT_PLACES;
 use crate::decide::gate_files::Sight;
 use crate::decide::recheck::{DueGate, STORY};
-use crate::model::{Base, LaneId, StoryId, Untrusted};
+use crate::model::{Base, LaneId, Untrusted};
 use crate::process::sweep::RUN_ID;
 use crate::runner::effects::{Effects, GatesOf};
 use crate::runner::error::Result;
@@ -30,7 +30,7 @@ use super::held_backlog::BacklogWriter;
 /// The folder for the versions that gates wrote.
 pub(super) fn folder_of(gates: &GatesOf) -> &str {
     match gates {
-        GatesOf::Baseline => "baseline",
+        GatesOf::Baseline | GatesOf::FirstLook { .. } => "baseline",
         GatesOf::Claim { attempt, .. } => attempt,
     }
 }
@@ -38,12 +38,12 @@ pub(super) fn folder_of(gates: &GatesOf) -> &str {
 impl World {
     pub(super) fn begin_gates(&mut self, log: &mut RunLog, of: GatesOf) -> Result<()> {
         let story = match &of {
-            GatesOf::Baseline => None,
+            GatesOf::Baseline | GatesOf::FirstLook { .. } => None,
             GatesOf::Claim { story, .. } => Some(story.clone()),
         };
         let known = story.as_ref().and_then(|story| log.state.story(story));
         let iteration = known.map_or(0, |known| known.iteration);
-        let due = self.gates_due(log, story.as_ref());
+        let due = self.gates_due(log, &of);
         let is_broken = self.env.backlog.problem().is_some();
         self.backlog_writer = Some(BacklogWriter::gates(&of, is_broken));
         let lane = story.as_ref().and_then(|story| log.state.lanes.of(story));
@@ -53,7 +53,11 @@ impl World {
         env.push((RUN_ID.into(), Some(log.run.clone().into())));
         env.push((REFLOG_ACTION.into(), Some(reflog_action(GATES).into())));
         env.push(("RALPH_ITERATION".into(), Some(iteration.to_string().into())));
-        env.extend(story.map(|story| (STORY.into(), Some(story.to_string().into()))));
+        let named = match &of {
+            GatesOf::FirstLook { story } => Some(story),
+            _ => story.as_ref(),
+        };
+        env.extend(named.map(|story| (STORY.into(), Some(story.to_string().into()))));
         let (orders, stop) = watch::channel(None);
         self.gates.push((of.clone(), orders, Instant::now()));
         self.look = TreeLook::Due;
@@ -81,12 +85,15 @@ impl World {
         Ok(())
     }
 
-    /// None: the baseline.
-    fn gates_due(&self, log: &RunLog, story: Option<&StoryId>) -> Vec<DueGate> {
+    fn gates_due(&self, log: &RunLog, of: &GatesOf) -> Vec<DueGate> {
         let root = self.env.home.root().to_owned();
         let look = |path: &Path| look_at(&root, path);
         let sight = Sight { root: &root, look: &look };
-        let Some(story) = story else { return self.config.baseline_gates(sight) };
+        let story = match of {
+            GatesOf::Baseline => return self.config.baseline_gates(sight),
+            GatesOf::FirstLook { story } => return self.config.first_look(story, sight),
+            GatesOf::Claim { story, .. } => story,
+        };
         let mut due = self.config.gates_due(story, self.env.backlog.current(), sight);
         for one in &mut due {
             let gate = self.redact(&one.gate.to_string());
@@ -108,7 +115,9 @@ impl World {
 
     pub(super) fn gate_guard(&self, log: &RunLog, of: &GatesOf, base: Option<Base>) -> GateGuard {
         let ran = match of {
-            GatesOf::Baseline => Ran { what: Untrusted::Baseline, story: None },
+            GatesOf::Baseline | GatesOf::FirstLook { .. } => {
+                Ran { what: Untrusted::Baseline, story: None }
+            }
             GatesOf::Claim { story, .. } => {
                 Ran { what: Untrusted::Gates, story: Some(story.clone()) }
             }

@@ -40,7 +40,7 @@ impl BacklogWriter {
 
     pub fn gates(of: &GatesOf, found_broken: bool) -> Self {
         let story = match of {
-            GatesOf::Baseline => None,
+            GatesOf::Baseline | GatesOf::FirstLook { .. } => None,
             GatesOf::Claim { story, .. } => Some(story.clone()),
         };
         Self { name: folder_of(of).to_owned(), story, found_broken, failed: None }
