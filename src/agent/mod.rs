@@ -7,6 +7,7 @@
 mod backend;
 mod claude;
 mod json;
+mod named_commands;
 mod plain;
 mod reader;
 mod settings_files;
@@ -23,6 +24,7 @@ pub use backend::{
     Capabilities, Decoder, EventListener, GIT_PLACES, Launch, LaunchRequest, TrustClause,
 };
 pub use claude::{Claude, args_choose_mode};
+pub use named_commands::{files_with_commands, named_commands};
 pub use plain::Plain;
 pub use reader::{AgentReport, StreamReader};
 pub use settings_files::{SETTINGS_FILES, named_files};

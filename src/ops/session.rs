@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::{Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS, named_files};
+use crate::agent::{
+    Backend, Claude, LaunchRequest, Mock, Plain, WITH_INVENTED_COSTS, files_with_commands,
+    named_commands, named_files,
+};
 use crate::decide::first_looks::first_look;
 use crate::decide::gate_files::Sight;
 use crate::decide::weigh::Gates;
-use crate::files::follow;
+use crate::files::{follow, read_text};
 use crate::model::{
     Backlog, ConfigNotice, Gate, HeldKind, Notice, Policy, RunMarkers, SettingsText, StoryId,
     millis,
@@ -30,6 +33,9 @@ use crate::workspace::{HeldPlace, WorkTree, look_at};
 use super::error::{Result, exit_code_of};
 use super::place::{BacklogPlace, RunInstructions, human_files};
 use super::watch::Watch;
+
+/// Of an agent, in bytes.
+const LARGEST_SETTINGS: u64 = 1 << 20;
 
 pub struct Session<'a> {
     pub tree: WorkTree,
@@ -113,6 +119,7 @@ impl Session<'_> {
         let (plan, place) = (&self.plan, &self.place);
         let mut held = self.instructions.held(self.tree.root());
         held.extend(self.named_settings());
+        held.extend(self.scripts_of_settings());
         RunConfig {
             settings: plan.clone(),
             settings_text: self.settings_text.clone(),
@@ -145,6 +152,18 @@ impl Session<'_> {
         };
         let kind = HeldKind::AgentSettings;
         named.filter(is_inside).map(move |path| HeldPlace { kind, path })
+    }
+
+    /// Files of the work tree that commands in the agents' settings run.
+    fn scripts_of_settings(&self) -> Vec<HeldPlace> {
+        let root = self.tree.root();
+        let named = named_files(&self.plan.agent_settings);
+        let settings = files_with_commands().map(PathBuf::from).chain(named);
+        let texts = settings.filter_map(|path| read_text(&root.join(path), LARGEST_SETTINGS).ok());
+        let commands: Vec<String> = texts.flat_map(|text| named_commands(&text)).collect();
+        let scripts = self.tree.scripts_of(&commands).into_iter();
+        let kind = HeldKind::AgentSettings;
+        scripts.map(|path| HeldPlace { kind, path: root.join(path) }).collect()
     }
 
     fn policy(&self, agent: &dyn Backend, gates: &Gates) -> Policy {

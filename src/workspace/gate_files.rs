@@ -99,6 +99,13 @@ impl WorkTree {
         *self.gate_scripts.borrow_mut() = ignored.map(|path| self.root.join(path)).collect();
     }
 
+    /// The files that commands run, without what a build makes anew.
+    pub fn scripts_of(&self, commands: &[String]) -> Vec<PathBuf> {
+        let gates: Vec<Gate> = commands.iter().map(|text| Gate::shell(text)).collect();
+        let scripts = self.gate_files(&gates).scripts.into_iter();
+        scripts.filter(|(path, by)| is_held(path, *by)).map(|(path, _)| path).collect()
+    }
+
     /// Files of these gates that differ from the base, and all changes that match the patterns. A new
     /// script is work; a new definition is not, unless the gate could do nothing without it.
     pub fn changed_files<'a>(

@@ -20,6 +20,7 @@ mod check;
 mod commands;
 mod commits;
 mod compat;
+mod configured;
 mod corpus;
 mod cost;
 mod damage;

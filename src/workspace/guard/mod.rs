@@ -7,6 +7,7 @@
 
 mod beside;
 mod changes;
+mod configured;
 mod earlier;
 mod files;
 mod heads;
@@ -150,7 +151,8 @@ impl Guard {
         let scripts = tree.gate_scripts.borrow();
         let script = |path: &PathBuf| HeldPlace { kind: HeldKind::GateScripts, path: path.clone() };
         let places = places.iter().cloned().chain(scripts.iter().map(script));
-        let places = tree.git_setup().into_iter().chain(places);
+        let named = tree.configured_files()?.into_iter();
+        let places = tree.git_setup().into_iter().chain(named).chain(places);
         let mut held = HeldFiles::hold(tree.root(), places.collect())?;
         let refs = tree.hold_refs()?;
         let ignored = tree.hold_ignored()?;
