@@ -68,6 +68,10 @@ pub enum Violation {
         changed: Vec<String>,
         kept: Option<String>,
     },
+    /// Files of the user that people write by hand and no commit has were changed. Those with
+    /// passwords and keys were `restored`, and what they became is in the folder `kept`; others stay
+    /// `changed`, and their earlier versions are in the folder `copies`.
+    PrivateFiles { restored: Vec<String>, kept: String, changed: Vec<String>, copies: String },
     /// Ignored files of the user were deleted or emptied, or are no files any more: the first `lost` of
     /// `count` were restored, without those that were named before. A `blocked` one was not, because
     /// something else is in its place, or its copy is gone. Copies of all are in the folder `kept`.

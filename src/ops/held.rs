@@ -160,6 +160,9 @@ impl Preflight {
             Violation::Held { paths, .. } => self.confirm_edits(paths),
             Violation::Stashes { messages } => self.confirm_edits(messages),
             Violation::Refs { names, .. } => self.confirm_edits(names),
+            Violation::PrivateFiles { restored, .. } if !restored.is_empty() => {
+                self.confirm_edits(restored)
+            }
             Violation::IgnoredFiles { lost, .. } if !lost.is_empty() => self.confirm_edits(lost),
             _ => Ok(false),
         }

@@ -69,6 +69,14 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
             let gone = labeled(at, Tone::Warning, OBJECTS_GONE, listed(lost)).into();
             told([(names, restored), (lost, gone)])
         }
+        Violation::PrivateFiles { restored, kept, changed, copies } => {
+            let version = Some(format!("{whose} version: {}", visible_line(kept)));
+            let copies = Some(format!("earlier versions are in {}", visible_line(copies)));
+            let back = line(&format!("private files that {who} changed"), restored, version);
+            let what = format!("{who} changed ignored files of yours: ");
+            let stay = labeled(at, Tone::Warning, what, listed(changed)).figures(copies);
+            told([(restored, back), (changed, stay.into())])
+        }
         Violation::IgnoredFiles { lost, count, blocked, kept } => {
             let copy = Some(format!("a copy is in {}", visible_line(kept)));
             let what = format!("ignored files that {who} deleted or emptied");

@@ -62,6 +62,7 @@ mod own_commits;
 mod own_folder;
 mod permissions;
 mod preflight;
+mod private;
 mod processes;
 mod prompt;
 mod protocol;

@@ -101,7 +101,7 @@ impl WorkTree {
         }
     }
 
-    fn restorable(&self, file: &IgnoredFile) -> Option<HeldContent> {
+    pub(super) fn restorable(&self, file: &IgnoredFile) -> Option<HeldContent> {
         if !self.can_hold(file.path()) {
             return None;
         }

@@ -35,8 +35,14 @@ pub(in crate::workspace) struct IgnoredCache {
     held: Option<Arc<HeldIgnored>>,
     /// By their hashes.
     copies: HashMap<String, Vec<u8>>,
-    /// Files that were named already: a tool that deletes one in each iteration makes one line.
+    /// Files, and new stashes by their ids, that were named already: a tool that deletes one in each iteration makes one line.
     pub told: BTreeSet<String>,
+}
+
+impl IgnoredCache {
+    pub(super) fn stamp(&self, path: &Path) -> Option<FileStamp> {
+        self.files.get(path)?.0
+    }
 }
 
 impl WorkTree {

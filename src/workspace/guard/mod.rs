@@ -19,6 +19,7 @@ mod index;
 mod look;
 mod modules;
 mod own_refs;
+mod private;
 mod put_back;
 mod ref_repair;
 mod ref_store;
@@ -76,12 +77,13 @@ pub enum GuardPart {
     Refs,
     Index,
     Branch,
+    Private,
     Ignored,
     UserFiles,
 }
 
 impl GuardPart {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Locks,
         Self::Held(HeldKind::GitSetup),
         Self::Held(HeldKind::Instructions),
@@ -92,6 +94,7 @@ impl GuardPart {
         Self::Refs,
         Self::Index,
         Self::Branch,
+        Self::Private,
         Self::Ignored,
         Self::UserFiles,
     ];
@@ -120,6 +123,7 @@ impl GuardPart {
             Self::Held(HeldKind::GateScripts),
             Self::Stashes,
             Self::Refs,
+            Self::Private,
             Self::Ignored,
         ]
     }
@@ -273,6 +277,12 @@ impl Guard {
                 BranchState::Ahead { on } => Some(Violation::OtherBranch { on }),
                 BranchState::Lost(how) => Some(Violation::BranchLost { how }),
             },
+            GuardPart::Private => {
+                let folder = tree.changed_by(&self.guarded.ran);
+                // Gates write more of what git ignores.
+                let names = self.guarded.snapshot.is_some();
+                tree.private_violation(self.ignored.as_deref(), self.states(), &folder, names)?
+            }
             GuardPart::Ignored => match &self.ignored {
                 Some(held) => tree.ignored_violation(held),
                 None => None,
@@ -307,6 +317,10 @@ impl Guard {
                 }
                 None => Ok(()),
             },
+            Violation::PrivateFiles { .. } => {
+                let folder = tree.changed_by(&self.guarded.ran);
+                tree.repair_private(self.ignored.as_deref(), self.states(), &folder)
+            }
             Violation::IgnoredFiles { .. } => match &self.ignored {
                 Some(held) => tree.repair_ignored(held, &self.guarded.ran),
                 None => Ok(()),
@@ -324,6 +338,10 @@ impl Guard {
         tree.last_look.replace(Some(self.held.clone()));
         tree.write_beside()?;
         tree.end_attempt()
+    }
+
+    fn states(&self) -> (&Base, &Base) {
+        (&self.guarded.base, &self.guarded.before)
     }
 
     fn index_damage(&self, tree: &WorkTree) -> Result<Option<IndexDamage>> {
