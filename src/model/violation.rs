@@ -46,8 +46,12 @@ pub enum Violation {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         claims: bool,
     },
-    /// These stashes were dropped.
-    Stashes { messages: Vec<String> },
+    /// Stashes were dropped, and came back. `new` ones appeared, and stay.
+    Stashes {
+        messages: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        new: Vec<String>,
+    },
     /// The index lacks these files, or has other versions of the user's. Without paths: it was gone
     /// or could not be used.
     Index { paths: Vec<String> },

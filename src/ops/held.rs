@@ -158,7 +158,9 @@ impl Preflight {
         match violation {
             Violation::Held { whose: HeldKind::GitSetup, .. } => Ok(false),
             Violation::Held { paths, .. } => self.confirm_edits(paths),
-            Violation::Stashes { messages } => self.confirm_edits(messages),
+            Violation::Stashes { messages, .. } if !messages.is_empty() => {
+                self.confirm_edits(messages)
+            }
             Violation::Refs { names, .. } => self.confirm_edits(names),
             Violation::PrivateFiles { restored, .. } if !restored.is_empty() => {
                 self.confirm_edits(restored)

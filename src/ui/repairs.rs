@@ -24,7 +24,9 @@ pub fn violation_in(event: &Event) -> Option<(Untrusted, Violation)> {
             changed: Vec::new(),
             kept: snapshot.clone(),
         },
-        Event::StashesPutBack { messages, .. } => Violation::Stashes { messages: messages.clone() },
+        Event::StashesPutBack { messages, .. } => {
+            Violation::Stashes { messages: messages.clone(), new: Vec::new() }
+        }
         Event::SetupPutBack { names, kept, .. } => held(HeldKind::GitSetup, names, kept),
         Event::InstructionsPutBack { path, kept, .. } => {
             let paths = std::slice::from_ref(path);
@@ -58,8 +60,11 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
             let version = (!kept.is_empty()).then_some(version);
             vec![line(&format!("{what} that {who} changed"), paths, version)]
         }
-        Violation::Stashes { messages } => {
-            vec![line(&format!("stashes that {who} dropped"), messages, None)]
+        Violation::Stashes { messages, new } => {
+            let dropped = line(&format!("stashes that {who} dropped"), messages, None);
+            let what = format!("there are stashes that were not there before {who}: ");
+            let more = labeled(at, Tone::Warning, what, listed(new)).into();
+            told([(messages, dropped), (new, more)])
         }
         Violation::Index { paths } => vec![index(at, who, paths)],
         Violation::Refs { names, count, lost, kept } => {

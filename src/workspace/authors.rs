@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 
 use git2::Oid;
 
@@ -21,6 +22,21 @@ pub const REFLOG_ACTION: &str = "GIT_REFLOG_ACTION";
 const BY_RALPH: &str = "ralph attempt";
 /// Only the end of a long reflog is read.
 const LONGEST_LOG: u64 = 1 << 20;
+
+/// Commands that write the mark if it is set, by the beginning of what they write without it. Others,
+/// as `git branch -f`, say the same whoever runs them.
+const WITH_MARK: [&str; 10] = [
+    "am",
+    "checkout",
+    "cherry-pick",
+    "commit",
+    "fetch",
+    "merge",
+    "pull",
+    "rebase",
+    "reset",
+    "revert",
+];
 
 const READ_COMMIT: &str = "read the branch's commit";
 
@@ -65,6 +81,11 @@ impl Move {
 
     fn is_ralphs(&self) -> bool {
         self.action.starts_with(BY_RALPH)
+    }
+
+    fn is_surely_humans(&self) -> bool {
+        let command = self.action.split([' ', ':']).next().unwrap_or_default();
+        WITH_MARK.contains(&command)
     }
 }
 
@@ -145,16 +166,16 @@ impl WorkTree {
         moves.take_while(|one| !began(one)).collect()
     }
 
+    /// Only the human's command can have moved the ref last.
+    pub(super) fn was_moved_by_human(&self, name: &str) -> bool {
+        let text = end_of(&self.common_dir.join("logs").join(name), 0).unwrap_or_default();
+        let newest = text.lines().rev().find_map(Move::parse);
+        newest.is_some_and(|newest| newest.is_surely_humans())
+    }
+
     /// What was written since it was so long. None: it is shorter, or there is none.
     fn end_of_log(&self, length: u64) -> Option<String> {
-        let mut file = nofollow::open(&self.head_log()).ok()?;
-        let found = file.metadata().ok()?;
-        found.len().checked_sub(length)?;
-        let start = found.len().saturating_sub(LONGEST_LOG).max(length);
-        file.seek(SeekFrom::Start(start)).ok()?;
-        let mut end = Vec::new();
-        file.take(LONGEST_LOG).read_to_end(&mut end).ok()?;
-        Some(String::from_utf8_lossy(&end).into_owned())
+        end_of(&self.head_log(), length)
     }
 
     /// Newest first.
@@ -215,4 +236,15 @@ impl WorkTree {
         }
         Ok(Base { commit: Some(top.to_owned()), ..base })
     }
+}
+
+fn end_of(log: &Path, length: u64) -> Option<String> {
+    let mut file = nofollow::open(log).ok()?;
+    let found = file.metadata().ok()?;
+    found.len().checked_sub(length)?;
+    let start = found.len().saturating_sub(LONGEST_LOG).max(length);
+    file.seek(SeekFrom::Start(start)).ok()?;
+    let mut end = Vec::new();
+    file.take(LONGEST_LOG).read_to_end(&mut end).ok()?;
+    Some(String::from_utf8_lossy(&end).into_owned())
 }

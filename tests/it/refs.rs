@@ -9,6 +9,46 @@ use crate::support::{Prd, World};
 
 const ACT: &str = r#"git branch -qD old; git tag -d v1; git branch -f topic HEAD~1
     git replace HEAD HEAD~1; git branch mine; rm -f .git/packed-refs; echo w > w.txt"#;
+/// The agent's mark is in the reflog of what has one; nothing tells who moved the others.
+#[test]
+fn an_agent_moves_no_branch_forward() {
+    for (act, stays) in [
+        ("git branch -f main HEAD", false),
+        ("git update-ref refs/heads/main HEAD", false),
+        ("git fetch -q . HEAD:main", false),
+        ("env -u GIT_REFLOG_ACTION git fetch -q . HEAD:main", true),
+    ] {
+        let script =
+            format!("[default]\nsteps = [{{ run = \"{act}; echo w > w.txt\" }}, \"complete\"]\n");
+        let world = World::scripted(&Prd::stories(1), &script);
+        world.git(&["branch", "main", "HEAD~1"]);
+        let before = world.git(&["rev-parse", "main"]);
+        let said = world.run(&[]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert_eq!(world.git(&["rev-parse", "main"]) != before, stays, "{act}: {}", said.err);
+        assert_eq!(
+            said.err.contains("refs that the agent changed: heads/main"),
+            !stays,
+            "{}",
+            said.err
+        );
+    }
+}
+
+#[test]
+fn a_stash_that_an_agent_made_is_named_once() {
+    let act = "echo x > README.md; git stash push -q -m planted; echo w > w.txt";
+    let script = format!("[default]\nsteps = [{{ run = \"{act}\" }}, \"complete\"]\n");
+    let world = World::scripted(&Prd::stories(1), &script);
+    world.write("ralph.toml", "verify = [\"true\", \"test -e w.txt\"]\n");
+    let said = world.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let told = "there are stashes that were not there before the agent: On work: planted";
+    assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);
+    assert_eq!(said.err.matches("stashes").count(), 1, "{}", said.err);
+    assert!(world.git(&["stash", "list"]).contains("planted"));
+}
+
 const LIST: [&str; 3] =
     ["for-each-ref", "--format=%(refname) %(objectname)", "--exclude=refs/ralph"];
 

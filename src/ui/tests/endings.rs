@@ -269,7 +269,10 @@ fn what_was_repaired_lost_or_left_out_is_shown_with_quiet_too() {
             changed: vec!["n\x1b.txt".into()],
             kept: Some("refs/ralph/snapshots/1".into()),
         }),
-        repaired(Violation::Stashes { messages: vec!["WIP on main".into()] }),
+        repaired(Violation::Stashes {
+            messages: vec!["WIP on main".into()],
+            new: vec!["On main: x".into()],
+        }),
         repaired(Violation::Index { paths: Vec::new() }),
         repaired(Violation::Index { paths: vec!["a\x1b".into(), "b".into()] }),
         Event::MarksPutBack { stories: vec![story(), id("US-002")] },
@@ -293,6 +296,7 @@ fn what_was_repaired_lost_or_left_out_is_shown_with_quiet_too() {
     [10:00:10] cannot restore, because something else is in the way: b.txt · a copy is at refs/ralph/snapshots/1
     [10:00:20] the agent changed files of yours that git does not know: n\x1b.txt · a copy is at refs/ralph/snapshots/1
     [10:00:30] restored stashes that the agent dropped: WIP on main
+    [10:00:30] there are stashes that were not there before the agent: On main: x
     [10:00:40] restored git's index, which the agent removed or broke
     [10:00:50] restored git's index where the agent changed it: a\x1b, b
     [10:01:00] reverted the marks of US-001, US-002: neither a commit nor `ralph mark` confirms them; if one is correct, set it with `ralph mark US-001 pass`

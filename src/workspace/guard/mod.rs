@@ -257,10 +257,15 @@ impl Guard {
                 some(tree.locks_of_attempt()?, |locks| Violation::Locks { paths: listed(&locks) })
             }
             GuardPart::Held(whose) => self.changed_files(tree, whose)?,
-            GuardPart::Stashes => some(tree.dropped_stashes(&self.stashes)?, |gone| {
-                let messages = gone.into_iter().map(|stash| stash.message).collect();
-                Violation::Stashes { messages }
-            }),
+            GuardPart::Stashes => {
+                let (dropped, new) = tree.other_stashes(&self.stashes)?;
+                let names = |stashes: Vec<Stash>| -> Vec<String> {
+                    stashes.into_iter().map(|stash| stash.message).collect()
+                };
+                let is_other = !dropped.is_empty() || !new.is_empty();
+                let (messages, new) = (names(dropped), names(new));
+                is_other.then_some(Violation::Stashes { messages, new })
+            }
             GuardPart::Refs => {
                 let held = self.refs.as_ref();
                 held.and_then(|held| tree.refs_violation(held, &self.guarded.ran))

@@ -133,7 +133,7 @@ impl WorkTree {
             (None, _) => name.starts_with(NOTES) || name.starts_with(REPLACED),
             (Some(RefValue::Object(old)), Some(RefValue::Object(new))) => {
                 let is_forward = self.repo.graph_descendant_of(*new, *old).unwrap_or(false);
-                !(is_forward && name.starts_with(BRANCHES))
+                !(is_forward && name.starts_with(BRANCHES) && self.was_moved_by_human(name))
             }
             _ => true,
         }

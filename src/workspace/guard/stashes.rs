@@ -36,17 +36,21 @@ impl WorkTree {
         Ok(stashes)
     }
 
-    pub(super) fn dropped_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>> {
-        if before.is_empty() {
-            return Ok(Vec::new());
-        }
+    /// Dropped ones, and new ones.
+    pub(super) fn other_stashes(&self, before: &[Stash]) -> Result<(Vec<Stash>, Vec<Stash>)> {
         let now = self.stashes()?;
-        Ok(before.iter().filter(|stash| !now.contains(stash)).cloned().collect())
+        let only = |these: &[Stash], others: &[Stash]| -> Vec<Stash> {
+            these.iter().filter(|stash| !others.contains(stash)).cloned().collect()
+        };
+        let mut new = only(&now, before);
+        new.retain(|stash| !self.ignored.borrow().told.contains(&stash.id.to_string()));
+        Ok((only(before, &now), new))
     }
 
     /// Restores dropped stashes as the newest, and returns them.
     pub fn repair_stashes(&self, before: &[Stash]) -> Result<Vec<Stash>> {
-        let gone = self.dropped_stashes(before)?;
+        let (gone, new) = self.other_stashes(before)?;
+        self.ignored.borrow_mut().told.extend(new.iter().map(|stash| stash.id.to_string()));
         for stash in gone.iter().rev() {
             self.repo.reference_ensure_log(STASH).doing("restore a stash")?;
             self.set_ref(STASH, stash.id, &stash.message, "restore a stash")?;

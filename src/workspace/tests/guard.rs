@@ -91,7 +91,10 @@ fn all_that_an_attempt_changed_is_named_and_as_it_was_again() {
             Violation::Locks { paths: vec![repo.path(".git/index.lock").to_str().unwrap().into()] },
             held(HeldKind::GitSetup, &[".git/config", ".git/hooks/pre-push"], false),
             held(HeldKind::Instructions, &["PROMPT.md"], true),
-            Violation::Stashes { messages: vec!["WIP on main: ".to_owned() + &wip(&repo)] },
+            Violation::Stashes {
+                messages: vec!["WIP on main: ".to_owned() + &wip(&repo)],
+                new: Vec::new(),
+            },
             Violation::OtherBranch { on: "topic".into() },
             Violation::UserFiles {
                 lost: vec!["b".into(), "mine".into()],

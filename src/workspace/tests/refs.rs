@@ -40,7 +40,13 @@ fn listed(repo: &Sandbox) -> Vec<String> {
 type Act = fn(&Sandbox);
 
 /// What is done to refs, and what is put back.
-const CHANGES: [(&str, Act, &[&str]); 14] = [
+const CHANGES: [(&str, Act, &[&str]); 16] = [
+    ("a branch moved forward", |s| _ = s.git(["branch", "-f", "old", "HEAD"]), &["heads/old"]),
+    (
+        "the same without a log",
+        |s| _ = s.git(["update-ref", "refs/heads/old", "HEAD"]),
+        &["heads/old"],
+    ),
     ("a deleted branch", |s| _ = s.git(["branch", "-qD", "topic"]), &["heads/topic"]),
     ("a deleted tag", |s| _ = s.git(["tag", "-d", "v2"]), &["tags/v2"]),
     ("a rewound branch", |s| _ = s.git(["branch", "-f", "topic", "HEAD~1"]), &["heads/topic"]),
@@ -144,7 +150,7 @@ fn new_refs_and_moves_forward_are_left_alone() {
     let guard = armed(&repo, &tree);
     repo.git(["branch", "x"]);
     repo.git(["tag", "y"]);
-    repo.git(["branch", "-f", "old", "topic"]);
+    repo.git(["fetch", "-q", ".", "topic:old"]);
     repo.git(["update-ref", "-d", "refs/remotes/origin/main"]);
     repo.git(["commit", "-q", "--allow-empty", "-m", "own"]);
     let before = listed(&repo);
