@@ -43,10 +43,7 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
         Untrusted::Gates => ("the gates", "the gates'"),
         Untrusted::Baseline => ("the baseline", "the baseline's"),
     };
-    let line = |what: &str, names: &[String], figure: Option<String>| {
-        let what = format!("restored {what}: ");
-        labeled(at, Tone::Warning, what, listed(names)).figures(figure).into()
-    };
+    let line = |what: &str, names: &[String], figure| restored(at, what, names, figure);
     match violation {
         Violation::Held { whose: kind, paths, kept, .. } => {
             let what = match kind {
@@ -74,31 +71,9 @@ pub fn lines(at: i64, after: Untrusted, violation: &Violation) -> Vec<Line> {
             let gone = labeled(at, Tone::Warning, OBJECTS_GONE, listed(lost)).into();
             told([(names, restored), (lost, gone)])
         }
-        Violation::PrivateFiles { restored, kept, changed, copies } => {
-            let version = Some(format!("{whose} version: {}", visible_line(kept)));
-            let copies = Some(format!("earlier versions are in {}", visible_line(copies)));
-            let back = line(&format!("private files that {who} changed"), restored, version);
-            let what = format!("{who} changed ignored files of yours: ");
-            let stay = labeled(at, Tone::Warning, what, listed(changed)).figures(copies);
-            told([(restored, back), (changed, stay.into())])
-        }
-        Violation::IgnoredFiles { lost, count, blocked, kept } => {
-            let copy = Some(format!("a copy is in {}", visible_line(kept)));
-            let what = format!("ignored files that {who} deleted or emptied");
-            let restored = line(&what, lost, with_count(lost, *count, None));
-            let in_the_way = labeled(at, Tone::Warning, BLOCKED, listed(blocked)).figures(copy);
-            told([(lost, restored), (blocked, in_the_way.into())])
-        }
-        Violation::UserFiles { lost, blocked, changed, kept } => {
-            let copy = kept.as_ref().map(|kept| format!("a copy is at {kept}"));
-            let what = format!("uncommitted files that {who} deleted or reset");
-            let restored = line(&what, lost, kept.clone());
-            let in_the_way =
-                labeled(at, Tone::Warning, BLOCKED, listed(blocked)).figures(copy.clone());
-            let what = format!("{who} changed files of yours that git does not know: ");
-            let other = labeled(at, Tone::Warning, what, listed(changed)).figures(copy);
-            told([(lost, restored), (blocked, in_the_way.into()), (changed, other.into())])
-        }
+        Violation::PrivateFiles { .. }
+        | Violation::IgnoredFiles { .. }
+        | Violation::UserFiles { .. } => users_files(at, (who, whose), violation),
         Violation::Written { paths, blocked, kept } => {
             let copy = kept.as_ref().map(|kept| format!("{whose} version: {kept}"));
             let restored = line(&format!("files that {who} wrote"), paths, copy.clone());
@@ -153,4 +128,41 @@ fn with_count(names: &[String], count: usize, figure: Option<String>) -> Option<
 /// Without the lines that name nothing.
 fn told<const N: usize>(lines: [(&Vec<String>, Line); N]) -> Vec<Line> {
     lines.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, line)| line).collect()
+}
+
+fn restored(at: i64, what: &str, names: &[String], figure: Option<String>) -> Line {
+    let what = format!("restored {what}: ");
+    labeled(at, Tone::Warning, what, listed(names)).figures(figure).into()
+}
+
+fn users_files(at: i64, (who, whose): (&str, &str), violation: &Violation) -> Vec<Line> {
+    let line = |what: &str, names: &[String], figure| restored(at, what, names, figure);
+    match violation {
+        Violation::PrivateFiles { restored, kept, changed, copies } => {
+            let version = Some(format!("{whose} version: {}", visible_line(kept)));
+            let copies = Some(format!("earlier versions are in {}", visible_line(copies)));
+            let back = line(&format!("private files that {who} changed"), restored, version);
+            let what = format!("{who} changed ignored files of yours: ");
+            let stay = labeled(at, Tone::Warning, what, listed(changed)).figures(copies);
+            told([(restored, back), (changed, stay.into())])
+        }
+        Violation::IgnoredFiles { lost, count, blocked, kept } => {
+            let copy = Some(format!("a copy is in {}", visible_line(kept)));
+            let what = format!("ignored files that {who} deleted or emptied");
+            let restored = line(&what, lost, with_count(lost, *count, None));
+            let in_the_way = labeled(at, Tone::Warning, BLOCKED, listed(blocked)).figures(copy);
+            told([(lost, restored), (blocked, in_the_way.into())])
+        }
+        Violation::UserFiles { lost, blocked, changed, kept } => {
+            let copy = kept.as_ref().map(|kept| format!("a copy is at {kept}"));
+            let what = format!("uncommitted files that {who} deleted or reset");
+            let restored = line(&what, lost, kept.clone());
+            let in_the_way =
+                labeled(at, Tone::Warning, BLOCKED, listed(blocked)).figures(copy.clone());
+            let what = format!("{who} changed files of yours that git does not know: ");
+            let other = labeled(at, Tone::Warning, what, listed(changed)).figures(copy);
+            told([(lost, restored), (blocked, in_the_way.into()), (changed, other.into())])
+        }
+        _ => vec![],
+    }
 }

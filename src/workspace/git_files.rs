@@ -38,7 +38,7 @@ const HEAD: &str = "HEAD";
 const INDEX: &str = "index";
 const OBJECTS: &str = "objects";
 /// Here while something untrusted runs, and after it was interrupted.
-const ATTEMPT: &str = "ralph/attempt";
+pub(super) const ATTEMPT: &str = "ralph/attempt";
 const FILE_IN_PLACE: &str = "file that also has a name elsewhere";
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -16,6 +16,7 @@ mod commit;
 mod diff;
 mod edits;
 mod error;
+mod fetched;
 mod gate_files;
 mod git_files;
 mod guard;

@@ -80,36 +80,6 @@ impl WorkTree {
         Ok((!own.unclean.is_empty()).then_some(own))
     }
 
-    /// Before anything untrusted runs. What was fetched until now may be merged by an agent; its own
-    /// commits may be pushed later, or were pushed: those since a story's base do not count.
-    pub fn know_fetched(&self, base: Option<&Base>) -> Result<()> {
-        let own = match (self.head_commit()?, base) {
-            (Some(head), Some(base)) => self.ids_since(&head, base)?,
-            _ => HashSet::new(),
-        };
-        let refs = self.repo.references_glob("refs/remotes/*").doing("list the refs")?;
-        let mut known = Vec::new();
-        for tip in refs.flatten().filter_map(|one| one.peel_to_commit().ok()) {
-            let is_new = !own.is_empty() && base.is_some();
-            let above = match base.filter(|_| is_new) {
-                Some(base) => self.ids_since(&tip.id().to_string(), base)?,
-                None => HashSet::new(),
-            };
-            if above.is_disjoint(&own) {
-                known.push(Some(tip.id()));
-            }
-        }
-        *self.fetched.borrow_mut() = known;
-        Ok(())
-    }
-
-    /// The commits from a base up to this one.
-    fn ids_since(&self, tip: &str, base: &Base) -> Result<HashSet<Oid>> {
-        let id = |text: &str| Oid::from_str(text).doing(READ);
-        let base = base.commit.as_deref().map(id).transpose()?;
-        Ok(self.commits_between(id(tip)?, &[base])?.into_iter().collect())
-    }
-
     /// Of commits without an attempt's mark: the user's files that were uncommitted at the base, and
     /// secrets (of a message: without a path), each with its commit.
     pub fn users_files_in<'c>(

@@ -45,6 +45,7 @@ mod journal_tables;
 mod keep;
 mod kept;
 mod limits;
+mod linked;
 mod links;
 mod lost_journal;
 mod mark;

@@ -45,7 +45,8 @@ impl World {
         self.know_approvals()?;
         self.env.home.tree().serve(&log.run, &self.config.backlog_key);
         let base = occupant_of_home(&log.state).map(|occupant| occupant.base);
-        self.env.home.tree().know_fetched(base.as_ref())?;
+        let is_new = log.state.attempts.next_iteration() == 1;
+        self.env.home.tree().know_fetched_by(&log.run, is_new, base.as_ref())?;
         self.env.home.tree().limit_ignored(self.config.settings.ignored);
         if let Some(notice) = self.env.backlog.refresh_all() {
             log.notice(notice);

@@ -17,13 +17,14 @@ use super::Expected::{File, OwnFolder, Written};
 use super::{ATTEMPT, Expected, GitFolders, LARGEST, LARGEST_NAME, Mender};
 
 /// Of one work tree.
-const OWN: [(&str, Expected); 18] = [
+const OWN: [(&str, Expected); 20] = [
     (OWN_GIT_FOLDER, OwnFolder),
     (ATTEMPT, File(LARGEST_NAME)),
     ("ralph/beside", File(LARGEST)),
     ("ralph/changed", OwnFolder),
     ("ralph/changed/interrupted", OwnFolder),
     ("ralph/changed/replaced", OwnFolder),
+    ("ralph/fetched", File(LARGEST)),
     ("ralph/half-done", OwnFolder),
     ("ralph/held.json", File(LARGEST)),
     ("ralph/hidden", File(LARGEST)),
@@ -32,6 +33,7 @@ const OWN: [(&str, Expected); 18] = [
     ("ralph/index", File(LARGEST)),
     ("ralph/lock", Written(LARGEST_NAME)),
     ("ralph/new", File(LARGEST)),
+    ("ralph/objects", OwnFolder),
     ("ralph/restoring", File(LONGEST_NOTE)),
     ("ralph/rules", OwnFolder),
     ("ralph/setup.json", File(LARGEST)),

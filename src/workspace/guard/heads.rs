@@ -9,10 +9,10 @@ use crate::files::{keep, nofollow};
 use crate::model::{HeldKind, Violation};
 use crate::workspace::checkout::remove_if_there;
 use crate::workspace::error::file_error;
-use crate::workspace::git_files::git_folders;
+use crate::workspace::git_files::{ATTEMPT, git_folders};
 use crate::workspace::{CHANGED, OWN_GIT_FOLDER, Result, WorkTree};
 
-use super::held::{HeldHead, held_head};
+use super::held::{HeldHead, held_head, held_pointers};
 use super::{INTERRUPTED, below};
 
 const LARGEST: u64 = 4096;
@@ -41,8 +41,20 @@ impl Heads<'_> {
         broken
     }
 
+    /// Without them git may not even find the repository. They are the human's between attempts.
+    fn changed_pointers(&self) -> Vec<(PathBuf, Option<String>)> {
+        if !nofollow::exists(&self.own.join(ATTEMPT)) {
+            return Vec::new();
+        }
+        let known = held_pointers(self.own).unwrap_or_default().into_iter();
+        let is_other = |(path, text): &(PathBuf, String)| {
+            nofollow::read_text(path, LARGEST).ok().as_ref() != Some(text)
+        };
+        known.filter(is_other).map(|(path, text)| (path, Some(text))).collect()
+    }
+
     fn mend(&self, folder: &Path) -> Result<Vec<PathBuf>> {
-        let broken = self.broken();
+        let broken = [self.changed_pointers(), self.broken()].concat();
         for (path, text) in &broken {
             let name = path.strip_prefix(self.own).or_else(|_| path.strip_prefix(self.shared));
             let kept = folder.join(".git").join(name.unwrap_or(path));

@@ -327,6 +327,16 @@ pub(super) fn held_head(git_dir: &Path) -> Option<HeldHead> {
     HeldFiles::from_json(&text)?.objects.head
 }
 
+/// The files that say where a linked work tree's other folders are. Of others there are none.
+pub(super) fn held_pointers(git_dir: &Path) -> Option<Vec<(PathBuf, String)>> {
+    let text = nofollow::read(&git_dir.join(OWN_GIT_FOLDER).join(HELD), MOST_STORED).ok()?;
+    let held = HeldFiles::from_json(&text)?;
+    let own = follow::real(git_dir).ok()?;
+    let pointers =
+        ["commondir", "gitdir"].map(|name| (git_dir.join(name), held.text(&own.join(name))));
+    Some(pointers.into_iter().filter(|(_, text)| !text.is_empty()).collect())
+}
+
 /// The path with a real folder, if it is not below the root: what comes later is compared with it.
 fn below_real_folder(root: &Path, path: &Path) -> PathBuf {
     let is_plain = path.starts_with(root)

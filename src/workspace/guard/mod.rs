@@ -141,7 +141,8 @@ pub struct Guard {
     held: HeldFiles,
     /// The hash of the held files as they are stored.
     stored: Option<String>,
-    stashes: Vec<Stash>,
+    /// None if the earlier stashes are unknown.
+    stashes: Option<Vec<Stash>>,
     /// None if the earlier refs are unknown.
     refs: Option<HeldRefs>,
     /// None if the earlier files are unknown.
@@ -173,14 +174,18 @@ impl Guard {
         tree.hold_objects()?;
         let stored = tree.store_held(&held)?;
         tree.begin_attempt()?;
-        Ok(Self { guarded, held, stored, stashes, refs: Some(refs), ignored: Some(ignored) })
+        let (stashes, refs, ignored) = (Some(stashes), Some(refs), Some(ignored));
+        Ok(Self { guarded, held, stored, stashes, refs, ignored })
     }
 
     /// For something whose driver died. `stored`: the hash of the held files then.
     pub fn recovered(tree: &WorkTree, guarded: Guarded, stored: Option<&str>) -> Self {
         // Without them the checks fail, and say so.
         let _ = tree.return_objects();
-        let held = stored.and_then(|hash| tree.stored_held(hash)).unwrap_or_default();
+        let held = stored.and_then(|hash| tree.stored_held(hash));
+        let stashes = held.as_ref().map(|held| &held.objects.stashes);
+        let stashes = stashes.map(|all| all.iter().filter_map(Stash::from_stored).collect());
+        let held = held.unwrap_or_default();
         let refs = held.objects.refs.as_deref().and_then(|id| tree.stored_refs(id));
         let ignored = held.objects.ignored.as_deref();
         let ignored = ignored.and_then(|hash| tree.stored_ignored(hash));
@@ -189,7 +194,6 @@ impl Guard {
         if let Some(beside) = &held.objects.beside {
             tree.take_beside(beside);
         }
-        let stashes = held.objects.stashes.iter().filter_map(Stash::from_stored).collect();
         let stored = stored.map(ToOwned::to_owned);
         Self { guarded, held, stored, stashes, refs, ignored }
     }
@@ -197,7 +201,7 @@ impl Guard {
     /// For the held files as the last guard left them. None: there was none in this process.
     pub fn of_last_look(tree: &WorkTree, ran: &str) -> Option<Self> {
         let held = tree.last_look.borrow().clone()?;
-        let (stashes, ran) = (Vec::new(), ran.to_owned());
+        let (stashes, ran) = (None, ran.to_owned());
         let none = Base { commit: None, tree: String::new() };
         let guarded = Guarded { ran, base: none.clone(), before: none, snapshot: None };
         Some(Self { guarded, held, stored: None, stashes, refs: None, ignored: None })
@@ -214,8 +218,7 @@ impl Guard {
         let none = Base { commit: None, tree: String::new() };
         let ran = INTERRUPTED.to_owned();
         let guarded = Guarded { ran, base: none.clone(), before: none, snapshot: None };
-        let guard =
-            Self { guarded, held, stored: None, stashes: Vec::new(), refs: None, ignored: None };
+        let guard = Self { guarded, held, stored: None, stashes: None, refs: None, ignored: None };
         let violation = guard.check(tree, GuardPart::Held(HeldKind::GitSetup))?;
         if let Some(violation) = &violation {
             guard.repair(tree, violation)?;
@@ -258,7 +261,8 @@ impl Guard {
             }
             GuardPart::Held(whose) => self.changed_files(tree, whose)?,
             GuardPart::Stashes => {
-                let (dropped, new) = tree.other_stashes(&self.stashes)?;
+                let Some(before) = &self.stashes else { return Ok(None) };
+                let (dropped, new) = tree.other_stashes(before)?;
                 let names = |stashes: Vec<Stash>| -> Vec<String> {
                     stashes.into_iter().map(|stash| stash.message).collect()
                 };
@@ -310,7 +314,9 @@ impl Guard {
                 let paths = self.held.differences(&self.held.again(tree.root(), *whose)?, *whose);
                 tree.put_back(&self.held, &paths, &tree.changed_by(&self.guarded.ran))
             }
-            Violation::Stashes { .. } => tree.repair_stashes(&self.stashes).map(drop),
+            Violation::Stashes { .. } => {
+                tree.repair_stashes(self.stashes.as_deref().unwrap_or_default()).map(drop)
+            }
             Violation::Refs { .. } => match &self.refs {
                 Some(held) => tree.repair_refs(held, &self.guarded.ran),
                 None => Ok(()),

@@ -1,10 +1,9 @@
 //! What people write by hand and no commit has: settings with passwords and keys, which are put
 //! back, and other texts, which are named. Tools rewrite the rest of what git ignores all the time.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::files::Dir;
+use crate::files::{Dir, nofollow};
 use crate::model::{Base, Violation};
 use crate::workspace::error::file_error;
 use crate::workspace::stamp::FileStamp;
@@ -22,20 +21,8 @@ const NAMES: [&str; 8] =
 const BEGINNINGS: [&str; 3] = [".env.", "credentials.", "secrets."];
 const ENDS: [&str; 5] = [".env", ".key", ".p12", ".pem", ".pfx"];
 /// Texts for people, which tools do not write.
-const BY_HAND: [&str; 12] = [
-    "cfg",
-    "conf",
-    "envrc",
-    "ini",
-    "local",
-    "md",
-    "properties",
-    "sh",
-    "tfvars",
-    "toml",
-    "yaml",
-    "yml",
-];
+const BY_HAND: [&str; 11] =
+    ["cfg", "conf", "ini", "local", "md", "properties", "sh", "tfvars", "toml", "yaml", "yml"];
 /// In a name of any kind.
 const OWN: [&str; 2] = [".local.", ".override."];
 /// More names make the journal large, and nobody reads them.
@@ -136,8 +123,7 @@ impl WorkTree {
 
     /// One that is gone or empty is lost instead.
     fn is_changed(&self, file: &IgnoredFile) -> bool {
-        let (Some(hash), Ok(now)) =
-            (file.hash(), fs::symlink_metadata(self.root.join(file.path())))
+        let (Some(hash), Ok(now)) = (file.hash(), nofollow::look(&self.root.join(file.path())))
         else {
             return false;
         };
@@ -182,7 +168,7 @@ mod tests {
             (".env", (true, false)),
             ("sub/.env.production", (true, false)),
             ("prod.env", (true, false)),
-            (".envrc", (true, true)),
+            (".envrc", (true, false)),
             ("tls/server.pem", (true, false)),
             ("server.KEY", (true, false)),
             ("credentials.json", (true, false)),

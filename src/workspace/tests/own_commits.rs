@@ -228,3 +228,29 @@ fn commits_that_an_agent_pushed_are_its_own() {
         assert!(replaced.is_some(), "the user's notes were committed ({is_continued})");
     }
 }
+
+#[test]
+fn what_a_run_left_at_refs_of_other_repositories_is_its_own_for_the_next_process_too() {
+    for is_deleted in [false, true] {
+        let repo = Sandbox::new();
+        repo.write("notes", "n\n");
+        repo.git(["update-ref", "refs/remotes/origin/main", "HEAD"]);
+        repo.open().know_fetched_by("run", true, None).unwrap();
+        let base = repo.open().base().unwrap();
+        repo.git(["checkout", "-qb", "elsewhere"]);
+        repo.write("key", a_key()).git(["add", "key"]);
+        repo.git(["commit", "-qm", "a key, and gone"]);
+        repo.git(["rm", "-qf", "key"]);
+        repo.git(["commit", "-qm", "without"]);
+        repo.git(["update-ref", "refs/remotes/origin/planted", "HEAD"]);
+        repo.git(["checkout", "-q", "main"]);
+        if is_deleted {
+            repo.delete(".git/ralph/fetched");
+        }
+        let tree = repo.open();
+        tree.know_fetched_by("run", false, Some(&base)).unwrap();
+        repo.git(["merge", "-q", "--no-ff", "-m", "merged", "elsewhere"]);
+        let replaced = collect(&tree, &base).unwrap().replaces;
+        assert!(replaced.is_some(), "the key was committed ({is_deleted})");
+    }
+}
