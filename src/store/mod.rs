@@ -142,7 +142,7 @@ impl Store {
         })?;
         let anchor = self.lock_anchor()?;
         file.set_len(0).and_then(|()| file.write_all(about.as_bytes())).map_err(failed)?;
-        Ok(Lease { _file: file, _anchor: anchor })
+        Ok(Lease { file, anchor })
     }
 
     /// None where folders cannot be locked, as on some network file systems.
@@ -270,8 +270,18 @@ impl StoreError {
 /// Released when dropped; the system releases it when the process dies.
 #[derive(Debug)]
 pub struct Lease {
-    _file: File,
-    _anchor: Option<File>,
+    file: File,
+    anchor: Option<File>,
+}
+
+impl Drop for Lease {
+    /// Closing the files is not enough: a process that another thread is starting has them, too.
+    fn drop(&mut self) {
+        for file in self.anchor.iter().chain([&self.file]) {
+            // Closing them comes next.
+            let _ = file.unlock();
+        }
+    }
 }
 
 /// A check of the journal that runs next to other work.
