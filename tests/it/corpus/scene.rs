@@ -38,13 +38,14 @@ const LIMITS: &str = "max_attempts = 3\nmax_iterations = 12\niteration_timeout =
 #[derive(Default)]
 pub struct Scenes {
     patient: OnceLock<World>,
+    /// Longer than an attack takes while other tests run.
     hasty: OnceLock<World>,
 }
 
 impl Scenes {
     pub fn of(&self, case: &Case) -> World {
         if case.end == End::TimeOut {
-            Self::copy(self.hasty.get_or_init(|| scene("1s")))
+            Self::copy(self.hasty.get_or_init(|| scene("4s")))
         } else {
             self.any()
         }
