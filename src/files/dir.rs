@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::read::{NON_BLOCKING, ReadError, ReadResult, read_from, require_file};
@@ -99,6 +99,12 @@ impl Dir {
     /// What is in the folder, in no order.
     pub fn list(&self) -> io::Result<Vec<FolderEntry>> {
         list(rustix::fs::Dir::read_from(&self.0)?)
+    }
+
+    /// What is at a name, such as its size and times.
+    pub fn look(&self, name: &Path) -> io::Result<Stat> {
+        let folder = self.folder_of(name)?;
+        Ok(statat(&folder, name.file_name().unwrap_or_default(), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     pub fn read_link(&self, name: &Path) -> io::Result<PathBuf> {

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use git2::Oid;
 
@@ -55,7 +56,8 @@ impl ObjectCopies<'_> {
         let copies =
             Dir::open_real(self.git_dir)?.make_way(&Path::new(OWN_GIT_FOLDER).join(FOLDER))?;
         for name in folders() {
-            let now = (self.stamp(&self.originals(), &name), self.stamp(&self.copies(), &name));
+            let stamp = |parent: &Dir| FileStamp::of_name(parent, &name);
+            let now = (stamp(&originals), stamp(&copies));
             if now.0.is_none() && now.1.is_none() {
                 continue;
             }
@@ -72,16 +74,13 @@ impl ObjectCopies<'_> {
             for new in found.difference(&held) {
                 copy(&originals, &name.join(new), &folder);
             }
-            let settled = |parent: &Path| FileStamp::settled_at(&parent.join(&name));
-            if let Some(stamps) = settled(&self.originals()).zip(settled(&self.copies())) {
+            let time = SystemTime::now();
+            let settled = |parent: &Dir| stamp(parent)?.if_settled(time);
+            if let Some(stamps) = settled(&originals).zip(settled(&copies)) {
                 known.insert(name, stamps);
             }
         }
         Ok(())
-    }
-
-    fn stamp(&self, folder: &Path, name: &Path) -> Option<FileStamp> {
-        Some(FileStamp::of(&nofollow::look(&folder.join(name)).ok()?))
     }
 
     /// Returns whether something was missing.
@@ -116,7 +115,7 @@ impl ObjectCopies<'_> {
         let Ok(copies) = Dir::open_real(&self.copies()) else { return missing };
         let originals = Dir::open_real(&self.originals()).ok();
         for name in folders() {
-            let now = self.stamp(&self.originals(), &name);
+            let now = originals.as_ref().and_then(|folder| FileStamp::of_name(folder, &name));
             if now.is_some() && now == known.get(&name).map(|then| then.0) {
                 continue;
             }
