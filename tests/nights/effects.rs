@@ -158,6 +158,7 @@ impl Effects for World {
 
     fn restore_backlog(&mut self, _log: &mut RunLog) -> Result<(), RunnerError> {
         (self.broken, self.problem) = (false, None);
+        self.is_restored = true;
         Ok(())
     }
 
@@ -213,6 +214,9 @@ impl Effects for World {
         log: &mut RunLog,
         most: Option<Duration>,
     ) -> Result<Happened, RunnerError> {
+        if std::mem::take(&mut self.is_restored) {
+            return Ok(Happened::Tick);
+        }
         let now = self.now();
         let until = most.map(|most| {
             assert!(most > Duration::ZERO, "a wait that is over");
@@ -229,7 +233,8 @@ impl Effects for World {
         let is_free = !self.jobs.contains_key(&LaneId::HOME)
             && log.state.attempts.is_free(LaneId::HOME)
             && !self.gates_run_in(LaneId::HOME);
-        let can_be = is_free && !self.broken && !self.is_interrupted;
+        let is_dead = self.journal.life.is_over();
+        let can_be = is_free && !self.broken && !self.is_interrupted && !is_dead;
         let waits = stories.next().filter(|_| can_be);
         assert_eq!(waits.map(|(id, _)| id), None, "it could be closed");
         if self.listens && self.scene.skips > 0 && self.dice.percent(20) {

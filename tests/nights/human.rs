@@ -112,8 +112,13 @@ impl World {
                     self.edit(|backlog| backlog.stories.retain(|known| known.id != story));
                 }
             }
-            Deed::Break => self.broken = true,
-            Deed::Mend => self.broken = false,
+            Deed::Break => {
+                // While something else could have done it, nobody has to mend it.
+                let is_suspect = !self.running.is_empty() || !self.gates.is_empty();
+                self.broken_by_attack |= is_suspect && !self.broken;
+                self.broken = true;
+            }
+            Deed::Mend => (self.broken, self.broken_by_attack) = (false, false),
             Deed::FillDisk => self.disk_is_low = true,
         }
         Happened::Tick

@@ -140,7 +140,9 @@ pub struct World {
     /// The backlog as it is on the disk, and why it cannot be read.
     pub file: Backlog,
     pub broken: bool,
-    /// Not by the human.
+    /// The last good version was written: what waits for it goes on at the next tick.
+    pub is_restored: bool,
+    /// Maybe not by the human.
     pub broken_by_attack: bool,
     /// As the run knows it.
     pub current: Backlog,
@@ -196,6 +198,7 @@ impl World {
             planned: 0,
             file: backlog.clone(),
             broken: false,
+            is_restored: false,
             broken_by_attack: false,
             current: backlog,
             problem: None,
