@@ -12,8 +12,9 @@ use ralph::model::{
     ServiceFault, StopReason, Story, StoryId, Usd, Verdict, Wait,
 };
 use ralph::ports::{Activity, Reporter, View};
-use ralph::state::{BreakerPhase, RunState};
+use ralph::state::{Acceptance, BreakerPhase, RunState};
 
+use super::branch::{Origin, Proof};
 use super::scene::{AGENT, ALLOWANCE, Scene};
 use super::world::World;
 
@@ -224,9 +225,11 @@ pub fn end(world: &World, state: &RunState, reason: &StopReason, checks: &Checks
     // Neither what the run knows nor what is in the file passes for the human's.
     for story in backlog.stories.iter().chain(&world.file.stories).filter(|story| story.passes) {
         let before = world.scene.backlog.story(&story.id).is_some_and(|story| story.passes);
-        let (id, closed) = (&story.id, world.commits.contains_key(&story.id));
-        assert!(before || closed || world.settled.contains(id), "{id} passes, nobody knows why");
+        let id = &story.id;
+        assert!(before || world.settled.contains(id) || is_closed(world, id), "{id} is marked");
     }
+    let attack = world.branch.iter().find(|commit| commit.origin == Origin::Attack);
+    assert!(attack.is_none(), "{attack:?} is on the branch");
     if *reason == StopReason::AllDone {
         done_is_done(world);
     }
@@ -236,13 +239,37 @@ pub fn end(world: &World, state: &RunState, reason: &StopReason, checks: &Checks
     }
 }
 
-/// Each story of the start was closed, or settled or removed by the human.
+/// The story's mark has its commit: of what the gates of an accepted claim saw, and they passed with
+/// good reason. Or the human accepted the claim.
+fn is_closed(world: &World, story: &StoryId) -> bool {
+    let events = world.journal.events.borrow();
+    let last = events.iter().rev().find_map(|recorded| match &recorded.event {
+        Event::StoryClosed(closed) if closed.story == *story => Some(closed.clone()),
+        _ => None,
+    });
+    let Some(closed) = last else { return false };
+    let mut branch = world.branch.iter();
+    let commit = branch.find(|one| one.id == closed.commit && one.marks.as_ref() == Some(story));
+    let Some(Origin::Close { attempt, by, of }) = commit.map(|commit| &commit.origin) else {
+        return false;
+    };
+    match by {
+        Acceptance::Human { .. } => world.accepted.contains(story),
+        Acceptance::Evidence if !world.scene.has_gates => *attempt == closed.attempt,
+        Acceptance::Evidence => {
+            let proof = world.proven.get(attempt);
+            *attempt == closed.attempt && proof == Some(&Proof { on: *of, is_honest: true })
+        }
+    }
+}
+
+/// Each story of the start was closed by evidence, or settled or removed by the human.
 fn done_is_done(world: &World) {
     for story in &world.scene.backlog.stories {
         let id = &story.id;
         let by_human = world.settled.contains(id) || world.removed.contains(id);
         let is_skipped = world.current.story(id).is_some_and(|story| story.skipped);
-        let done = story.is_settled() || world.commits.contains_key(id) || by_human;
+        let done = story.is_settled() || by_human || is_closed(world, id);
         let may_skip = world.config.policy.on_escalation == OnEscalation::Skip;
         assert!(done || (is_skipped && may_skip), "{id} is not done");
     }

@@ -8,9 +8,8 @@ use ralph::decide::budget::BudgetCheck;
 use ralph::decide::situation::{FreeDisk, LaneJob, Observed, StuckDue, Tasks};
 use ralph::decide::stuck::{StuckStep, StuckTracker};
 use ralph::model::{
-    Approval, AttemptStarted, Backlog, Base, ChangeKind, CostCertainty, EndedBy, Escalation, Event,
-    EvidenceItem, GateEnd, GateReport, HeldChange, LaneId, Request, Role, SpentToday, StoryId, Usd,
-    millis,
+    Approval, AttemptStarted, Backlog, Base, CostCertainty, EndedBy, Escalation, Event,
+    EvidenceItem, GateEnd, GateReport, LaneId, Request, Role, SpentToday, StoryId, Usd, millis,
 };
 use ralph::ports::Asked;
 use ralph::process::Order;
@@ -24,6 +23,7 @@ use ralph::state::{Stage, StoryState};
 use ralph::workspace::Difference;
 
 use super::attacks::Attacker;
+use super::branch::{Checkout, Proof, changed_script};
 use super::reply::Reply;
 use super::scene::AGENT;
 use super::world::{Planned, Running, RunningGates, SECOND, World, seen, set_marks};
@@ -35,19 +35,6 @@ const DAY: i64 = 24 * 60 * 60 * SECOND;
 
 pub fn base() -> Base {
     Base { commit: None, tree: "t".into() }
-}
-
-/// What a doubtful claim changed without being asked.
-fn changed_script() -> HeldChange {
-    HeldChange {
-        of: ChangeKind::File,
-        path: "check.sh".into(),
-        what: "`check.sh` changed".into(),
-        diff: String::new(),
-        before: None,
-        changed: None,
-        hash: None,
-    }
 }
 
 impl World {
@@ -87,11 +74,14 @@ impl World {
 
     fn ended(&mut self, attempt: &str) -> EndedAttempt {
         let running = &self.running[attempt];
+        if running.reply.changed() && running.reply.branch_loss.is_none() {
+            let story = running.story.clone();
+            self.change_work(&story);
+            self.changed.insert(story);
+        }
+        let running = &self.running[attempt];
         let Reply { outcome, signals, footprint, usage, .. } = &running.reply;
         let branch_loss = running.reply.branch_loss;
-        if running.reply.changed() && branch_loss.is_none() {
-            self.changed.insert(running.story.clone());
-        }
         let (holds, gate) = (running.reply.holds, running.reply.gate.clone());
         self.claims.insert(attempt.to_owned(), (holds, gate));
         let path = if footprint.only_tests { "tests/a.rs" } else { "src/a.rs" };
@@ -140,10 +130,15 @@ impl World {
             GatesOf::Baseline | GatesOf::FirstLook { .. } => (GateEnd::Passed, String::new()),
             GatesOf::Claim { attempt, .. } => {
                 let (holds, tail) = self.claims.get(attempt).cloned().unwrap_or_default();
-                if holds {
-                    self.proven.insert(attempt.clone(), self.branch.len());
+                // What gates do to their own scripts only the next ones see.
+                let work = self.before_gates.as_ref().map(|(_, work)| *work).unwrap_or_default();
+                let passes = holds || work.is_weak;
+                if passes {
+                    let on = Checkout { tip: self.tip(), work };
+                    let is_honest = holds && !work.is_weak;
+                    self.proven.insert(attempt.clone(), Proof { on, is_honest });
                 }
-                (if holds { GateEnd::Passed } else { GateEnd::Failed { code: 1 } }, tail)
+                (if passes { GateEnd::Passed } else { GateEnd::Failed { code: 1 } }, tail)
             }
         };
         let gate = "g".to_owned();
@@ -175,7 +170,8 @@ impl Effects for World {
                 self.show_marks(&marks);
             }
         }
-        self.settle_marks(log)
+        self.settle_marks(log)?;
+        self.apply_removals(log)
     }
 
     fn observe(&mut self, log: &mut RunLog) -> Result<Observed, RunnerError> {
@@ -336,9 +332,9 @@ impl Effects for World {
         Ok(())
     }
 
-    fn gates_are_over(&mut self, _log: &mut RunLog) -> Result<(), RunnerError> {
-        self.release_backlog();
-        Ok(())
+    fn gates_are_over(&mut self, log: &mut RunLog) -> Result<(), RunnerError> {
+        let story = self.undo_gates();
+        self.release_backlog(log, story.as_ref())
     }
 
     fn attempt_is_over(
@@ -346,10 +342,10 @@ impl Effects for World {
         log: &mut RunLog,
         ended: &EndedAttempt,
     ) -> Result<(), RunnerError> {
-        self.release_backlog();
-        let doubtful = self.running.get(&ended.attempt).filter(|running| running.reply.is_doubtful);
-        let Some(story) = doubtful.map(|running| running.story.clone()) else { return Ok(()) };
-        self.record(log, Event::ChangesHeld { story, changes: vec![changed_script()] })
+        let running = &self.running[&ended.attempt];
+        let (story, is_doubtful) = (running.story.clone(), running.reply.is_doubtful);
+        self.release_backlog(log, Some(&story))?;
+        self.inspect(log, &story, is_doubtful)
     }
 
     fn redact(&self, text: &str) -> String {
@@ -374,6 +370,7 @@ impl Effects for World {
                 let (applied, refused) = (vec![changed_script().path], vec![]);
                 self.record(log, Event::ChangesApplied { story: story.clone(), applied, refused })?;
             }
+            self.before_gates = Some((story.clone(), self.checkout(story).work));
         }
         let began = self.now();
         let takes = if self.scene.has_gates { i64::try_from(GATE_MS).unwrap() } else { 0 };

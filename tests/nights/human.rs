@@ -1,6 +1,6 @@
 //! What the human does: answers, and what nobody asked for.
 
-use ralph::model::{Answer, Backlog, Escalation, Request, StoryId};
+use ralph::model::{Answer, Backlog, Escalation, Request, Story, StoryId};
 use ralph::ports::Asked;
 use ralph::runner::effects::{About, Happened};
 use ralph::state::Marks;
@@ -30,6 +30,10 @@ pub enum Deed {
     Break,
     Mend,
     FillDisk,
+}
+
+pub fn with_stories(backlog: &Backlog, stories: Vec<Story>) -> Backlog {
+    Backlog::new(backlog.project.clone(), backlog.description.clone(), stories)
 }
 
 impl World {
@@ -101,17 +105,11 @@ impl World {
                 let free = self.file.story(&added.id).is_none();
                 let on_known = added.depends_on.iter().all(|on| self.file.story(on).is_some());
                 if free && on_known {
-                    let story = ralph::model::Story { passes: false, skipped: false, ..added };
+                    let story = Story { passes: false, skipped: false, ..added };
                     self.edit(|backlog| backlog.stories.push(story));
                 }
             }
-            Deed::Remove(story) => {
-                let is_needed = self.file.stories.iter().any(|one| one.depends_on.contains(&story));
-                if !is_needed && self.file.stories.len() > 1 {
-                    self.removed.insert(story.clone());
-                    self.edit(|backlog| backlog.stories.retain(|known| known.id != story));
-                }
-            }
+            Deed::Remove(story) => self.remove_story(&story),
             Deed::Break => {
                 // While something else could have done it, nobody has to mend it.
                 let is_suspect = !self.running.is_empty() || !self.gates.is_empty();
@@ -130,11 +128,18 @@ impl World {
     }
 
     /// A file that cannot be read is edited as it was.
-    fn edit(&mut self, change: impl FnOnce(&mut Backlog)) {
+    pub fn edit(&mut self, change: impl FnOnce(&mut Backlog)) {
         let mut backlog = self.file.clone();
         change(&mut backlog);
-        let Backlog { project, description, stories, .. } = backlog;
-        self.file = Backlog::new(project, description, stories);
+        self.file = with_stories(&self.file, backlog.stories);
+    }
+
+    pub fn remove_story(&mut self, story: &StoryId) {
+        let is_needed = self.file.stories.iter().any(|one| one.depends_on.contains(story));
+        if !is_needed && self.file.stories.len() > 1 {
+            self.removed.insert(story.clone());
+            self.edit(|backlog| backlog.stories.retain(|known| known.id != *story));
+        }
     }
 
     pub fn marks_in_file(&self) -> Marks {

@@ -8,6 +8,7 @@ use ralph::runner::effects::{GatesOf, Happened, Integration, JobResult, KeptWork
 use ralph::runner::log::RunLog;
 use ralph::state::{Acceptance, Stage};
 
+use super::branch::{Commit, Origin};
 use super::world::{Planned, SECOND, World};
 
 pub struct RunningJob {
@@ -119,10 +120,11 @@ impl World {
             }
             Acceptance::Evidence if self.scene.has_gates => {
                 let proven = self.proven.get(&claim.attempt);
-                let Some(tip) = proven else { unreachable!("{story} has no evidence") };
+                let Some(proof) = proven else { unreachable!("{story} has no evidence") };
                 // Unless a process before this one died before it could confirm its commit.
-                let is_there = self.commits.contains_key(story);
-                assert!(is_there || *tip == self.branch.len(), "{story} was checked elsewhere");
+                let is_there = self.prepared(log, story).is_some();
+                let is_same = proof.on.tip == self.tip();
+                assert!(is_there || is_same, "{story} was checked elsewhere");
             }
             Acceptance::Evidence => {}
         }
@@ -165,18 +167,15 @@ impl World {
                 return Ok(Integration::Outdated);
             }
         }
-        let commit = match self.commits.get(story) {
+        let commit = match self.prepared(log, story) {
             // A process before this one died before it could confirm it.
-            Some(commit) => commit.clone(),
+            Some(commit) => commit,
             None => match self.objection(log, story) {
                 Some(objection) => return Ok(objection),
-                None => format!("commit of {story}"),
+                None => self.make_commit(log, story)?,
             },
         };
-        self.step()?;
-        if self.commits.insert(story.clone(), commit.clone()).is_none() {
-            self.branch.push(story.clone());
-        }
+        self.commits.insert(story.clone(), commit.clone());
         self.changed.remove(story);
         self.step()?;
         for backlog in [&mut self.file, &mut self.current] {
@@ -186,6 +185,25 @@ impl World {
         self.step()?;
         self.trees.retain(|_, occupant| occupant != story);
         Ok(Integration::Done { commit, change: StoryChange::default() })
+    }
+
+    /// The commit of the story's close, if it is on the branch, whatever other commits say.
+    fn prepared(&self, log: &RunLog, story: &StoryId) -> Option<String> {
+        let prepared = log.state.story(story)?.prepared.clone();
+        prepared.filter(|commit| self.is_on_branch(commit))
+    }
+
+    fn make_commit(&mut self, log: &mut RunLog, story: &StoryId) -> Result<String, RunnerError> {
+        let stage = &log.state.story(story).unwrap().stage;
+        let Stage::Accepted { claim, by } = stage else { unreachable!("{story} is {stage:?}") };
+        let (attempt, by, of) = (claim.attempt.clone(), *by, self.checkout(story));
+        let id = self.next_commit();
+        self.record(log, Event::CommitPrepared { story: story.clone(), commit: id.clone() })?;
+        self.step()?;
+        let origin = Origin::Close { attempt, by, of };
+        self.branch.push(Commit { id: id.clone(), marks: Some(story.clone()), origin });
+        self.work.remove(story);
+        Ok(id)
     }
 
     /// What speaks against a commit.
@@ -217,8 +235,9 @@ impl World {
             known.skipped = true;
         }
         self.shelved.remove(story);
-        if !self.branch.contains(story) {
-            self.branch.push(story.clone());
+        let is_its = |commit: &Commit| commit.marks.as_ref() == Some(story);
+        if !self.branch.iter().any(is_its) {
+            self.commit(Some(story.clone()), Origin::Skip);
         }
         Ok(None)
     }
@@ -231,6 +250,7 @@ impl World {
         self.step()?;
         let planned = log.state.story(story).and_then(|known| known.work.roll_back()).unwrap();
         // Back to the story's base, or to where its last attempt began.
+        self.change_work(story);
         let is_kept = planned.why == Cause::FreshStart && self.changed.remove(story);
         Ok(is_kept.then(|| format!("refs/kept/{story}")))
     }

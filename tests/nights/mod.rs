@@ -4,6 +4,7 @@
 //! The bench plays thousands of them, the tests fewer.
 
 mod attacks;
+mod branch;
 mod check;
 mod dice;
 mod effects;

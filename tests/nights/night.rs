@@ -37,7 +37,7 @@ pub struct Play {
 pub struct Played {
     pub attempts: u32,
     pub processes: u32,
-    /// How often an agent or a gate attacked the backlog.
+    /// How often an agent or a gate attacked.
     pub attacks: u32,
     /// The most attempts at the same time.
     pub at_once: usize,
@@ -50,7 +50,8 @@ pub fn play(play: Play) -> Played {
     let mut dice = Dice::new(play.seed);
     let scene = Scene::draw(lanes, &mut dice);
     let checks = Checks::new(&scene, play.thorough);
-    let mut world = World::new(scene, dice, Malice::draw(play.seed));
+    let is_costly = !scene.others_are_easy;
+    let mut world = World::new(scene, dice, Malice::draw(play.seed, is_costly));
     world.plan_deeds();
     for process in 1..=MOST_PROCESSES {
         let (next, ending) = run(world, &checks);
@@ -138,6 +139,7 @@ fn begin(world: &mut World, log: &mut RunLog) -> Result<(), RunnerError> {
         let events = vec![Event::RunStarted(started), seen(&world.marks_in_file())];
         return log.record(&world.file, events);
     }
+    world.clean_up(log)?;
     world.marks_are_suspect = log.state.cut_off;
     if log.state.cut_off {
         set_marks(&mut world.file, &log.state.marks);

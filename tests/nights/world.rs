@@ -19,6 +19,7 @@ use ralph::state::Marks;
 use ralph::store::{Journal, Store, StoreError, StorePlace, SyncPoint};
 
 use super::attacks::{Attack, Attacker, Malice};
+use super::branch::{Commit, Proof, Work};
 use super::dice::Dice;
 use super::human::Deed;
 use super::jobs::RunningJob;
@@ -166,8 +167,15 @@ pub struct World {
     pub shelved: BTreeMap<StoryId, String>,
     /// What each attempt came to, for its gates.
     pub claims: BTreeMap<String, (bool, String)>,
-    /// Attempts whose claim is true, as gates found out, and on how many commits.
-    pub proven: BTreeMap<String, usize>,
+    /// Attempts whose gates passed.
+    pub proven: BTreeMap<String, Proof>,
+    /// What stories changed.
+    pub work: BTreeMap<StoryId, Work>,
+    pub versions: u64,
+    /// A claim's work before its gates, which run now.
+    pub before_gates: Option<(StoryId, Work)>,
+    /// Stories that an attack removed from the file, and from where.
+    pub taken_out: Vec<(usize, Story)>,
     /// Stories whose claims a human accepted.
     pub accepted: BTreeSet<StoryId>,
     /// Stories that a human settled, one way or the other.
@@ -176,8 +184,8 @@ pub struct World {
     pub removed: BTreeSet<StoryId>,
     /// The commits that close stories.
     pub commits: BTreeMap<StoryId, String>,
-    /// All commits of the run, in the order of the branch.
-    pub branch: Vec<StoryId>,
+    /// All commits since the start.
+    pub branch: Vec<Commit>,
     pub attempts: u32,
     pub steps: u32,
 }
@@ -218,6 +226,10 @@ impl World {
             shelved: BTreeMap::new(),
             claims: BTreeMap::new(),
             proven: BTreeMap::new(),
+            work: BTreeMap::new(),
+            versions: 0,
+            before_gates: None,
+            taken_out: Vec::new(),
             branch: Vec::new(),
             accepted: BTreeSet::new(),
             settled: BTreeSet::new(),
