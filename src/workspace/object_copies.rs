@@ -55,12 +55,9 @@ impl ObjectCopies<'_> {
         let originals = Dir::open_real(&self.originals())?;
         let copies =
             Dir::open_real(self.git_dir)?.make_way(&Path::new(OWN_GIT_FOLDER).join(FOLDER))?;
-        for name in folders() {
+        for name in &folders(&originals) | &folders(&copies) {
             let stamp = |parent: &Dir| FileStamp::of_name(parent, &name);
             let now = (stamp(&originals), stamp(&copies));
-            if now.0.is_none() && now.1.is_none() {
-                continue;
-            }
             let is_same = known.get(&name).is_some_and(|then| now == (Some(then.0), Some(then.1)));
             if is_same {
                 continue;
@@ -114,7 +111,7 @@ impl ObjectCopies<'_> {
         let mut missing = Missing::default();
         let Ok(copies) = Dir::open_real(&self.copies()) else { return missing };
         let originals = Dir::open_real(&self.originals()).ok();
-        for name in folders() {
+        for name in folders(&copies) {
             let now = originals.as_ref().and_then(|folder| FileStamp::of_name(folder, &name));
             if now.is_some() && now == known.get(&name).map(|then| then.0) {
                 continue;
@@ -146,10 +143,14 @@ impl ObjectCopies<'_> {
     }
 }
 
-/// All that there can be.
-fn folders() -> impl Iterator<Item = PathBuf> {
-    let loose = (0..=u8::MAX).map(|byte| PathBuf::from(format!("{byte:02x}")));
-    std::iter::once(PathBuf::from(PACKS)).chain(loose)
+/// Those in which git keeps objects, as far as they are there.
+fn folders(parent: &Dir) -> BTreeSet<PathBuf> {
+    let is_loose = |name: &OsStr| {
+        let name = name.as_encoded_bytes();
+        name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit)
+    };
+    let names = parent.list().unwrap_or_default().into_iter().map(|entry| entry.name);
+    names.filter(|name| name == PACKS || is_loose(name)).map(PathBuf::from).collect()
 }
 
 /// The files that git keeps objects in.
