@@ -55,9 +55,12 @@ impl ObjectCopies<'_> {
         let originals = Dir::open_real(&self.originals())?;
         let copies =
             Dir::open_real(self.git_dir)?.make_way(&Path::new(OWN_GIT_FOLDER).join(FOLDER))?;
-        for name in &folders(&originals) | &folders(&copies) {
+        for name in folders() {
             let stamp = |parent: &Dir| FileStamp::of_name(parent, &name);
             let now = (stamp(&originals), stamp(&copies));
+            if now.0.is_none() && now.1.is_none() {
+                continue;
+            }
             let is_same = known.get(&name).is_some_and(|then| now == (Some(then.0), Some(then.1)));
             if is_same {
                 continue;
@@ -111,9 +114,10 @@ impl ObjectCopies<'_> {
         let mut missing = Missing::default();
         let Ok(copies) = Dir::open_real(&self.copies()) else { return missing };
         let originals = Dir::open_real(&self.originals()).ok();
-        for name in folders(&copies) {
+        for name in folders() {
             let now = originals.as_ref().and_then(|folder| FileStamp::of_name(folder, &name));
-            if now.is_some() && now == known.get(&name).map(|then| then.0) {
+            let is_same = now.is_some() && now == known.get(&name).map(|then| then.0);
+            if is_same || FileStamp::of_name(&copies, &name).is_none() {
                 continue;
             }
             let held = listed(&copies, &name);
@@ -143,14 +147,10 @@ impl ObjectCopies<'_> {
     }
 }
 
-/// Those in which git keeps objects, as far as they are there.
-fn folders(parent: &Dir) -> BTreeSet<PathBuf> {
-    let is_loose = |name: &OsStr| {
-        let name = name.as_encoded_bytes();
-        name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit)
-    };
-    let names = parent.list().unwrap_or_default().into_iter().map(|entry| entry.name);
-    names.filter(|name| name == PACKS || is_loose(name)).map(PathBuf::from).collect()
+/// All that there can be.
+fn folders() -> impl Iterator<Item = PathBuf> {
+    let loose = (0..=u8::MAX).map(|byte| PathBuf::from(format!("{byte:02x}")));
+    std::iter::once(PathBuf::from(PACKS)).chain(loose)
 }
 
 /// The files that git keeps objects in.
